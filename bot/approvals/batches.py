@@ -53,25 +53,20 @@ class Batches:
     Args:
         approvals: Stored approvals.
         clock: The time now.
-        lists: Whether the batch form shows all of a request.
     """
 
     approvals: ApprovalStore
     clock: Clock
-    lists: Callable[[Approval], bool]
 
-    async def find(self, first: Approval) -> tuple[list[Approval], int]:
-        """Return the cards that people can approve together with the first.
-
-        Returns:
-            The cards, and the number of others that the form cannot show in full.
+    async def find(self, first: Approval) -> list[Approval]:
+        """Return the cards that people can approve together with the first, and the first.
 
         Raises:
             RefusalError: The card can only be decided separately.
         """
         ruling = common_ruling(first)
         turn = await self.approvals.of_turn(first.checkpoint_id)
-        alike = [
+        found = [
             one
             for one in turn
             if ruling
@@ -79,12 +74,9 @@ class Batches:
             and (not first.is_batched or (one.is_batched and one.batch == first.batch))
             and one.expires_ms > self.clock()
         ]
-        found = [one for one in alike if self.lists(one)]
         if first.approval_id not in {one.approval_id for one in found}:
-            raise _not_in_batch()
-        others = [one for one in found if one.approval_id != first.approval_id]
-        kept = {one.approval_id for one in [first, *others][:MOST_CARDS]}
-        return [one for one in found if one.approval_id in kept], len(alike) - len(found)
+            raise not_in_batch()
+        return found
 
     def check(self, approval: Approval, first: Approval) -> None:
         """Refuse a card that does not belong to the batch.
@@ -96,7 +88,7 @@ class Batches:
         ruling = common_ruling(approval)
         is_one_turn = approval.checkpoint_id == first.checkpoint_id
         if not ruling or not is_one_turn or ruling != common_ruling(waiting):
-            raise _not_in_batch()
+            raise not_in_batch()
 
     async def vote(self, chosen: Sequence[Chosen], cast: Cast) -> BatchResult:
         """Vote for each card separately, several concurrently.
@@ -128,6 +120,7 @@ class Batches:
         return BatchResult(recorded=recorded, dropped=tuple(dropped))
 
 
-def _not_in_batch() -> RefusalError:
+def not_in_batch() -> RefusalError:
+    """Return the refusal of a card that must be decided separately."""
     code = RefusalCode.NOT_IN_BATCH
     return RefusalError(code.value, code.words)

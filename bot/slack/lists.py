@@ -13,7 +13,6 @@ from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
 from bot.people.waiting import Waits
 from bot.ports.people import Actor
-from bot.slack.cards.listed import is_listed
 from bot.slack.home.homes import Composer, HomeViews
 from bot.slack.process import Process, SlackSide
 from bot.tasks import Tasks
@@ -95,7 +94,6 @@ class ListParts:
             channel_name=self.slack.directory.channel_name,
             name_of=self.name_of,
             admins=self.slack.directory.admins,
-            lists=is_listed,
             team_id=self.slack.team_id,
             has_slack=lambda: not self.slack.notifier.is_refused,
         )

@@ -15,7 +15,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from bot.approvals.disclosure import Opened, guesses, has_opened, with_opened
+from bot.approvals.disclosure import Opened, Surface, guesses, has_opened, with_opened
 from bot.layout.characters import is_unseen
 from bot.questions.drawing import drawn_question
 from bot.questions.form import AnswerForm, Form, ask_of
@@ -23,7 +23,7 @@ from bot.redaction.call import PLAIN, mask_call, mask_value, written
 from bot.redaction.mask import in_force
 from bot.redaction.masks import Mask, masks_in
 from bot.redaction.rules import NO_RULES
-from bot.slack.cards.card_for import card_for, is_folded
+from bot.slack.cards.card_for import card_for, shows_all
 from bot.slack.cards.details import details_modal, fits_details, pages_of
 from storage.records import Approval
 from tests.unit.bot.slack.cards.samples import an_approval
@@ -76,7 +76,7 @@ def is_live(approval: Approval) -> bool:
     """Whether Approve on this card would be taken from Ada, as `Approvals.check_seen` says."""
     if guesses(approval):
         return has_opened(approval, ADA, Opened.CLEAR)
-    return not is_folded(approval) or has_opened(approval, ADA, Opened.DETAILS)
+    return shows_all(approval, Surface.CARD) or has_opened(approval, ADA, Opened.DETAILS)
 
 
 def drawn(approval: Approval) -> str:
@@ -120,7 +120,7 @@ def test_what_the_card_hides_makes_approve_impossible_until_it_is_opened(
     masks = ask_of(approval).masks
     hidden = [m for name, value in call.items() for m in masks_in(mask_value(name, value, masks))]
     unsure = [mask for mask in hidden if mask.is_guess]
-    if unsure or is_folded(approval):
+    if unsure or not shows_all(approval, Surface.CARD):
         assert not is_live(approval)
     for mask in unsure:
         assert PLAIN.fullmatch(mask.clear)

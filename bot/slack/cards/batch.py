@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.approvals.batches import Chosen
+from bot.approvals.batches import MOST_CARDS, Chosen
 from bot.approvals.execution import run_of
 from bot.layout.action_ids import ActionId, decode, encode
 from bot.layout.blocks import Block, brief, context, line, literal, plain, quote, rich
@@ -80,29 +80,25 @@ class BatchChoice:
 
 
 @masked_once()
-def batch_modal(
-    first: Approval, cards: Sequence[Approval], title: str = "", *, left: int = 0
-) -> Block:
-    """Render the cards with their content, all selected.
+def batch_modal(first: Approval, cards: Sequence[Approval], title: str = "") -> Block:
+    """Render the cards that it can show in full, all selected; it counts the others.
 
     Args:
         first: The card with the button.
         cards: All cards in the order of the thread.
         title: Title of the batch; empty for the number of calls.
-        left: Number of other cards that no modal shows in full; cards without room here are added.
     """
     shown = _fitting(cards, first)
-    left += len(cards) - len(shown)
-    head = _head(shown, title, say("form.choose_help"))
+    head = _head(shown or cards, title, say("form.choose_help"))
     blocks = [head, *_ticked(shown, is_whole=True), _rest()]
-    if left:
+    if left := len(cards) - len(shown):
         blocks.insert(1, context(plain(say("form.choose_own", n=left))))
     is_needed = wants_reason(first, rejects=False)
     label = say("form.critical_why" if is_needed else "form.note")
     hint = say("form.note_ph")
     blocks.append(text_input(REASON, label, MOST_REASON, hint=hint, optional=not is_needed))
     words = (say("form.choose_title"), say("form.choose_submit"))
-    proof = Proof(is_whole=all(map(is_listed, shown)))
+    proof = Proof(is_whole=bool(shown))  # each of these in full
     return yes(ActionId.BATCH_MODAL, modal(first, ActionId.DETAILS_MODAL, words, blocks), proof)
 
 
@@ -220,13 +216,12 @@ def _ticked(cards: Sequence[Approval], *, is_whole: bool = False) -> Iterator[Bl
 
 
 def _fitting(cards: Sequence[Approval], first: Approval) -> list[Approval]:
-    """Return the cards that a modal can show in full, in order."""
-    if all(takes_line(one) for one in cards):  # these need few blocks
-        return [*cards]
-    room = _ROOM - _size(first)
-    kept = {first.approval_id}
-    for one in cards:
-        if one.approval_id not in kept and (size := _size(one)) <= room:
+    """Return the cards that a modal can show in full, in order; the first has priority."""
+    listed = sorted(filter(is_listed, cards), key=lambda one: one.approval_id != first.approval_id)
+    listed, kept = listed[:MOST_CARDS], set[str]()
+    room = MOST_CARDS if all(map(takes_line, listed)) else _ROOM  # lines share their blocks
+    for one in listed:
+        if (size := _size(one)) <= room:
             room -= size
             kept.add(one.approval_id)
     return [one for one in cards if one.approval_id in kept]

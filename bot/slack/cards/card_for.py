@@ -59,13 +59,16 @@ def shows_all(approval: Approval, surface: Surface) -> bool:
 
 
 def _is_on_card(approval: Approval) -> bool:
-    return not is_folded(approval)
+    if _is_surely_whole(question_of(approval)):
+        return True
+    with masked_once():
+        return not describe(approval).hidden
 
 
 def _is_in_edit_form(approval: Approval) -> bool:
     question = question_of(approval)
     is_one_page = not isinstance(question, InputsQuestion) or question.page_count == 1
-    return is_one_page and not is_folded(approval)
+    return is_one_page and _is_on_card(approval)
 
 
 def _is_in_review(approval: Approval) -> bool:
@@ -86,14 +89,6 @@ _SHOWS: Mapping[Surface, Callable[[Approval], bool]] = {
     Surface.DETAILS: _is_in_details,
     Surface.EDIT_FORM: _is_in_edit_form,
 }
-
-
-def is_folded(approval: Approval) -> bool:
-    """Whether the card of a pending record omits something that the details show."""
-    if _is_surely_whole(question_of(approval)):
-        return False
-    with masked_once():
-        return describe(approval).hidden > 0
 
 
 def _is_surely_whole(question: RecordQuestion) -> bool:

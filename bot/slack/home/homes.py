@@ -31,6 +31,7 @@ from bot.people.batching import common_ruling
 from bot.ports.people import Actor, Person
 from bot.ports.process import Spawn
 from bot.slack.calls import slack_fault
+from bot.slack.cards.listed import is_listed
 from bot.slack.home.items import ShownNames, names_of
 from bot.slack.home.state import HomeState
 from bot.slack.home.times import TimeReader
@@ -84,7 +85,6 @@ class Composer:
         channel_name: Returns a channel's name, without `#`.
         name_of: Returns the name of a person or user group.
         admins: Returns the workspace's admins, as far as known.
-        lists: Whether the batch form lists a request.
         team_id: The workspace where the app is installed.
         has_slack: Whether Slack accepts the bot's calls.
     """
@@ -93,7 +93,6 @@ class Composer:
     channel_name: Callable[[str], Awaitable[str]]
     name_of: Callable[[str], Awaitable[str]]
     admins: Callable[[], Awaitable[Sequence[Person]]]
-    lists: Callable[[Approval], bool]
     team_id: str
     has_slack: Callable[[], bool]
 
@@ -188,7 +187,7 @@ class Composer:
         return ""
 
     def _is_able(self, approval: Approval) -> bool:
-        return bool(common_ruling(approval)) and self.lists(approval)
+        return bool(common_ruling(approval)) and is_listed(approval)
 
 
 class HomeViews:

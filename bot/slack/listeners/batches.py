@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bot.approvals.batches import MOST_CARDS, Batches, BatchResult, Chosen
+from bot.approvals.batches import MOST_CARDS, Batches, BatchResult, Chosen, not_in_batch
 from bot.approvals.disclosure import Surface
 from bot.approvals.due.batch_cards import stays
 from bot.errors import (
@@ -51,10 +51,12 @@ async def open_batch(desk: ListenerContext, about: Reference, actor: Actor, trig
     """Open the batch modal for a possible approver of the card."""
     about = await _waiting_like(desk, about)
     approval = (await desk.question(about, actor, what="this button")).approval
-    cards, left = await _batches(desk).find(approval)
+    cards = await _batches(desk).find(approval)
+    if not any(map(is_listed, cards)):
+        raise not_in_batch()
     await desk.approvals.check(approval, actor, choice=APPROVE)
     title = await _title_of(desk, cards) if approval.is_batched else ""
-    await desk.open_view(trigger, batch_modal(approval, cards, title, left=left))
+    await desk.open_view(trigger, batch_modal(approval, cards, title))
 
 
 async def approve_all(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
@@ -307,7 +309,7 @@ def _lines_of(first: Approval, turn: Sequence[Approval], clicked: ClickedMessage
 
 
 def _batches(desk: ListenerContext) -> Batches:
-    return Batches(desk.storage.approvals, desk.clock, is_listed)
+    return Batches(desk.storage.approvals, desk.clock)
 
 
 async def _read(desk: ListenerContext, about: Reference) -> Approval:

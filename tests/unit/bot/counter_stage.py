@@ -27,7 +27,6 @@ from bot.ports.people import Person
 from bot.ports.tools import CheckedCall
 from bot.slack.agentview.prompts import SuggestedPrompts
 from bot.slack.app import bolt_app, register
-from bot.slack.cards.listed import is_listed
 from bot.slack.connect import Identity, Slack
 from bot.slack.home.homes import Composer, HomeViews
 from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
@@ -135,7 +134,6 @@ def homes_of(office: Office, client: AsyncWebClient) -> HomeViews:
         channel_name=channel_name,
         name_of=name_of,
         admins=admins,
-        lists=is_listed,
         team_id="T1",
         has_slack=lambda: True,
     )

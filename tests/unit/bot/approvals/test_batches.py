@@ -16,7 +16,6 @@ from bot.layout.action_ids import ActionId, encode
 from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.cards.batch import BatchChoice, batch_modal, read_batch
 from bot.slack.cards.card_for import card_for
-from bot.slack.cards.listed import is_listed
 from storage.base import Storage
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
@@ -233,7 +232,7 @@ async def test_another_ruling_is_not_in_it(storage: SqliteStorage) -> None:
 async def test_a_card_of_another_turn_is_not_in_it(storage: SqliteStorage) -> None:
     counter, cards = await asked(storage, "a", "b")
     other = replace(cards[0], checkpoint_id="T1:C1:1.1#1")
-    batches = Batches(storage.approvals, counter.office.clock, is_listed)
+    batches = Batches(storage.approvals, counter.office.clock)
     batches.check(cards[1], cards[0])
     with pytest.raises(RefusalError):
         batches.check(cards[1], other)
@@ -250,7 +249,7 @@ async def test_the_form_of_a_card_that_is_decided_meanwhile_counts_for_others(
 
 async def test_a_form_has_no_more_than_it_can_have(storage: SqliteStorage) -> None:
     counter, _ = await asked(storage, "a")
-    batches = Batches(storage.approvals, counter.office.clock, is_listed)
+    batches = Batches(storage.approvals, counter.office.clock)
     many = [Chosen(approval_id=f"apr_{n:032x}", shown="") for n in range(MOST_CARDS + 1)]
 
     async def never(_: Chosen) -> Approval:
@@ -263,6 +262,21 @@ async def test_a_form_has_no_more_than_it_can_have(storage: SqliteStorage) -> No
 async def test_a_decided_card_belongs_to_no_batch(storage: SqliteStorage) -> None:
     counter, cards = await asked(storage, "a", "b")
     decided = await counter.office.decide(cards[0])
-    batches = Batches(storage.approvals, counter.office.clock, is_listed)
+    batches = Batches(storage.approvals, counter.office.clock)
     with pytest.raises(RefusalError):
         await batches.find(decided)
+
+
+async def test_a_form_opened_at_a_call_that_is_too_long_lists_the_others(
+    storage: SqliteStorage,
+) -> None:
+    counter, cards = await asked(storage, "long " * 2_000, "b", "c")
+    await counter.send(a_click(cards[0], ActionId.BATCH))
+    assert offered(counter) == [cards[1].approval_id, cards[2].approval_id]
+    assert "1 more is too long to list" in json.dumps(counter.views.opened[-1])
+
+
+async def test_calls_that_are_all_too_long_have_no_form(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "long " * 2_000, "longer " * 2_000)
+    await counter.send(a_click(cards[0], ActionId.BATCH))
+    assert counter.told(ADA) == "This one has to be decided on its own. Use its card."
