@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from storage.records import Decision, Status
+from bot.approvals.votes import Votes
+from storage.errors import StoreUnavailableError
+from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.scenario.calls.ruling_agents import RAN
 from tests.scenario.test_main_job import APPROVE, EDIT, REJECT, values_of
@@ -229,6 +231,31 @@ async def test_f7_who_may_not_decide_any_more_starts_nothing(opened: Open) -> No
         await stage.card(number=1, word="can no longer approve it")
         await stage.said("No one can decide this")
         assert RAN == []
+
+
+async def test_i4_a_fault_of_the_database_right_before_a_start_keeps_the_decision(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[str] = []
+    look = Votes.gone_since
+
+    async def fails_once(votes: Votes, approval: Approval) -> bool:
+        if not failed:
+            failed.append(approval.approval_id)
+            raise StoreUnavailableError("connection reset")
+        return await look(votes, approval)
+
+    monkeypatch.setattr(Votes, "gone_since", fails_once)
+    async with opened("big") as stage:
+        card = await asked(stage)
+        await decided_while_stopped(stage, card, "Mia", later_ms=61 * 1000)
+        await stage.sandbox.until(lambda: bool(failed))
+        await stage.rest()
+        assert RAN == []
+        await stage.later(minutes=1)
+        await stage.said("All done")
+        assert RAN == [500]
+        assert len(stage.cards()) == 1
 
 
 @pytest.mark.parametrize("agent", ["node", "before", "stage"])
