@@ -510,11 +510,11 @@ class AskEntry(Filled):
         BeforeValidator(read_grants, json_schema_input_type=Literal["never"] | GrantsEntry),
     ] = None
     """Whether an approver can allow later equal calls: `never`, or limits. Possible only if one
-    approval is enough. Default: `never`.
+    approval is enough and the risk is below `high`. Default: `never`.
 
     Example: `grants: {max_time: 1h, max_uses: 5}`
 
-    Errors: `grants_slots`, `always_ask_conflict`, `bad_duration`
+    Errors: `grants_slots`, `grants_risk`, `always_ask_conflict`, `bad_duration`
     """
     break_glass: Annotated[
         BreakGlassEntry | None,

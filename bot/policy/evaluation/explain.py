@@ -9,6 +9,7 @@ from bot.config.durations import format_duration
 from bot.policy.eligibility import PeopleSnapshot
 from bot.policy.evaluation.evaluate import Judged
 from bot.policy.evaluation.merge import Refusal, plain_name
+from bot.policy.grants import limits_of
 from bot.policy.missing_approvers import prospect
 from bot.policy.tally import Ballot
 from bot.policy.terms import Group, Requirement, Terms
@@ -132,11 +133,12 @@ def _reasons(terms: Terms) -> list[tuple[str, bool]]:
 
 
 def _grants(terms: Terms) -> str:
-    limits = terms.grants
+    limits = limits_of(terms)
     if limits is None:
         return ""
     vary = f", {_and(limits.vary)} can vary" if limits.vary else ""
-    return f"for {_time(limits.max_time_s)}, {limits.max_uses} times{vary}"
+    times = "time" if limits.max_uses == 1 else "times"
+    return f"for {_time(limits.max_time_s)}, {limits.max_uses} {times}{vary}"
 
 
 def _time(seconds: int) -> str:

@@ -6,9 +6,10 @@ defaults.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from bot.policy.grants import NEVER_GRANTED
 from bot.policy.parser.problems import Code, PolicyProblem, nearest
 from bot.policy.parser.source import SourceNode
 from bot.policy.terms import EXPIRES_S
@@ -60,12 +61,15 @@ class AskSource:
         return [one for stage in stages.items or () for one in stage.each("approve")]
 
 
-def ask_problems(asking: AskSource, *, is_default: bool = False) -> Iterator[PolicyProblem]:
+def ask_problems(
+    asking: AskSource, *, is_default: bool = False, risks: Collection[str] = ()
+) -> Iterator[PolicyProblem]:
     """Check one `ask` entry.
 
     Args:
         asking: The entry.
         is_default: Whether it is `defaults` itself, which may omit approvers.
+        risks: Risks of the tools that the entry is about, as far as they are known.
     """
     stages = asking.own.get("stages")
     if stages is not None and asking.own.get("approve") is not None:
@@ -79,6 +83,8 @@ def ask_problems(asking: AskSource, *, is_default: bool = False) -> Iterator[Pol
     yield from _ladder(asking, is_default=is_default)
     yield from _grants(asking)
     yield from _always(asking)
+    if not is_default:
+        yield from _risk(asking, risks)
 
 
 def requirement_name(node: SourceNode) -> str:
@@ -192,6 +198,15 @@ def _grants(asking: AskSource) -> Iterator[PolicyProblem]:
         fault = f"this needs {slots} people, but one person gives a standing permission"
         remedy = "ask for one person, or write grants: never"
         yield asking.place(grants, *_WHO).problem("grants_slots", fault, remedy)
+
+
+def _risk(asking: AskSource, risks: Collection[str]) -> Iterator[PolicyProblem]:
+    """Check for own grants that no card offers, because the risk is too high."""
+    grants, written = asking.own.get("grants"), asking.field("risk")
+    found = {written.scalar} if written is not None else {*risks}
+    if grants is not None and grants.entries is not None and found and found <= NEVER_GRANTED:
+        fault = "a call of a high or critical risk is asked about each time"
+        yield grants.problem("grants_risk", fault, "lower risk, or remove grants")
 
 
 def _always(asking: AskSource) -> Iterator[PolicyProblem]:

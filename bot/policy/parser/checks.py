@@ -230,9 +230,10 @@ class _Checks:
         ask = rule.then.get("ask")
         if ask is None or ask.entries is None:
             return
-        yield from ask_problems(AskSource(own=ask, defaults=self._defaults))
-        yield from self._references(ask, is_bound=_is_bound(rule.when))
         tools = self._matched(rule.when)
+        asking, risks = AskSource(own=ask, defaults=self._defaults), {one.risk for one in tools}
+        yield from ask_problems(asking, risks=risks)
+        yield from self._references(ask, is_bound=_is_bound(rule.when))
         for node, path in ask.texts("grants", "vary"):
             if tools and all(shape_of(tool.schema, path) is None for tool in tools):
                 yield node.problem(

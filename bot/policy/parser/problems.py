@@ -33,6 +33,7 @@ Code = Literal[
     "approve_and_stages",
     "for_required",
     "grants_slots",
+    "grants_risk",
     "always_ask_conflict",
     "here_needs_channel",
     "allow_on_gated",
@@ -89,7 +90,9 @@ class PolicyError(Exception):
         for problem in problems:
             first.setdefault(problem.key or f"line {problem.line}", problem)
         self.problems = tuple(sorted(first.values(), key=lambda one: (one.line, one.column)))
-        super().__init__(f"{len(self.problems)} faults, first: {self.text().splitlines()[0]}")
+        count = len(self.problems)
+        faults = f"{count} {'fault' if count == 1 else 'faults'}"
+        super().__init__(f"{faults}, first: {self.text().splitlines()[0]}")
 
     def text(self, file: str = "policy") -> str:
         """Return all faults, one per line."""

@@ -114,6 +114,10 @@ CODES: Mapping[Code, PolicyCode] = {
         "Standing grants need a request that one person can approve.",
         _ask("approve: [{from: [sre], count: 2}], grants: {max_time: 1h, max_uses: 5}"),
     ),
+    "grants_risk": PolicyCode(
+        "Standing grants need a risk below `high`.",
+        _ask("risk: high, grants: {max_time: 1h, max_uses: 5}"),
+    ),
     "always_ask_conflict": PolicyCode(
         "`always_ask` excludes grants and break-glass.",
         _ask("always_ask: yes, grants: {max_time: 1h, max_uses: 5}"),
