@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-LONGEST = timedelta(days=365)
-"""Longest duration of a setting. A longer one is more likely a typing error."""
+LONGEST = timedelta(days=30)
+"""Longest time from a request to its expiry, in the settings and in a policy file."""
 
 LONGEST_RETENTION = timedelta(days=3_650)
 """Longest value of `COUNTERSIGN_RETENTION`."""

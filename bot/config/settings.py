@@ -207,7 +207,7 @@ class Settings(BaseModel):
         alias="COUNTERSIGN_MODEL_TIMEOUT",
         description="How long the model may send nothing before its request is cancelled.",
         examples=["90s"],
-        json_schema_extra={"values": "`1s` to `365d`"},
+        json_schema_extra={"values": "`1s` to `30d`"},
     )
     host: Annotated[
         str,
@@ -253,16 +253,17 @@ class Settings(BaseModel):
         alias="COUNTERSIGN_REMIND_AFTER",
         description="Time from a request to its first reminder.",
         examples=["30m"],
-        json_schema_extra={"values": "`1s` to `365d`"},
+        json_schema_extra={"values": "`1s` to `30d`"},
     )
     expire_after: Annotated[timedelta, BeforeValidator(values.duration)] = Field(
         default=timedelta(hours=8),
         alias="COUNTERSIGN_EXPIRE_AFTER",
         description=(
-            "Time after which an undecided request ends and nothing runs; longer than the reminder."
+            "Time after which an undecided request ends and nothing runs; longer than the "
+            "reminder. In a policy file, at least `1m`."
         ),
         examples=["2d"],
-        json_schema_extra={"values": "`1s` to `365d`"},
+        json_schema_extra={"values": "`1s` to `30d`"},
     )
     escalate_after: Annotated[timedelta | None, BeforeValidator(values.optional_duration)] = Field(
         default=None,
@@ -271,7 +272,7 @@ class Settings(BaseModel):
             "Time from a request until backups can decide. If it is not set, they never can."
         ),
         examples=["1h"],
-        json_schema_extra={"values": "`1s` to `365d`"},
+        json_schema_extra={"values": "`1s` to `30d`"},
     )
     escalate_to: Annotated[tuple[str, ...], BeforeValidator(values.backups)] = Field(
         default=(),

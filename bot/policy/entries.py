@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from bot.config.durations import LONGEST
 from bot.policy.values import (
-    DAY_S,
     HOUR_S,
     LONGEST_S,
     MINUTE_S,
@@ -25,7 +25,10 @@ from bot.policy.values import (
 
 Expires = Annotated[
     int,
-    BeforeValidator(between(MINUTE_S, 30 * DAY_S, "1m to 30d"), json_schema_input_type=Duration),
+    BeforeValidator(
+        between(MINUTE_S, int(LONGEST.total_seconds()), "1m to 30d"),
+        json_schema_input_type=Duration,
+    ),
 ]
 MaxAge = Annotated[
     int,

@@ -160,6 +160,7 @@ def test_all_faults_are_reported_at_once() -> None:
         ("COUNTERSIGN_PORT", "٣", "from 1 to 65535"),
         ("COUNTERSIGN_REMIND_AFTER", "15", "not a duration"),
         ("COUNTERSIGN_EXPIRE_AFTER", "0m", "zero"),
+        ("COUNTERSIGN_EXPIRE_AFTER", "31d", "longer than 30 days"),
         ("COUNTERSIGN_EXPIRE_AFTER", "15m", "longer than COUNTERSIGN_REMIND_AFTER"),
         ("COUNTERSIGN_ESCALATE_AFTER", "0m", "zero"),
         ("COUNTERSIGN_RETENTION", "90", "not a duration"),
