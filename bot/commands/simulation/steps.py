@@ -183,7 +183,7 @@ class SimulatedSteps:
         approval = await self.the_approval()
         if await self.stage.press(user, approval, action):
             meaning = RejectionKind.OTHER if reason else RejectionKind.LATER
-            await self._submit(user, {"canned": str(meaning), "reason": reason})
+            await self._submit(user, {"canned": str(meaning), "reason": reason or _BLANK})
 
     async def _on_take_back(self, user: str) -> None:
         await self._press_only(user, "countersign:take_back")

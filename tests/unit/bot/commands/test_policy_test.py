@@ -306,6 +306,19 @@ def test_a_delegation_is_of_the_group_that_the_case_names(tmp_path: Path) -> Non
 CODE = [{"rule": "over-100"}, {"rule": "never", "deny": "not at all"}]
 
 
+def test_a_reason_that_the_rule_requires_is_asked_for_in_a_yes_and_in_a_no(tmp_path: Path) -> None:
+    ask = {"approve": [{"from": ["sre"]}], "reason": {"approve": "required", "reject": "required"}}
+    policy = {**POLICIES["base"], "rules": [], "default": {"ask": ask}}
+    told = {"told": "reason_required", "state": "pending", "audit": ["refused"]}
+    timeline = [
+        {"at": "+0m", "request": REFUND},
+        {"at": "+1m", "approve": "U0ADA", "expect": told},
+        {"at": "+2m", "reject": {"by": "U0BEN"}, "expect": told},
+    ]
+    code, said = run(tmp_path, [{"id": "F1", "kind": "flow", "timeline": timeline}], policy)
+    assert (code, said[1:]) == (0, ["1 case passed"])
+
+
 def test_all_policies_in_code_are_asked(tmp_path: Path) -> None:
     event = {
         "request": {"tool": "search", "args": {"query": "x"}, "code": CODE},
