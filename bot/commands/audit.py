@@ -100,7 +100,10 @@ async def _verify(call: Call) -> None:
     else:
         call.say("open: none")
     if strange:
-        faults.append(f"{strange} unsealed entries were altered, or were written without the key")
+        were = "was" if strange == 1 else "were"
+        faults.append(
+            f"{_entries(strange, 'unsealed ')} {were} altered, or {were} written without the key"
+        )
     if faults:
         raise BotError("\n".join(faults))
 
@@ -114,9 +117,11 @@ def _told(call: Call, team_id: str, verdict: Verdict) -> str:
             fault += f"; the end of the chain was damaged before entry {named}"
         is_unkeyed = verdict.fault.wrong is Wrong.UNKEYED
         return f"{fault}. {_PLAIN_REMEDY}" if is_unkeyed else fault
-    call.say(f"{team_id}: {verdict.count} entries verified; head {verdict.seq}:{verdict.hash}")
+    call.say(f"{team_id}: {_entries(verdict.count)} verified; head {verdict.seq}:{verdict.hash}")
     if verdict.unkeyed and call.seal.key:
-        call.say(f"{team_id}: {verdict.unkeyed} of them are sealed without a key")
+        call.say(
+            f"{team_id}: {verdict.unkeyed} of them {_are(verdict.unkeyed)} sealed without a key"
+        )
     return ""
 
 
@@ -181,14 +186,17 @@ async def _prune(call: Call) -> None:
         async with _open(call) as storage:
             for team_id in sorted(await storage.trail.heads()):
                 count = await _count_before(storage, team_id, before_ms)
-                call.say(f"{team_id}: {count} entries would be deleted. To delete them, add --yes.")
+                would = f"{_entries(count)} would be deleted"
+                call.say(
+                    f"{team_id}: {would}. To delete {'it' if count == 1 else 'them'}, add --yes."
+                )
         return
     async with call.open_beside() as storage:
         for team_id in sorted(await storage.trail.heads()):
             gone = await prune(
                 storage, team_id, before_ms=before_ms, owner=owner(), clock=system_clock
             )
-            call.say(f"{team_id}: {gone} entries are deleted, behind a checkpoint")
+            call.say(f"{team_id}: {_entries(gone)} {_are(gone)} deleted, behind a checkpoint")
         await clear_log(storage, call.say)
 
 
@@ -199,6 +207,14 @@ async def _count_before(storage: Storage, team_id: str, before_ms: int) -> int:
             break
         count += 1
     return count
+
+
+def _entries(count: int, kind: str = "") -> str:
+    return f"{count} {kind}{'entry' if count == 1 else 'entries'}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _open(call: Call) -> AbstractAsyncContextManager[Storage]:

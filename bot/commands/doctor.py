@@ -237,7 +237,7 @@ async def _look_at_channels(
         except DirectoryError as error:
             faults.append(f"can't look up {channel} ({error.detail})")
             continue
-        told.append(f"{channel} ({count} members)")
+        told.append(f"{channel} ({count} {'member' if count == 1 else 'members'})")
         if decides and count > MOST_MEMBERS:
             faults.append(
                 f"{channel} has {count} members; in channels with more than "

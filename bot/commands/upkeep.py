@@ -127,7 +127,7 @@ async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: S
         await clear_log(forgetting.storage, say)
     else:
         say(f"{_number(done, 'thread')} would be deleted and {kept} kept. Nothing was deleted yet.")
-        say("To delete them, add --yes. This can't be undone.")
+        say(f"To delete {'it' if done == 1 else 'them'}, add --yes. This can't be undone.")
 
 
 async def clear_log(storage: Storage, say: Say) -> None:

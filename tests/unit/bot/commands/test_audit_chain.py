@@ -348,7 +348,7 @@ def test_an_entry_inserted_without_the_key_is_never_sealed(
 
     (held, _) = keyed_place.type("verify", code=FAILED)
     assert held.startswith("T1: 4 entries verified; head 4:")
-    assert "1 unsealed entries were altered, or were written without the key" in (
+    assert "1 unsealed entry was altered, or was written without the key" in (
         capsys.readouterr().err
     )
     keyed_place.prepare(add_now)  # and it holds up nobody
@@ -483,7 +483,7 @@ def test_an_emptied_audit_beside_approvals_is_a_fault(
     place.prepare(ask_and_empty)
 
     held, *_ = place.type("verify", code=FAILED)
-    assert held.startswith("T2: 1 entries verified")
+    assert held.startswith("T2: 1 entry verified")
     said = capsys.readouterr().err
     assert said == "T1: the audit log has no entries, but there are approvals: it was emptied\n"
 
@@ -529,7 +529,7 @@ def test_i14_damage_to_the_newest_entry_stops_nobody(
     place.prepare(add_now)  # it starts again, and goes on
 
     (held, *_) = place.type("verify", code=FAILED)
-    assert held.startswith("T2: 1 entries verified")
+    assert held.startswith("T2: 1 entry verified")
     said = capsys.readouterr().err
     assert "T1: entry " in said
     assert "the end of the chain was damaged before entry " in said
