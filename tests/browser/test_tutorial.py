@@ -115,7 +115,7 @@ async def test_approve_edit_and_reject(browser: Browser, tmp_path: Path) -> None
         await player.form.get_by_role("radio", name=three.has("Not now")).check()
         await player.form.locator("textarea").fill(three.has("Freeze until Monday"))
         await player.form.get_by_role("button", name=three.has("Reject")).click()
-        await three.sees(player, 3)
+        await three.sees(player, 4)
         await press(player, three.has("Details"))
         await player.form.get_by_role("combobox").select_option(label=three.has("History"))
         await expect(player.form).to_contain_text("Requested by @Rosa Ortiz")
