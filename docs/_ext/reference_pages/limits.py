@@ -95,7 +95,6 @@ def _value(value: object, said: str) -> str:
 
 
 def _seconds(seconds: float) -> str:
-    whole = seconds == int(seconds) and seconds >= 60
-    return (
-        text.code(format_duration(timedelta(seconds=seconds))) if whole else f"{seconds:g} seconds"
-    )
+    if seconds >= 60 and seconds == int(seconds):
+        return text.code(format_duration(timedelta(seconds=seconds)))
+    return "1 second" if seconds == 1 else f"{seconds:g} seconds"
