@@ -91,6 +91,8 @@ OF_CODE = (
     ("docs/explanation/exactly-once.md", "takes {} deaths", MAX_CRASHES_AFTER_ANSWER),
     ("docs/explanation/exactly-once.md", "again after {} seconds", LEASE.seconds),
     ("docs/explanation/limits.md", "up to {} members", MOST_MEMBERS),
+    ("docs/explanation/security.md", "at most {} days", LONGEST_MS // DAY_MS),
+    ("docs/explanation/security.md", "ends within {} minutes", MAX_AGE.seconds // 60),
     ("docs/explanation/who-decides.md", "more than {} members", MOST_MEMBERS),
     ("docs/explanation/who-decides.md", "at most {} minutes", MAX_AGE.seconds // 60),
     ("docs/explanation/who-decides.md", "at most {} days", LONGEST_MS // DAY_MS),
