@@ -26,6 +26,7 @@ from agents.core.calls import (
 )
 from agents.core.cancel import CancelInfo, stop
 from agents.core.codec import Json, decode, encode
+from agents.core.component.doubts import Doubt
 from agents.core.component.exits import contained
 from agents.core.component.held import HeldAnswers, acts_on_answer
 from agents.core.component.legacy import old_interrupts
@@ -48,7 +49,7 @@ from agents.core.pending import InterruptNode
 from agents.core.scope import RunContext, Scope, Watch, current_scope, entered
 from agents.core.tools import Tool
 from agents.policy.house import HOUSE_SLOT, house_of
-from agents.tools.doubt import Started, ask_doubt, settle_doubt
+from agents.tools.doubt import ask_doubt, settle_doubt
 from agents.tools.function import result_text
 from agents.tools.starting import mark_started
 from agents.tools.texts import unanswered_text
@@ -222,9 +223,10 @@ class _Execution:
             return settled
         scope = self.scope
         if settled is not None:
-            scope = replace(scope, granted=settled.arguments, frozen=settled.frozen)
+            info = settled.info
+            scope = replace(scope, granted=info.arguments, frozen=info.frozen)
         try:
-            arguments = settled.arguments if settled else self._shown(tool)
+            arguments = settled.info.arguments if settled else self._shown(tool)
         except InvalidArgumentsError as error:
             return _misfit(tool, error)
         run = self.scope.run
@@ -247,7 +249,7 @@ class _Execution:
                 await self._note_answered(tool, arguments)
             return await self._call(guarded, arguments)
 
-    def _with_its_answers(self, scope: Scope, settled: Started | None) -> Scope:
+    def _with_its_answers(self, scope: Scope, settled: Doubt | None) -> Scope:
         """Make the answers of an earlier start available to a call that runs again."""
         if settled is None or settled.held is None:
             return replace(scope, granted=None)
@@ -268,7 +270,7 @@ class _Execution:
         run, address = self.scope.run, self.scope.address
         started = run.journal.find(STARTED, self.at)
         if started is not None:
-            return Started.read(started).arguments
+            return cast("dict[str, Json]", started["arguments"])
         top = run.topmost(address)
         for point in top.walk() if top is not None else ():
             if point.address == address and isinstance(point.info, CallInfo):
@@ -372,8 +374,7 @@ class _Execution:
         started = run.journal.started(self.at)
         is_doubt = started is not None and not tool.definition.idempotent
         if is_doubt or run.journal.has_started_below(self.at):
-            cut = Started.read(started) if started else Started(arguments=arguments)
-            await ask_doubt(tool, self.call, cut)
+            await ask_doubt(tool, self.call, started or {"arguments": arguments})
         before, held = run.topmost(address), HeldAnswers.at(run, address)
         # The interrupt stores these answers, so they count as used.
         run.read.update(held.answers)

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import NoReturn, cast
 
-from agents.core.asking.answers import ANY_OUTCOME, Cancelled, Expired, InDoubtResult
+from agents.core.asking.answers import Cancelled, Expired, InDoubtResult
 from agents.core.asking.infos import InDoubtInfo
 from agents.core.calls import ToolCall, ToolReturn
-from agents.core.codec import Json, register
+from agents.core.codec import Json
+from agents.core.component.doubts import Doubt
 from agents.core.component.held import HeldAnswers
-from agents.core.component.state import (
-    get_interrupt_state,
-    get_resume_context,
-    interrupt_info,
-    state_slot,
-)
-from agents.core.errors import CheckpointDecodeError
-from agents.core.interrupt import stateful_interrupt
+from agents.core.component.state import state_slot
 from agents.core.journal import STARTED
 from agents.core.observers import ToolOutcome
 from agents.core.scope import AskAgain, current_scope
@@ -30,47 +24,7 @@ _DOUBT = "doubt"
 """Slot of the request for the outcome of a call."""
 
 
-@register("countersign.doubt_state/1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoubtState:
-    """State of a request for the outcome of a call.
-
-    Stored: version 1, must stay readable.
-    """
-
-    arguments: dict[str, Json]
-    held: HeldAnswers | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
-    """The start of a call whose outcome is unknown.
-
-    Attributes:
-        arguments: Arguments that the call started with.
-        frozen: Data that the application stored at the start; see `InDoubtInfo`.
-        held: Answers to the tool's own questions at the start; None if a gate started it.
-    """
-
-    arguments: dict[str, Json]
-    frozen: Mapping[str, Json] = field(default_factory=dict)
-    held: HeldAnswers | None = None
-
-    @classmethod
-    def read(cls, entry: Mapping[str, Json]) -> Started:
-        """Read the journal's entry about the current call."""
-        scope, frozen = current_scope("a doubt"), entry.get("frozen")
-        held = None
-        if entry.get("answered") is True:
-            held = HeldAnswers.at(scope.run, scope.address, only_own=True)
-        return cls(
-            arguments=cast("dict[str, Json]", entry["arguments"]),
-            frozen=frozen if isinstance(frozen, dict) else {},
-            held=held,
-        )
-
-
-async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | None:
+async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Doubt | None:
     """Resolve a call that was running in a crash: ask people or apply their answer.
 
     Returns:
@@ -78,74 +32,67 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | Non
 
     Raises:
         InterruptSignal: People are asked, or have not answered yet.
-        CheckpointDecodeError: The request's arguments are missing.
     """
     scope = current_scope("settle_doubt()")
     started = scope.run.journal.find(STARTED, str(scope.address))
     if started is None and not scope.run.waits_at(scope.address, _DOUBT):
         return None
     with state_slot(_DOUBT):
-        was_asked, _, state = get_interrupt_state(DoubtState)
+        before = Doubt.before()
         # An idempotent call runs again without asking people.
         if started is not None and not tool.definition.idempotent:
-            again = Started.read(started)
+            doubt = _doubt_of(tool, call, started)
             # The call ran again after an earlier doubt, which stored its answers.
-            if state is not None:
-                again = replace(again, held=state.held)
-            await _ask(tool, call, again)
-        if not was_asked:
+            await (doubt if before is None else replace(doubt, held=before.held)).ask()
+        if before is None:
             return None
-        if state is None:
-            raise CheckpointDecodeError(f"the question about {scope.address} lost its arguments")
-        info = interrupt_info()
-        before = Started(
-            arguments=state.arguments,
-            frozen=info.frozen if isinstance(info, InDoubtInfo) else {},
-            held=state.held,
-        )
-        _, _, answer = get_resume_context(ANY_OUTCOME)
-        # Resumed without an answer, so ask again.
-        if answer is None:
-            await _ask(tool, call, before)
+        answer = await before.answer()
         if isinstance(answer, InDoubtResult) and answer.choice == "again":
-            return await _again(tool, call, before)
+            return await _again(call, before)
     return _result(call.name, answer)
 
 
-async def _again(tool: Tool, call: ToolCall, before: Started) -> Started:
+async def ask_doubt(tool: Tool, call: ToolCall, started: Mapping[str, Json]) -> NoReturn:
+    """Ask people for the outcome of a call that was just cancelled.
+
+    Args:
+        tool: The tool.
+        call: The call.
+        started: The journal's entry about its start, at least its arguments.
+    """
+    with state_slot(_DOUBT):
+        await _doubt_of(tool, call, started).ask()
+
+
+async def _again(call: ToolCall, before: Doubt) -> Doubt:
     """Run the call again, unless the decision has become too old."""
     point = current_scope("settle_doubt()").point
     decisions = (point.id,) if point is not None else ()
-    said = await may_start(call.name, before.arguments, decisions=decisions)
+    said = await may_start(call.name, before.info.arguments, decisions=decisions)
     if isinstance(said, AskAgain):
-        await _ask(tool, call, before, asked_again=said.reason)
-    return replace(before, frozen=said or before.frozen)
+        await before.ask(why=said.reason)
+    return replace(before, info=replace(before.info, frozen=dict(said or before.info.frozen)))
 
 
-async def ask_doubt(tool: Tool, call: ToolCall, started: Started) -> NoReturn:
-    """Ask people for the outcome of a call that was just cancelled."""
-    with state_slot(_DOUBT):
-        await _ask(tool, call, started)
-
-
-async def _ask(tool: Tool, call: ToolCall, started: Started, *, asked_again: str = "") -> NoReturn:
+def _doubt_of(tool: Tool, call: ToolCall, started: Mapping[str, Json]) -> Doubt:
+    """Return the doubt about a call, from the journal's entry about its start."""
+    scope, frozen, held = current_scope("a doubt"), started.get("frozen"), None
+    if started.get("answered") is True:
+        held = HeldAnswers.at(scope.run, scope.address, only_own=True)
+    arguments = cast("dict[str, Json]", started["arguments"])
     info = InDoubtInfo(
         tool_name=call.name,
-        arguments=started.arguments,
-        title=words_of(tool, started.arguments).title,
+        arguments=arguments,
+        title=words_of(tool, arguments).title,
         call_id=call.id,
-        frozen=dict(started.frozen),
-        asked_again=asked_again,
+        frozen=frozen if isinstance(frozen, dict) else {},
         secret=tool.definition.secret,
         shown=tool.definition.shown,
     )
-    scope = current_scope("a doubt")
-    # The application records the doubt before people see the request.
-    await scope.run.journal.tell_doubt(str(scope.address))
-    stateful_interrupt(info, DoubtState(arguments=started.arguments, held=started.held))
+    return Doubt(info=info, held=held)
 
 
-def _result(name: str, answer: object) -> ToolReturn:
+def _result(name: str, answer: InDoubtResult | Expired | Cancelled) -> ToolReturn:
     match answer:
         case InDoubtResult(choice="ran"):
             told = answer.result or f"{name!r} ran, says a person; its result was not kept."

@@ -8,18 +8,14 @@ the graph runs the node a second time.
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Mapping
 
-from agents.core.asking.answers import ANY_OUTCOME, Cancelled, Expired, InDoubtResult
+from agents.core.asking.answers import Cancelled, Expired, InDoubtResult
 from agents.core.asking.infos import InDoubtInfo
 from agents.core.codec import Json, decode
+from agents.core.component.doubts import Doubt
 from agents.core.component.held import HeldAnswers
-from agents.core.component.state import (
-    get_interrupt_state,
-    get_resume_context,
-    interrupt_info,
-    state_slot,
-)
+from agents.core.component.state import state_slot
 from agents.core.errors import (
     CheckpointError,
     ModelError,
@@ -27,7 +23,6 @@ from agents.core.errors import (
     RunCancelledError,
     SwallowedInterruptError,
 )
-from agents.core.interrupt import stateful_interrupt
 from agents.core.journal import NODE_FAILED, STARTED, TASK, Journal
 from agents.core.observers import ToolOutcome
 from agents.core.scope import AskAgain, current_scope
@@ -54,31 +49,61 @@ async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
         InterruptSignal: People are asked whether the node ran, or have not answered yet.
         NodeRefusedError: People do not know, and the node must not run again.
     """
-    scope = current_scope("begin_gated()")
+    scope, graph, node = current_scope("begin_gated()"), here.topology.name, here.node.name
     at = str(scope.address)
     with state_slot(DOUBT):
+        before = Doubt.before()
         begun = scope.run.journal.find(STARTED, at)
         if begun is not None:
             _remember(node_run, at)
-            before = HeldAnswers.at(scope.run, scope.address, only_own=True)
-            await _ask(here, before, frozen=begun.get("frozen"))
-        was_asked, _, held = get_interrupt_state(HeldAnswers)
-        choice = await _choice(here, held) if was_asked else ""
-        if choice == "ran":
-            return Outcome(update={})
-        point = current_scope("a doubt").point
-        decided = (point.id,) if choice and point is not None else node_run.approvals
-        said = await may_start(here.node.name, {}, decisions=decided) if decided else {}
+            await _doubt_of(here, begun, before).ask()
+        decisions = node_run.approvals
+        if before is not None:
+            answer = await before.answer()
+            if isinstance(answer, InDoubtResult) and answer.choice == "ran":
+                return Outcome(update={})
+            if not isinstance(answer, InDoubtResult) or answer.choice != "again":
+                why = "it was started, and nobody knows whether it took effect"
+                raise NodeRefusedError(graph, node, why, outcome=_outcome_of(answer))
+            point = current_scope("a doubt").point
+            decisions = (point.id,) if point is not None else decisions
+        said = await may_start(node, {}, decisions=decisions) if decisions else {}
         if isinstance(said, AskAgain):
-            if choice:
-                await _ask(here, held, asked_again=said.reason)
+            if before is not None:
+                await before.ask(why=said.reason)
             node_run.lapse(said.reason)
-    if held is not None:
-        held.restore(scope.run, scope.address)
+    if before is not None and before.held is not None:
+        before.held.restore(scope.run, scope.address)
     # Journaled before the code runs: after a crash, people are asked before it runs again.
     frozen = {} if isinstance(said, AskAgain) or not said else {"frozen": dict(said)}
     await scope.run.journal.append(STARTED, at, {"arguments": {}, **frozen})
     return None
+
+
+def _doubt_of(here: OuterGraph, begun: Mapping[str, Json], before: Doubt | None) -> Doubt:
+    """Return the doubt about a node, from the journal's entry about its start."""
+    if before is not None:
+        return before
+    scope, graph, node = current_scope("a doubt"), here.topology.name, here.node.name
+    frozen = begun.get("frozen")
+    info = InDoubtInfo(
+        tool_name=node,
+        arguments={},
+        title=f"Step “{node}” of “{graph}”",
+        call_id="",
+        frozen=frozen if isinstance(frozen, dict) else {},
+    )
+    return Doubt(info=info, held=HeldAnswers.at(scope.run, scope.address, only_own=True))
+
+
+def _outcome_of(answer: object) -> ToolOutcome:
+    match answer:
+        case Expired():
+            return ToolOutcome.EXPIRED
+        case Cancelled():
+            return ToolOutcome.CANCELLED
+        case _:
+            return ToolOutcome.FAILED
 
 
 def refuse_failed(here: OuterGraph) -> None:
@@ -124,42 +149,3 @@ def _remember(node_run: NodeRun, at: str) -> None:
     for key, entry in node_run.run.journal.known(TASK):
         if f" {at} " in key or f" {at};" in key:
             node_run.kept[key] = decode(entry["result"])
-
-
-async def _ask(
-    here: OuterGraph, held: HeldAnswers | None, *, frozen: Json = None, asked_again: str = ""
-) -> NoReturn:
-    graph, node = here.topology.name, here.node.name
-    title = f"Step “{node}” of “{graph}”"
-    scope = current_scope("a doubt")
-    await scope.run.journal.tell_doubt(str(scope.address))
-    before = interrupt_info()
-    if isinstance(before, InDoubtInfo):
-        frozen = before.frozen
-    info = InDoubtInfo(
-        tool_name=node,
-        arguments={},
-        title=title,
-        call_id="",
-        frozen=frozen if isinstance(frozen, dict) else {},
-        asked_again=asked_again,
-    )
-    stateful_interrupt(info, held)
-
-
-async def _choice(here: OuterGraph, held: HeldAnswers | None) -> str:
-    _, _, answer = get_resume_context(ANY_OUTCOME)
-    match answer:
-        case None:
-            await _ask(here, held)
-        case InDoubtResult(choice="ran" | "again" as choice):
-            return choice
-        case _:
-            pass
-    graph, node = here.topology.name, here.node.name
-    why = "it was started, and nobody knows whether it took effect"
-    outcome = ToolOutcome.FAILED
-    if isinstance(answer, Expired | Cancelled):
-        is_expired = isinstance(answer, Expired)
-        outcome = ToolOutcome.EXPIRED if is_expired else ToolOutcome.CANCELLED
-    raise NodeRefusedError(graph, node, why, outcome=outcome)

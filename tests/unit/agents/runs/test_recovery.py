@@ -406,7 +406,7 @@ def without_state(change: object) -> object:
     }
 
 
-async def test_a_doubt_that_lost_its_arguments_runs_nothing() -> None:
+async def test_a_doubt_that_lost_its_state_runs_nothing() -> None:
     world, pay, _ = step_world()
     store, _ = await died_in_pay(world, pay)
     doubt = contexts(await world.recover())["c2"]
@@ -414,7 +414,7 @@ async def test_a_doubt_that_lost_its_arguments_runs_nothing() -> None:
     (change,) = kept.changes
     kept.changes = (json.dumps(without_state(json.loads(change))),)
 
-    with pytest.raises(CheckpointDecodeError, match="lost its arguments"):
+    with pytest.raises(CheckpointDecodeError, match="is damaged"):
         await world.resume({doubt.id: InDoubtResult(choice="again")})
 
     assert len(pay.calls) == 1

@@ -348,7 +348,7 @@ async def test_what_was_done_once_is_not_done_again_after_a_doubt(durability: st
     assert lab.ran["work"] == (1 if durability == "step" else 2)
 
 
-async def answered(errors: list[Exception]) -> tuple[Desk, list[int]]:
+async def answered(errors: list[BaseException]) -> tuple[Desk, list[int]]:
     """An agent whose node asks by itself, and then fails."""
     ran: list[int] = []
 
@@ -374,6 +374,18 @@ async def test_a_node_that_fails_after_an_answer_is_not_run_again() -> None:
     with pytest.raises(NodeFailedError):
         await desk.recover()
     assert len(ran) == 1
+
+
+async def test_two_deaths_after_an_answer_lose_no_answer() -> None:
+    desk, ran = await answered([Died(), Died()])
+    with pytest.raises(Died):
+        await desk.resume("Rosa")
+    await desk.recover()
+    with pytest.raises(Died):
+        await desk.resume(AGAIN)
+    assert isinstance(asked(await desk.recover()), InDoubtInfo)
+    assert said(await desk.resume(AGAIN)) == ["Rosa", "and on"]
+    assert len(ran) == 3
 
 
 async def test_unless_it_was_a_model_that_was_away() -> None:
