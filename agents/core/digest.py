@@ -12,9 +12,7 @@ from agents.core.errors import ToolError
 __all__ = ["call_digest", "canonical_json"]
 
 DIGEST_TAG = "countersign.call/2"
-"""Version of the digest, of the complete terms. Stored: must stay readable."""
-OLD_TAG = "countersign.call/1"
-"""Earlier digest, of the rule's name only. Stored: must stay readable."""
+"""Version of the digest. Stored: must stay readable."""
 
 _LEAVES = frozenset({NoneType, bool, int, float, str})
 """Types of values that contain no others."""
@@ -58,19 +56,17 @@ def call_digest(
         tool: Name of the tool.
         arguments: Validated arguments, as `Tool.validate` returns them.
         rule: Name of the rule that requires the decision.
-        ruling: The complete terms, as `Ask.to_text` writes them. Empty if no approval was required,
-            and in requests of the earlier digest version.
+        ruling: The complete terms, as `Ask.to_text` writes them. Empty if no approval was required.
     """
     call: dict[str, object] = {
-        "schema": DIGEST_TAG if ruling else OLD_TAG,
+        "schema": DIGEST_TAG,
         "thread": thread,
         "address": address,
         "tool": tool,
         "arguments": dict(arguments),
         "rule": rule,
+        "ruling": ruling,
     }
-    if ruling:
-        call["ruling"] = ruling
     return hashlib.sha256(canonical_json(call).encode("ascii")).hexdigest()
 
 

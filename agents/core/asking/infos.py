@@ -62,8 +62,7 @@ class CallInfo(RuntimeInfo):
         escalate_in: Time to the escalation by policy; None leaves it to the application.
         backups: Additional approvers after an escalation by policy; empty leaves the choice to the
             application.
-        ruling: The complete terms, as `Ask.to_text` writes them. Empty in old requests, which can
-            be approved as shown but not edited.
+        ruling: The complete terms, as `Ask.to_text` writes them.
         exclude_editors: Whether a person who edits the call cannot approve it.
         counted: Voters of another gate or rule of this call. They cannot decide here.
         edited_by: Who edited these arguments last; empty if the model wrote them or the editor is
@@ -74,7 +73,7 @@ class CallInfo(RuntimeInfo):
         secret: Names of arguments that people never see; see `ToolSpec`.
         shown: Names of arguments that look secret, but are not.
         terms: The complete terms in the application's own form; see `Ask.terms`. Empty without a
-            policy of the application, and in old requests.
+            policy of the application.
         named: Names of the arguments that the title contains; see `CallText`.
         leaves: Whether people outside of the company see the effect; see `EXTERNAL`.
     """

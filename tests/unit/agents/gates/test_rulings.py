@@ -11,9 +11,9 @@ import pytest
 
 from agents.core.asking.answers import ReviewEditResult
 from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
-from agents.core.codec import Json, decode, encode
+from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state
-from agents.core.digest import OLD_TAG, call_digest, canonical_json
+from agents.core.digest import canonical_json
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
@@ -238,64 +238,6 @@ async def test_excluded_editors_may_approve_what_nobody_edited() -> None:
     await stage.run()
     await stage.answer(stage.question(ReviewEditInfo).accept(by="UADA"))
     assert pay.calls == [{"x": 5}]
-
-
-# Questions that were asked before rulings were a part of digests.
-async def old_question(made: Tool, x: int = 5) -> Stage:
-    stage = staged(made, x)
-    await stage.run()
-    info = stage.question(CallInfo)
-    digest = call_digest(
-        thread=info.thread, address=info.address, tool="pay", arguments={"x": x}, rule=info.rule
-    )
-    assert stage.point is not None
-    data: Any = encode(replace(info, ruling="", digest=digest))
-    for name in ("ruling", "exclude_editors", "counted", "edited_by", "original", "asked_again"):
-        del data["value"][name]
-    state: Any = {"info": None, "approved": False, "arguments": None, "edited": False, "digest": ""}
-    stage.point = replace(
-        stage.point,
-        info=decode(data),
-        state={"$type": "countersign.gate/1", "value": state},
-    )
-    return stage
-
-
-async def test_old_question_is_answered_as_it_is_shown() -> None:
-    for make in (review_edit_gate, lambda one: policy_gate(one, ByAmount({5: ANYBODY}))):
-        pay = Plain("pay")
-        stage = await old_question(make(pay))
-        await stage.answer(stage.question(ReviewEditInfo).accept(by="UADA"))
-        assert pay.calls == [{"x": 5}]
-
-
-async def test_edit_of_an_old_question_asks_anew() -> None:
-    for make in (
-        review_edit_gate,
-        lambda one: policy_gate(one, ByAmount({5: ANYBODY, 6: ANYBODY})),
-    ):
-        pay = Plain("pay")
-        stage = await old_question(make(pay))
-        await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
-        assert pay.calls == []
-        await stage.answer(stage.question(ReviewEditInfo).accept(by="UBEN"))
-        assert pay.calls == [{"x": 6}]
-
-
-def test_digest_of_an_old_question_stays_what_it_was() -> None:
-    call: dict[str, Any] = {
-        "thread": "t",
-        "address": "a",
-        "tool": "pay",
-        "arguments": {},
-        "rule": "r",
-    }
-    assert OLD_TAG == "countersign.call/1"
-    assert call_digest(**call) == (
-        "46abd5e5abdfa861e7f6f31c946bebea6e819a5cf3493e6a4fb304eff528f57d"
-    )
-    assert call_digest(**call, ruling="x") != call_digest(**call)
-    assert call_digest(**call, ruling="x") != call_digest(**call, ruling="y")
 
 
 # F6: nested gates.

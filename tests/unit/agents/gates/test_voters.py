@@ -8,7 +8,6 @@ import pytest
 
 from agents.core.asking.answers import ApprovalResult, InDoubtResult, ReviewEditResult
 from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
-from agents.core.codec import decode, encode
 from agents.core.errors import AgentConfigError
 from agents.gates import approval_gate, policy_gate, review_edit_gate
 from agents.gates.decorator import tool
@@ -81,16 +80,6 @@ def test_voters_without_names_are_refused(voters: object) -> None:
         InDoubtResult(choice="ran", voters=voters)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="voters must be"):
         HumanResponse(type="accept", voters=voters)  # type: ignore[arg-type]
-
-
-def test_answers_of_an_earlier_release_have_no_voters() -> None:
-    written = encode(ApprovalResult(approved=True, by="UADA", voters=("UADA", "UMIA")))
-    assert decode(written) == ApprovalResult(approved=True, by="UADA", voters=("UADA", "UMIA"))
-    assert isinstance(written, dict)
-    value = written["value"]
-    assert isinstance(value, dict)
-    old = {name: one for name, one in value.items() if name != "voters"}
-    assert decode({**written, "value": old}) == ApprovalResult(approved=True, by="UADA")
 
 
 def test_what_is_bound_stands_for_the_whole_ruling_and_the_terms_are_not_in_it() -> None:
