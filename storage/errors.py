@@ -60,7 +60,7 @@ class StoreBrokenError(StoreUnavailableError):
     def __init__(self, detail: str, fault: Fault) -> None:
         super().__init__(detail)
         self.fault = fault
-        self.args = (f"the database cannot be used until somebody has mended it: {detail}",)
+        self.args = (f"the database must be repaired before it can be used: {detail}",)
 
 
 class StoreBusyError(StorageError):

@@ -243,7 +243,9 @@ class Settings(BaseModel):
         Field(
             default="off",
             alias="COUNTERSIGN_TRACES",
-            description=("`otlp` sends OpenTelemetry traces to where the variables `OTEL_…` say."),
+            description=(
+                "`otlp` sends OpenTelemetry traces to the receiver that variables `OTEL_…` name."
+            ),
             examples=["otlp"],
             json_schema_extra={"values": "`off` or `otlp`"},
         )
@@ -307,7 +309,7 @@ class Settings(BaseModel):
     approvers: tuple[str, ...] = Field(
         default=(),
         alias="COUNTERSIGN_APPROVERS",
-        description=("Without a policy file: who can approve. No value stands for everyone."),
+        description="Without a policy file: who can approve. There is no value for everyone.",
         examples=["U0ADALINDQ,S0ONCALL01"],
         json_schema_extra={"values": "user ids, user group ids and `channel`, separated by commas"},
     )
@@ -339,7 +341,9 @@ class Settings(BaseModel):
     retention: Annotated[timedelta | None, BeforeValidator(values.retention)] = Field(
         default=None,
         alias="COUNTERSIGN_RETENTION",
-        description=("Time without activity after which a thread is deleted. Not set: never."),
+        description=(
+            "Time without activity after which a thread is deleted. If it is not set, threads stay."
+        ),
         examples=["90d"],
         json_schema_extra={"values": "`1d` to `3650d`"},
     )

@@ -160,8 +160,8 @@ class GroupEntry(Filled):
     channels: Annotated[tuple[ChannelId, ...], BeforeValidator(as_tuple)] = Field(
         default=(), min_length=1
     )
-    """Channels whose members belong to the group. A person counts who was a member at the request
-    and is still a member. A channel of more than 500 members gives nobody the right.
+    """Channels whose members belong to the group: people who were members at the request and still
+    are. A channel with more than 500 members counts as empty.
 
     Example: `channels: [C0OPS]`
 

@@ -118,8 +118,8 @@ async def test_approve_edit_and_reject(browser: Browser, tmp_path: Path) -> None
         await three.sees(player, 4)
         await press(player, three.has("Details"))
         await player.form.get_by_role("combobox").select_option(label=three.has("History"))
-        await expect(player.form).to_contain_text("Requested by @Rosa Ortiz")
-        await expect(player.form).to_contain_text("Rejected by @Ada Lind")
+        await expect(player.form).to_contain_text("@Rosa Ortiz requested it")
+        await expect(player.form).to_contain_text("@Ada Lind rejected")
     assert two.typed + two.quoted + three.typed + three.quoted == []
 
 
