@@ -47,25 +47,6 @@ async def test_a_free_tool_needs_nobody(storage: SqliteStorage) -> None:
     assert not office.notifier.cards
 
 
-async def test_approve(storage: SqliteStorage) -> None:
-    office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
-    assert approval.title == "Pay 5 to Mia"
-    assert office.ran == []
-    await office.decide(approval)
-    assert office.ran == [("pay", ("Mia", 5, "card"))]
-    assert office.shown()[-1] == "Paid."
-    card = office.notifier.cards[approval.approval_id]
-    assert card.status is Status.APPROVED
-    assert card.decision is not None
-    assert card.decision.by == ADA
-    stored = await storage.approvals.get(approval.approval_id)
-    assert not stored.open
-    assert stored.due_ms is None
-    assert stored.drawn_revision == stored.revision
-
-
 async def test_reject_with_a_reason(storage: SqliteStorage) -> None:
     office = Office(storage, [PAY, say("I see.")])
     await office.hear(ASK)
@@ -74,58 +55,6 @@ async def test_reject_with_a_reason(storage: SqliteStorage) -> None:
     told = str(office.model.inputs[-1])
     assert "too much" in told
     assert "ejected" in told
-
-
-async def test_edit(storage: SqliteStorage) -> None:
-    office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    edited: dict[str, object] = {"to": "Mia", "amount": 4, "how": "cash"}
-    await office.decide(await office.the_approval(), edited=edited)
-    assert office.ran == [("pay", ("Mia", 4, "cash"))]
-
-
-async def test_two_cards_of_one_turn_second_first(storage: SqliteStorage) -> None:
-    both = [PAY, call("pay", {"to": "Ben", "amount": 7}, id="c2")]
-    office = Office(storage, [both, say("Both done.")])
-    await office.hear(ASK)
-    first, second = await office.open_approvals()
-    assert office.notifier.posts == [first.approval_id, second.approval_id]
-    await office.decide(second)
-    assert office.ran == [("pay", ("Ben", 7, "card"))]
-    untouched = await storage.approvals.get(first.approval_id)
-    assert (untouched.status, untouched.revision) == (Status.PENDING, 1)
-    assert office.notifier.posts == [first.approval_id, second.approval_id]
-    await office.decide(first, by=BEN)
-    assert office.ran == [("pay", ("Ben", 7, "card")), ("pay", ("Mia", 5, "card"))]
-    assert office.shown()[-1] == "Both done."
-    assert office.model.calls == 2
-
-
-async def test_a_question_is_answered_by_a_reply(storage: SqliteStorage) -> None:
-    asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
-    office = Office(storage, [asks, PAY, say("Paid.")])
-    await office.hear(ASK)
-    question = await office.the_approval()
-    assert question.kind is Kind.QUESTION
-    await office.hear("five", user_id=ADA, ts="1800000000.000002")
-    answered = await storage.approvals.get(question.approval_id)
-    assert answered.status is Status.ANSWERED
-    assert answered.decision is not None
-    assert json.loads(answered.decision.answer_json) == ["five"]
-    assert "five" in str(office.model.inputs[1])
-    assert (await office.the_approval()).kind is Kind.APPROVAL
-    assert office.ran == []
-
-
-async def test_a_question_is_answered_by_the_modal(storage: SqliteStorage) -> None:
-    asks = call("ask_people", {"questions": ["How much?", "How?"]}, id="q1")
-    office = Office(storage, [asks, say("Thanks.")])
-    await office.hear(ASK)
-    question = await office.the_approval()
-    await office.decide(question, Status.ANSWERED, answers='["5", "cash"]')
-    told = str(office.model.inputs[1])
-    assert "How much?" in told
-    assert "cash" in told
 
 
 async def test_with_two_questions_a_reply_answers_neither(storage: SqliteStorage) -> None:
@@ -279,21 +208,6 @@ async def test_unknown_and_outdated(storage: SqliteStorage) -> None:
             await office.approvals.look(approval.approval_id, an_actor(ADA), shown=shown)
 
 
-async def test_fifty_clicks_one_decision(storage: SqliteStorage) -> None:
-    office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
-    clicks = [office.decide(approval, by=(ADA, BEN)[i % 2]) for i in range(50)]
-    outcomes = await asyncio.gather(*clicks, return_exceptions=True)
-    assert sum(not isinstance(o, BaseException) for o in outcomes) == 1
-    losers = [o for o in outcomes if isinstance(o, BaseException)]
-    assert all(isinstance(o, ApprovalClosedError) for o in losers)
-    winner = (await storage.approvals.get(approval.approval_id)).decision
-    assert winner is not None
-    assert all(winner.by in str(o) for o in losers)
-    assert len(office.ran) == 1
-
-
 async def test_reminder_then_expiry(storage: SqliteStorage) -> None:
     office = Office(storage, [PAY, say("Nobody was there.")])
     await office.hear(ASK)
@@ -325,17 +239,6 @@ async def test_no_reminder_after_a_decision(storage: SqliteStorage) -> None:
     office.clock.forward(hours=1)
     assert await office.sweep.tick() == 0
     assert office.notifier.reminders == []
-
-
-async def test_another_process_goes_on_after_a_restart(storage: SqliteStorage) -> None:
-    first = Office(storage, [PAY], owner="first")
-    await first.hear(ASK)
-    approval = await first.the_approval()
-    second = Office(storage, [say("Paid.")], owner="second", clock=first.clock)
-    await second.decide(approval)
-    assert second.ran == [("pay", ("Mia", 5, "card"))]
-    assert first.ran == []
-    assert second.shown() == ["Paid."]
 
 
 async def test_crash_after_the_message_was_stored(storage: SqliteStorage) -> None:
