@@ -531,7 +531,7 @@ async def test_a_event_that_could_not_be_stored_comes_again_and_counts_once(
     storage = cast(Any, stage.bot.storage)
     storage.inbox = Away(storage.inbox, times)
     await stage.say("Rosa", "@countersign status of payments")
-    await stage.said("payments is healthy", within=15)
+    await stage.said("payments is healthy")
     await quiet(stage)
     assert stage.sandbox.stats.retries >= 1
     assert stage.sandbox.lost_events == []
@@ -622,7 +622,7 @@ async def test_c_message_written_while_nobody_listens_comes_later(on_socket: Sta
     stage.sandbox.faults.add("delay", on="event", delay=2.0)
     await stage.say("Rosa", ASK)
     await stage.start_bot(**environ)
-    assert APPROVE in buttons(await stage.card(word=APPROVE, within=10))
+    assert APPROVE in buttons(await stage.card(word=APPROVE))
 
 
 # ---- d: any connection --------------------------------------------------------------------------
@@ -648,7 +648,7 @@ async def test_d_two_bots_share_the_envelopes(
         sandbox.spread_at_random(seed)
         sandbox.faults.add("unheard", on="event", every=2)
         thread = await stage.say("Rosa", ASK)
-        card = await stage.card(word=APPROVE, within=20)
+        card = await stage.card(word=APPROVE)
         await stage.say("Rosa", "and thank you", thread_ts=thread)
         await asyncio.gather(*(stage.click(who, card, APPROVE) for who in ("Ada", "Ben")))
         await sandbox.until(lambda: is_final(stage) and is_live(stage), timeout=60)

@@ -77,3 +77,15 @@ def test_what_is_the_same_at_any_size_is_there_and_asks_nothing_about_looks(file
         assert begin, name
         for word in ("scrollWidth", "bounding_box", "viewport", "getComputedStyle"):
             assert word not in body, name
+
+
+def test_transports_are_twins() -> None:
+    names = [
+        "t.py::test_a[socket]",
+        "t.py::test_a[http]",
+        "t.py::test_b[x-http]",
+        "t.py::test_http",
+    ]
+    left = left_out([*names, "t.py::test_a[https]", "t.py::test_a[a socket]"])
+    assert len(left) == 1
+    assert left < set(names[:2])

@@ -1,9 +1,10 @@
 """Tests that differ in nothing that they look at: for each change one of them runs.
 
-Both drivers of MongoDB do the same behind one door, and so do SQLite's file and SQLite's memory;
-what is worth a test with both is found by a half with each. So are what people do on a desk and on
-a phone, where a test does not ask how the page looks: the others do, at both sizes. All run in the
-thorough profile; those with a driver also in `make test-mongo`.
+Both drivers of MongoDB do the same behind one door, and so do SQLite's file and SQLite's memory,
+and Slack's two ways to deliver, by socket and by HTTP; what is worth a test with both is found by a
+half with each. So are what people do on a desk and on a phone, where a test does not ask how the
+page looks: the others do, at both sizes. All run in the thorough profile; those with a driver also
+in `make test-mongo`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable
 
-_TWINS = (re.compile(r"\b(motor|pymongo)\b"), re.compile(r"\bsqlite-(file|memory)\b"))
+_TWINS = (
+    re.compile(r"\b(motor|pymongo)\b"),
+    re.compile(r"\bsqlite-(file|memory)\b"),
+    re.compile(r"(?<![^-])(socket|http)(?=[-\]])"),
+)
 _SIZES = re.compile(r"\b(desk|phone-dark|phone)\b")
 
 AT_ANY_SIZE = {
@@ -63,8 +68,8 @@ def left_out(names: Iterable[str]) -> set[str]:
         names: Ids of tests, as pytest writes them.
 
     Returns:
-        Of all that differ in a driver, or in a size that is no matter, all but one; always the
-        same one.
+        Of all that differ in a driver, a transport, or in a size that is no matter, all but one;
+        always the same one.
     """
     families: dict[str, set[str]] = defaultdict(set)
     for name in names:

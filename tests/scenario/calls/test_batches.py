@@ -31,7 +31,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 async def asked(stage: Stage, count: int = 5) -> dict[str, Any]:
     await stage.say("Rosa", f"@countersign refund {count}")
-    return await stage.card(word="need approval", within=60)
+    return await stage.card(word="need approval")
 
 
 def ticked(view: dict[str, Any], *orders: str, **given: str) -> dict[str, Any]:
@@ -59,9 +59,9 @@ async def test_five_calls_have_one_card_and_one_click_approves_them(stage: Stage
     assert "5 refunds, 193.90 EUR in total" in str(card)
     assert len(stage.cards()) == 1
     await stage.click("Ada", card, ALL)
-    await stage.said("All done", within=20)
+    await stage.said("All done")
     assert sorted(RAN) == ["1234", "1240", "1251", "1262", "1270"]
-    final = await stage.card(word="4 ran, 1 failed", within=20)
+    final = await stage.card(word="4 ran, 1 failed")
     assert buttons(final) == []
     await stage.rest()
     assert say("message.summary_title") not in str(stage.messages())  # the card lists them all
@@ -82,12 +82,12 @@ async def test_two_people_decide_different_ones_at_once(stage: Stage) -> None:
         stage.sandbox.submit(stage.user("Ben"), views["Ben"], second),
     )
     # A turn goes on when all that it asked for is decided; until then each shows its state.
-    half = await stage.card(word="1 needs approval", within=20)
+    half = await stage.card(word="1 needs approval")
     assert "Approve 1" in str(half)
     await stage.click("Ada", half, ALL)
-    await stage.said("All done", within=20)
+    await stage.said("All done")
     assert sorted(RAN) == ["1234", "1240", "1251", "1262", "1270"]
-    final = await stage.card(word="4 ran", within=20)
+    final = await stage.card(word="4 ran")
     assert stage.user("Ada") in str(final)
     assert stage.user("Ben") in str(final)
 
@@ -98,9 +98,9 @@ async def test_the_form_rejects_what_is_not_ticked_if_so_chosen(stage: Stage) ->
     values = ticked(view, "1234", "1240")
     values["rest"]["countersign:value"]["selected_option"] = {"value": "reject"}
     await stage.sandbox.submit(stage.user("Ada"), view, values)
-    await stage.said("All done", within=20)
+    await stage.said("All done")
     assert sorted(RAN) == ["1234", "1240"]
-    await stage.card(word="2 ran, 3 rejected", within=20)
+    await stage.card(word="2 ran, 3 rejected")
 
 
 async def test_all_can_be_rejected_with_a_reason(stage: Stage) -> None:
@@ -109,9 +109,9 @@ async def test_all_can_be_rejected_with_a_reason(stage: Stage) -> None:
     values = values_of(view, **{"in your own words": "refunded by hand"})
     outcome = await stage.sandbox.submit(stage.user("Ada"), view, values)
     assert "errors" not in outcome
-    await stage.said("All done", within=20)
+    await stage.said("All done")
     assert RAN == []
-    final = await stage.card(word="5 rejected", within=20)
+    final = await stage.card(word="5 rejected")
     assert "refunded by hand" in str(final)
     assert "And 2 more" in str(final)
 
@@ -123,7 +123,7 @@ async def test_a_withdrawal_that_skips_one_says_what_was_withdrawn(stage: Stage)
     await stage.click("Ada", card, CHOOSE)
     form = await stage.modal("Ada")
     await stage.sandbox.submit(stage.user("Ada"), form, ticked(form, "1262"))
-    await stage.card(word="4 need approval", within=20)
+    await stage.card(word="4 need approval")
     told = await stage.sandbox.submit(stage.user("Rosa"), view, values_of(view))
     assert "4 withdrawn. Skipped:" in str(told)
     assert "rejected" not in str(told)
@@ -137,7 +137,7 @@ async def test_nobody_decides_on_their_own_and_takes_it_back_instead(stage: Stag
     await stage.choose("Rosa", card, WITHDRAW)
     view = await stage.modal("Rosa")
     await stage.sandbox.submit(stage.user("Rosa"), view, ticked(view, "1262"))
-    part = await stage.card(word="1 withdrawn", within=20)
+    part = await stage.card(word="1 withdrawn")
     assert "4 need approval" in str(part)
     await stage.choose("Ada", part, WITHDRAW)
     await stage.whispered("Ada", "Only the requester")
@@ -177,7 +177,7 @@ async def test_a_stale_button_approves_nothing_else(stage: Stage) -> None:
     view = await stage.modal("Ben")
     values = ticked(view, "1234", **{"in your own words": "done by hand"})
     await stage.sandbox.submit(stage.user("Ben"), view, values)
-    await stage.card(word="1 rejected", within=20)
+    await stage.card(word="1 rejected")
     await stage.click("Ada", {**card}, CHOOSE)
     opened = await stage.modal("Ada")
     assert "order 1234" not in str(opened)
@@ -197,9 +197,9 @@ async def test_many_are_only_approved_in_the_form_that_lists_them(stage: Stage) 
         await stage.sandbox.submit(stage.user("Ada"), view, values_of(view))
         for left in stage.sandbox.open_views(stage.user("Ada")):
             await stage.sandbox.close_view(stage.user("Ada"), left)
-    await stage.said("All done", within=60)
+    await stage.said("All done")
     assert len(RAN) == 100
-    await stage.card(word="99 ran, 1 failed", within=60)
+    await stage.card(word="99 ran, 1 failed")
 
 
 async def test_a_card_outlives_the_process(stage: Stage) -> None:
@@ -207,18 +207,18 @@ async def test_a_card_outlives_the_process(stage: Stage) -> None:
     await stage.stop_bot()
     await stage.start_bot()
     await stage.click("Ada", card, ALL)
-    await stage.said("All done", within=20)
+    await stage.said("All done")
     assert len(RAN) == 5
-    await stage.card(word="4 ran", within=20)
+    await stage.card(word="4 ran")
     assert len(stage.cards()) == 1
 
 
 async def test_all_expire_together(stage: Stage) -> None:
     await asked(stage)
     await stage.later(hours=9)
-    final = await stage.card(word="5 expired", within=20)
+    final = await stage.card(word="5 expired")
     assert buttons(final) == []
-    await stage.said("All done", within=20)
+    await stage.said("All done")
     assert RAN == []
 
 
@@ -247,7 +247,7 @@ async def test_the_root_shows_only_that_some_wait_until_none_does(stage: Stage) 
     await stage.click("Ada", card, CHOOSE)
     view = await stage.modal("Ada")
     await stage.sandbox.submit(stage.user("Ada"), view, ticked(view, "1234", "1240"))
-    card = await stage.card(word="3 need approval", within=20)
+    card = await stage.card(word="3 need approval")
     await stage.rest()
     assert root() == ["hourglass_flowing_sand"]
     await stage.stop_bot()
@@ -256,6 +256,6 @@ async def test_the_root_shows_only_that_some_wait_until_none_does(stage: Stage) 
     view = await stage.modal("Ben")
     values = values_of(view, **{"in your own words": "refunded by hand"})
     await stage.sandbox.submit(stage.user("Ben"), view, values)
-    await stage.said("All done", within=20)
+    await stage.said("All done")
     await stage.rest()
     assert sorted(root()) == ["no_entry", "white_check_mark"]

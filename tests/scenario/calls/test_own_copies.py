@@ -82,11 +82,11 @@ async def press(stage: Stage, card: dict[str, Any], action: str) -> None:
 async def test_a_card_in_a_direct_message_decides_the_same_and_both_say_so(stage: Stage) -> None:
     await ask_for_cards(stage)
     await stage.say("Rosa", "@countersign refund 1")
-    assert (await stage.card(word="Needs approval", within=60))["ts"]
+    assert (await stage.card(word="Needs approval"))["ts"]
     card = await copied(stage, "Open the thread")
     assert "in <#" in str(card["blocks"])
     await press(stage, card, ActionId.APPROVE)
-    await stage.said("All done", within=20)
+    await stage.said("All done")
     await copied(stage, "Approved by")
     shown = [*stage.cards(), *direct(stage)]
     assert [buttons(one) for one in shown] == [[], []]
@@ -96,13 +96,13 @@ async def test_a_card_in_a_direct_message_decides_the_same_and_both_say_so(stage
 async def test_a_card_of_several_is_one_direct_message(stage: Stage) -> None:
     await ask_for_cards(stage)
     await stage.say("Rosa", "@countersign refund 3")
-    await stage.card(word="3 need approval", within=60)
+    await stage.card(word="3 need approval")
     card = await copied(stage, "3 need approval")
     assert "Open the thread" in str(card["blocks"])
     await press(stage, card, ActionId.APPROVE_ALL)
-    await stage.said("All done", within=20)
+    await stage.said("All done")
     await copied(stage, "2 ran, 1 failed")
-    await stage.card(word="2 ran, 1 failed", within=20)
+    await stage.card(word="2 ran, 1 failed")
     shown = [*stage.cards(), *direct(stage)]
     assert [buttons(one) for one in shown] == [[], []]
     assert sorted(RAN) == ["1234", "1240", "1251"]
@@ -134,11 +134,11 @@ async def test_a_copy_of_several_shows_nothing_to_who_may_not_see_them_any_more(
 ) -> None:
     await ask_for_cards(private)
     await private.say("Mia", "@countersign refund 3")
-    card = await private.card(word="3 need approval", within=60)
+    card = await private.card(word="3 need approval")
     await copied(private, "3 need approval")
     lose_the_right(private)
     await private.click("Ben", card, ActionId.APPROVE_ALL)
-    await private.said("All done", within=20)
+    await private.said("All done")
     lost = await copied(private, say("line.withheld"))
     assert "1234" not in str(lost)
     assert buttons(lost) == []
@@ -184,7 +184,7 @@ async def test_the_form_to_withdraw_several_opens_for_nobody_who_may_not_see_the
 ) -> None:
     private.sandbox.join(ADA, FINANCE)
     await private.say("Ada", "@countersign refund 3")
-    card = await private.card(word="3 need approval", within=60)
+    card = await private.card(word="3 need approval")
     value = option_of(card, ActionId.BATCH_WITHDRAW)
     click = private.sandbox.payload_of_click(
         ADA, private.channel, card["ts"], ActionId.MORE, selected_option=value

@@ -86,7 +86,7 @@ async def test_the_form_of_home_shows_all_of_each_call_that_it_lets_run(opened: 
         assert shown.count(MEMO_END) == 3
         assert shown.count(PREVIEW_END) == 3
         await stage.sandbox.submit(ADA, view, values_of(view))
-        await stage.said("All done", within=20)
+        await stage.said("All done")
         assert RAN == ["A0", "A1", "A2"]
 
 
@@ -160,7 +160,7 @@ async def test_a_reply_that_decides_nothing_offers_the_review_and_no_yes(
         assert MEMO_END in json.dumps(view)
         assert PREVIEW_END in json.dumps(view)
         await stage.sandbox.submit(ADA, view, values_of(view))
-        await stage.said("All done", within=20)
+        await stage.said("All done")
         assert RAN == ["A0"]
 
 
@@ -191,13 +191,13 @@ async def test_each_run_by_a_standing_permission_is_a_line_with_what_ran(opened:
         values = values_of(view)
         values["only"][str(ActionId.VALUE)]["selected_options"] = []
         await stage.sandbox.submit(ADA, view, values)
-        await stage.said("All done", within=20)
+        await stage.said("All done")
         await stage.rest()
         assert "not used yet" in str(stage.messages())
 
         for number, size in enumerate(("long", "short"), 1):
             await stage.say("Rosa", f"refund {size}", thread_ts=root)
-            line = await stage.said(f"{number} of 3: Refund order A0", within=20)
+            line = await stage.said(f"{number} of 3: Refund order A0")
             assert (MEMO_END if size == "long" else "late") in line
             await stage.rest()
         assert RAN == ["A0"] * 3

@@ -121,18 +121,18 @@ async def test_i8_a_card_decided_after_the_copy_has_live_buttons_and_a_warning_a
     await stage.rest()  # a copy with a lease in it is refused for as long as that lasts
     await asyncio.to_thread(place.copy)
     await stage.click("Ada", card, APPROVE)
-    await stage.said(LIVE, within=30)
-    assert buttons(await stage.card(word="Approved", within=30)) == []
+    await stage.said(LIVE)
+    assert buttons(await stage.card(word="Approved")) == []
     said = await back_to_copy(stage, place)
     assert "1 pending request will be asked again" in said
 
-    again = await stage.card(word="Asking again", within=30)
+    again = await stage.card(word="Asking again")
     assert len(stage.cards()) == 1
     assert buttons(again)[0] == APPROVE
     assert re.search(BACK, str(again["blocks"]))
     assert "may have run. Check before you approve" in again["text"]
     await stage.click("Ada", again, APPROVE)
-    await stage.card(word="Approved", within=30)
+    await stage.card(word="Approved")
     assert buttons(stage.cards()[0]) == []
 
 
@@ -148,12 +148,12 @@ async def test_i5_a_clock_that_is_behind_the_copy_makes_nothing_of_it_run(
     await stage.rest()
     await asyncio.to_thread(place.copy)
     await stage.click("Ada", card, APPROVE)
-    await stage.said(LIVE, within=30)
+    await stage.said(LIVE)
     said = await back_to_copy(stage, place)
     assert "The clock of this machine is behind that moment" in said
 
-    again = await stage.card(word="Asking again", within=30)
-    await stage.said("If you still need something", within=30)
+    again = await stage.card(word="Asking again")
+    await stage.said("If you still need something")
     assert buttons(again)[0] == APPROVE
     await stage.rest()
     assert len([text for text in stage.texts() if re.search(LIVE, text)]) == 1
@@ -169,7 +169,7 @@ async def test_i5_a_bot_does_not_run_on_a_copy_that_was_put_in_place_by_hand(
         await stage.rest()
         await asyncio.to_thread(place.copy)
         await stage.click("Ada", card, APPROVE)
-        await stage.said(LIVE, within=30)
+        await stage.said(LIVE)
         await stage.stop_bot()
         place.lose()
         shutil.copy(tmp_path / "copy.db", tmp_path / "data" / "countersign.db")
@@ -180,7 +180,7 @@ async def test_i5_a_bot_does_not_run_on_a_copy_that_was_put_in_place_by_hand(
         assert await asyncio.to_thread(main, ["restore"], environ=dict(place.environ)) == 0
         stage.clock.follow()
         await stage.start_bot()
-        again = await stage.card(word="Asking again", within=30)
+        again = await stage.card(word="Asking again")
         assert buttons(again)[0] == APPROVE
 
 
@@ -192,7 +192,7 @@ async def test_i8_what_was_on_one_card_is_asked_again_one_by_one_and_posted_once
     agent = {"COUNTERSIGN_AGENT": "tests.scenario.calls.batch_agents:clerk"}
     async with a_stage(tmp_path, "socket", **place.environ, **agent) as shop:
         await shop.say("Rosa", "@countersign refund 3")
-        card = await shop.card(word="need approval", within=60)
+        card = await shop.card(word="need approval")
         await shop.rest()
         shop.clock.forward(seconds=16)  # a copy with a lease in it is refused
         await asyncio.to_thread(place.copy)
@@ -204,7 +204,7 @@ async def test_i8_what_was_on_one_card_is_asked_again_one_by_one_and_posted_once
         RAN.clear()
 
         assert "3 pending requests will be asked again" in await back_to_copy(shop, place)
-        again = [await shop.card(number=one, word="Asking again", within=30) for one in (2, 3, 4)]
+        again = [await shop.card(number=one, word="Asking again") for one in (2, 3, 4)]
         await shop.rest()
         assert [one["ts"] for one in again] == [one["ts"] for one in own]
         assert len(shop.cards()) == 4
