@@ -22,8 +22,8 @@ from typing import Any
 from storage.chain import GENESIS, NO_KEY, Seal, Verdict, Verifier
 from storage.codec import AUDIT
 from storage.records import AuditEntry
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
+from tests.support.stores import SqliteStores
 
 APPROVALS, ACTS, ROUNDS = 100, ("requested", "decided", "resumed", "started", "executed"), 5
 KEY = b"k" * 32
@@ -32,7 +32,7 @@ THREAD_ID = "T1:C1:1800000000.000001"
 Form = dict[str, object]
 
 
-class Unchained(SqliteStorage):
+class Unchained(SqliteStores):
     """A database that inserts entries as they are: what remains is the cost of all else."""
 
     async def append(self, entries: Sequence[AuditEntry]) -> None:
@@ -96,7 +96,7 @@ def measure_verify(count: int, say: Callable[[str], object]) -> None:
             say(f"verify {count:,} {name:<13} {found:<45} {took:.2f} s")
 
 
-async def turn(storage: SqliteStorage, number: int) -> None:
+async def turn(storage: SqliteStores, number: int) -> None:
     """All that the store is asked for one approval, with its entries."""
     approval = an_approval(approval_id=f"apr_{number}", position=number)
     entries = [an_entry(number, act) for act in ACTS]
@@ -121,7 +121,7 @@ def an_entry(number: int, act: str) -> AuditEntry:
     )
 
 
-async def measure_appends(make: Callable[[Path], SqliteStorage]) -> float:
+async def measure_appends(make: Callable[[Path], SqliteStores]) -> float:
     """Processor seconds of 100 approvals at once."""
     least = float("inf")
     for _ in range(ROUNDS):
@@ -147,7 +147,7 @@ async def main() -> None:
     plain = await measure_appends(Unchained)
     say(f"100 approvals at once, no chain: {plain * 1e3:.0f} ms of processor time")
     for name, seal in (("SHA-256", NO_KEY), ("HMAC-SHA-256", Seal(KEY))):
-        took = await measure_appends(partial(SqliteStorage, seal=seal))
+        took = await measure_appends(partial(SqliteStores, seal=seal))
         each = (took - plain) / APPROVALS * 1e3
         say(f"100 approvals at once, {name}: {took * 1e3:.0f} ms, {each:.2f} ms more for each")
     measure_verify(arguments.entries, say)

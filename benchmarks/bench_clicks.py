@@ -52,11 +52,11 @@ from bot.slack.cards.card_for import card_for
 from bot.slack.connect import reach_slack
 from bot.slack.intake.http import web_app
 from bot.slack.ratelimit import Pacer
+from bot.stores import Stores
 from bot.tasks import Tasks
-from storage.base import Storage
 from storage.records import Decision, Status
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_thread, an_approval
+from tests.support.stores import SqliteStores
 
 SECRET = "0123456789abcdef0123456789abcdef"
 QUICK = "--quick" in sys.argv
@@ -145,7 +145,7 @@ def click(approval_id: str, digest: str, number: int, *, card: object = None) ->
     }
 
 
-async def fill(storage: Storage, count: int) -> list[tuple[str, str]]:
+async def fill(storage: Stores, count: int) -> list[tuple[str, str]]:
     """Make pending approvals whose cards are posted; ids and digests."""
     made = []
     now = time.time_ns() // 1_000_000
@@ -284,7 +284,7 @@ async def plain_bolt(stack: AsyncExitStack) -> str:
     return await listen(handle, stack)
 
 
-async def same_work(storage: Storage, stack: AsyncExitStack) -> str:
+async def same_work(storage: Stores, stack: AsyncExitStack) -> str:
     """Bolt with its own option for a fast answer, with the read and the write that we make, too."""
 
     async def authorize(**_: object) -> AuthorizeResult:
@@ -308,16 +308,16 @@ async def same_work(storage: Storage, stack: AsyncExitStack) -> str:
     return await listen(handle, stack)
 
 
-async def own_store(stack: AsyncExitStack) -> Storage:
+async def own_store(stack: AsyncExitStack) -> Stores:
     """A file of its own for somebody who is compared with the bot."""
     directory = stack.enter_context(tempfile.TemporaryDirectory())
-    storage = SqliteStorage(Path(directory))
+    storage = SqliteStores(Path(directory))
     await storage.open()
     stack.push_async_callback(storage.close)
     return storage
 
 
-async def bare(storage: Storage, stack: AsyncExitStack) -> str:
+async def bare(storage: Stores, stack: AsyncExitStack) -> str:
     """A handler that checks the signature and makes the one conditional write."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -380,7 +380,7 @@ class Contest:
     """
 
     bot: Countersign
-    stores: Mapping[str, Storage]
+    stores: Mapping[str, Stores]
     urls: Mapping[str, str]
     api: str
     quiet_url: str

@@ -35,9 +35,9 @@ from agents.models import call, say
 from benchmarks.bench_runtime import answer, ask, pay
 from benchmarks.bench_turn import NAMES, pace_of
 from benchmarks.harness import Effort, table
-from storage.mongo import MongoStorage
 from tests.cost.stage import Kind
 from tests.support.mongo import spawn_mongo_server
+from tests.support.stores import MongoStores
 
 PROGRAM = Path(__file__).parent / "peers" / "langgraph_rt.py"
 TRIPS, AT_ONCE = 60, 100
@@ -147,7 +147,7 @@ async def _stores(
 ) -> tuple[CheckpointStore, MessageLog]:
     if place == IN_MEMORY:
         return MemoryCheckpointStore(), MemoryMessageLog()
-    mongo = MongoStorage(
+    mongo = MongoStores(
         uri,
         driver="motor" if place == "motor" else "pymongo",
         database=f"bench_{place}",

@@ -35,10 +35,9 @@ from agents import (
 )
 from agents.models import call, say
 from benchmarks.harness import Counted, CountedLog, CountedStore, seconds, table
-from storage.mongo import MongoStorage
-from storage.sqlite import SqliteStorage
 from tests.cost.counting import counting, watching
 from tests.support.mongo import spawn_mongo_server
+from tests.support.stores import MongoStores, SqliteStores
 
 QUICK = "--quick" in sys.argv
 COUNT_ONLY = "--count-only" in sys.argv
@@ -111,7 +110,7 @@ async def stores() -> AsyncIterator[dict[str, Counted]]:
         stack.enter_context(watching())
         found = {"in memory": Counted(MemoryCheckpointStore(), MemoryMessageLog())}
         directory = stack.enter_context(tempfile.TemporaryDirectory())
-        sqlite = SqliteStorage(Path(directory))
+        sqlite = SqliteStores(Path(directory))
         await sqlite.open()
         stack.push_async_callback(sqlite.close)
         found["SQLite file"] = Counted(sqlite.checkpoints, sqlite.log)
@@ -119,7 +118,7 @@ async def stores() -> AsyncIterator[dict[str, Counted]]:
         stack.callback(server.stop)
         drivers: tuple[Literal["motor", "pymongo"], ...] = ("motor", "pymongo")
         for driver in drivers:
-            mongo = MongoStorage(
+            mongo = MongoStores(
                 server.uri, driver=driver, database=f"bench_{driver}", timeout=timedelta(seconds=20)
             )
             await mongo.open()

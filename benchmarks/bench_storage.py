@@ -25,13 +25,12 @@ from agents.models import Turn, call, say
 from benchmarks.bench_clicks import free_port, slack
 from benchmarks.bench_runtime import round_trip
 from benchmarks.harness import Counted, seconds, table
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import StoreUnavailableError
-from storage.mongo import MongoStorage
 from storage.records import Approval
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_thread, an_approval
 from tests.support.mongo import spawn_mongo_server
+from tests.support.stores import MongoStores, SqliteStores
 from tests.unit.bot.office import BOT, Office
 
 QUICK = "--quick" in sys.argv
@@ -54,7 +53,7 @@ def pending(count: int, *, due: int) -> Iterator[Approval]:
         )
 
 
-async def add_all(storage: Storage, approvals: Iterator[Approval]) -> None:
+async def add_all(storage: Stores, approvals: Iterator[Approval]) -> None:
     """Put many approvals into a database."""
     waiting = list(approvals)
     for at in range(0, len(waiting), 500):
@@ -62,15 +61,15 @@ async def add_all(storage: Storage, approvals: Iterator[Approval]) -> None:
 
 
 @asynccontextmanager
-async def databases(directory: Path) -> AsyncIterator[dict[str, Storage]]:
+async def databases(directory: Path) -> AsyncIterator[dict[str, Stores]]:
     """A file, and a database over the wire."""
     async with AsyncExitStack() as stack:
-        sqlite = SqliteStorage(directory / "sqlite")
+        sqlite = SqliteStores(directory / "sqlite")
         await sqlite.open()
         stack.push_async_callback(sqlite.close)
         server = spawn_mongo_server(directory / "mongo")
         stack.callback(server.stop)
-        mongo = MongoStorage(
+        mongo = MongoStores(
             server.uri, driver="pymongo", database="bench", timeout=timedelta(seconds=20)
         )
         await mongo.open()
@@ -92,7 +91,7 @@ async def sweep() -> None:
                     await add_all(storage, pending(size - held, due=0 if held else 10))
                     held = size
 
-                    async def once(storage: Storage = storage) -> None:
+                    async def once(storage: Stores = storage) -> None:
                         due = await storage.approvals.due(now_ms=NOW, limit=50)
                         assert len(due) == 10
                         await storage.threads.due(now_ms=NOW, limit=50)
@@ -106,16 +105,16 @@ async def sweep() -> None:
     table("By how many wait", head, rows)
 
 
-async def _counting(storage: Storage) -> str:
+async def _counting(storage: Stores) -> str:
     try:
         return f"{await seconds(storage.approvals.count_pending, repeat=5) * 1e3:.2f} ms"
     except StoreUnavailableError as error:
         return f"{error}"
 
 
-async def _opening(storage: Storage) -> str:
+async def _opening(storage: Stores) -> str:
     """How long a file takes to be opened; it stays open."""
-    if not isinstance(storage, SqliteStorage):
+    if not isinstance(storage, SqliteStores):
         return ""
     times = []
     for _ in range(3):
@@ -130,7 +129,7 @@ async def many_threads() -> None:
     """A database with 10,000 threads against an empty one."""
     count = 1_000 if QUICK else 10_000
     with tempfile.TemporaryDirectory() as directory:
-        storage = SqliteStorage(Path(directory))
+        storage = SqliteStores(Path(directory))
         await storage.open()
         counted = Counted(storage.checkpoints, storage.log)
 
@@ -156,7 +155,7 @@ async def one_thread() -> None:
     count = 40
     turns = [turn for n in range(count) for turn in (_pay(n), say(f"Paid {n}."))]
     with tempfile.TemporaryDirectory() as directory:
-        storage = SqliteStorage(Path(directory))
+        storage = SqliteStores(Path(directory))
         await storage.open()
         office = Office(storage, turns)
         times = []
@@ -185,9 +184,9 @@ async def memory() -> None:
         "import asyncio, resource, sys\n"
         "from pathlib import Path\n"
         "from benchmarks.bench_storage import add_all, pending\n"
-        "from storage.sqlite import SqliteStorage\n"
+        "from tests.support.stores import SqliteStores\n"
         "async def main():\n"
-        "    storage = SqliteStorage(Path(sys.argv[1]))\n"
+        "    storage = SqliteStores(Path(sys.argv[1]))\n"
         "    await storage.open()\n"
         "    for _ in range(20):\n"
         "        await storage.approvals.due(now_ms=1_800_000_000_000, limit=50)\n"
@@ -199,7 +198,7 @@ async def memory() -> None:
     with tempfile.TemporaryDirectory() as directory:
         for count in (0, 10_000):
             path = Path(directory) / str(count)
-            storage = SqliteStorage(path)
+            storage = SqliteStores(path)
             await storage.open()
             await add_all(storage, pending(count, due=10))
             await storage.close()
@@ -248,7 +247,7 @@ async def start_up() -> None:
             bot.terminate()
             await asyncio.to_thread(bot.wait)
         directory = stack.enter_context(tempfile.TemporaryDirectory())
-        storage = SqliteStorage(Path(directory))
+        storage = SqliteStores(Path(directory))
         await storage.open()
         await storage.close()
         rows = [("`countersign run` to `/readyz`", f"{statistics.median(times):.2f} s", "")]

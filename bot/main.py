@@ -43,10 +43,10 @@ from bot.slack.intake.http import LAST_ANSWER_S, serve, web_app
 from bot.slack.intake.socketmode import SocketMode
 from bot.slack.process import Process
 from bot.slack.ratelimit import Pacer
+from bot.stores import Stores
 from bot.tasks import Closings, Tasks
 from bot.threads.named_agents import Roster, load_roster
 from bot.words import working_for, workspace_language
-from storage.base import Storage
 from storage.errors import StorageError
 
 logger = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ class Outside:
         sleep: Waits, in seconds; see `Process`.
     """
 
-    storage: Storage | None = None
+    storage: Stores | None = None
     slack: Slack | None = None
     pacer: Pacer = field(default_factory=Pacer)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -205,7 +205,7 @@ async def start(
 async def _joined(
     settings: Settings,
     roster: Roster,
-    storage: Storage,
+    storage: Stores,
     slack: Slack,
     process: Process,
     *,
@@ -232,7 +232,7 @@ async def _joined(
     )
 
 
-async def _open(storage: Storage, last: Closings) -> None:
+async def _open(storage: Stores, last: Closings) -> None:
     """Open the database, which is closed last."""
     last.add("the database", storage.close)
     await storage.open()
@@ -242,7 +242,7 @@ async def _open(storage: Storage, last: Closings) -> None:
     await storage.reconsider()
 
 
-def _recorder(process: Process, storage: Storage, team_id: str) -> PolicyRecorder:
+def _recorder(process: Process, storage: Stores, team_id: str) -> PolicyRecorder:
     """Writes into the audit which policy is in force."""
     return PolicyRecorder(
         audit=storage.audit,
@@ -326,7 +326,7 @@ def _tracer(settings: Settings, last: Closings) -> TellEvent:
     return Tracing(provider)
 
 
-_Show = Callable[[Storage, Tasks, Clock, Closings], Awaitable[None]]
+_Show = Callable[[Stores, Tasks, Clock, Closings], Awaitable[None]]
 
 
 def _listeners(
@@ -344,7 +344,7 @@ def _listeners(
 
     counted = metrics.Metrics()
 
-    async def show(storage: Storage, tasks: Tasks, clock: Clock, intake: Closings) -> None:
+    async def show(storage: Stores, tasks: Tasks, clock: Clock, intake: Closings) -> None:
         port = await serve(
             metrics.metrics_app(counted, metrics.Gauges(storage, tasks, clock).read),
             host=settings.host,

@@ -23,9 +23,9 @@ from bot.maintenance.clocks import ClockWatch
 from bot.maintenance.retention import Retention
 from bot.notifications.digest_worker import DigestWorker
 from bot.ports.process import Clock, Spawn
+from bot.stores import Stores
 from bot.tasks import Tasks
 from bot.threads.outbox import Outbox
-from storage.base import Storage
 from storage.errors import StorageError
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class DueWork:
         clocks: Compares clocks with the database server, if necessary.
     """
 
-    storage: Storage
+    storage: Stores
     attendance: ApprovalWorker
     threads: ThreadWorker
     outbox: Outbox
@@ -125,9 +125,9 @@ class DueWork:
         return len(threads)
 
     async def _tell(self, now: int) -> int:
-        whispers = await self.storage.whispers.due(now_ms=now, limit=BATCH)
+        whispers = await self.storage.ephemeral_messages.due(now_ms=now, limit=BATCH)
         for ephemeral in whispers:
-            self.spawn(self.outbox.tell(ephemeral.whisper_id))
+            self.spawn(self.outbox.tell(ephemeral.message_id))
         return len(whispers)
 
     async def _attend_grants(self, now: int) -> int:
@@ -249,7 +249,7 @@ class TimeLapse:
         storage = self.sweep.storage
         approvals = await storage.approvals.due(now_ms=_FAR_MS, limit=1)
         threads = await storage.threads.due(now_ms=_FAR_MS, limit=1)
-        whispers = await storage.whispers.due(now_ms=_FAR_MS, limit=1)
+        whispers = await storage.ephemeral_messages.due(now_ms=_FAR_MS, limit=1)
         times = [one.due_ms for one in approvals] + [one.due_ms for one in threads]
         times += [one.due_ms for one in whispers]
         if self.sweep.digests is not None:

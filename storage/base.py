@@ -1,33 +1,91 @@
-"""One database with all its stores. The contract of each is in `storage.ports`."""
+"""One database: its collections, and its opening, its health and its close."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from agents.core.checkpoint import AmendingStore, MessageLog
-from storage.people import DelegationStore, GrantStore, PeopleStore
-from storage.ports.approvals import ApprovalStore
+from storage.documents import Collection, D
 from storage.ports.audit import AuditStore, TrailStore
-from storage.ports.lists import ListStore
-from storage.ports.messages import InboxStore, PostStore, WhisperStore
-from storage.ports.restoring import RestoreStore
-from storage.ports.retention import RetentionStore
-from storage.ports.threads import ThreadStore
-from storage.records import Remark, Unreadable
 
 
-class Storage(Protocol):
-    """One database with all its stores."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """A finding about a database when it was tried out.
+
+    Attributes:
+        text: How it is.
+        remedy: What to do; empty when it works, and is only good to know.
+    """
+
+    text: str
+    remedy: str = ""
+
+
+class Ledgers(Protocol):
+    """The data of a thread beside its documents: log, checkpoints, audit."""
+
+    async def counts(self, thread_id: str) -> Mapping[str, int]:
+        """Count what there is of a thread, by kind."""
+        ...
+
+    async def erase(self, thread_id: str, *, limit: int) -> int:
+        """Delete up to `limit` of each kind, but nothing of the audit; return how many."""
+        ...
+
+    async def strip(self, thread_id: str, *, limit: int) -> int:
+        """Take the content out of up to `limit` entries of the audit, and mark them `erased`.
+
+        What is chained of them stays as it is: it has a hash in place of the content.
+
+        Returns:
+            How many were stripped; 0 when nothing is left.
+        """
+        ...
+
+    async def clear_log(self) -> bool:
+        """Take deleted content out of the log that the database keeps beside its file, too.
+
+        Returns:
+            Whether that was done: not while somebody reads older data, such as for a copy. A
+            database server looks after its log itself.
+        """
+        ...
+
+
+class CopyMarks(Protocol):
+    """The state of a database that is a restored copy."""
+
+    async def is_copy(self) -> bool:
+        """Whether this is a copy that was put in place, and not made ready yet; see `end`.
+
+        The embedded database knows a file that `countersign backup` made. MongoDB knows collections
+        that were made anew, as `mongorestore --drop` does, where the server has ids of them.
+        """
+        ...
+
+    async def end(self) -> None:
+        """Note that all of the copy is marked: from now on it is the database."""
+        ...
+
+    async def newest_entry_ms(self) -> int:
+        """Return the time of the newest entry of the audit but `restored`; 0 without one."""
+        ...
+
+
+class DocumentDatabase(Protocol):
+    """A database of documents. Every method may raise `StoreUnavailableError`."""
 
     @property
-    def threads(self) -> ThreadStore:
-        """Threads."""
+    def audit(self) -> AuditStore:
+        """The audit."""
         ...
 
     @property
-    def inbox(self) -> InboxStore:
-        """People's messages."""
+    def trail(self) -> TrailStore:
+        """The audit, as it is chained."""
         ...
 
     @property
@@ -41,58 +99,17 @@ class Storage(Protocol):
         ...
 
     @property
-    def approvals(self) -> ApprovalStore:
-        """Approvals."""
+    def ledgers(self) -> Ledgers:
+        """The data of threads that is no document."""
         ...
 
     @property
-    def posts(self) -> PostStore:
-        """The agents' texts."""
+    def marks(self) -> CopyMarks:
+        """Tells whether it is a copy."""
         ...
 
-    @property
-    def whispers(self) -> WhisperStore:
-        """Private answers."""
-        ...
-
-    @property
-    def delegations(self) -> DelegationStore:
-        """Delegations and absences."""
-        ...
-
-    @property
-    def people(self) -> PeopleStore:
-        """Single people: their wishes, and what they were sent."""
-        ...
-
-    @property
-    def grants(self) -> GrantStore:
-        """Standing grants."""
-        ...
-
-    @property
-    def lists(self) -> ListStore:
-        """The lists that people are shown."""
-        ...
-
-    @property
-    def audit(self) -> AuditStore:
-        """The audit."""
-        ...
-
-    @property
-    def trail(self) -> TrailStore:
-        """The audit, as it is chained."""
-        ...
-
-    @property
-    def retention(self) -> RetentionStore:
-        """Deletes threads."""
-        ...
-
-    @property
-    def restoring(self) -> RestoreStore:
-        """Marks what a copy left unfinished."""
+    def collection(self, kind: type[D]) -> Collection[D]:
+        """Return the collection of a kind that the database was made for."""
         ...
 
     async def open(self) -> None:
@@ -122,77 +139,18 @@ class Storage(Protocol):
         """
         ...
 
-    async def reconsider(self) -> None:
-        """Look again at what this release has set aside: it may have been repaired since."""
-        ...
-
     async def ping(self) -> None:
-        """Ask for a sign of life, and make a small write.
-
-        Raises:
-            StoreUnavailableError: It does not answer, or takes no writes.
-        """
+        """Ask for a sign of life, and make a small write."""
         ...
 
     async def server_ms(self) -> int | None:
-        """Read the clock of the database's server; None where it is the clock of this machine.
-
-        Raises:
-            StoreUnavailableError: The server does not answer.
-        """
+        """Read the clock of the database's server; None where it is the clock of this machine."""
         ...
 
-    async def examine(self) -> Sequence[Remark]:
-        """Try out what decisions rest on; for people, and slow. Leaves nothing behind.
-
-        Raises:
-            StoreUnavailableError: It does not answer, or refuses.
-        """
-        ...
-
-    async def count_unreadable(self) -> int:
-        """Count the documents that this release cannot read."""
-        ...
-
-    async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
-        """Name documents that this release cannot read."""
+    async def examine(self) -> Sequence[CheckResult]:
+        """Try out what decisions rest on; for people, and slow. Leaves nothing behind."""
         ...
 
     async def close(self) -> None:
         """Close connections and locks; may be repeated."""
         ...
-
-
-class SameStorage:
-    """A database as it is: others put something of theirs in the place of a store.
-
-    Args:
-        storage: The database.
-    """
-
-    def __init__(self, storage: Storage) -> None:
-        self.inbox = storage.inbox
-        self.threads = storage.threads
-        self.checkpoints = storage.checkpoints
-        self.approvals = storage.approvals
-        self.audit = storage.audit
-        self.log = storage.log
-        self.posts = storage.posts
-        self.whispers = storage.whispers
-        self.delegations = storage.delegations
-        self.people = storage.people
-        self.grants = storage.grants
-        self.lists = storage.lists
-        self.retention = storage.retention
-        self.trail = storage.trail
-        self.restoring = storage.restoring
-        self.open = storage.open
-        self.open_beside = storage.open_beside
-        self.open_to_read = storage.open_to_read
-        self.reconsider = storage.reconsider
-        self.ping = storage.ping
-        self.server_ms = storage.server_ms
-        self.examine = storage.examine
-        self.count_unreadable = storage.count_unreadable
-        self.unreadable = storage.unreadable
-        self.close = storage.close

@@ -510,7 +510,7 @@ class Collection(ABC, Generic[D]):
 
     @abstractmethod
     def _mark(self, row: Row) -> tuple[object, object]:
-        """Who has quarantined the document, and why."""
+        """The release that has quarantined the document, and the reason."""
 
 
 _NO_LEASE: Mapping[str, Value] = {"leased_by": "", "leased_until_ms": 0}

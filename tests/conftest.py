@@ -10,9 +10,9 @@ import pydantic_ai.models
 import pytest
 from hypothesis import settings
 
-from storage.sqlite import SqliteStorage
 from tests.support.mongo import collected, mongo_server
 from tests.support.spread import spread, turned
+from tests.support.stores import SqliteStores
 from tests.support.twins import left_out
 
 __all__ = ["collected", "mongo_server"]
@@ -79,9 +79,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-async def storage() -> AsyncIterator[SqliteStorage]:
+async def storage() -> AsyncIterator[SqliteStores]:
     """The embedded database, in memory."""
-    opened = SqliteStorage(None)
+    opened = SqliteStores(None)
     await opened.open()
     yield opened
     await opened.close()

@@ -133,7 +133,6 @@ def test_a_violation_breaks_its_contract(
 
 PUBLIC = (
     "agents",
-    "storage",
     "storage.records",
     "agents.chat",
     "agents.gates",
@@ -359,7 +358,7 @@ def test_a_class_name_stands_once() -> None:
     assert twice == {}, "give each class a name of its own, so that it can be found"
 
 
-LONGEST_CHAINS = {"agents": 16, "storage": 12, "bot": 17}
+LONGEST_CHAINS = {"agents": 16, "storage": 12, "bot": 18}
 """How many modules stand in the longest chain of imports inside of each package, at most."""
 
 

@@ -10,7 +10,7 @@ from bot.audit.acts import Act
 from bot.audit.entries import Beside, note_beside
 from bot.people.requesters import is_requester
 from bot.ports.process import Clock
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import Approval, Status
 
 _TRIES = 20
@@ -20,7 +20,7 @@ _TRIES = 20
 class BackAnswers:
     """Stores people's answers on cards. They decide nothing and the agent ignores them."""
 
-    storage: Storage
+    storage: Stores
     clock: Clock
 
     async def take(

@@ -17,14 +17,14 @@ from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
 from bot.people.delegated import delegations_of
 from bot.people.lookup import problem_of
+from bot.people.model import DelegationRecord
 from bot.policy.delegations import LONGEST_MS, judge_delegation
 from bot.policy.eligibility import Delegation, Problem
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor, Person
 from bot.ports.process import Clock
+from bot.stores import Stores
 from bot.words import say
-from storage.base import Storage
-from storage.records import DelegationRecord
 
 _GROUP = re.compile("[a-z0-9-]{1,40}", re.ASCII)
 AWAY = ""
@@ -39,7 +39,7 @@ def _nothing(_: str) -> None:
 class Delegating:
     """Lets people delegate their right to approve, and be away."""
 
-    storage: Storage
+    storage: Stores
     access: Access
     policy: CurrentPolicy
     clock: Clock

@@ -28,8 +28,8 @@ from bot.ports.tools import CheckedCall
 from bot.questions.base import check_decision
 from bot.questions.form import edited_digest, in_order
 from bot.questions.record import Rules, rebound, unknown_names
+from bot.stores import Stores
 from bot.words import say
-from storage.base import Storage
 from storage.records import Approval, Decision, Status
 
 
@@ -54,7 +54,7 @@ NO_CONSENT = EditApproval()
 class Edits:
     """Records edits of pending calls."""
 
-    storage: Storage
+    storage: Stores
     approvals: Approvals
     rules: Rules
     clock: Clock

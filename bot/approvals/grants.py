@@ -23,6 +23,7 @@ from bot.audit.acts import Act
 from bot.audit.entries import entry_of, note_decision, note_refusal
 from bot.clock import milliseconds
 from bot.errors import DeliveryError, DirectoryError, UnknownApprovalError, UserFacingError
+from bot.people.model import Grant
 from bot.people.requesters import all_requesters, is_requester
 from bot.policy.grants import GrantRequest, fixed_part, is_within, limits_of
 from bot.policy.tally import APPROVE, read_votes
@@ -31,10 +32,10 @@ from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.ports.threads import Notices
 from bot.questions.form import ask_of
+from bot.stores import Stores
 from bot.words import say
-from storage.base import Storage
 from storage.errors import RecordNotFoundError
-from storage.records import Approval, AuditEntry, Grant, Kind, Status
+from storage.records import Approval, AuditEntry, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +68,7 @@ class RightsNow(Protocol):
 class Grants:
     """Creates, displays and ends standing grants."""
 
-    storage: Storage
+    storage: Stores
     notices: Notices
     clock: Clock
     votes: Callable[[], RightsNow]

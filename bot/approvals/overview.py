@@ -11,15 +11,17 @@ from bot.clock import steady_clock
 from bot.errors import DirectoryError
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
+from bot.people.model import DelegationRecord, Grant, PersonRecord
 from bot.people.requesters import is_requester
 from bot.people.waiting import WaitingLook, Waits
 from bot.ports.people import Actor, Directory, Person
 from bot.ports.process import Clock
-from storage.base import Storage
+from bot.stores import Stores
+from bot.threads.model import Thread
 from storage.documents import Place
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
 from storage.ports.lists import START
-from storage.records import Approval, DelegationRecord, Grant, PersonRecord, Status, Thread
+from storage.records import Approval, Status
 
 PAGE = 100
 MOST_LOOKED = 5_000
@@ -130,7 +132,7 @@ class HomeData:
 class HomeDataReader:
     """Collects the data of a person's Home."""
 
-    storage: Storage
+    storage: Stores
     directory: Directory
     policy: CurrentPolicy
     clock: Clock

@@ -19,9 +19,10 @@ from bot.people.under_terms import under_terms
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import asks_people, brief_of
 from bot.questions.record import Asked, Rules, approval_from, approval_id_of, unknown_names
-from storage.base import Storage
+from bot.stores import Stores
+from bot.threads.model import Thread
 from storage.errors import RecordFormatError
-from storage.records import Approval, ApprovalHead, Kind, Status, Thread
+from storage.records import Approval, ApprovalHead, Kind, Status
 
 _FEW = 5
 """Number of open approvals that are all read in full."""
@@ -48,7 +49,7 @@ class PendingApprovals:
 class Asking:
     """Creates missing approvals for pending interrupts."""
 
-    storage: Storage
+    storage: Stores
     attendance: ApprovalWorker
     outlook: FeasibilityCheck
     rules: Rules

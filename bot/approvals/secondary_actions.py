@@ -28,8 +28,8 @@ from bot.policy.refusals import RefusalCode, is_blank
 from bot.policy.tally import APPROVE, REJECT
 from bot.ports.people import Actor
 from bot.ports.process import Clock
+from bot.stores import Stores
 from bot.words import say
-from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Kind, Status
 
@@ -55,7 +55,7 @@ class Means:
         explains: Whether the agent of a call answers questions.
     """
 
-    storage: Storage
+    storage: Stores
     approvals: Approvals
     clock: Clock
     explains: Callable[[Approval], Awaitable[bool]] = explains_nothing

@@ -48,8 +48,8 @@ from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.questions.base import check_decision
 from bot.redaction.masks import masked_once
+from bot.stores import Stores
 from bot.words import say
-from storage.base import Storage
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Status
 
@@ -84,7 +84,7 @@ class Approvals:
         powers: Delegations cached for one request; None reads them each time.
     """
 
-    storage: Storage
+    storage: Stores
     access: Access
     clock: Clock
     shows: Callable[[Approval, Surface], bool]

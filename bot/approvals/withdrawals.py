@@ -20,8 +20,8 @@ from bot.people.requesters import is_requester
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.redaction.mask import mask_text
+from bot.stores import Stores
 from bot.words import say
-from storage.base import Storage
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Status
 
@@ -41,7 +41,7 @@ _STOP = re.compile(
 class Withdrawals:
     """Withdraws requests for their requesters."""
 
-    storage: Storage
+    storage: Stores
     clock: Clock
 
     async def is_own(self, approval_id: str, actor: Actor) -> bool:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from bot.audit.acts import Act
 from bot.audit.entries import masked_evidence
 from bot.redaction.masks import Names
-from storage.base import Storage
+from bot.stores import Stores
 from storage.ports.audit import Link
 from storage.records import Approval, AuditEntry
 
@@ -20,9 +20,7 @@ MOST = 100_000
 _ORDER = {act: place for place, act in enumerate(Act)}
 
 
-async def story(
-    storage: Storage, *, thread_id: str = "", approval_id: str = ""
-) -> list[AuditEntry]:
+async def story(storage: Stores, *, thread_id: str = "", approval_id: str = "") -> list[AuditEntry]:
     """Read the audit entries of a thread or of one approval, in order.
 
     Raises:

@@ -19,7 +19,7 @@ from bot.config.durations import LONGEST_RETENTION, parse_duration
 from bot.errors import BotError
 from bot.maintenance.audit_sealer import LATE, links, links_of, prune, verify
 from bot.redaction.rules import in_force
-from storage.base import Storage
+from bot.stores import Stores
 from storage.chain import Head, Verdict, Wrong
 
 _LEAST = timedelta(days=31)
@@ -82,7 +82,7 @@ async def _verify(call: Call) -> None:
         left = await storage.trail.unsealed()
         open_ones = await storage.trail.open_links(limit=1_000)
         strange = sum(not link.is_whole for link in open_ones)
-        emptied = await storage.trail.on_record() - verdicts.keys()
+        emptied = await storage.teams() - verdicts.keys()
     emptied -= {str(link.form["team"]) for link in open_ones}
     faults = [fault for team, one in verdicts.items() if (fault := _told(call, team, one))]
     faults += [
@@ -200,7 +200,7 @@ async def _prune(call: Call) -> None:
         await clear_log(storage, call.say)
 
 
-async def _count_before(storage: Storage, team_id: str, before_ms: int) -> int:
+async def _count_before(storage: Stores, team_id: str, before_ms: int) -> int:
     count = 0
     async for link in links_of(storage, team_id):
         if link.entry.at_ms >= before_ms:
@@ -217,7 +217,7 @@ def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _open(call: Call) -> AbstractAsyncContextManager[Storage]:
+def _open(call: Call) -> AbstractAsyncContextManager[Stores]:
     return stores.open_to_read(call.data_dir, uri=call.uri, driver=call.driver, seal=call.seal)
 
 

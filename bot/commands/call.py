@@ -18,7 +18,7 @@ from typing import TypeAlias
 from bot.config import stores
 from bot.errors import SettingsError
 from bot.redaction.rules import NO_RULES, MaskRules, RuleError, read_rules
-from storage.base import Storage
+from bot.stores import Stores
 from storage.chain import Seal
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class Call:
             fault = f"can't be used: {error}"
             raise SettingsError("COUNTERSIGN_AUDIT_KEY", fault, stores.KEY_REMEDY) from error
 
-    def open_beside(self) -> AbstractAsyncContextManager[Storage]:
+    def open_beside(self) -> AbstractAsyncContextManager[Stores]:
         """Open the database to change it; see `stores.open_beside`."""
         return stores.open_beside(self.data_dir, uri=self.uri, driver=self.driver, seal=self.seal)
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from bot.commands.findings import Finding
 from bot.config.settings import Settings
 from bot.maintenance.clocks import clock_difference, say_difference
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import (
     Fault,
     RecordFormatError,
@@ -55,7 +55,7 @@ _SHARED_ELSE = "check that the server is running, its address, and the network"
 
 
 async def look_at_storage(
-    settings: Settings, make_storage: Callable[[Settings], Storage]
+    settings: Settings, make_storage: Callable[[Settings], Stores]
 ) -> AsyncIterator[Finding]:
     """Open the database, write to it, try it out, and name what cannot be read in it."""
     is_embedded = settings.mongodb_uri is None
@@ -79,7 +79,7 @@ async def look_at_storage(
         await storage.close()
 
 
-async def _examined(storage: Storage) -> AsyncIterator[Finding]:
+async def _examined(storage: Stores) -> AsyncIterator[Finding]:
     if ahead_ms := await clock_difference(storage):
         remedy = SHARED[Fault.CLOCK]
         yield Finding(subject="clock", text=say_difference(ahead_ms), remedy=remedy)
@@ -119,7 +119,7 @@ def _busy(error: StoreBusyError) -> Finding:
     return Finding(subject="database", text=text)
 
 
-async def _unreadable_beside(storage: Storage) -> AsyncIterator[Finding]:
+async def _unreadable_beside(storage: Stores) -> AsyncIterator[Finding]:
     """Look into a database that a running bot has."""
     try:
         await storage.open_to_read()
@@ -132,7 +132,7 @@ async def _unreadable_beside(storage: Storage) -> AsyncIterator[Finding]:
         await storage.close()
 
 
-async def _unreadable(storage: Storage) -> AsyncIterator[Finding]:
+async def _unreadable(storage: Stores) -> AsyncIterator[Finding]:
     found = await storage.unreadable(limit=MOST_NAMED + 1)
     for one in found[:MOST_NAMED]:
         yield Finding(

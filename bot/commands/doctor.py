@@ -31,9 +31,9 @@ from bot.ports.process import Clock
 from bot.slack.calls import slack_fault
 from bot.slack.directory import SlackDirectory
 from bot.slack.ratelimit import Pacer
+from bot.stores import Stores
 from bot.threads.named_agents import load_roster
 from bot.words.mrkdwn import is_person
-from storage.base import Storage
 
 TIMEOUT_S = 10
 """Longest time of a call to Slack by `countersign doctor`, in seconds."""
@@ -61,7 +61,7 @@ class Tools:
     load_model: Callable[[str], Model]
     load_agents: Callable[[str, Model], Mapping[str, Agent]]
     ask_model: Callable[[Model], Awaitable[None]] | None = None
-    make_storage: Callable[[Settings], Storage]
+    make_storage: Callable[[Settings], Stores]
     clock: Clock
 
 

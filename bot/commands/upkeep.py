@@ -9,7 +9,7 @@ from bot.clock import milliseconds
 from bot.errors import BotError
 from bot.maintenance.restoring import Restoring
 from bot.maintenance.retention import Forecast, Forgetting
-from storage.base import Storage
+from bot.stores import Stores
 
 Say = Callable[[str], object]
 
@@ -21,7 +21,7 @@ _LOG_REMAINS = (
 _NAMES = {
     "approvals": ("request", "requests"),
     "messages": ("message", "messages"),
-    "whispers": ("private answer", "private answers"),
+    "ephemeral_messages": ("private answer", "private answers"),
     "grants": ("standing grant", "standing grants"),
     "posts": ("text", "texts"),
     "log": ("turn in the log", "turns in the log"),
@@ -120,7 +120,7 @@ async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: S
             done += 1
             say(f"{name}: last active {_day(active_ms)}: {_listed(forecast.counts)}")
     if do_it:
-        await forgetting.erase_whispers(before_ms)
+        await forgetting.erase_ephemeral(before_ms)
         await forgetting.erase_delegations(before_ms)
         await forgetting.erase_people(before_ms)
         say(f"{_number(done, 'thread')} deleted, {kept} kept.")
@@ -130,7 +130,7 @@ async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: S
         say(f"To delete {'it' if done == 1 else 'them'}, add --yes. This can't be undone.")
 
 
-async def clear_log(storage: Storage, say: Say) -> None:
+async def clear_log(storage: Stores, say: Say) -> None:
     """See to it that deleted content is not in the database's write-ahead log, either.
 
     Args:

@@ -29,7 +29,7 @@ from bot.config.values import Log
 from bot.errors import InvalidSettingsError, SettingsError
 from bot.ports.people import CHANNEL
 from bot.redaction.rules import NO_RULES, MaskRules
-from storage.base import Storage
+from bot.stores import Stores
 from storage.chain import Seal
 
 OURS = "COUNTERSIGN_"
@@ -67,7 +67,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Policy": ("COUNTERSIGN_POLICY",),
     "Approvers without a policy file": tuple(IN_A_POLICY),
-    "Storage": (
+    "Stores": (
         "COUNTERSIGN_DATA_DIR",
         "MONGODB_URI",
         "COUNTERSIGN_MONGO_DRIVER",
@@ -523,7 +523,7 @@ class Settings(BaseModel):
         """The seal of the audit."""
         return seal_of(self.audit_key.get_secret_value() if self.audit_key else "")
 
-    def make_storage(self) -> Storage:
+    def make_storage(self) -> Stores:
         """The database that they name, not open yet: MongoDB, or the embedded one."""
         uri = self.mongodb_uri.get_secret_value() if self.mongodb_uri is not None else ""
         return make_storage(self.data_dir, uri=uri, driver=self.mongo_driver, seal=self.seal)

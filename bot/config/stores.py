@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from bot.errors import SettingsError
-from storage.base import Storage
+from bot.stores import KINDS, Stores
 from storage.chain import NO_KEY, Seal
 
 DATA_DIR = Path(".countersign")
@@ -35,7 +35,7 @@ def seal_of(text: str) -> Seal:
     return Seal(key, tuple(old))
 
 
-def make_storage(directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY) -> Storage:
+def make_storage(directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY) -> Stores:
     """Make the storage; it is not open yet.
 
     Args:
@@ -54,21 +54,21 @@ def make_storage(directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY)
     if uri:
         from storage.mongo import Driver, MongoStorage  # noqa: PLC0415 - see the first line
 
-        return MongoStorage(uri, driver=cast("Driver", driver), seal=seal)
+        return Stores(MongoStorage(uri, KINDS, driver=cast("Driver", driver), seal=seal))
     from storage.sqlite import SqliteStorage  # noqa: PLC0415 - see the first line
 
-    return SqliteStorage(directory, seal=seal)
+    return Stores(SqliteStorage(directory, KINDS, seal=seal))
 
 
-def in_memory() -> Storage:
+def in_memory() -> Stores:
     """Make an embedded database without a file, which is gone when it is closed; not open yet."""
     from storage.sqlite import SqliteStorage  # noqa: PLC0415 - see the first line
 
-    return SqliteStorage(None)
+    return Stores(SqliteStorage(None, KINDS))
 
 
 @asynccontextmanager
-async def _closing(storage: Storage) -> AsyncIterator[None]:
+async def _closing(storage: Stores) -> AsyncIterator[None]:
     """Close what is open at the end of the block."""
     try:
         yield
@@ -77,7 +77,7 @@ async def _closing(storage: Storage) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def opened(directory: Path) -> AsyncIterator[Storage]:
+async def opened(directory: Path) -> AsyncIterator[Stores]:
     """Open the embedded database of a folder, made where there is none; closed with the block.
 
     Args:
@@ -95,7 +95,7 @@ async def opened(directory: Path) -> AsyncIterator[Storage]:
 @asynccontextmanager
 async def open_to_read(
     directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY
-) -> AsyncIterator[Storage]:
+) -> AsyncIterator[Stores]:
     """Open the database to look into it, also while the bot runs; closed with the block.
 
     Args:
@@ -117,7 +117,7 @@ async def open_to_read(
 @asynccontextmanager
 async def open_beside(
     directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY
-) -> AsyncIterator[Storage]:
+) -> AsyncIterator[Stores]:
     """Open the database to change it, also while the bot runs; closed with the block.
 
     Args:
@@ -139,7 +139,7 @@ async def open_beside(
 @asynccontextmanager
 async def restoring(
     directory: Path, copy: Path | None, *, uri: str, driver: str, seal: Seal = NO_KEY
-) -> AsyncIterator[Storage]:
+) -> AsyncIterator[Stores]:
     """Open the database that goes back to a copy; no bot may have it.
 
     Args:
@@ -162,11 +162,11 @@ async def restoring(
     from storage.sqlite import restore  # noqa: PLC0415 - see the first line
 
     if copy is None:
-        opening = restore.restoring_in_place(directory, seal=seal)
+        opening = restore.restoring_in_place(directory, KINDS, seal=seal)
     else:
-        opening = restore.restoring(directory, copy, seal=seal)
+        opening = restore.restoring(directory, copy, KINDS, seal=seal)
     async with opening as embedded:
-        yield embedded
+        yield Stores(embedded)
 
 
 async def back_up(directory: Path, target: Path) -> int:

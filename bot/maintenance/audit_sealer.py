@@ -16,7 +16,7 @@ from bot.audit.entries import entry_of
 from bot.clock import milliseconds
 from bot.errors import BotError
 from bot.ports.process import Clock
-from storage.base import Storage
+from bot.stores import Stores
 from storage.chain import Flaw, Head, Seal, Verdict, Verifier, Wrong
 from storage.errors import StorageError
 from storage.ports.audit import Link, TrailStore
@@ -83,7 +83,7 @@ class Sealer:
             )
 
 
-async def links(storage: Storage) -> AsyncIterator[Link]:
+async def links(storage: Stores) -> AsyncIterator[Link]:
     """Return all audit entries: each chain in order, then the unsealed entries."""
     for team_id in sorted(await storage.trail.heads()):
         async for link in links_of(storage, team_id):
@@ -92,7 +92,7 @@ async def links(storage: Storage) -> AsyncIterator[Link]:
         yield link
 
 
-async def links_of(storage: Storage, team_id: str) -> AsyncIterator[Link]:
+async def links_of(storage: Stores, team_id: str) -> AsyncIterator[Link]:
     """Return a workspace's sealed entries in order; damaged numbers come last."""
     after = 0
     while page := await storage.trail.page(team_id, after=after, limit=PAGE):
@@ -106,7 +106,7 @@ async def links_of(storage: Storage, team_id: str) -> AsyncIterator[Link]:
 
 
 async def verify(
-    storage: Storage,
+    storage: Stores,
     seal: Seal,
     *,
     head: Head | None = None,
@@ -152,7 +152,7 @@ def _number(link: Link) -> int:
     return seq if isinstance(seq, int) else 0
 
 
-async def prune(storage: Storage, team_id: str, *, before_ms: int, owner: str, clock: Clock) -> int:
+async def prune(storage: Stores, team_id: str, *, before_ms: int, owner: str, clock: Clock) -> int:
     """Delete the beginning of a chain, before a checkpoint.
 
     Returns:

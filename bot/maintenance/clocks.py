@@ -13,7 +13,7 @@ from datetime import timedelta
 from bot.clock import milliseconds, system_clock
 from bot.leases import LEASE
 from bot.ports.process import Clock
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import Fault, StorageError, StoreBrokenError
 
 logger = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ ACCEPTED = timedelta(seconds=1)
 LOOK_EVERY = timedelta(hours=1)
 
 
-async def clock_difference(storage: Storage, clock: Clock = system_clock) -> int:
+async def clock_difference(storage: Stores, clock: Clock = system_clock) -> int:
     """Compare this machine's clock with the database server's clock.
 
     Returns:
@@ -48,7 +48,7 @@ def say_difference(ahead_ms: int) -> str:
     return f"the clock of this machine is {abs(ahead_ms) / 1_000:.1f} s {where} the database's"
 
 
-async def check_clock(storage: Storage, clock: Clock = system_clock) -> None:
+async def check_clock(storage: Stores, clock: Clock = system_clock) -> None:
     """Refuse a clock that differs by more than a lease; log a smaller difference.
 
     Raises:
@@ -66,7 +66,7 @@ async def check_clock(storage: Storage, clock: Clock = system_clock) -> None:
 class ClockWatch:
     """Compares the clocks every hour."""
 
-    storage: Storage
+    storage: Stores
     clock: Clock
     _next_ms: int = 0
 

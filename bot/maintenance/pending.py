@@ -11,7 +11,7 @@ from bot.people.terms_of import terms_of
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms, TermsError
 from bot.ports.process import Clock
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import RecordConflictError
 from storage.records import Approval, Decision, Kind, Status
 
@@ -43,7 +43,7 @@ class PendingQuery:
 class PendingRequests:
     """Finds pending requests and has them asked again."""
 
-    storage: Storage
+    storage: Stores
     clock: Clock
 
     async def find(self, query: PendingQuery) -> list[Approval]:

@@ -15,9 +15,10 @@ from bot.approvals.votes import begun_anew
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.ports.process import Clock
+from bot.stores import Stores
+from bot.threads.model import Thread
 from bot.words import say
-from storage.base import Storage
-from storage.records import Approval, Status, Thread
+from storage.records import Approval, Status
 
 _PAGE = 200
 
@@ -35,7 +36,7 @@ class Marked:
 class Restoring:
     """Marks what the backup left unfinished. Idempotent."""
 
-    storage: Storage
+    storage: Stores
     clock: Clock
 
     async def mark(self) -> Marked:
@@ -79,7 +80,7 @@ class Restoring:
             approvals, after = await self.storage.restoring.pending(limit=_PAGE, after=after)
 
 
-async def ask_anew(storage: Storage, approval: Approval, *, to_ms: int, now_ms: int) -> bool:
+async def ask_anew(storage: Stores, approval: Approval, *, to_ms: int, now_ms: int) -> bool:
     """Store that an approval is asked again; its card says why.
 
     Returns:

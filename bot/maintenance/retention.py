@@ -18,9 +18,9 @@ from bot.audit.entries import note
 from bot.clock import milliseconds
 from bot.leases import FORGETTING_LEASE
 from bot.ports.process import Clock
-from storage.base import Storage
+from bot.stores import Stores
+from bot.threads.model import Thread
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
-from storage.records import Thread
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Forecast:
 class Forgetting:
     """Deletes threads."""
 
-    storage: Storage
+    storage: Stores
     clock: Clock
     owner: str
 
@@ -139,10 +139,10 @@ class Forgetting:
                 yield thread
             after = found[-1]
 
-    async def erase_whispers(self, before_ms: int) -> int:
+    async def erase_ephemeral(self, before_ms: int) -> int:
         """Delete finished ephemeral messages older than a time; return the count."""
         total = 0
-        while erased := await self.storage.retention.erase_whispers(
+        while erased := await self.storage.retention.erase_ephemeral(
             before_ms=before_ms, limit=PIECE
         ):
             total += erased
@@ -263,7 +263,7 @@ class Retention:
             )
         erased = len(found)
         if len(found) < self.most:
-            erased += await self.forgetting.erase_whispers(before_ms)
+            erased += await self.forgetting.erase_ephemeral(before_ms)
             erased += await self.forgetting.erase_delegations(before_ms)
             erased += await self.forgetting.erase_people(before_ms)
         if erased:

@@ -8,7 +8,7 @@ read them after the backup.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from agents import InterruptContext
@@ -18,9 +18,11 @@ from bot.maintenance.restoring import ask_anew, cut_text, unread_text
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import asks_people
 from bot.questions.record import approval_id_of
-from storage.base import Storage
+from bot.stores import Stores
+from bot.threads.messages import Post
+from bot.threads.model import Thread
 from storage.errors import RecordNotFoundError
-from storage.records import Post, Status, Thread
+from storage.records import Status
 
 
 class EndsTurns(Protocol):
@@ -47,7 +49,7 @@ class EndsTurns(Protocol):
 class ThreadRecovery:
     """Recovers threads that were active in the backup."""
 
-    storage: Storage
+    storage: Stores
     turns: EndsTurns
     clock: Clock
     spawn: Spawn
@@ -68,12 +70,12 @@ class ThreadRecovery:
         elif is_cut:
             await self._cut(thread)
             turn = thread.turn if thread.turn_open else thread.turn + 1
-            thread = replace(thread, turn=turn, turn_open=False)
+            thread = thread.changed(turn=turn, turn_open=False)
         await self._leave_alone(thread, is_told=is_cut)
         turn = thread.turn if waits else 0
-        if not await self.storage.restoring.settle(thread.thread_id, fence=thread.fence, turn=turn):
+        if not await self.storage.threads.settle(thread.thread_id, fence=thread.fence, turn=turn):
             raise CheckpointConflictError(thread.checkpoint_id)
-        return replace(thread, restored_epoch=0, restored_turn=turn)
+        return thread.changed(restored_epoch=0, restored_turn=turn)
 
     async def _is_begun(self, thread: Thread) -> bool:
         """Whether a turn was running. Its messages are taken before the turn is stored."""

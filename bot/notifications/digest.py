@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.people.model import PostedDigest
 from bot.ports.people import Person
-from storage.records import Approval, PostedDigest, Status
+from storage.records import Approval, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

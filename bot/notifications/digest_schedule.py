@@ -19,6 +19,7 @@ from bot.errors import DirectoryError
 from bot.notifications.preferences import NotificationPreferences, is_loud, new_person
 from bot.notifications.working_hours import WorkingDay, own_hours
 from bot.people.delegated import absent_of, delegations_of
+from bot.people.model import PersonRecord
 from bot.people.progress import progress_of
 from bot.people.recipient_ids import asked_groups, audience_of, is_person, is_usergroup
 from bot.people.requesters import all_requesters
@@ -28,11 +29,11 @@ from bot.policy.eligibility import REQUESTERS
 from bot.policy.terms import QuietHours, Terms, TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock
-from storage.base import Storage
+from bot.stores import Stores
 from storage.documents import Place
 from storage.errors import StorageError
 from storage.ports.lists import START
-from storage.records import Approval, Kind, PersonRecord
+from storage.records import Approval, Kind
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ _MOST_MARKED = 100
 class DigestSchedule:
     """Schedules the digests of a workspace."""
 
-    storage: Storage
+    storage: Stores
     wishes: NotificationPreferences
     team_id: str
     clock: Clock

@@ -21,13 +21,14 @@ from bot.leases import ATTENDANCE, LEASE, Retry
 from bot.notifications.digest import Digest, DigestBoard, ListItem
 from bot.notifications.digest_schedule import APART, MANY, DigestSchedule
 from bot.notifications.working_hours import WorkingDay
+from bot.people.model import PersonRecord, PostedDigest
 from bot.people.waiting import Waits
 from bot.policy.terms import TermsError
 from bot.ports.people import Actor, Person
 from bot.ports.process import Clock
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
-from storage.records import Approval, PersonRecord, PostedDigest, Status
+from storage.records import Approval, Status
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ _AT_ONCE = 50
 class DigestWorker:
     """Sends and updates the digests of a workspace."""
 
-    storage: Storage
+    storage: Stores
     overviews: HomeDataReader
     plans: DigestSchedule
     board: DigestBoard

@@ -20,14 +20,15 @@ from bot.notifications.working_hours import known_zone, own_hours
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
 from bot.people.lookup import PATIENCE_S
+from bot.people.model import PersonRecord
 from bot.people.terms_of import terms_of
 from bot.policy.hours import quiet_end
 from bot.policy.terms import QuietHours, Terms, TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import StorageError
-from storage.records import Approval, PersonRecord
+from storage.records import Approval
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class NotificationPreferences:
         clock: The time now.
     """
 
-    storage: Storage
+    storage: Stores
     access: Access
     policy: CurrentPolicy
     clock: Clock

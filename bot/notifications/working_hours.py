@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
+from bot.people.model import PersonRecord
 from bot.policy.hours import quiet_end
 from bot.policy.localtime import to_local, to_ms, zone_of
 from bot.policy.terms import QuietHours, TermsError
-from storage.records import PersonRecord
 
 BEGIN = time(9)
 """Begin of a day if neither the person nor the policy sets one."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from agents import ToolEvent
-from storage.records import Approval, AuditEntry, Decision, Message
+from bot.threads.messages import Message
+from storage.records import Approval, AuditEntry, Decision
 
 R_co = TypeVar("R_co", covariant=True)
 

@@ -1,9 +1,7 @@
 """The two edges that tell of the bot's work: the database and Slack.
 
 All that counts is on record, so that it is told where records are written; the use cases need not
-know. Each store is the typed port, whole: what is told of is a write with something after it, all
-else is the adapter's own. A method or an argument that the port renames is an error of the type
-checker.
+know. What is told of is a write with something after it, all else is the store's own.
 
 What is written twice after a crash is told once, where a conditional write says that it was the
 first. Times from a decision to what follows are seen when both happen in this process.
@@ -13,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from cachetools import LRUCache
 from slack_sdk.errors import SlackApiError
@@ -22,19 +20,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents.core.checkpoint import AmendingStore
 from bot.clock import steady_clock, system_nanoseconds
 from bot.observability import events
-from storage.base import SameStorage, Storage
+from bot.stores import Stores
+from bot.threads.messages import InboxStore, Message
+from bot.threads.model import Thread, ThreadStore
 from storage.ports.approvals import ApprovalStore
 from storage.ports.audit import AuditStore
-from storage.ports.messages import InboxStore
-from storage.ports.threads import ThreadStore
-from storage.records import (
-    Approval,
-    AuditEntry,
-    DrawnCard,
-    Message,
-    Status,
-    Thread,
-)
+from storage.records import Approval, AuditEntry, DrawnCard, Status
 
 _MOST = 10_000
 """The most decisions, and leases that ended, that are remembered at a time."""
@@ -116,12 +107,21 @@ class _Leases:
             self._tell(events.LeaseTakenOver(self._record))
 
 
-class _MeteredInbox:
+class _Told:
+    """A store of which some writes are told; otherwise the same."""
+
+    def __init__(self, store: object) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+class _MeteredInbox(_Told):
     """An inbox that tells of messages."""
 
     def __init__(self, store: InboxStore, tell: events.TellEvent) -> None:
-        self.new, self.take, self.of_turn = store.new, store.take, store.of_turn
-        self.revise = store.revise
+        super().__init__(store)
 
         def added(write: events.TimedWrite[bool], message: Message) -> None:
             tell(events.MessageWritten(message, write))
@@ -129,29 +129,16 @@ class _MeteredInbox:
         self.add = _Write(store.add).timed(added)
 
 
-class _MeteredThreads:
+class _MeteredThreads(_Told):
     """Threads that tell of leases and turns."""
 
     def __init__(self, store: ThreadStore, tell: events.TellEvent) -> None:
+        super().__init__(store)
         self._tell, self._leases = tell, _Leases(tell, "thread")
-        self.ensure = store.ensure
-        self.get = store.get
-        self.count_due = store.count_due
-        self.running = store.running
-        self.set_aside = store.set_aside
-        self.extend = store.extend
-        self.count_crash = store.count_crash
-        self.set_requesters = store.set_requesters
-        self.add = _Write(store.add).kept(self._added)
-        self.wake = store.wake
         self.due = _Write(store.due).told(self._leases.due)
         self.claim = _Write(store.claim).told(self._leases.taken)
         self.set_turn = _Write(store.set_turn).kept(self._turned)
         self.release = _Write(store.release).timed(self._released)
-
-    def _added(self, thread: Thread) -> None:
-        if thread.leased_by:
-            self._leases.taken(thread)
 
     def _turned(self, *_: object, turn_open: bool, **__: object) -> None:
         if not turn_open:
@@ -184,49 +171,28 @@ class _TellStep:
         self.tell(events.RunWritten(self.step, checkpoint_id, write))
 
 
-class _MeteredCheckpoints:
+class _MeteredCheckpoints(_Told):
     """Checkpoints that tell of the steps of runs."""
 
     def __init__(self, store: AmendingStore, tell: events.TellEvent) -> None:
-        self.load, self.append = store.load, store.append
+        super().__init__(store)
         self.save = _Write(store.save).timed(_TellStep(tell, "checkpoint"))
         self.amend = _Write(store.amend).timed(_TellStep(tell, "checkpoint"))
         self.claim = _Write(store.claim).timed(_TellStep(tell, "resume"))
         self.close = _Write(store.close).timed(_TellStep(tell, "end"))
 
 
-class _MeteredApprovals:
+class _MeteredApprovals(_Told):
     """Approvals that tell of requests, decisions and cards."""
 
     def __init__(
         self, store: ApprovalStore, tell: events.TellEvent, clock: Callable[[], int]
     ) -> None:
+        super().__init__(store)
         self._tell, self._clock = tell, clock
         self._leases = _Leases(tell, "approval")
         self._decided: LRUCache[str, Approval] = LRUCache(_MOST)
         self._undrawn: LRUCache[str, Approval] = LRUCache(_MOST)
-        self.get = store.get
-        self.get_all = store.get_all
-        self.withdraw = store.withdraw
-        self.set_said = store.set_said
-        self.annotate = store.annotate
-        self.open_of = store.open_of
-        self.heads_of = store.heads_of
-        self.newest_of = store.newest_of
-        self.of_turn = store.of_turn
-        self.undelivered = store.undelivered
-        self.redraw = store.redraw
-        self.count_due = store.count_due
-        self.count_pending = store.count_pending
-        self.mark_undeliverable = store.mark_undeliverable
-        self.mark_reminded = store.mark_reminded
-        self.mark_stuck = store.mark_stuck
-        self.mark_seen = store.mark_seen
-        self.mark_escalation_told = store.mark_escalation_told
-        self.mark_messages = store.mark_messages
-        self.mark_batch = store.mark_batch
-        self.split = store.split
-        self.mark_beside = store.mark_beside
         self._watch(store)
 
     def _watch(self, store: ApprovalStore) -> None:
@@ -325,11 +291,11 @@ class _MeteredApprovals:
             self._drawn(approval_id, drawn_revision=drawn.revision)
 
 
-class _MeteredAudit:
+class _MeteredAudit(_Told):
     """An audit that tells of its entries."""
 
     def __init__(self, store: AuditStore, tell: events.TellEvent) -> None:
-        self.of_thread = store.of_thread
+        super().__init__(store)
 
         def appended(entry: AuditEntry) -> None:
             tell(events.EntriesWritten([entry]))
@@ -341,27 +307,23 @@ class _MeteredAudit:
         self.append_all = _Write(store.append_all).kept(all_appended)
 
 
-class _MeteredStorage(SameStorage):
-    """A database that tells what is written to it; otherwise the same."""
-
-    def __init__(self, storage: Storage, tell: events.TellEvent, clock: Callable[[], int]) -> None:
-        super().__init__(storage)
-        self.inbox = _MeteredInbox(storage.inbox, tell)
-        self.threads = _MeteredThreads(storage.threads, tell)
-        self.checkpoints = _MeteredCheckpoints(storage.checkpoints, tell)
-        self.approvals = _MeteredApprovals(storage.approvals, tell, clock)
-        self.audit = _MeteredAudit(storage.audit, tell)
-
-
-def metered(storage: Storage, tell: events.TellEvent, clock: Callable[[], int]) -> Storage:
-    """The database that tells what is written to it; itself, where nobody listens.
+def metered(stores: Stores, tell: events.TellEvent, clock: Callable[[], int]) -> Stores:
+    """The stores that tell what is written to them; themselves, where nobody listens.
 
     Args:
-        storage: The database.
+        stores: All stores of a database.
         tell: Takes the events.
         clock: The time now, in milliseconds since the epoch.
     """
-    return storage if tell is events.nobody else _MeteredStorage(storage, tell, clock)
+    if tell is events.nobody:
+        return stores
+    told: Any = _Told(stores)
+    told.inbox = _MeteredInbox(stores.inbox, tell)
+    told.threads = _MeteredThreads(stores.threads, tell)
+    told.checkpoints = _MeteredCheckpoints(stores.checkpoints, tell)
+    told.approvals = _MeteredApprovals(stores.approvals, tell, clock)
+    told.audit = _MeteredAudit(stores.audit, tell)
+    return cast("Stores", told)
 
 
 class MeteredClient(AsyncWebClient):

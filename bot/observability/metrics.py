@@ -14,7 +14,7 @@ from agents import ToolEvent
 from bot.observability import events
 from bot.ports.process import Clock
 from bot.redaction.mask import mask_text
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import StorageError
 from storage.records import Kind, Status
 
@@ -215,7 +215,7 @@ class Gauges:
         clock: The time now.
     """
 
-    def __init__(self, storage: Storage, tasks: Sized, clock: Clock) -> None:
+    def __init__(self, storage: Stores, tasks: Sized, clock: Clock) -> None:
         self._storage = storage
         self._tasks = tasks
         self._clock = clock

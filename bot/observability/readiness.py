@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.clock import steady_clock
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import Fault, StorageError, StoreBrokenError
 
 FRESH_MS = 1_000
@@ -43,7 +43,7 @@ class Readiness:
         patience: The longest wait for an answer of the database.
     """
 
-    storage: Storage
+    storage: Stores
     failing: Collection[str] = ()
     now: Callable[[], float] = steady_clock
     patience: timedelta = PATIENCE

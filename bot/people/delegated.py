@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from bot.people.model import DelegationRecord
 from bot.policy.eligibility import Delegation
-from storage.records import DelegationRecord
 
 
 class PowersNow(Protocol):

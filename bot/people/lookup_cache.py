@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from bot.errors import DirectoryError
 from bot.people.delegated import PowersNow
+from bot.people.model import DelegationRecord
 from bot.ports.people import Directory, Person
-from storage.records import DelegationRecord
 
 T = TypeVar("T")
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agents.core.errors import CheckpointConflictError
 from bot.people.thread_pass import ThreadPass
 from bot.policy.tally import read_votes
 from bot.ports.people import EXCLUDED
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import Approval, Kind, Status
 
 _LAST = 200
@@ -25,7 +25,7 @@ _LAST = 200
 class Requesters:
     """Maintains the requesters of a thread; the list grows with people, not messages."""
 
-    storage: Storage
+    storage: Stores
 
     async def note(self, work: ThreadPass, people: Iterable[str]) -> None:
         """Store people whose messages the agent is about to read.
@@ -38,17 +38,17 @@ class Requesters:
             return
         thread = work.thread
         kept = await self.storage.threads.set_requesters(
-            thread.thread_id, fence=thread.fence, requesters_json=grown
+            thread.thread_id, fence=thread.fence, requesters=grown
         )
         if not kept:
             raise CheckpointConflictError(thread.checkpoint_id)
-        work.thread = replace(thread, requesters_json=grown)
+        work.thread = thread.changed(requesters=grown)
 
-    async def grown(self, work: ThreadPass, people: Iterable[str]) -> str | None:
+    async def grown(self, work: ThreadPass, people: Iterable[str]) -> tuple[str, ...] | None:
         """Return the list extended by people; None if it already has them."""
-        grown = list(dict.fromkeys((*await self._known(work), *people)))
-        is_same = grown == json.loads(work.thread.requesters_json)
-        return None if is_same else json.dumps(grown)
+        grown = tuple(dict.fromkeys((*await self._known(work), *people)))
+        is_same = grown == work.thread.requesters
+        return None if is_same else grown
 
     async def note_decided(self, work: ThreadPass, decided: Iterable[Approval]) -> None:
         """Store people whose answers, edits and reasons the agent is about to read.
@@ -82,9 +82,8 @@ class Requesters:
     async def _known(self, work: ThreadPass) -> list[str]:
         """Return the stored requesters; search the thread if none are stored."""
         thread = work.thread
-        recorded = json.loads(thread.requesters_json)
-        if recorded:
-            return [str(one) for one in recorded]
+        if thread.requesters:
+            return [*thread.requesters]
         if work.is_new_turn and thread.turn == 1:
             return []  # no messages yet
         people: dict[str, None] = {}

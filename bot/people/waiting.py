@@ -16,6 +16,7 @@ from bot.people.break_glass import glass_of
 from bot.people.current_policy import CurrentPolicy
 from bot.people.delegated import delegations_of
 from bot.people.lookup import PeopleLookup, problem_of
+from bot.people.model import DelegationStore
 from bot.people.requesters import all_requesters, editors_of
 from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.eligibility import Delegation, Eligibility, Exclusion, PeopleSnapshot, either, every
@@ -24,7 +25,6 @@ from bot.policy.tally import AGAIN, APPROVE, Ballot
 from bot.policy.terms import TermsError
 from bot.ports.people import Actor, Directory
 from bot.ports.process import Clock
-from storage.people import DelegationStore
 from storage.records import Approval, Kind
 
 _ANY_REASON = "…"

@@ -24,8 +24,9 @@ from bot.questions.base import QuestionDraft, brief_of, kind_at
 from bot.questions.form import in_order
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_words
+from bot.threads.model import Thread
 from bot.words import say
-from storage.records import Approval, Kind, Thread
+from storage.records import Approval, Kind
 
 _MOST_APPROVED = 20
 _SUBJECT = 60

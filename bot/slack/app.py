@@ -44,16 +44,16 @@ from bot.slack.messages.notices import SlackBatchCards, SlackNotices
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.process import Process, SlackSide
 from bot.slack.wiring import Wiring
+from bot.stores import Stores
 from bot.tasks import Tasks
 from bot.threads.named_agents import Roster
 from bot.threads.runs.application_policy import InForce
-from storage.base import Storage
 
 
 def build(
     *,
     slack: Slack,
-    storage: Storage,
+    storage: Stores,
     roster: Roster,
     rules: Rules,
     process: Process,

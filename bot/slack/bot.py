@@ -10,9 +10,9 @@ from bot.approvals.service import Approvals
 from bot.policy.current import LoadedPolicy
 from bot.scheduler import DueWork
 from bot.slack.intake.http import Answering
+from bot.stores import Stores
 from bot.tasks import Tasks
 from bot.threads.turns import Turns
-from storage.base import Storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Countersign:
     """
 
     bolt: AsyncApp
-    storage: Storage
+    storage: Stores
     approvals: Approvals
     turns: Turns
     sweep: DueWork

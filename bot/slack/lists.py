@@ -15,8 +15,8 @@ from bot.people.waiting import Waits
 from bot.ports.people import Actor
 from bot.slack.home.homes import Composer, HomeViews
 from bot.slack.process import Process, SlackSide
+from bot.stores import Stores
 from bot.tasks import Tasks
-from storage.base import Storage
 from storage.records import Approval
 
 
@@ -25,7 +25,7 @@ class ListParts:
     """Lists of one bot."""
 
     slack: SlackSide
-    storage: Storage
+    storage: Stores
     process: Process
     tasks: Tasks
     policy: CurrentPolicy

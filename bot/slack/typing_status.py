@@ -19,7 +19,7 @@ from bot.ports.process import Clock, Spawn
 from bot.ports.threads import Words
 from bot.slack.agentview.calls import TryCall, Unsupported
 from bot.slack.agentview.sessions import AgentSessions
-from storage.records import Thread
+from bot.threads.model import Thread
 
 logger = logging.getLogger(__name__)
 

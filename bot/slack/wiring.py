@@ -38,6 +38,7 @@ from bot.slack.messages.reactions import SlackReactions
 from bot.slack.process import Process, SlackSide
 from bot.slack.side_messages.grant import use_words
 from bot.slack.typing_status import SlackPresence
+from bot.stores import Stores
 from bot.tasks import Tasks
 from bot.threads.agents import Catalog
 from bot.threads.inbox import ThreadInbox
@@ -52,7 +53,6 @@ from bot.threads.runs.preflight import StartCheck
 from bot.threads.summaries import Summaries
 from bot.threads.turns import Turns
 from bot.threads.worker import Threads
-from storage.base import Storage
 from storage.records import Approval
 
 QUICK_CALL = timedelta(milliseconds=300)
@@ -74,7 +74,7 @@ class Wiring:
     """
 
     slack: SlackSide
-    storage: Storage
+    storage: Stores
     roster: Roster
     rules: Rules
     process: Process

@@ -24,8 +24,9 @@ from bot.config.agents import EVERYWHERE
 from bot.ports.tools import BatchWords, CheckedCall
 from bot.redaction.call import mask_title
 from bot.redaction.masks import Names
+from bot.threads.model import Thread
 from bot.words import say
-from storage.records import Approval, Status, Thread
+from storage.records import Approval, Status
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +12,11 @@ from bot.errors import DirectoryError, NotApproverError
 from bot.people.requesters import is_requester
 from bot.policy.tally import REJECT
 from bot.ports.people import Actor, Directory
+from bot.stores import Stores
+from bot.threads.messages import Message
+from bot.threads.model import Thread
 from bot.words import say
-from storage.base import Storage
-from storage.records import Approval, Kind, Message, Status, Thread
+from storage.records import Approval, Kind, Status
 
 STOP = "stop"
 """The text that stops an agent; a button sends it, too."""
@@ -32,7 +33,7 @@ _STOP = re.compile(
 class Stops:
     """Checks who may stop a run, and reports what the run did."""
 
-    storage: Storage
+    storage: Stores
     votes: Votes
     directory: Directory
 
@@ -42,7 +43,7 @@ class Stops:
         Raises:
             DirectoryError: A look-up failed.
         """
-        asked = {thread.requester_id, *json.loads(thread.requesters_json)}
+        asked = {thread.requester_id, *thread.requesters}
         if user_id in asked or any(is_requester(one, user_id) for one in waiting):
             return True
         actor = Actor(user_id=user_id, team_id="")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic_ai.messages import ModelResponse, TextPart
 
@@ -24,14 +24,15 @@ from bot.people.requesters import Requesters
 from bot.people.thread_pass import ThreadPass
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import answer_from
+from bot.stores import Stores
+from bot.threads.messages import Post
+from bot.threads.model import Thread, ThreadStore
 from bot.threads.outbox import Outbox
 from bot.threads.runs.executions import ExecutionRecorder
 from bot.threads.runs.streaming import a_post, post_id
 from bot.words import say
-from storage.base import Storage
 from storage.errors import RecordConflictError
-from storage.ports.threads import ThreadStore
-from storage.records import Approval, Decision, Post, Status, Thread
+from storage.records import Approval, Decision, Status
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ _DEADLY = "it stopped the process"
 class ApprovalClosing:
     """Closes, cancels and withdraws approvals, and updates their cards."""
 
-    storage: Storage
+    storage: Stores
     attendance: ApprovalWorker
     clock: Clock
     spawn: Spawn
@@ -210,7 +211,7 @@ class ApprovalClosing:
 class RunTermination:
     """Ends turns that cannot continue or were stopped."""
 
-    storage: Storage
+    storage: Stores
     settlement: ApprovalClosing
     requesters: Requesters
     witness: ExecutionRecorder
@@ -239,7 +240,7 @@ class RunTermination:
         thread = work.thread
         await self.storage.posts.add(a_post(thread, STOPPED, text, now_ms=self.clock()))
         await self.abandon(thread, text, is_stopped=True)
-        work.thread = replace(thread, turn_open=False)
+        work.thread = thread.changed(turn_open=False)
         work.is_new_turn, work.messages, work.running = False, None, ()
 
     async def give_up(self, thread: Thread, text: str) -> bool:
@@ -350,7 +351,7 @@ async def set_turn(
     *,
     turn: int,
     turn_open: bool,
-    requesters_json: str | None = None,
+    requesters: Sequence[str] | None = None,
 ) -> Thread:
     """Store the state of a thread under the caller's lease.
 
@@ -362,12 +363,12 @@ async def set_turn(
         fence=thread.fence,
         turn=turn,
         turn_open=turn_open,
-        requesters_json=requesters_json,
+        requesters=requesters,
     )
     if not kept:
         raise CheckpointConflictError(thread.checkpoint_id)
-    known = requesters_json if requesters_json is not None else thread.requesters_json
-    return replace(thread, turn=turn, turn_open=turn_open, requesters_json=known)
+    known = thread.requesters if requesters is None else tuple(requesters)
+    return thread.changed(turn=turn, turn_open=turn_open, requesters=known)
 
 
 def _never_told(stored: StoredCheckpoint | None, approvals: Iterable[Approval]) -> frozenset[str]:

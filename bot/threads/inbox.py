@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bot.approvals.answers import BackAnswers
 from bot.approvals.disclosure import Surface
@@ -26,6 +26,7 @@ from bot.ports.notifier import NO_OFFER, Offer
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.questions.base import question_of, read_reply
+from bot.stores import Stores
 from bot.threads.cancellation import Stops, looks_like_stop
 from bot.threads.message_event import (
     NO_TURN,
@@ -35,11 +36,12 @@ from bot.threads.message_event import (
     plain_text,
     written_at,
 )
+from bot.threads.messages import Message, MessageStatus
+from bot.threads.model import Thread
 from bot.threads.outbox import Outbox
 from bot.words import say, speaking
-from storage.base import Storage
 from storage.errors import RecordNotFoundError
-from storage.records import Approval, Decision, Kind, Message, MessageStatus, Status, Thread
+from storage.records import Approval, Decision, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +64,7 @@ def _to_nobody(words: str) -> tuple[str, str]:
 class ThreadInbox:
     """Stores and routes messages."""
 
-    storage: Storage
+    storage: Stores
     access: Access
     approvals: Approvals
     outbox: Outbox
@@ -106,7 +108,7 @@ class ThreadInbox:
         await self.storage.inbox.add(
             self._message(incoming, words, now)
         )  # stored before its thread
-        new = replace(thread, due_ms=now, active_ms=now, wakes=1)
+        new = thread.changed(due_ms=now, active_ms=now, wakes=1)
         if known is not None or not await threads.add(new):
             await threads.wake(thread.thread_id, now_ms=now)
         if pending and not asks:

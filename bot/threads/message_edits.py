@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 from bot.approvals.service import Approvals
 from bot.ports.process import Clock
+from bot.stores import Stores
 from bot.threads.message_event import NO_TURN, Incoming, plain_text, written_at
+from bot.threads.messages import Message, MessageStatus
 from bot.threads.outbox import Outbox
 from bot.words import say
-from storage.base import Storage
-from storage.records import Message, MessageStatus, Status
+from storage.records import Status
 
 
 @dataclass(frozen=True, slots=True)
 class Revisions:
     """Applies edits of messages that the agent has not read."""
 
-    storage: Storage
+    storage: Stores
     receive: Callable[[Incoming], Awaitable[str | None]]
     spoken_to: Callable[[str], tuple[str, str]]
     approvals: Approvals

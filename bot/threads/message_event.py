@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from bot.ports.process import Clock
+from bot.threads.messages import InboxStore
 from storage.errors import RecordFormatError
-from storage.ports.messages import InboxStore
 from storage.records import Approval
 
 _DECISION = re.compile(

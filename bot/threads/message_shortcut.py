@@ -13,9 +13,10 @@ from bot.errors import NotApproverError, UserFacingError
 from bot.ports.people import Actor
 from bot.threads.inbox import ThreadInbox
 from bot.threads.message_event import Incoming, plain_text
+from bot.threads.messages import Message
+from bot.threads.model import Thread
 from bot.words import said_to_all, say
 from storage.errors import RecordNotFoundError
-from storage.records import Message, Thread
 
 
 class AboutError(UserFacingError):

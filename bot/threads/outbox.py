@@ -7,11 +7,10 @@ first. A text that Slack refuses for good is marked and not retried.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.audit.acts import Act
@@ -28,10 +27,12 @@ from bot.leases import (
 )
 from bot.ports.notifier import NO_OFFER, Notifier, Offer, Stream
 from bot.ports.process import Clock, Spawn
+from bot.stores import Stores
+from bot.threads.messages import EphemeralMessage, Post
+from bot.threads.model import Thread
 from bot.words import for_all, speaking, spoken_language
-from storage.base import Storage
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
-from storage.records import Approval, Post, Thread, Whisper
+from storage.records import Approval
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ LIFETIME = timedelta(minutes=10)
 class Outbox:
     """Stores and sends messages."""
 
-    storage: Storage
+    storage: Stores
     notifier: Notifier
     clock: Clock
     owner: str
@@ -73,7 +74,7 @@ class Outbox:
         if record is not None and (record.posted or record.failure):
             return
         if record is not None:
-            post = replace(post, ts=record.ts)
+            post = post.changed(ts=record.ts)
         look_first = look_first or record is not None
         await self._show(thread, post, stream=stream, look_first=look_first)
 
@@ -157,8 +158,8 @@ class Outbox:
         now = self.clock()
         until_ms = now + milliseconds(LEASE)
         mark = zlib.crc32(text.encode(errors="replace"))
-        ephemeral = Whisper(
-            whisper_id=f"{channel_id}:{thread_ts}:{user_id}:{key[:80]}:{mark:08x}",
+        ephemeral = EphemeralMessage(
+            message_id=f"{channel_id}:{thread_ts}:{user_id}:{key[:80]}:{mark:08x}",
             channel_id=channel_id,
             thread_ts=thread_ts,
             user_id=user_id,
@@ -168,8 +169,8 @@ class Outbox:
             leased_by=self.owner,  # created with our lease: no claim is needed
             leased_until_ms=until_ms,
             fence=1,
-            withdraw_json=json.dumps([approval.approval_id for approval in offer.withdraw]),
-            decide_json=json.dumps([approval.approval_id for approval in offer.decide]),
+            withdraw=tuple(approval.approval_id for approval in offer.withdraw),
+            decide=tuple(approval.approval_id for approval in offer.decide),
             language=spoken_language(),
         )
         kept = await self._record(ephemeral) if on_record else None
@@ -201,48 +202,48 @@ class Outbox:
             return False
         return True
 
-    async def tell(self, whisper_id: str, *, address: str = "") -> None:
+    async def tell(self, message_id: str, *, address: str = "") -> None:
         """Send an ephemeral message that another process left, unless it is claimed."""
 
-        async def work(hold: ClaimedRecord[Whisper]) -> bool:
+        async def work(hold: ClaimedRecord[EphemeralMessage]) -> bool:
             offered = await self._offered(hold.record)
             await self._tell(hold.record, offered, deadline=hold.deadline, address=address)
             return True
 
-        await self._work.do(whisper_id, work)
+        await self._work.do(message_id, work)
 
     @property
-    def _work(self) -> ClaimedWork[Whisper]:
+    def _work(self) -> ClaimedWork[EphemeralMessage]:
         return ClaimedWork(
-            claim=self.storage.whispers.claim,
+            claim=self.storage.ephemeral_messages.claim,
             owner=self.owner,
             clock=self.clock,
             attendance=ATTENDANCE,
         )
 
-    async def _tell_born(self, ephemeral: Whisper, offer: Offer, address: str) -> None:
+    async def _tell_born(self, ephemeral: EphemeralMessage, offer: Offer, address: str) -> None:
         """Send a new message under its initial lease, if enough time is left."""
         hold = self._work.born(ephemeral)
         if hold is not None:
             await self._tell(ephemeral, offer, deadline=hold.deadline, address=address)
             return
-        await self.storage.whispers.release(
-            ephemeral.whisper_id, fence=ephemeral.fence, due_ms=self.clock()
+        await self.storage.ephemeral_messages.release(
+            ephemeral.message_id, fence=ephemeral.fence, due_ms=self.clock()
         )
-        await self.tell(ephemeral.whisper_id, address=address)
+        await self.tell(ephemeral.message_id, address=address)
 
-    async def _offered(self, ephemeral: Whisper) -> Offer:
+    async def _offered(self, ephemeral: EphemeralMessage) -> Offer:
         """Read the subject of a message's buttons; no buttons if it is gone or unreadable."""
         return Offer(
-            withdraw=await self._named(ephemeral.withdraw_json),
-            decide=await self._named(ephemeral.decide_json),
+            withdraw=await self._named(ephemeral.withdraw),
+            decide=await self._named(ephemeral.decide),
         )
 
-    async def _named(self, ids_json: str) -> list[Approval]:
+    async def _named(self, ids: Sequence[str]) -> list[Approval]:
         found: list[Approval] = []
-        for approval_id in json.loads(ids_json):
+        for approval_id in ids:
             try:
-                found.append(await self.storage.approvals.get(str(approval_id)))
+                found.append(await self.storage.approvals.get(approval_id))
             except (RecordNotFoundError, RecordFormatError) as error:
                 logger.info(
                     "could not read a request, leaving its button out: %s",
@@ -284,11 +285,11 @@ class Outbox:
                 extra={"action": "place_lost"},
             )
 
-    async def _record(self, ephemeral: Whisper) -> bool | None:
+    async def _record(self, ephemeral: EphemeralMessage) -> bool | None:
         """Store a message; False if it exists, None if it cannot be stored."""
         try:
             async with asyncio.timeout(RECORD_PATIENCE.total_seconds()):
-                return await self.storage.whispers.add(ephemeral)
+                return bool(await self.storage.ephemeral_messages.insert(ephemeral))
         except (StorageError, TimeoutError) as error:
             logger.warning(
                 "could not record a private message, sending it once: %s",
@@ -299,7 +300,7 @@ class Outbox:
 
     async def _tell(
         self,
-        ephemeral: Whisper,
+        ephemeral: EphemeralMessage,
         offer: Offer,
         *,
         deadline: float | None = None,
@@ -320,11 +321,13 @@ class Outbox:
             ):
                 due_ms = None
         if deadline is not None:
-            await self.storage.whispers.release(
-                ephemeral.whisper_id, fence=ephemeral.fence, due_ms=due_ms
+            await self.storage.ephemeral_messages.release(
+                ephemeral.message_id, fence=ephemeral.fence, due_ms=due_ms
             )
 
-    async def _send(self, ephemeral: Whisper, offer: Offer, deadline: float | None) -> None:
+    async def _send(
+        self, ephemeral: EphemeralMessage, offer: Offer, deadline: float | None
+    ) -> None:
         try:
             language = ephemeral.language
             with speaking(language) if language else for_all():
@@ -339,10 +342,10 @@ class Outbox:
         except TimeoutError as error:
             raise DeliveryError("chat.postEphemeral", "no answer in time") from error
 
-    def _again(self, ephemeral: Whisper, error: DeliveryError) -> int | None:
+    def _again(self, ephemeral: EphemeralMessage, error: DeliveryError) -> int | None:
         if error.is_permanent:
             return None
         now = self.clock()
         attempts = ephemeral.fence - 1  # each attempt is a claim
-        later = now + EPHEMERAL_RETRY.wait_ms(attempts, ephemeral.whisper_id, error.retry_after)
+        later = now + EPHEMERAL_RETRY.wait_ms(attempts, ephemeral.message_id, error.retry_after)
         return later if later < ephemeral.created_ms + milliseconds(LIFETIME) else None

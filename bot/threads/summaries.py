@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from bot.errors import DeliveryError
 from bot.ports.process import Clock
 from bot.ports.threads import Notices
-from storage.base import Storage
-from storage.records import Approval, Kind, Post, Status, Thread
+from bot.stores import Stores
+from bot.threads.messages import Post
+from bot.threads.model import Thread
+from storage.records import Approval, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +41,7 @@ _COUNTED = frozenset(
 class Summaries:
     """Posts summaries, each under the lease of its thread."""
 
-    storage: Storage
+    storage: Stores
     notices: Notices
     clock: Clock
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property, partial
 
@@ -31,7 +31,10 @@ from bot.ports.process import Clock, Spawn
 from bot.ports.threads import Presence, TaskBoard
 from bot.questions.base import asks_people, question_of
 from bot.questions.record import Rules, approval_id_of
+from bot.stores import Stores
 from bot.threads.closing import ApprovalClosing, RunTermination, set_turn
+from bot.threads.messages import Message
+from bot.threads.model import Thread
 from bot.threads.outbox import Outbox
 from bot.threads.runs.executions import ExecutionRecorder
 from bot.threads.runs.following import RunObserver, RunResult, StoppableRuns
@@ -39,8 +42,7 @@ from bot.threads.runs.streaming import SaidBefore, a_post
 from bot.threads.runs.task_board import NO_BOARD
 from bot.threads.runs.typing_status import UNSEEN, going_on, thinking, title_of
 from bot.words import say
-from storage.base import Storage
-from storage.records import Approval, Kind, Message, Status, Thread
+from storage.records import Approval, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +59,7 @@ class Progress(Enum):
 class Turns:
     """Runs the agent of a thread, turn by turn, under the thread's lease."""
 
-    storage: Storage
+    storage: Stores
     runners: Callable[[Thread], Awaitable[Runner]]
     attendance: ApprovalWorker
     outlook: FeasibilityCheck
@@ -121,7 +123,7 @@ class Turns:
 
     def begin(self, work: ThreadPass) -> None:
         """Begin the next turn: its first step takes messages from the inbox."""
-        work.thread = replace(work.thread, turn=work.thread.turn + 1, turn_open=True)
+        work.thread = work.thread.changed(turn=work.thread.turn + 1, turn_open=True)
         work.is_new_turn, work.messages, work.running, work.decided = True, None, (), 0
 
     async def open_left(self, work: ThreadPass) -> bool:
@@ -227,7 +229,7 @@ class Turns:
             work.thread,
             turn=turn,
             turn_open=True,
-            requesters_json=grown,
+            requesters=grown,
         )
         work.is_new_turn, work.running = False, ()
         title = title_of(messages[0].text)

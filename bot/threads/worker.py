@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
@@ -39,22 +39,23 @@ from bot.maintenance.thread_recovery import ThreadRecovery
 from bot.observability.context import about
 from bot.people.thread_pass import LeftOver, ThreadPass
 from bot.ports.process import Clock
+from bot.stores import Stores
 from bot.threads.closing import STOPPED, is_given_up
 from bot.threads.inbox import ThreadInbox
+from bot.threads.messages import Message, Post
+from bot.threads.model import Thread
 from bot.threads.outbox import Outbox
 from bot.threads.runs.streaming import post_id
 from bot.threads.runs.task_board import end_tasks
 from bot.threads.summaries import Summaries
 from bot.threads.turns import Progress, Turns
 from bot.words import say
-from storage.base import Storage
 from storage.errors import (
     RecordFormatError,
     RecordRefusedError,
     StorageError,
     StoreUnavailableError,
 )
-from storage.records import Message, Post, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ class Threads:
         summaries: Posts summaries; None for none.
     """
 
-    storage: Storage
+    storage: Stores
     inbox: ThreadInbox
     turns: Turns
     outbox: Outbox
@@ -448,7 +449,7 @@ class Threads:
             if is_given_up(thread, post):
                 is_stopped = post.post_id == post_id(thread, STOPPED)
                 await self.turns.ending.abandon(thread, post.text, is_stopped=is_stopped)
-                thread = replace(thread, turn_open=False)
+                thread = thread.changed(turn_open=False)
         await self.outbox.finish(thread, posts)
         return thread
 
@@ -477,9 +478,7 @@ class Threads:
             extra={"action": "turn_failed", "thread_id": thread.thread_id},
         )
         newest = await self.storage.threads.get(thread.thread_id)
-        current = replace(
-            newest, fence=thread.fence
-        )  # our fencing token, not that of another owner
+        current = newest.changed(fence=thread.fence)  # ours, not that of another owner
         if isinstance(error, TurnCrashedError):
             await self.turns.ending.drop_deadly(current)
         if current.turn_open or await self._has_new(thread) or await self._has_left(current):

@@ -12,7 +12,7 @@ _NOTE = "collection"
 
 
 class MongoCopyMarks:
-    """See `storage.restoring.CopyMarks`.
+    """See `storage.base.CopyMarks`.
 
     Args:
         notes: Where the note is kept.

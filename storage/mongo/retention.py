@@ -19,7 +19,7 @@ KEYED = ("log", "checkpoints")
 
 
 class MongoLedgers:
-    """See `storage.erasing.Ledgers`.
+    """See `storage.base.Ledgers`.
 
     Args:
         commands: The server's collections, by name.

@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 from pymongo import IndexModel, ReturnDocument
 
+from storage.base import CheckResult
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
 from storage.mongo.client import Apart
-from storage.records import Remark
 
 ROUNDS = 10
 AT_ONCE = 20
@@ -76,7 +76,7 @@ def ferret_version(build: Mapping[str, object]) -> str:
     return ""
 
 
-async def self_test(server: Server) -> list[Remark]:
+async def self_test(server: Server) -> list[CheckResult]:
     """Try a server out; say what it lacks, and what is better known.
 
     Raises:
@@ -95,7 +95,7 @@ async def self_test(server: Server) -> list[Remark]:
     return [*faults, *await _kind(server), *await _distance(server)]
 
 
-async def _one_wins(server: Server, scratch: str) -> list[Remark]:
+async def _one_wins(server: Server, scratch: str) -> list[CheckResult]:
     most = 0
     for number in range(ROUNDS):
         async with server.call() as apart:
@@ -109,7 +109,7 @@ async def _one_wins(server: Server, scratch: str) -> list[Remark]:
     if most == 1:
         return []
     return [
-        Remark(
+        CheckResult(
             text=f"of {AT_ONCE} decisions of one request at once, {most} were taken; "
             "the server's updates of one document are not atomic",
             remedy=_OTHER,
@@ -129,7 +129,7 @@ async def _decide(server: Server, scratch: str, key: str, by: int) -> bool:
     return changed is not None
 
 
-async def _all_count(server: Server, scratch: str) -> list[Remark]:
+async def _all_count(server: Server, scratch: str) -> list[CheckResult]:
     async with server.call() as apart:
         await apart(server.collection(scratch).insert_one({"_id": "sum", "n": 0}))
     await asyncio.gather(*(_add(server, scratch) for _ in range(AT_ONCE)))
@@ -139,7 +139,7 @@ async def _all_count(server: Server, scratch: str) -> list[Remark]:
         return []
     number = found["n"] if found is not None else "none"
     text = f"of {AT_ONCE} additions at once, {number} counted; updates get lost on this server"
-    return [Remark(text=text, remedy=_OTHER)]
+    return [CheckResult(text=text, remedy=_OTHER)]
 
 
 async def _add(server: Server, scratch: str) -> None:
@@ -147,7 +147,7 @@ async def _add(server: Server, scratch: str) -> None:
         await apart(server.collection(scratch).update_one({"_id": "sum"}, {"$inc": {"n": 1}}))
 
 
-async def _indexes_may_exist(server: Server, scratch: str) -> list[Remark]:
+async def _indexes_may_exist(server: Server, scratch: str) -> list[CheckResult]:
     models = [IndexModel([("a", 1)]), IndexModel([("a", 1), ("b", 1)])]
     try:
         for _ in range(2):
@@ -155,11 +155,11 @@ async def _indexes_may_exist(server: Server, scratch: str) -> list[Remark]:
                 await apart(server.collection(scratch).create_indexes(models))
     except StoreUnavailableError as error:
         text = f"making indexes that exist already fails there: {error.detail}"
-        return [Remark(text=text, remedy=f"the bot would start only once; {_OTHER}")]
+        return [CheckResult(text=text, remedy=f"the bot would start only once; {_OTHER}")]
     return []
 
 
-async def _kind(server: Server) -> list[Remark]:
+async def _kind(server: Server) -> list[CheckResult]:
     try:
         answer = await server.command("hello")
     except StoreBrokenError:  # as older servers, and some that are not MongoDB's, know it
@@ -170,10 +170,10 @@ async def _kind(server: Server) -> list[Remark]:
         "the server is neither a replica set nor a sharded cluster: after each cut connection, "
         "work waits for the end of a lease (15 s); a replica set of one member is enough"
     )
-    return [Remark(text=text)]
+    return [CheckResult(text=text)]
 
 
-async def _distance(server: Server) -> list[Remark]:
+async def _distance(server: Server) -> list[CheckResult]:
     times: list[float] = []
     for _ in range(5):
         begin = time.monotonic()
@@ -187,4 +187,4 @@ async def _distance(server: Server) -> list[Remark]:
         f"{ROUND_TRIPS} of them until its card: {took * ROUND_TRIPS:.0f} s; run the bot in the "
         "region of its database"
     )
-    return [Remark(text=text)]
+    return [CheckResult(text=text)]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, timedelta
 from functools import partial
 
+from storage.base import CheckResult
 from storage.chain import NO_KEY, Seal
 from storage.documents import Collection, D, Document
 from storage.errors import StoreBrokenError
@@ -19,34 +20,32 @@ from storage.mongo.log import MongoMessageLog
 from storage.mongo.restoring import MongoCopyMarks
 from storage.mongo.retention import MongoLedgers
 from storage.mongo.selftest import check_kind, self_test
-from storage.records import Remark
-from storage.stores import KINDS, Stores
 
 TIMEOUT = timedelta(seconds=2)
 """Less than the three seconds that Slack waits for an answer."""
 
 
-class MongoStorage(Stores):
+class MongoStorage:
     """A MongoDB database. Any number of these, in any number of processes, may share it.
 
     Args:
         uri: Names the servers: a replica set or a sharded cluster.
+        kinds: The kinds of documents that it holds.
         driver: Which driver to use.
         database: Name of the database; None for the one in `uri`, or `countersign`.
         timeout: How long an operation may take, the search for a server included.
         seal: How entries of the audit are sealed.
-        kinds: The kinds of documents that it holds.
     """
 
     def __init__(
         self,
         uri: str,
+        kinds: Sequence[type[Document]],
         *,
         driver: Driver = "motor",
         database: str | None = None,
         timeout: timedelta = TIMEOUT,
         seal: Seal = NO_KEY,
-        kinds: Sequence[type[Document]] = KINDS,
     ) -> None:
         more = {kind.spec.name: indexes(kind) for kind in kinds}
         client = Client(uri, driver=driver, database=database, timeout=timeout, indexes=more)
@@ -54,13 +53,12 @@ class MongoStorage(Stores):
         audit = Commands(client, "audit")
         self.audit = MongoAuditStore(audit, seal)
         names = ("audit", "log", "checkpoints")
-        ledgers = MongoLedgers({name: Commands(client, name) for name in names}, seal)
+        self.ledgers = MongoLedgers({name: Commands(client, name) for name in names}, seal)
         identity = partial(client.identity, "approvals")
-        marks = MongoCopyMarks(Commands(client, HEALTH), audit, identity)
-        super().__init__(self, kinds, self.audit, ledgers, marks)
+        self.marks = MongoCopyMarks(Commands(client, HEALTH), audit, identity)
         self.log = MongoMessageLog(Commands(client, "log"))
         self.checkpoints = MongoCheckpointStore(Commands(client, "checkpoints"))
-        self.trail = MongoTrailStore(audit, Commands(client, "chains"), self.teams, seal)
+        self.trail = MongoTrailStore(audit, Commands(client, "chains"), seal)
 
     def collection(self, kind: type[D]) -> Collection[D]:
         return MongoCollection(Commands(self._client, kind.spec.name), kind)
@@ -91,7 +89,7 @@ class MongoStorage(Stores):
             return None  # a compatible server that does not know the command
         return None if found is None else int(found.replace(tzinfo=UTC).timestamp() * 1_000)
 
-    async def examine(self) -> Sequence[Remark]:
+    async def examine(self) -> Sequence[CheckResult]:
         return await self_test(self._client)
 
     async def close(self) -> None:

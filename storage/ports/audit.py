@@ -6,15 +6,12 @@ until it is sealed, and what is sealed never changes. The embedded database seal
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from storage.chain import Form, Head
 from storage.records import AuditEntry
-
-Teams: TypeAlias = Callable[[], Awaitable[set[str]]]
-"""Finds the workspaces of which there are threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +89,6 @@ class TrailStore(Protocol):
 
     async def heads(self) -> Mapping[str, Head]:
         """The last entry of each chain, by workspace, as far as the database has noted it."""
-        ...
-
-    async def on_record(self) -> set[str]:
-        """The workspaces that have approvals: an audit without entries of them was emptied."""
         ...
 
     async def page(self, team_id: str, *, after: int, limit: int) -> Sequence[Link]:

@@ -11,7 +11,6 @@ moves `due_ms` to the end of the lease, so that a lease that nobody released is 
 
 from __future__ import annotations
 
-from storage.documents import Unreadable
 from storage.records.approvals import (
     UNKNOWN_TS,
     Approval,
@@ -22,9 +21,6 @@ from storage.records.approvals import (
     Status,
 )
 from storage.records.audit import AuditEntry
-from storage.records.findings import Remark
-from storage.records.people import DelegationRecord, Grant, PersonRecord, PostedDigest
-from storage.records.threads import Message, MessageStatus, Post, Thread, Whisper
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -33,20 +29,9 @@ __all__ = [
     "ApprovalHead",
     "AuditEntry",
     "Decision",
-    "DelegationRecord",
     "DrawnCard",
-    "Grant",
     "Kind",
-    "Message",
-    "MessageStatus",
-    "PersonRecord",
-    "Post",
-    "PostedDigest",
-    "Remark",
     "Status",
-    "Thread",
-    "Unreadable",
-    "Whisper",
 ]
 
 SCHEMA_VERSION = 1

@@ -6,11 +6,12 @@ import asyncio
 import os
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from storage.chain import NO_KEY, Seal
+from storage.documents import Document
 from storage.errors import StoreUnavailableError
 from storage.sqlite.backup import copy_checked
 from storage.sqlite.file.lock import FILE_NAME, DirectoryLock
@@ -22,7 +23,7 @@ _ASIDE = ".restoring"
 
 @asynccontextmanager
 async def restoring(
-    directory: Path, copy: Path, *, seal: Seal = NO_KEY
+    directory: Path, copy: Path, kinds: Sequence[type[Document]], *, seal: Seal = NO_KEY
 ) -> AsyncIterator[SqliteStorage]:
     """Open what will be the database, brought up to date; it is in place when the block ends.
 
@@ -31,6 +32,7 @@ async def restoring(
     Args:
         directory: The data directory; no bot may have it.
         copy: As `back_up` made it.
+        kinds: The kinds of documents that it holds.
         seal: How entries of the audit are sealed.
 
     Raises:
@@ -42,7 +44,7 @@ async def restoring(
     await asyncio.to_thread(_take, lock, directory)
     try:
         aside = await asyncio.to_thread(_put_aside, directory, copy)
-        storage = SqliteStorage(aside, seal=seal)
+        storage = SqliteStorage(aside, kinds, seal=seal)
         try:
             await storage.open()
             yield storage
@@ -55,12 +57,13 @@ async def restoring(
 
 @asynccontextmanager
 async def restoring_in_place(
-    directory: Path, *, seal: Seal = NO_KEY
+    directory: Path, kinds: Sequence[type[Document]], *, seal: Seal = NO_KEY
 ) -> AsyncIterator[SqliteStorage]:
     """Open a copy that somebody put into the data directory.
 
     Args:
         directory: The data directory; no bot may have it.
+        kinds: The kinds of documents that it holds.
         seal: How entries of the audit are sealed.
 
     Raises:
@@ -73,7 +76,7 @@ async def restoring_in_place(
             f"there is no database in the data directory {directory}; name the backup: countersign "
             "restore FILE"
         )
-    storage = SqliteStorage(directory, seal=seal)
+    storage = SqliteStorage(directory, kinds, seal=seal)
     await storage.open()
     try:
         yield storage

@@ -12,7 +12,7 @@ _IS_NO_COPY = "PRAGMA application_id = 0"
 
 
 class SqliteCopyMarks:
-    """See `storage.restoring.CopyMarks`."""
+    """See `storage.base.CopyMarks`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -39,7 +39,7 @@ _STRIP = "UPDATE audit SET content = :content, salt = :salt, erased = 1 WHERE en
 
 
 class SqliteLedgers:
-    """See `storage.erasing.Ledgers`."""
+    """See `storage.base.Ledgers`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -7,10 +7,10 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from storage.base import CheckResult
 from storage.chain import NO_KEY, Seal
 from storage.documents import Collection, D, Document
 from storage.errors import Fault, StoreBrokenError
-from storage.records import Remark
 from storage.sqlite.audit.store import SqliteAuditStore, add_seal
 from storage.sqlite.audit.trail import SqliteTrailStore
 from storage.sqlite.checkpoints import SqliteCheckpointStore
@@ -19,7 +19,6 @@ from storage.sqlite.database import TIMEOUT, Database
 from storage.sqlite.log import SqliteMessageLog
 from storage.sqlite.restoring import SqliteCopyMarks
 from storage.sqlite.retention import SqliteLedgers
-from storage.stores import KINDS, Stores
 
 _WRITE = """
 INSERT INTO health (name, writes) VALUES ('ready', 1)
@@ -27,34 +26,33 @@ ON CONFLICT (name) DO UPDATE SET writes = writes + 1
 """
 
 
-class SqliteStorage(Stores):
+class SqliteStorage:
     """The file `countersign.db` in a data directory, for one process.
 
     Args:
         path: The data directory, made (for its owner alone) when it is missing; None keeps all in
             memory.
+        kinds: The kinds of documents that it holds.
         seal: How entries of the audit are sealed.
         timeout: How long a statement may take.
-        kinds: The kinds of documents that it holds.
     """
 
     def __init__(
         self,
         path: Path | None,
+        kinds: Sequence[type[Document]],
         *,
         seal: Seal = NO_KEY,
         timeout: timedelta = TIMEOUT,
-        kinds: Sequence[type[Document]] = KINDS,
     ) -> None:
         prepare = partial(add_seal, seal=seal)
         self._kinds = kinds
         self._database = Database(path, prepare, timeout=timeout, tables=tables(kinds))
         self.audit = SqliteAuditStore(self._database)
-        ledgers, marks = SqliteLedgers(self._database), SqliteCopyMarks(self._database)
-        super().__init__(self, kinds, self.audit, ledgers, marks)
+        self.ledgers, self.marks = SqliteLedgers(self._database), SqliteCopyMarks(self._database)
         self.log = SqliteMessageLog(self._database)
         self.checkpoints = SqliteCheckpointStore(self._database)
-        self.trail = SqliteTrailStore(self._database, seal, self.teams)
+        self.trail = SqliteTrailStore(self._database, seal)
 
     def collection(self, kind: type[D]) -> Collection[D]:
         return SqliteCollection(self._database, kind)
@@ -89,7 +87,7 @@ class SqliteStorage(Stores):
     async def server_ms(self) -> int | None:
         return None
 
-    async def examine(self) -> Sequence[Remark]:
+    async def examine(self) -> Sequence[CheckResult]:
         rows = await self._database.fetch_unlimited("PRAGMA quick_check(3)")
         faults = "; ".join(str(row["quick_check"]) for row in rows)
         if faults != "ok":

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from storage.mongo import MongoStorage
-from storage.sqlite import SqliteStorage
+from bot.stores import Stores
 from tests.chaos.council import Council
-from tests.chaos.play import Play, Readable, Report, Setting
+from tests.chaos.play import Play, Report, Setting
 from tests.support.mongo import DRIVERS, spawn_mongo_server
+from tests.support.stores import MongoStores, SqliteStores
 
 COMMON = (
     "approvals.add <",
@@ -148,14 +148,14 @@ SEEN: Counter[str] = Counter()
 
 def _database(
     kind: str, directory: Path, stack: ExitStack
-) -> tuple[Callable[[], Readable], dict[str, str]]:
+) -> tuple[Callable[[], Stores], dict[str, str]]:
     if kind == "sqlite":
         path = directory / "data"
-        return lambda: SqliteStorage(path), {"COUNTERSIGN_DATA_DIR": str(path)}
+        return lambda: SqliteStores(path), {"COUNTERSIGN_DATA_DIR": str(path)}
     server = spawn_mongo_server(directory / "mongo")
     stack.callback(server.stop)
     uri = server.uri_of("chaos")
-    return lambda: MongoStorage(uri, driver="pymongo"), {"MONGODB_URI": uri}
+    return lambda: MongoStores(uri, driver="pymongo"), {"MONGODB_URI": uri}
 
 
 async def main() -> int:

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from bot.sandbox.workspace.records import SlackChannel, SlackUser, UserGroup
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import Approval, AuditEntry, Kind, Status
 from tests.chaos.forms import DETAILS, choose, close_all, filled, opened, press_inside
 from tests.chaos.play import (
@@ -345,7 +345,7 @@ class Council(Play):
     # ---- what must be true ---------------------------------------------------------------------
 
     async def _check_rules(
-        self, storage: Storage, approvals: Sequence[Approval], audit: Sequence[AuditEntry]
+        self, storage: Stores, approvals: Sequence[Approval], audit: Sequence[AuditEntry]
     ) -> set[str]:
         tally = self._tally
         tally.count(approvals, audit)

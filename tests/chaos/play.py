@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 from bot.commands.call import CUT_OFF
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.records import SlackChannel
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import RecordNotFoundError
 from storage.mongo import Driver
 from storage.records import Approval, AuditEntry, Kind, Status
@@ -44,13 +44,6 @@ RETRY_S = 6.0
 PATIENCE_S = 180.0
 REST_S = 420.0
 """What failed again and again is tried again after five minutes, at the latest."""
-
-
-class Readable(Storage, Protocol):
-    """A database that can be looked into while others write to it."""
-
-    async def open_to_read(self) -> None:
-        """See the adapters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +74,7 @@ class Setting:
 
     directory: Path
     database: dict[str, str]
-    open_storage: Callable[[], Readable]
+    open_storage: Callable[[], Stores]
     seed: int = 1
     threads: int = 24
     processes: int = 3
@@ -246,7 +239,7 @@ class Play:
             return [str(one) for one in (*threads, *approvals)]
 
     @asynccontextmanager
-    async def _reading(self) -> AsyncIterator[Readable]:
+    async def _reading(self) -> AsyncIterator[Stores]:
         storage = self.setting.open_storage()
         await storage.open_to_read()
         try:
@@ -432,7 +425,7 @@ class Play:
 
     # ---- what must be true ---------------------------------------------------------------------
 
-    async def check(self, storage: Storage) -> Report:
+    async def check(self, storage: Stores) -> Report:
         """Look into everything, after the bots have ended."""
         done = effects(self.file)
         self.report.effects = len(done)
@@ -468,7 +461,7 @@ class Play:
         return self.report
 
     async def _check_rules(
-        self, storage: Storage, approvals: Sequence[Approval], audit: Sequence[AuditEntry]
+        self, storage: Stores, approvals: Sequence[Approval], audit: Sequence[AuditEntry]
     ) -> set[str]:
         """Look into what a policy brings about in a thread; return what it let run unasked."""
         return set()

@@ -47,7 +47,7 @@ STORES = (
     "checkpoints",
     "approvals",
     "posts",
-    "whispers",
+    "ephemeral_messages",
     "delegations",
     "people",
     "grants",

@@ -39,7 +39,7 @@ async def main() -> None:
     faults = Faults(random=Random(plan.seed))  # noqa: S311 - not for secrets
     sqlite3.connect = cast(Any, broken_connect(faults))  # in this process alone
     outside = Outside(
-        storage=Fragile(settings.make_storage(), plan),
+        storage=cast(Any, Fragile(settings.make_storage(), plan)),
         slack=FragileSlack.around(await reach_slack(settings), plan),
         pacer=hasty(),
     )

@@ -10,9 +10,10 @@ from itertools import permutations
 from typing import Any
 
 from bot.errors import DirectoryError, NotRecordedError
+from bot.people.model import Grant
 from bot.slack.listeners.errors import explain
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, AuditEntry, Grant, Kind, Status
+from storage.records import Approval, AuditEntry, Kind, Status
 
 AWHILE_MS = 200
 """Clocks are read by one process before another one."""

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from storage.mongo import MongoStorage
-from storage.sqlite import SqliteStorage
 from tests.chaos.council import Council
 from tests.chaos.play import Play, Report, Setting
 from tests.chaos.points import FAULT
 from tests.support.mongo import DRIVERS, MongoServer
+from tests.support.stores import MongoStores, SqliteStores
 
 POINTS = (
     "approvals.vote >",
@@ -23,7 +22,7 @@ POINTS = (
 AT_VOTES = ("approvals.vote >", "grants.add >")
 
 
-async def played(play: Play, storage: SqliteStorage | MongoStorage) -> Report:
+async def played(play: Play, storage: SqliteStores | MongoStores) -> Report:
     """Let it play to its end, and read what came of it."""
     await play.run()
     await storage.open()
@@ -37,7 +36,7 @@ async def test_sqlite_one_process(tmp_path: Path) -> None:
     setting = Setting(
         directory=tmp_path,
         database={"COUNTERSIGN_DATA_DIR": str(directory)},
-        open_storage=lambda: SqliteStorage(directory),
+        open_storage=lambda: SqliteStores(directory),
         threads=6,
         expire_s=12,
         hurry=3,
@@ -47,7 +46,7 @@ async def test_sqlite_one_process(tmp_path: Path) -> None:
         luck=False,
         seed=11,
     )
-    report = await played(Play(setting), SqliteStorage(directory))
+    report = await played(Play(setting), SqliteStores(directory))
     assert report.wrong == []
     assert report.deaths.total() >= 2  # where the machine is busy, calls expire before the last
 
@@ -58,7 +57,7 @@ async def test_i5_what_acts_on_an_answer_by_itself_acts_once(tmp_path: Path) -> 
     setting = Setting(
         directory=tmp_path,
         database={"COUNTERSIGN_DATA_DIR": str(directory)},
-        open_storage=lambda: SqliteStorage(directory),
+        open_storage=lambda: SqliteStores(directory),
         threads=8,
         expire_s=15,
         hurry=3,
@@ -69,7 +68,7 @@ async def test_i5_what_acts_on_an_answer_by_itself_acts_once(tmp_path: Path) -> 
         luck=False,
         seed=3,
     )
-    report = await played(Play(setting), SqliteStorage(directory))
+    report = await played(Play(setting), SqliteStores(directory))
     assert report.wrong == []
     assert report.deaths.total() >= 1
     assert report.doubts >= 1
@@ -81,7 +80,7 @@ async def test_sqlite_whose_statements_end_with_exceptions(tmp_path: Path) -> No
     setting = Setting(
         directory=tmp_path,
         database={"COUNTERSIGN_DATA_DIR": str(directory)},
-        open_storage=lambda: SqliteStorage(directory),
+        open_storage=lambda: SqliteStores(directory),
         threads=4,
         expire_s=12,
         hurry=3,
@@ -93,7 +92,7 @@ async def test_sqlite_whose_statements_end_with_exceptions(tmp_path: Path) -> No
         seed=14,
     )
     play = Play(setting)
-    report = await played(play, SqliteStorage(directory))
+    report = await played(play, SqliteStores(directory))
     assert report.wrong == []
     assert FAULT in play.seen.read_text()
 
@@ -104,7 +103,7 @@ async def test_tools_that_die_in_every_way(tmp_path: Path) -> None:
     setting = Setting(
         directory=tmp_path,
         database={"COUNTERSIGN_DATA_DIR": str(directory)},
-        open_storage=lambda: SqliteStorage(directory),
+        open_storage=lambda: SqliteStores(directory),
         threads=8,
         wishes=(60, 0, 40, 0),  # so that each tool is called,
         expire_s=600,  # however busy the machine is
@@ -119,7 +118,7 @@ async def test_tools_that_die_in_every_way(tmp_path: Path) -> None:
         seed=15,
     )
     play = Play(setting)
-    report = await played(play, SqliteStorage(directory))
+    report = await played(play, SqliteStores(directory))
     assert report.wrong == []
     assert report.deaths["by itself"] >= 1  # the first bot dies in no other way
     assert play.failed.exists()
@@ -131,7 +130,7 @@ async def test_mongodb_three_processes(tmp_path: Path, mongo_server: MongoServer
     setting = Setting(
         directory=tmp_path,
         database={"MONGODB_URI": uri},
-        open_storage=lambda: MongoStorage(uri, driver="pymongo"),
+        open_storage=lambda: MongoStores(uri, driver="pymongo"),
         threads=8,
         expire_s=12,
         hurry=3,
@@ -141,7 +140,7 @@ async def test_mongodb_three_processes(tmp_path: Path, mongo_server: MongoServer
         luck=False,
         seed=12,
     )
-    report = await played(Play(setting), MongoStorage(uri, driver="pymongo"))
+    report = await played(Play(setting), MongoStores(uri, driver="pymongo"))
     assert report.wrong == []
     assert report.deaths.total() >= 2  # see above
 
@@ -151,7 +150,7 @@ async def test_no_vote_is_lost_or_counted_twice(tmp_path: Path) -> None:
     setting = Setting(
         directory=tmp_path,
         database={"COUNTERSIGN_DATA_DIR": str(directory)},
-        open_storage=lambda: SqliteStorage(directory),
+        open_storage=lambda: SqliteStores(directory),
         threads=4,
         processes=1,
         points=AT_VOTES,
@@ -160,7 +159,7 @@ async def test_no_vote_is_lost_or_counted_twice(tmp_path: Path) -> None:
         luck=False,
         seed=13,
     )
-    report = await played(Council(setting), SqliteStorage(directory))
+    report = await played(Council(setting), SqliteStores(directory))
     assert report.wrong == []
     assert report.deaths.total() >= 2
     assert report.votes >= 6

@@ -15,9 +15,9 @@ from hypothesis import settings
 
 from bot.commands.simulation.cases import Case, read_cases
 from bot.commands.simulation.rehearse import rehearse
-from storage.base import Storage
-from storage.mongo import MongoStorage
+from bot.stores import Stores
 from tests.support.mongo import MongoServer
+from tests.support.stores import MongoStores
 
 FLOWS = [
     one
@@ -53,14 +53,14 @@ ON_MONGODB = FLOWS if IS_THOROUGH else varied(FLOWS)
 
 
 @pytest.mark.parametrize("case", FLOWS, ids=lambda one: one.id)
-async def test_a_flow_goes_as_the_table_says(case: Case, storage: Storage) -> None:
+async def test_a_flow_goes_as_the_table_says(case: Case, storage: Stores) -> None:
     assert "\n".join(map(str, await rehearse(case, storage))) == ""
 
 
 @pytest.mark.mongo
 @pytest.mark.parametrize("case", ON_MONGODB, ids=lambda one: one.id)
 async def test_a_flow_goes_the_same_way_on_mongodb(case: Case, mongo_server: MongoServer) -> None:
-    storage = MongoStorage(mongo_server.uri, database=mongo_server.new_database())
+    storage = MongoStores(mongo_server.uri, database=mongo_server.new_database())
     await storage.open()
     try:
         assert "\n".join(map(str, await rehearse(case, storage))) == ""

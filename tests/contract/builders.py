@@ -3,20 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from storage.records import (
-    Approval,
-    AuditEntry,
-    Decision,
-    DelegationRecord,
-    Grant,
-    Kind,
-    Message,
-    PersonRecord,
-    Post,
-    Status,
-    Thread,
-    Whisper,
-)
+from bot.people.model import DelegationRecord, Grant, PersonRecord
+from bot.threads.messages import EphemeralMessage, Message, Post
+from bot.threads.model import Thread
+from storage.records import Approval, AuditEntry, Decision, Kind, Status
 
 THREAD_ID = "T1:C1:1700000000.000100"
 APPROVAL_ID = "apr_0123456789abcdef"
@@ -32,7 +22,7 @@ def a_thread(**changes: Any) -> Thread:
         requester_id="U1",
         created_ms=1_000,
     )
-    return replace(thread, **changes)
+    return thread.changed(**changes)
 
 
 def a_message(ts: str = "1700000000.000100", **changes: Any) -> Message:
@@ -44,7 +34,7 @@ def a_message(ts: str = "1700000000.000100", **changes: Any) -> Message:
         text="deploy payments",
         received_ms=1_000,
     )
-    return replace(message, **changes)
+    return message.changed(**changes)
 
 
 def an_approval(**changes: Any) -> Approval:
@@ -85,12 +75,12 @@ def a_decision(**changes: Any) -> Decision:
 
 def a_post(post_id: str = "post-1", **changes: Any) -> Post:
     post = Post(post_id=post_id, thread_id=THREAD_ID, text="Done.", created_ms=1_000)
-    return replace(post, **changes)
+    return post.changed(**changes)
 
 
-def a_whisper(whisper_id: str = "whisper-1", **changes: Any) -> Whisper:
-    whisper = Whisper(
-        whisper_id=whisper_id,
+def a_whisper(whisper_id: str = "whisper-1", **changes: Any) -> EphemeralMessage:
+    whisper = EphemeralMessage(
+        message_id=whisper_id,
         channel_id="C1",
         thread_ts="1700000000.000100",
         user_id="U1",
@@ -98,7 +88,7 @@ def a_whisper(whisper_id: str = "whisper-1", **changes: Any) -> Whisper:
         created_ms=1_000,
         due_ms=1_000,
     )
-    return replace(whisper, **changes)
+    return whisper.changed(**changes)
 
 
 def a_delegation(delegation_id: str = "delegation-1", **changes: Any) -> DelegationRecord:

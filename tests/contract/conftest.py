@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from storage.base import Storage
-from storage.mongo import Driver, MongoStorage
-from storage.sqlite import SqliteStorage
+from bot.stores import Stores
+from storage.mongo import Driver
 from tests.support.mongo import MongoServer
+from tests.support.stores import MongoStores, SqliteStores
 
 ADAPTERS = [
     pytest.param("sqlite-file"),
@@ -19,21 +19,21 @@ ADAPTERS = [
 
 
 @pytest.fixture(params=ADAPTERS)
-def new_storage(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Storage]:
+def new_storage(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Stores]:
     """Makes storages that share one database, which is new; none is open."""
     adapter = request.param
     if adapter == "sqlite-file":
-        return lambda: SqliteStorage(tmp_path / "data")
+        return lambda: SqliteStores(tmp_path / "data")
     if adapter == "sqlite-memory":
-        return lambda: SqliteStorage(None)
+        return lambda: SqliteStores(None)
     driver: Driver = "motor" if adapter == "mongo-motor" else "pymongo"
     server: MongoServer = request.getfixturevalue("mongo_server")
     database = server.new_database()
-    return lambda: MongoStorage(server.uri, driver=driver, database=database)
+    return lambda: MongoStores(server.uri, driver=driver, database=database)
 
 
 @pytest.fixture
-async def storage(new_storage: Callable[[], Storage]) -> AsyncIterator[Storage]:
+async def storage(new_storage: Callable[[], Stores]) -> AsyncIterator[Stores]:
     opened = new_storage()
     await opened.open()
     yield opened
@@ -43,11 +43,11 @@ async def storage(new_storage: Callable[[], Storage]) -> AsyncIterator[Storage]:
 @pytest.fixture(params=["motor", "pymongo"])
 async def two_processes(
     request: pytest.FixtureRequest, mongo_server: MongoServer
-) -> AsyncIterator[list[Storage]]:
+) -> AsyncIterator[list[Stores]]:
     """Two storages with pools of their own on one database, as two processes would have."""
     database = mongo_server.new_database()
-    storages: list[Storage] = [
-        MongoStorage(mongo_server.uri, driver=request.param, database=database) for _ in range(2)
+    storages: list[Stores] = [
+        MongoStores(mongo_server.uri, driver=request.param, database=database) for _ in range(2)
     ]
     for each in storages:
         await each.open()

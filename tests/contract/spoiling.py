@@ -4,10 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from storage.base import Storage
-from storage.mongo import MongoStorage
-from storage.sqlite import SqliteStorage
-from storage.stores import KINDS
+from bot.stores import KINDS, Stores
+from tests.support.stores import MongoStores, SqliteStores
 
 KEYS: Mapping[str, str] = {
     "audit": "entry_id",
@@ -15,7 +13,9 @@ KEYS: Mapping[str, str] = {
     "log": "log_id",
 }
 
-DOCUMENTS = frozenset({"threads", "messages", "approvals", "posts", "whispers", "people", "grants"})
+DOCUMENTS = frozenset(
+    {"threads", "messages", "approvals", "posts", "ephemeral_messages", "people", "grants"}
+)
 """Collections of documents."""
 
 COLUMNS = frozenset(
@@ -34,9 +34,9 @@ COLUMNS = frozenset(
 _GUARDS = {"audit": ("audit_sealed", "audit_kept")}
 
 
-async def spoil(storage: Storage, table: str, key: str, **fields: Any) -> None:
+async def spoil(storage: Stores, table: str, key: str, **fields: Any) -> None:
     """Overwrite fields of a stored record, past all checks."""
-    if isinstance(storage, MongoStorage):
+    if isinstance(storage, MongoStores):
         found = storage._client.collection(table)
         where = {"_id": f"{key}/1" if table == "log" else key}
         if table in DOCUMENTS:
@@ -47,7 +47,7 @@ async def spoil(storage: Storage, table: str, key: str, **fields: Any) -> None:
             fields["revision"] = 1 << 20  # another process wrote it
         assert (await found.update_one(where, {"$set": fields})).matched_count == 1
         return
-    assert isinstance(storage, SqliteStorage)
+    assert isinstance(storage, SqliteStores)
     for trigger in _GUARDS.get(table, ()):
         await storage._database.fetch(f"DROP TRIGGER IF EXISTS {trigger}")
     changes = [f"{name} = {_sql(value)}" for name, value in fields.items()]
@@ -65,14 +65,14 @@ async def spoil(storage: Storage, table: str, key: str, **fields: Any) -> None:
     assert len(rows) == 1
 
 
-async def raw(storage: Storage, table: str, key: str) -> dict[str, Any]:
+async def raw(storage: Stores, table: str, key: str) -> dict[str, Any]:
     """A stored record as it is; of a document, the fields of its body beside the engine's."""
-    if isinstance(storage, MongoStorage):
+    if isinstance(storage, MongoStores):
         found = await storage._client.collection(table).find_one({"_id": key})
         stored = dict(found or {})
         work = stored.pop("_work", {})
         return {**_defaults(table), **stored, **work} if stored else {}
-    assert isinstance(storage, SqliteStorage)
+    assert isinstance(storage, SqliteStores)
     rows = await storage._database.fetch(
         f"SELECT * FROM {table} WHERE {KEYS.get(table, 'id')} = :key",  # noqa: S608
         {"key": key},

@@ -7,7 +7,7 @@ import pytest
 from agents.core.checkpoint import CheckpointStatus, CheckpointStore, MessageLog
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.testing import CheckpointStoreSuite, MessageLogSuite
-from storage.base import Storage
+from bot.stores import Stores
 
 ID = "T1:C1:1700000000.000100#1"
 
@@ -16,7 +16,7 @@ class TestCheckpoints(CheckpointStoreSuite):
     """Every adapter, through one storage."""
 
     @pytest.fixture(autouse=True)
-    def _opened(self, storage: Storage) -> None:
+    def _opened(self, storage: Stores) -> None:
         self._storage = storage
 
     async def store(self) -> CheckpointStore:
@@ -27,7 +27,7 @@ class TestLog(MessageLogSuite):
     """Every adapter."""
 
     @pytest.fixture(autouse=True)
-    def _opened(self, storage: Storage) -> None:
+    def _opened(self, storage: Stores) -> None:
         self._storage = storage
 
     async def log(self) -> MessageLog:
@@ -48,7 +48,7 @@ class TestMemoryLog(MessageLogSuite):
         return MemoryMessageLog()
 
 
-async def test_two_processes_claim_once(two_processes: list[Storage]) -> None:
+async def test_two_processes_claim_once(two_processes: list[Stores]) -> None:
     status = CheckpointStatus.PENDING
     await two_processes[0].checkpoints.save(ID, "a", status=status, expected_version=0)
 

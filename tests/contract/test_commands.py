@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import DrawnCard
 from tests.contract.builders import (
     APPROVAL_ID,
@@ -26,7 +26,7 @@ MANY = [an_approval(approval_id=f"apr_{n}", position=n, open=False) for n in ran
 ENTRIES = [an_entry(f"entry-{n}") for n in range(100)]
 MESSAGE_ID = a_message().message_id
 
-Call = Callable[[Storage], Awaitable[object]]
+Call = Callable[[Stores], Awaitable[object]]
 
 CALLS: Mapping[str, tuple[int, Call]] = {
     "add_all": (2, lambda s: s.approvals.add_all(MANY, entries=ENTRIES)),
@@ -58,7 +58,7 @@ CALLS: Mapping[str, tuple[int, Call]] = {
 
 
 @pytest.fixture
-async def filled(new_storage: Callable[[], Storage]) -> AsyncIterator[Storage]:
+async def filled(new_storage: Callable[[], Stores]) -> AsyncIterator[Stores]:
     """A storage whose commands are seen, with one of everything."""
     with watching():
         storage = new_storage()
@@ -81,7 +81,7 @@ async def filled(new_storage: Callable[[], Storage]) -> AsyncIterator[Storage]:
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_a_call_costs_no_more_commands_than_it_has_to(filled: Storage, name: str) -> None:
+async def test_a_call_costs_no_more_commands_than_it_has_to(filled: Stores, name: str) -> None:
     most, call = CALLS[name]
 
     with counting() as count:

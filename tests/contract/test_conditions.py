@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import RecordConflictError, RecordFormatError
 from storage.ports.approvals import ApprovalStore
 from storage.records import Status
@@ -148,7 +148,7 @@ def those(need: str) -> list[str]:
     return [name for name, write in WRITES.items() if need in write.needs]
 
 
-async def added(storage: Storage, key: str, write: Write) -> int:
+async def added(storage: Stores, key: str, write: Write) -> int:
     """Add the record that a write is about, take its lease, and give its fence."""
     await storage.approvals.add(replace(an_approval(approval_id=key), **write.before))
     claimed = await storage.approvals.claim(key, owner="a", now_ms=1_000, until_ms=UNTIL)
@@ -156,7 +156,7 @@ async def added(storage: Storage, key: str, write: Write) -> int:
     return claimed.fence
 
 
-async def tried(storage: Storage, write: Write, key: str, fence: int) -> bool:
+async def tried(storage: Stores, write: Write, key: str, fence: int) -> bool:
     """Whether it was done."""
     try:
         return await write.run(storage.approvals, key, fence) not in {None, False}
@@ -166,7 +166,7 @@ async def tried(storage: Storage, write: Write, key: str, fence: int) -> bool:
 
 @pytest.mark.parametrize("name", WRITES)
 async def test_a_write_changes_the_record_that_it_names_and_no_other(
-    storage: Storage, name: str
+    storage: Stores, name: str
 ) -> None:
     write = WRITES[name]
     others = ("apr_1", "apr_3")
@@ -183,7 +183,7 @@ async def test_a_write_changes_the_record_that_it_names_and_no_other(
 
 
 @pytest.mark.parametrize("name", those("v"))
-async def test_a_write_leaves_alone_what_a_newer_release_wrote(storage: Storage, name: str) -> None:
+async def test_a_write_leaves_alone_what_a_newer_release_wrote(storage: Stores, name: str) -> None:
     write = WRITES[name]
     fence = await added(storage, "apr_1", write)
     await spoil(storage, "approvals", "apr_1", v=9)
@@ -194,7 +194,7 @@ async def test_a_write_leaves_alone_what_a_newer_release_wrote(storage: Storage,
 
 
 @pytest.mark.parametrize("name", those("lease"))
-async def test_a_write_needs_the_lease(storage: Storage, name: str) -> None:
+async def test_a_write_needs_the_lease(storage: Stores, name: str) -> None:
     write = WRITES[name]
     fence = await added(storage, "apr_1", write)
     before = await raw(storage, "approvals", "apr_1")
@@ -209,7 +209,7 @@ async def test_a_write_needs_the_lease(storage: Storage, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", those("pending"))
-async def test_a_write_needs_that_nobody_has_decided(storage: Storage, name: str) -> None:
+async def test_a_write_needs_that_nobody_has_decided(storage: Stores, name: str) -> None:
     write = WRITES[name]
     for status in set(Status) - {Status.PENDING}:
         key = f"apr_{status.value}"
@@ -222,7 +222,7 @@ async def test_a_write_needs_that_nobody_has_decided(storage: Storage, name: str
 
 
 @pytest.mark.parametrize("name", those("digest"))
-async def test_a_write_is_about_the_call_that_is_on_record(storage: Storage, name: str) -> None:
+async def test_a_write_is_about_the_call_that_is_on_record(storage: Stores, name: str) -> None:
     write = WRITES[name]
     fence = await added(storage, "apr_1", write)
     await spoil(storage, "approvals", "apr_1", digest="e" * 64)
@@ -233,7 +233,7 @@ async def test_a_write_is_about_the_call_that_is_on_record(storage: Storage, nam
 
 
 @pytest.mark.parametrize("now_ms", [1_000, UNTIL - 1])
-async def test_nobody_takes_a_lease_that_another_has(storage: Storage, now_ms: int) -> None:
+async def test_nobody_takes_a_lease_that_another_has(storage: Stores, now_ms: int) -> None:
     await added(storage, "apr_1", WRITES["claim"])
     await spoil(storage, "approvals", "apr_1", due_ms=1_000)  # due, and still taken
 
@@ -243,7 +243,7 @@ async def test_nobody_takes_a_lease_that_another_has(storage: Storage, now_ms: i
     assert await storage.approvals.claim("apr_1", owner="b", now_ms=UNTIL, until_ms=2_500)
 
 
-async def test_nobody_takes_what_is_not_due(storage: Storage) -> None:
+async def test_nobody_takes_what_is_not_due(storage: Stores) -> None:
     await storage.approvals.add(an_approval(approval_id="apr_1", due_ms=1_000))
     await storage.approvals.add(an_approval(approval_id="apr_2", due_ms=None))
     for key in ("apr_1", "apr_2"):
@@ -253,7 +253,7 @@ async def test_nobody_takes_what_is_not_due(storage: Storage) -> None:
     assert not await storage.approvals.claim("apr_2", owner="a", now_ms=1_000, until_ms=2_000)
 
 
-async def test_a_claim_takes_what_another_release_could_not_read(storage: Storage) -> None:
+async def test_a_claim_takes_what_another_release_could_not_read(storage: Stores) -> None:
     await storage.approvals.add(an_approval(approval_id="apr_1"))
     mark = {"quarantined_by": "another", "quarantine_reason": "a field"}
     await spoil(storage, "approvals", "apr_1", **mark)
@@ -261,7 +261,7 @@ async def test_a_claim_takes_what_another_release_could_not_read(storage: Storag
     assert await storage.approvals.claim("apr_1", owner="a", now_ms=1_000, until_ms=2_000)
 
 
-async def test_a_newer_release_looks_after_its_own_cards(storage: Storage) -> None:
+async def test_a_newer_release_looks_after_its_own_cards(storage: Stores) -> None:
     await storage.approvals.add(an_approval(approval_id="apr_1", undeliverable="token_revoked"))
     await spoil(storage, "approvals", "apr_1", v=9)
     before = await raw(storage, "approvals", "apr_1")

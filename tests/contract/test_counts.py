@@ -1,11 +1,11 @@
 """The contract of the counts that metrics show."""
 
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import Decision, Status
 from tests.contract.builders import THREAD_ID, a_thread, an_approval
 
 
-async def test_threads_that_are_due(storage: Storage) -> None:
+async def test_threads_that_are_due(storage: Stores) -> None:
     assert await storage.threads.count_due(now_ms=50) == 0
     for number, due_ms in enumerate([30, 10, None, 99]):
         await storage.threads.ensure(a_thread(thread_id=f"T{number}", due_ms=due_ms))
@@ -15,7 +15,7 @@ async def test_threads_that_are_due(storage: Storage) -> None:
     assert await storage.threads.count_due(now_ms=80) == 2
 
 
-async def test_approvals_that_are_due_or_pending(storage: Storage) -> None:
+async def test_approvals_that_are_due_or_pending(storage: Stores) -> None:
     await storage.threads.ensure(a_thread())
     assert await storage.approvals.count_pending() == 0
     for number, due_ms in enumerate([30, 10, 99]):

@@ -15,8 +15,8 @@ from bot.people.access import Access
 from bot.policy.grants import GrantRequest
 from bot.policy.tally import APPROVE, CastVote, write_votes
 from bot.policy.terms import GrantTerms, Group, Requirement, Stage, Terms
+from bot.stores import Stores
 from bot.threads.runs.grant_uses import GrantCheck, NewCall
-from storage.base import Storage
 from storage.records import Approval, Decision, Status
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotices, FakeNotifier, Queue
@@ -46,7 +46,7 @@ def an_approved() -> Approval:
     )
 
 
-def a_process(storage: Storage) -> GrantCheck:
+def a_process(storage: Stores) -> GrantCheck:
     directory, clock, queue = FakeDirectory(), FakeClock(), Queue()
     for name in ("UADA", "UROSA"):
         directory.add(name)
@@ -92,7 +92,7 @@ def an_allowance(uses: int) -> GrantRequest:
     return GrantRequest(for_s=3_600, uses=uses, vary=("host",))
 
 
-async def given(storage: Storage, *, uses: int) -> str:
+async def given(storage: Stores, *, uses: int) -> str:
     approval = an_approved()
     await storage.approvals.add(approval)
     grant = a_grant(approval, an_allowance(uses))
@@ -108,14 +108,14 @@ async def race(processes: Sequence[GrantCheck], calls: Sequence[NewCall]) -> int
     return len([one for one in used if one is not None])
 
 
-async def test_of_many_calls_at_once_just_as_many_run_as_were_allowed(storage: Storage) -> None:
+async def test_of_many_calls_at_once_just_as_many_run_as_were_allowed(storage: Stores) -> None:
     grant_id = await given(storage, uses=3)
     calls = [a_call(number) for number in range(8)]
     assert await race([a_process(storage), a_process(storage)], calls) == 3
     assert len((await storage.grants.get(grant_id)).uses) == 3
 
 
-async def test_two_processes_share_the_last_use(two_processes: list[Storage]) -> None:
+async def test_two_processes_share_the_last_use(two_processes: list[Stores]) -> None:
     first, second = two_processes
     grant_id = await given(first, uses=1)
     processes = [a_process(first), a_process(second)]
@@ -123,14 +123,14 @@ async def test_two_processes_share_the_last_use(two_processes: list[Storage]) ->
     assert len((await first.grants.get(grant_id)).uses) == 1
 
 
-async def test_a_call_is_counted_once_however_often_it_comes(storage: Storage) -> None:
+async def test_a_call_is_counted_once_however_often_it_comes(storage: Stores) -> None:
     grant_id = await given(storage, uses=2)
     process = a_process(storage)
     assert await race([process], [a_call(1), a_call(1), a_call(1)]) == 3
     assert len((await storage.grants.get(grant_id)).uses) == 1
 
 
-async def test_after_its_end_nothing_starts_by_it(storage: Storage) -> None:
+async def test_after_its_end_nothing_starts_by_it(storage: Stores) -> None:
     grant_id = await given(storage, uses=5)
     process = a_process(storage)
 
@@ -146,7 +146,7 @@ async def test_after_its_end_nothing_starts_by_it(storage: Storage) -> None:
     assert await process.use(a_call(9)) is None
 
 
-async def test_a_grant_that_nobodys_vote_stands_behind_lets_nothing_run(storage: Storage) -> None:
+async def test_a_grant_that_nobodys_vote_stands_behind_lets_nothing_run(storage: Stores) -> None:
     grant_id = await given(storage, uses=5)
     other = an_approved()
     lone = a_grant(other, an_allowance(5))
@@ -157,7 +157,7 @@ async def test_a_grant_that_nobodys_vote_stands_behind_lets_nothing_run(storage:
 
 
 async def test_of_two_who_find_a_grant_missing_it_is_given_once(
-    two_processes: list[Storage],
+    two_processes: list[Stores],
 ) -> None:
     """Whoever allowed it died between the vote, which says so, and the grant."""
     approval = an_approved()
@@ -167,7 +167,7 @@ async def test_of_two_who_find_a_grant_missing_it_is_given_once(
     await two_processes[0].approvals.add(decided)
     processes = [a_process(one) for one in two_processes]
 
-    async def complete(process: GrantCheck, storage: Storage) -> None:
+    async def complete(process: GrantCheck, storage: Stores) -> None:
         stored = await storage.approvals.get(approval.approval_id)
         assert await process.grants.complete(stored) is None
 

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import RecordFormatError
-from storage.mongo import MongoStorage
 from storage.mongo.client import GONE, INDEXES
 from tests.contract.builders import (
     APPROVAL_ID,
@@ -17,29 +16,30 @@ from tests.contract.builders import (
     a_thread,
     an_approval,
 )
+from tests.support.stores import MongoStores
 
 pytestmark = pytest.mark.mongo
 
 
 @pytest.fixture
-def mongo(two_processes: list[Storage]) -> MongoStorage:
+def mongo(two_processes: list[Stores]) -> MongoStores:
     storage = two_processes[0]
-    assert isinstance(storage, MongoStorage)
+    assert isinstance(storage, MongoStores)
     return storage
 
 
-def collection(storage: MongoStorage, name: str) -> Any:
+def collection(storage: MongoStores, name: str) -> Any:
     return storage._client.collection(name)
 
 
-async def journal_of(mongo: MongoStorage) -> list[str]:
+async def journal_of(mongo: MongoStores) -> list[str]:
     found = await mongo.checkpoints.load("c")
     assert found is not None
     return list(found.journal)
 
 
 async def test_a_closed_run_keeps_no_content_and_leaves_nothing_beside_it(
-    mongo: MongoStorage,
+    mongo: MongoStores,
 ) -> None:
     await mongo.checkpoints.save("c", "data", status=CheckpointStatus.RUNNING, expected_version=0)
     await mongo.checkpoints.append("c", "secret", base=1, index=0)
@@ -52,7 +52,7 @@ async def test_a_closed_run_keeps_no_content_and_leaves_nothing_beside_it(
 
 @pytest.mark.parametrize("changes", [{"entries": 2}, {"journal": "a"}, {"journal": [7]}])
 async def test_a_damaged_journal_is_no_empty_one(
-    mongo: MongoStorage, changes: dict[str, Any]
+    mongo: MongoStores, changes: dict[str, Any]
 ) -> None:
     await mongo.checkpoints.save("c", "data", status=CheckpointStatus.RUNNING, expected_version=0)
     await mongo.checkpoints.append("c", "a", base=1, index=0)
@@ -62,7 +62,7 @@ async def test_a_damaged_journal_is_no_empty_one(
         await mongo.checkpoints.load("c")
 
 
-async def test_what_is_not_due_has_no_due_time(mongo: MongoStorage) -> None:
+async def test_what_is_not_due_has_no_due_time(mongo: MongoStores) -> None:
     await mongo.threads.ensure(a_thread(due_ms=5))
     thread = await mongo.threads.claim(THREAD_ID, owner="a", now_ms=5, until_ms=9)
     assert thread is not None
@@ -71,7 +71,7 @@ async def test_what_is_not_due_has_no_due_time(mongo: MongoStorage) -> None:
     assert "due_ms" not in await collection(mongo, "threads").find_one({"_id": THREAD_ID})
 
 
-async def test_records_of_a_newer_release_are_left_alone(mongo: MongoStorage) -> None:
+async def test_records_of_a_newer_release_are_left_alone(mongo: MongoStores) -> None:
     await mongo.threads.ensure(a_thread(due_ms=1))
     await mongo.approvals.add(an_approval())
     await mongo.checkpoints.save("c", "data", status=CheckpointStatus.RUNNING, expected_version=0)
@@ -91,7 +91,7 @@ async def test_records_of_a_newer_release_are_left_alone(mongo: MongoStorage) ->
         await mongo.log.load("l", before_turn=9)
 
 
-async def test_opening_makes_each_index_once(mongo: MongoStorage) -> None:
+async def test_opening_makes_each_index_once(mongo: MongoStores) -> None:
     await mongo.open()
 
     for name, wanted in INDEXES.items():

@@ -5,23 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import RecordFormatError, StoreUnavailableError
-from storage.mongo import MongoStorage
-from storage.sqlite import SqliteStorage
 from storage.sqlite.file.worker import connect
 from tests.contract.builders import THREAD_ID, a_thread, an_entry
 from tests.support.mongo import MongoServer
+from tests.support.stores import MongoStores, SqliteStores
 
 
-async def test_what_is_written_meanwhile_is_read(new_storage: Callable[[], Storage]) -> None:
+async def test_what_is_written_meanwhile_is_read(new_storage: Callable[[], Stores]) -> None:
     reader = new_storage()
-    assert isinstance(reader, MongoStorage | SqliteStorage)
+    assert isinstance(reader, MongoStores | SqliteStores)
     writer = new_storage()
     await writer.open()
     try:
         await writer.audit.append(an_entry("1"))
-        if isinstance(reader, SqliteStorage) and reader._database._directory is None:
+        if isinstance(reader, SqliteStores) and reader._database._directory is None:
             with pytest.raises(StoreUnavailableError, match="there is no database"):
                 await reader.open_to_read()
             return
@@ -36,7 +35,7 @@ async def test_what_is_written_meanwhile_is_read(new_storage: Callable[[], Stora
 
 
 async def test_the_embedded_database_refuses_writes(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
     await storage.open()
     await storage.close()
     await storage.open_to_read()
@@ -48,7 +47,7 @@ async def test_the_embedded_database_refuses_writes(tmp_path: Path) -> None:
 
 
 async def test_a_file_of_another_release_is_refused(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
     await storage.open()
     await storage.close()
     worker = await connect(str(tmp_path / "countersign.db"))
@@ -63,13 +62,13 @@ async def test_a_file_of_another_release_is_refused(tmp_path: Path) -> None:
 async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "countersign.db").write_bytes(b"this is no database, however long it is" * 99)
     with pytest.raises(StoreUnavailableError):
-        await SqliteStorage(tmp_path).open_to_read()
+        await SqliteStores(tmp_path).open_to_read()
 
 
 @pytest.mark.mongo
 async def test_a_reader_makes_no_index(mongo_server: MongoServer) -> None:
     database = mongo_server.new_database()
-    storage = MongoStorage(mongo_server.uri, driver="pymongo", database=database)
+    storage = MongoStores(mongo_server.uri, driver="pymongo", database=database)
     await storage.open_to_read()
     try:
         assert await storage.audit.of_thread(THREAD_ID, limit=1) == []

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
-from storage.base import Storage
-from storage.erasing import wheres_of
+from bot.maintenance.erasing import wheres_of
+from bot.stores import Stores
+from bot.threads.messages import MessageStatus
 from storage.errors import RecordNotFoundError
-from storage.mongo import MongoStorage
-from storage.records import MessageStatus, Status
+from storage.records import Status
 from storage.sqlite import retention
 from tests.contract.builders import (
     THREAD_ID,
@@ -22,12 +22,13 @@ from tests.contract.builders import (
     an_approval,
     an_entry,
 )
+from tests.support.stores import MongoStores
 
 OTHER_TS = "1700000000.000101"
 OTHER = f"T1:C1:{OTHER_TS}"
 
 
-async def fill(storage: Storage, thread_id: str = THREAD_ID, **changes: Any) -> None:
+async def fill(storage: Stores, thread_id: str = THREAD_ID, **changes: Any) -> None:
     """Everything that a thread with one finished turn leaves."""
     ts = thread_id.rpartition(":")[2]
     await storage.threads.ensure(a_thread(thread_id=thread_id, thread_ts=ts, **changes))
@@ -45,7 +46,7 @@ async def fill(storage: Storage, thread_id: str = THREAD_ID, **changes: Any) -> 
         )
     )
     await storage.posts.add(a_post(f"{thread_id}#1:m", thread_id=thread_id, posted=True, ts="9"))
-    await storage.whispers.add(a_whisper(f"w-{ts}", thread_ts=ts, due_ms=None))
+    await storage.ephemeral_messages.insert(a_whisper(f"w-{ts}", thread_ts=ts, due_ms=None))
     grant = a_grant(f"{thread_id}:grant:1", thread_id=thread_id)
     await storage.grants.add(grant.changed(ended_ms=9_000))
     await storage.audit.append(an_entry(f"e-{ts}", thread_id=thread_id))
@@ -59,14 +60,14 @@ async def fill(storage: Storage, thread_id: str = THREAD_ID, **changes: Any) -> 
         await storage.checkpoints.append(key, "y", base=1, index=0)
 
 
-async def all_of(storage: Storage, thread_id: str) -> dict[str, int]:
+async def all_of(storage: Stores, thread_id: str) -> dict[str, int]:
     return dict(await storage.retention.counts(thread_id))
 
 
 FULL = {
     "approvals": 1,
     "messages": 1,
-    "whispers": 1,
+    "ephemeral_messages": 1,
     "grants": 1,
     "posts": 1,
     "log": 2,
@@ -80,13 +81,13 @@ def test_something_of_each_kind_is_filled_in() -> None:
     assert {*FULL} == {*retention._COUNT, *wheres_of(THREAD_ID)}
 
 
-def full(storage: Storage) -> dict[str, int]:
+def full(storage: Stores) -> dict[str, int]:
     """What `fill` makes: MongoDB keeps the journal of a run in the run."""
-    apart = {"journal"} if isinstance(storage, MongoStorage) else set()
+    apart = {"journal"} if isinstance(storage, MongoStores) else set()
     return {name: number for name, number in FULL.items() if name not in apart}
 
 
-async def test_all_of_a_thread_is_erased_but_its_audit(storage: Storage) -> None:
+async def test_all_of_a_thread_is_erased_but_its_audit(storage: Stores) -> None:
     await fill(storage)
     assert await all_of(storage, THREAD_ID) == full(storage)
 
@@ -101,7 +102,7 @@ async def test_all_of_a_thread_is_erased_but_its_audit(storage: Storage) -> None
         await storage.approvals.get("apr_1700000000.000100")
 
 
-async def test_nothing_of_other_threads_is_erased(storage: Storage) -> None:
+async def test_nothing_of_other_threads_is_erased(storage: Stores) -> None:
     await fill(storage)
     await fill(storage, OTHER)
     await fill(storage, "T1:C10:1700000000.000100")
@@ -113,7 +114,7 @@ async def test_nothing_of_other_threads_is_erased(storage: Storage) -> None:
     assert (entry.erased, entry.detail) == (False, an_entry().detail)
 
 
-async def test_pieces_are_as_small_as_asked_for(storage: Storage) -> None:
+async def test_pieces_are_as_small_as_asked_for(storage: Stores) -> None:
     await fill(storage)
 
     rounds = 0
@@ -124,7 +125,7 @@ async def test_pieces_are_as_small_as_asked_for(storage: Storage) -> None:
     assert await all_of(storage, THREAD_ID) == {"audit": 1}
 
 
-async def test_a_message_that_no_turn_has_read_stays(storage: Storage) -> None:
+async def test_a_message_that_no_turn_has_read_stays(storage: Stores) -> None:
     await fill(storage)
     await storage.inbox.add(a_message("1700000009.000000"))
 
@@ -133,7 +134,7 @@ async def test_a_message_that_no_turn_has_read_stays(storage: Storage) -> None:
     assert len(await storage.inbox.new(THREAD_ID, limit=9)) == 1
 
 
-async def test_the_audit_keeps_who_what_and_when(storage: Storage) -> None:
+async def test_the_audit_keeps_who_what_and_when(storage: Stores) -> None:
     await storage.audit.append(an_entry())
     await storage.audit.append(an_entry("entry-2", at_ms=2_000))
 
@@ -145,7 +146,7 @@ async def test_the_audit_keeps_who_what_and_when(storage: Storage) -> None:
     assert (await storage.audit.of_thread(THREAD_ID, limit=9))[0] == kept
 
 
-async def test_a_thread_at_rest_is_sealed_once_and_dropped(storage: Storage) -> None:
+async def test_a_thread_at_rest_is_sealed_once_and_dropped(storage: Stores) -> None:
     await fill(storage)
     retention = storage.retention
 
@@ -165,7 +166,7 @@ async def test_a_thread_at_rest_is_sealed_once_and_dropped(storage: Storage) -> 
     ids=["due", "turn open", "leased"],
 )
 async def test_a_thread_that_does_not_rest_is_not_sealed(
-    storage: Storage, changes: dict[str, Any]
+    storage: Stores, changes: dict[str, Any]
 ) -> None:
     await fill(storage, **changes)
 
@@ -173,11 +174,11 @@ async def test_a_thread_that_does_not_rest_is_not_sealed(
     assert await storage.threads.get(THREAD_ID) == a_thread(**changes)
 
 
-async def test_a_thread_that_is_not_there_is_not_sealed(storage: Storage) -> None:
+async def test_a_thread_that_is_not_there_is_not_sealed(storage: Stores) -> None:
     assert await storage.retention.seal("T1:C1:1", owner="a", now_ms=5, until_ms=9) is None
 
 
-async def test_whoever_is_woken_meanwhile_is_not_dropped(storage: Storage) -> None:
+async def test_whoever_is_woken_meanwhile_is_not_dropped(storage: Stores) -> None:
     await fill(storage)
     sealed = await storage.retention.seal(THREAD_ID, owner="a", now_ms=5, until_ms=9)
     assert sealed is not None
@@ -189,7 +190,7 @@ async def test_whoever_is_woken_meanwhile_is_not_dropped(storage: Storage) -> No
     assert claimed is not None
 
 
-async def test_whoever_lost_the_lease_drops_nothing(storage: Storage) -> None:
+async def test_whoever_lost_the_lease_drops_nothing(storage: Stores) -> None:
     await fill(storage)
     first = await storage.retention.seal(THREAD_ID, owner="a", now_ms=5, until_ms=9)
     second = await storage.retention.seal(THREAD_ID, owner="b", now_ms=9, until_ms=20)
@@ -200,7 +201,7 @@ async def test_whoever_lost_the_lease_drops_nothing(storage: Storage) -> None:
     assert await storage.retention.drop(THREAD_ID, fence=second)
 
 
-async def test_what_is_not_over_is_counted(storage: Storage) -> None:
+async def test_what_is_not_over_is_counted(storage: Stores) -> None:
     await fill(storage)
     assert await storage.retention.left(THREAD_ID) == {}
 
@@ -209,7 +210,7 @@ async def test_what_is_not_over_is_counted(storage: Storage) -> None:
     await storage.approvals.add(an_approval(approval_id="apr_3", open=False, due_ms=None))
     await storage.inbox.add(a_message("1700000009.000000"))
     await storage.posts.add(a_post("post-2"))
-    await storage.whispers.add(a_whisper("whisper-2"))
+    await storage.ephemeral_messages.insert(a_whisper("whisper-2"))
 
     assert await storage.retention.left(THREAD_ID) == {
         "requests": 2,
@@ -220,7 +221,7 @@ async def test_what_is_not_over_is_counted(storage: Storage) -> None:
     assert await storage.retention.left(OTHER) == {}
 
 
-async def test_resting_threads_come_longest_ago_first_page_by_page(storage: Storage) -> None:
+async def test_resting_threads_come_longest_ago_first_page_by_page(storage: Stores) -> None:
     for number in range(5):
         await storage.threads.ensure(a_thread(thread_id=f"T1:C1:{number}", active_ms=100))
     await storage.threads.ensure(a_thread(thread_id="T1:C1:8", active_ms=50))
@@ -239,7 +240,7 @@ async def test_resting_threads_come_longest_ago_first_page_by_page(storage: Stor
     assert await storage.retention.resting(before_ms=50, limit=9) == []
 
 
-async def test_a_wake_makes_a_thread_young(storage: Storage) -> None:
+async def test_a_wake_makes_a_thread_young(storage: Stores) -> None:
     await storage.threads.ensure(a_thread(active_ms=100))
     await storage.threads.wake(THREAD_ID, now_ms=300)
     thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=300, until_ms=400)
@@ -250,7 +251,7 @@ async def test_a_wake_makes_a_thread_young(storage: Storage) -> None:
     assert len(await storage.retention.resting(before_ms=301, limit=9)) == 1
 
 
-async def test_a_thread_is_found_by_its_place(storage: Storage) -> None:
+async def test_a_thread_is_found_by_its_place(storage: Stores) -> None:
     for team in ("T1", "T10", "T2"):
         for channel in ("C1", "C2"):
             thread_id = f"{team}:{channel}:1700000000.000100"
@@ -262,12 +263,14 @@ async def test_a_thread_is_found_by_its_place(storage: Storage) -> None:
     assert await storage.retention.named("C2", "1700000000.000101") == []
 
 
-async def test_private_answers_that_are_over_are_erased_by_age(storage: Storage) -> None:
-    await storage.whispers.add(a_whisper("old", due_ms=None, created_ms=10, thread_ts=""))
-    await storage.whispers.add(a_whisper("due", due_ms=5, created_ms=10))
-    await storage.whispers.add(a_whisper("young", due_ms=None, created_ms=30))
+async def test_private_answers_that_are_over_are_erased_by_age(storage: Stores) -> None:
+    await storage.ephemeral_messages.insert(
+        a_whisper("old", due_ms=None, created_ms=10, thread_ts="")
+    )
+    await storage.ephemeral_messages.insert(a_whisper("due", due_ms=5, created_ms=10))
+    await storage.ephemeral_messages.insert(a_whisper("young", due_ms=None, created_ms=30))
 
-    assert await storage.retention.erase_whispers(before_ms=30, limit=9) == 1
-    assert await storage.retention.erase_whispers(before_ms=30, limit=9) == 0
-    assert not await storage.whispers.add(a_whisper("young"))
-    assert await storage.whispers.add(a_whisper("old"))
+    assert await storage.retention.erase_ephemeral(before_ms=30, limit=9) == 1
+    assert await storage.retention.erase_ephemeral(before_ms=30, limit=9) == 0
+    assert not await storage.ephemeral_messages.insert(a_whisper("young"))
+    assert await storage.ephemeral_messages.insert(a_whisper("old"))

@@ -7,13 +7,13 @@ import pytest
 from agents.core.checkpoint import CheckpointStatus, GraphThreadStore
 from agents.core.errors import CheckpointConflictError
 from agents.memory import MemoryCheckpointStore
-from storage.base import Storage
+from bot.stores import Stores
 
 PENDING, RUNNING = CheckpointStatus.PENDING, CheckpointStatus.RUNNING
 
 
 @pytest.fixture(params=["adapter", "memory"])
-def store(request: pytest.FixtureRequest, storage: Storage) -> GraphThreadStore:
+def store(request: pytest.FixtureRequest, storage: Stores) -> GraphThreadStore:
     found = storage.checkpoints if request.param == "adapter" else MemoryCheckpointStore()
     assert isinstance(found, GraphThreadStore)
     return found

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from storage.base import Storage
+from bot.stores import Stores
 from storage.chain import (
     GENESIS,
     MIN_KEY,
@@ -24,15 +24,14 @@ from storage.chain import (
     Wrong,
 )
 from storage.errors import StoreUnavailableError
-from storage.mongo import MongoStorage
 from storage.mongo.audit.trail import LEASE_MS
 from storage.mongo.commands import Commands
 from storage.ports.audit import Unsealed
 from storage.records import AuditEntry
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import THREAD_ID, an_entry
 from tests.contract.spoiling import spoil
 from tests.support.mongo import MongoServer
+from tests.support.stores import MongoStores, SqliteStores
 
 TEAM = THREAD_ID.partition(":")[0]
 KEYED = Seal(b"k" * MIN_KEY)
@@ -40,12 +39,12 @@ NOW = 5_000
 CONTENT = {"digest": "d" * 64, "arguments": {"amount": 4.5}, "reason": "because"}
 
 
-async def seal(storage: Storage, *, owner: str = "a", now_ms: int = NOW) -> int:
+async def seal(storage: Stores, *, owner: str = "a", now_ms: int = NOW) -> int:
     return await storage.trail.seal(owner=owner, now_ms=now_ms)
 
 
 async def verdict(
-    storage: Storage,
+    storage: Stores,
     seal: Seal = NO_KEY,
     head: Head | None = None,
     team_id: str = TEAM,
@@ -60,12 +59,12 @@ async def verdict(
     return verifier.end()
 
 
-async def numbers(storage: Storage) -> list[tuple[int, str]]:
+async def numbers(storage: Stores) -> list[tuple[int, str]]:
     links = await storage.trail.page(TEAM, after=0, limit=99)
     return [(int(str(link.form["seq"])), link.entry.entry_id) for link in links]
 
 
-async def test_what_is_appended_is_sealed_in_order(storage: Storage) -> None:
+async def test_what_is_appended_is_sealed_in_order(storage: Stores) -> None:
     for number in (1, 2, 3):
         await storage.audit.append(an_entry(f"e{number}", at_ms=number))
     await storage.audit.append_all([an_entry(f"e{number}", at_ms=number) for number in (4, 5)])
@@ -80,7 +79,7 @@ async def test_what_is_appended_is_sealed_in_order(storage: Storage) -> None:
     assert await seal(storage) == 0
 
 
-async def test_a102_an_id_is_taken_once(storage: Storage) -> None:
+async def test_a102_an_id_is_taken_once(storage: Stores) -> None:
     await storage.audit.append(an_entry("a"))
     await seal(storage)
     await storage.audit.append(an_entry("a", action="forged"))
@@ -92,7 +91,7 @@ async def test_a102_an_id_is_taken_once(storage: Storage) -> None:
     assert await storage.audit.of_thread(THREAD_ID, limit=9) == [an_entry("a"), an_entry("b")]
 
 
-async def test_each_workspace_has_a_chain_of_its_own(storage: Storage) -> None:
+async def test_each_workspace_has_a_chain_of_its_own(storage: Stores) -> None:
     await storage.audit.append_all(
         [an_entry("a"), an_entry("b", thread_id="T2:C1:1"), an_entry("c")]
     )
@@ -107,7 +106,7 @@ async def test_each_workspace_has_a_chain_of_its_own(storage: Storage) -> None:
         assert (await verdict(storage, team_id=team)).ok
 
 
-async def test_the_chained_form_has_a_hash_in_place_of_content(storage: Storage) -> None:
+async def test_the_chained_form_has_a_hash_in_place_of_content(storage: Stores) -> None:
     await storage.audit.append(an_entry("a", detail=CONTENT, for_id="U9"))
     await seal(storage)
 
@@ -145,7 +144,7 @@ async def test_the_chained_form_has_a_hash_in_place_of_content(storage: Storage)
         ("alg", "md5"),
     ],
 )
-async def test_a_change_behind_our_back_is_found(storage: Storage, field: str, value: Any) -> None:
+async def test_a_change_behind_our_back_is_found(storage: Stores, field: str, value: Any) -> None:
     for number in range(1, 6):
         await storage.audit.append(an_entry(f"e{number}", at_ms=number, detail=CONTENT))
     await seal(storage)
@@ -156,7 +155,7 @@ async def test_a_change_behind_our_back_is_found(storage: Storage, field: str, v
     assert fault == Flaw(3, Wrong.UNKNOWN_KEY if field == "alg" else Wrong.ALTERED)
 
 
-async def test_a_forgotten_thread_leaves_a_chain_that_holds(storage: Storage) -> None:
+async def test_a_forgotten_thread_leaves_a_chain_that_holds(storage: Stores) -> None:
     await storage.audit.append(an_entry("a", at_ms=1, detail=CONTENT))
     await storage.audit.append(an_entry("b", at_ms=2, thread_id="T1:C1:9", detail=CONTENT))
     await seal(storage)
@@ -174,7 +173,7 @@ async def test_a_forgotten_thread_leaves_a_chain_that_holds(storage: Storage) ->
     assert last.detail == {"how": "x"}
 
 
-async def test_content_that_is_deleted_before_it_is_sealed_is_no_harm(storage: Storage) -> None:
+async def test_content_that_is_deleted_before_it_is_sealed_is_no_harm(storage: Stores) -> None:
     await storage.audit.append(an_entry("a", at_ms=1, detail=CONTENT))
     await storage.audit.append(an_entry("f", at_ms=3, action="forgotten"))
     await storage.retention.strip(THREAD_ID, limit=9)
@@ -183,7 +182,7 @@ async def test_content_that_is_deleted_before_it_is_sealed_is_no_harm(storage: S
     assert (await verdict(storage)).ok
 
 
-async def test_content_that_is_gone_without_a_word_is_found(storage: Storage) -> None:
+async def test_content_that_is_gone_without_a_word_is_found(storage: Stores) -> None:
     await storage.audit.append(an_entry("a", detail=CONTENT))
     await seal(storage)
     await storage.retention.strip(THREAD_ID, limit=9)
@@ -191,7 +190,7 @@ async def test_content_that_is_gone_without_a_word_is_found(storage: Storage) ->
     assert (await verdict(storage)).fault == Flaw(1, Wrong.ALTERED)
 
 
-async def checkpoint(storage: Storage, *, upto: int) -> None:
+async def checkpoint(storage: Stores, *, upto: int) -> None:
     links = await storage.trail.page(TEAM, after=upto - 1, limit=1)
     detail: dict[str, object] = {
         "upto_seq": upto,
@@ -205,7 +204,7 @@ async def checkpoint(storage: Storage, *, upto: int) -> None:
     await seal(storage)
 
 
-async def test_a_beginning_goes_behind_a_checkpoint(storage: Storage) -> None:
+async def test_a_beginning_goes_behind_a_checkpoint(storage: Stores) -> None:
     for number in range(1, 8):
         await storage.audit.append(an_entry(f"e{number}", at_ms=number))
     await seal(storage)
@@ -224,11 +223,11 @@ async def test_a_beginning_goes_behind_a_checkpoint(storage: Storage) -> None:
     assert (await verdict(storage)).ok
 
 
-async def test_a_beginning_that_goes_without_one_is_found(storage: Storage) -> None:
+async def test_a_beginning_that_goes_without_one_is_found(storage: Stores) -> None:
     for number in range(1, 5):
         await storage.audit.append(an_entry(f"e{number}", at_ms=number))
     await seal(storage)
-    if isinstance(storage, SqliteStorage):
+    if isinstance(storage, SqliteStores):
         with pytest.raises(StoreUnavailableError, match="only behind a checkpoint"):
             await storage.trail.expire(TEAM, upto=2, now_ms=NOW)
         assert (await verdict(storage)).fault == Flaw(3, Wrong.MISSING)  # they have their date
@@ -255,7 +254,7 @@ async def test_a_beginning_that_goes_without_one_is_found(storage: Storage) -> N
     ],
 )
 async def test_i12_sqlite_lets_nothing_sealed_change(change: str) -> None:
-    storage = SqliteStorage(None)
+    storage = SqliteStores(None)
     await storage.open()
     await storage.audit.append(an_entry(detail=CONTENT))
 
@@ -268,11 +267,11 @@ async def test_i12_sqlite_lets_nothing_sealed_change(change: str) -> None:
 
 async def test_two_connections_to_one_file_append_to_one_chain(tmp_path: Path) -> None:
     """The bot, and a command beside it."""
-    bot, beside = SqliteStorage(tmp_path), SqliteStorage(tmp_path)
+    bot, beside = SqliteStores(tmp_path), SqliteStores(tmp_path)
     await bot.open()
     await beside.open_beside()
 
-    async def append(storage: Storage, name: str) -> None:
+    async def append(storage: Stores, name: str) -> None:
         for number in range(30):
             await storage.audit.append(an_entry(f"{name}{number}", at_ms=number))
 
@@ -287,7 +286,7 @@ async def test_two_connections_to_one_file_append_to_one_chain(tmp_path: Path) -
 async def test_what_an_earlier_release_left_is_sealed_when_the_file_is_opened(
     tmp_path: Path,
 ) -> None:
-    old = SqliteStorage(tmp_path)
+    old = SqliteStores(tmp_path)
     await old.open()
     for number in range(1, 1_201):
         values = {"id": f"e{number:05}", "at": number, "d": json.dumps({**CONTENT, "n": number})}
@@ -301,7 +300,7 @@ async def test_what_an_earlier_release_left_is_sealed_when_the_file_is_opened(
     await old._database.fetch(damaged)
     await old.close()
 
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
     await storage.open()
 
     found = await verdict(storage)
@@ -318,17 +317,17 @@ async def test_what_an_earlier_release_left_is_sealed_when_the_file_is_opened(
 
 
 @pytest.fixture(params=["sqlite", pytest.param("mongo", marks=pytest.mark.mongo)])
-def with_seal(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Seal], Storage]:
+def with_seal(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Seal], Stores]:
     """Makes storages of one database, with a key or without."""
     if request.param == "sqlite":
-        return lambda seal: SqliteStorage(tmp_path / "data", seal=seal)
+        return lambda seal: SqliteStores(tmp_path / "data", seal=seal)
     server: MongoServer = request.getfixturevalue("mongo_server")
     database = server.new_database()
-    return lambda seal: MongoStorage(server.uri, driver="pymongo", database=database, seal=seal)
+    return lambda seal: MongoStores(server.uri, driver="pymongo", database=database, seal=seal)
 
 
 async def test_a_chain_with_a_key_does_not_go_on_without(
-    with_seal: Callable[[Seal], Storage],
+    with_seal: Callable[[Seal], Stores],
 ) -> None:
     first = with_seal(NO_KEY)
     await first.open()
@@ -367,8 +366,8 @@ async def test_an_entry_of_somebody_without_the_key_is_never_sealed(
 ) -> None:
     database = mongo_server.new_database()
 
-    def made(seal: Seal) -> MongoStorage:
-        return MongoStorage(mongo_server.uri, driver="motor", database=database, seal=seal)
+    def made(seal: Seal) -> MongoStores:
+        return MongoStores(mongo_server.uri, driver="motor", database=database, seal=seal)
 
     stranger, keyed = made(NO_KEY), made(KEYED)
     await stranger.open()
@@ -396,8 +395,8 @@ async def test_an_entry_of_somebody_without_the_key_is_never_sealed(
 
 
 @pytest.mark.mongo
-async def test_a101_two_processes_append_and_seal_at_once(two_processes: list[Storage]) -> None:
-    async def work(storage: Storage, name: str) -> None:
+async def test_a101_two_processes_append_and_seal_at_once(two_processes: list[Stores]) -> None:
+    async def work(storage: Stores, name: str) -> None:
         for number in range(40):
             await storage.audit.append(an_entry(f"{name}{number}", at_ms=number))
             await seal(storage, owner=name, now_ms=NOW + number * LEASE_MS)  # leases are lost
@@ -411,10 +410,10 @@ async def test_a101_two_processes_append_and_seal_at_once(two_processes: list[St
 
 
 @pytest.mark.mongo
-async def test_nobody_seals_while_another_does(two_processes: list[Storage]) -> None:
+async def test_nobody_seals_while_another_does(two_processes: list[Stores]) -> None:
     first, second = two_processes
     await first.audit.append(an_entry("a"))
-    assert isinstance(first, MongoStorage)
+    assert isinstance(first, MongoStores)
     await first.trail._take(TEAM, "first", NOW)
 
     assert await seal(second, owner="b", now_ms=NOW + LEASE_MS - 1) == 0
@@ -451,8 +450,8 @@ class Crashing:
 
 
 @pytest.fixture
-async def mongo(mongo_server: MongoServer) -> AsyncIterator[MongoStorage]:
-    storage = MongoStorage(mongo_server.uri, driver="pymongo", database=mongo_server.new_database())
+async def mongo(mongo_server: MongoServer) -> AsyncIterator[MongoStores]:
+    storage = MongoStores(mongo_server.uri, driver="pymongo", database=mongo_server.new_database())
     await storage.open()
     yield storage
     await storage.close()
@@ -462,7 +461,7 @@ async def mongo(mongo_server: MongoServer) -> AsyncIterator[MongoStorage]:
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("begun", [False, True])
 async def test_i4_the_sealer_may_die_at_each_of_its_writes(
-    mongo: MongoStorage, *, begun: bool, after: bool
+    mongo: MongoStores, *, begun: bool, after: bool
 ) -> None:
     deaths = wave = 0
     while True:
@@ -473,10 +472,10 @@ async def test_i4_the_sealer_may_die_at_each_of_its_writes(
             await seal(mongo, now_ms=wave * LEASE_MS * 3)
         await mongo.audit.append(an_entry(f"{wave}-1", at_ms=1, thread_id=thread_id))
         await mongo.audit.append(an_entry(f"{wave}-2", at_ms=2, thread_id=thread_id))
-        dying = MongoStorage("mongodb://nowhere", driver="pymongo").trail
+        dying = MongoStores("mongodb://nowhere", driver="pymongo").trail
         left = [wave]
-        dying._audit = Crashing(mongo.trail._audit, left, after=after)  # type: ignore[assignment]
-        dying._chains = Crashing(mongo.trail._chains, left, after=after)  # type: ignore[assignment]
+        dying._audit = Crashing(mongo.trail._audit, left, after=after)
+        dying._chains = Crashing(mongo.trail._chains, left, after=after)
         now = wave * LEASE_MS * 3 + LEASE_MS
         try:
             await dying.seal(owner="dying", now_ms=now)
@@ -497,7 +496,7 @@ async def test_i4_the_sealer_may_die_at_each_of_its_writes(
 
 
 @pytest.mark.mongo
-async def test_a_sealer_that_slept_changes_nothing(mongo: MongoStorage) -> None:
+async def test_a_sealer_that_slept_changes_nothing(mongo: MongoStores) -> None:
     """Its lease is lost between reading and writing: whoever went on has given the numbers."""
     await mongo.audit.append(an_entry("a", at_ms=1))
     sleeper = await mongo.trail._take(TEAM, "sleeper", NOW)
@@ -518,7 +517,7 @@ async def test_a_sealer_that_slept_changes_nothing(mongo: MongoStorage) -> None:
 @pytest.mark.mongo
 @pytest.mark.parametrize("harm", ["older", "gone"])
 async def test_a_record_of_the_chain_that_is_older_than_its_entries_is_mended(
-    mongo: MongoStorage, harm: str
+    mongo: MongoStores, harm: str
 ) -> None:
     """As after going back to a copy whose parts are of different moments."""
     await mongo.audit.append(an_entry("e1", at_ms=1))
@@ -541,7 +540,7 @@ async def test_a_record_of_the_chain_that_is_older_than_its_entries_is_mended(
 
 @pytest.mark.mongo
 async def test_entries_of_an_earlier_release_are_sealed_and_can_be_forgotten(
-    mongo: MongoStorage,
+    mongo: MongoStores,
 ) -> None:
     old = {"v": 1, "at_ms": 1, "action": "decided", "thread_id": THREAD_ID, "approval_id": ""}
     old |= {"actor_id": "U2", "detail": json.dumps(CONTENT), "erased": False}

@@ -7,10 +7,9 @@ from typing import Any, Protocol
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
+from bot.stores import Stores
 from storage import documents
-from storage.base import Storage
 from storage.errors import RecordFormatError
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import (
     APPROVAL_ID,
     THREAD_ID,
@@ -23,13 +22,18 @@ from tests.contract.builders import (
     an_entry,
 )
 from tests.contract.spoiling import raw, spoil
+from tests.support.stores import SqliteStores
 
 NEWER = {"v": 3}
 LARGE = "x" * 3_000_000
 POISONS: dict[str, dict[str, dict[str, Any]]] = {
     "threads": {"damaged": {"turn": "many"}, "newer": NEWER, "large": {"requester_id": LARGE}},
     "approvals": {"damaged": {"kind": "vote"}, "newer": NEWER, "large": {"title": LARGE}},
-    "whispers": {"damaged": {"created_ms": "now"}, "newer": NEWER, "large": {"text": LARGE}},
+    "ephemeral_messages": {
+        "damaged": {"created_ms": "now"},
+        "newer": NEWER,
+        "large": {"text": LARGE},
+    },
 }
 CASES = [
     pytest.param(table, fields, name == "large", id=f"{table}-{name}")
@@ -38,45 +42,45 @@ CASES = [
 ]
 
 
-KEY = {"threads": "thread_id", "approvals": "approval_id", "whispers": "whisper_id"}
+KEY = {"threads": "thread_id", "approvals": "approval_id", "ephemeral_messages": "message_id"}
 
 
 class Due(Protocol):
     async def __call__(self, *, now_ms: int, limit: int) -> Sequence[Any]: ...
 
 
-def due_of(storage: Storage, table: str) -> Due:
+def due_of(storage: Stores, table: str) -> Due:
     return {
         "threads": storage.threads.due,
         "approvals": storage.approvals.due,
-        "whispers": storage.whispers.due,
+        "ephemeral_messages": storage.ephemeral_messages.due,
     }[table]
 
 
-def claim_of(storage: Storage, table: str) -> Any:
+def claim_of(storage: Stores, table: str) -> Any:
     return {
         "threads": storage.threads.claim,
         "approvals": storage.approvals.claim,
-        "whispers": storage.whispers.claim,
+        "ephemeral_messages": storage.ephemeral_messages.claim,
     }[table]
 
 
-async def add(storage: Storage, table: str, key: str, *, due_ms: int = 5) -> None:
+async def add(storage: Stores, table: str, key: str, *, due_ms: int = 5) -> None:
     if table == "threads":
         await storage.threads.ensure(a_thread(thread_id=key, due_ms=due_ms))
     elif table == "approvals":
         await storage.approvals.add(an_approval(approval_id=key, due_ms=due_ms))
     else:
-        await storage.whispers.add(a_whisper(key, due_ms=due_ms))
+        await storage.ephemeral_messages.insert(a_whisper(key, due_ms=due_ms))
 
 
-async def names(storage: Storage) -> set[str]:
+async def names(storage: Stores) -> set[str]:
     return {one.record_id for one in await storage.unreadable(limit=9)}
 
 
 @pytest.mark.parametrize(("table", "fields", "is_readable"), CASES)
 async def test_one_poisoned_record_among_a_hundred(
-    storage: Storage, table: str, fields: dict[str, Any], *, is_readable: bool
+    storage: Stores, table: str, fields: dict[str, Any], *, is_readable: bool
 ) -> None:
     await add(storage, table, "poison", due_ms=1)
     await spoil(storage, table, "poison", **fields)
@@ -105,7 +109,7 @@ DAMAGED = [pytest.param(table, POISONS[table]["damaged"], id=table) for table in
 
 @pytest.mark.parametrize(("table", "fields"), DAMAGED)
 async def test_a_claim_of_what_cannot_be_read_gives_the_lease_back(
-    storage: Storage, table: str, fields: dict[str, Any]
+    storage: Stores, table: str, fields: dict[str, Any]
 ) -> None:
     await add(storage, table, "poison")
     await spoil(storage, table, "poison", **fields)
@@ -123,7 +127,7 @@ async def test_a_claim_of_what_cannot_be_read_gives_the_lease_back(
 
 @pytest.mark.parametrize(("table", "fields"), DAMAGED)
 async def test_a_claim_of_what_cannot_be_read_gives_no_other_lease_back(
-    storage: Storage, table: str, fields: dict[str, Any]
+    storage: Stores, table: str, fields: dict[str, Any]
 ) -> None:
     for name in ("good", "poison"):
         await add(storage, table, name)
@@ -143,7 +147,7 @@ async def test_a_claim_of_what_cannot_be_read_gives_no_other_lease_back(
 
 @pytest.mark.parametrize(("table", "fields"), DAMAGED)
 async def test_it_is_logged_once(
-    storage: Storage, table: str, fields: dict[str, Any], caplog: pytest.LogCaptureFixture
+    storage: Stores, table: str, fields: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     await add(storage, table, "poison")
     await spoil(storage, table, "poison", **fields)
@@ -160,7 +164,7 @@ async def test_it_is_logged_once(
 
 @pytest.mark.parametrize(("table", "fields"), DAMAGED)
 async def test_another_release_looks_at_it_again(
-    storage: Storage, table: str, fields: dict[str, Any]
+    storage: Stores, table: str, fields: dict[str, Any]
 ) -> None:
     await add(storage, table, "poison")
     sound = {name: (await raw(storage, table, "poison"))[name] for name in fields}
@@ -176,7 +180,7 @@ async def test_another_release_looks_at_it_again(
 
 @pytest.mark.parametrize(("table", "fields"), DAMAGED)
 async def test_what_was_repaired_goes_on_after_a_restart(
-    new_storage: Callable[[], Storage], table: str, fields: dict[str, Any]
+    new_storage: Callable[[], Stores], table: str, fields: dict[str, Any]
 ) -> None:
     storage = new_storage()
     await storage.open()
@@ -185,7 +189,7 @@ async def test_what_was_repaired_goes_on_after_a_restart(
     await spoil(storage, table, "poison", **fields)
     assert await due_of(storage, table)(now_ms=5, limit=9) == []
     await spoil(storage, table, "poison", **sound)
-    if isinstance(storage, SqliteStorage) and storage._database._directory is None:
+    if isinstance(storage, SqliteStores) and storage._database._directory is None:
         await storage.close()
         return  # what is in memory does not outlive it
 
@@ -200,7 +204,7 @@ async def test_what_was_repaired_goes_on_after_a_restart(
 
 @pytest.mark.parametrize(("table", "fields"), DAMAGED)
 async def test_to_look_again_forgets_what_this_release_could_not_read_and_nothing_else(
-    storage: Storage, table: str, fields: dict[str, Any]
+    storage: Stores, table: str, fields: dict[str, Any]
 ) -> None:
     others = {"quarantined_by": "another", "quarantine_reason": "a new field"}
     for name in ("poison", "other"):
@@ -217,7 +221,7 @@ async def test_to_look_again_forgets_what_this_release_could_not_read_and_nothin
     assert {name: other[name] for name in others} == others
 
 
-async def test_the_count_of_due_work_leaves_them_out(storage: Storage) -> None:
+async def test_the_count_of_due_work_leaves_them_out(storage: Stores) -> None:
     await add(storage, "threads", "poison")
     await add(storage, "threads", "good")
     await spoil(storage, "threads", "poison", turn="many")
@@ -231,7 +235,7 @@ async def test_the_count_of_due_work_leaves_them_out(storage: Storage) -> None:
     assert await storage.threads.count_due(now_ms=7) == 1
 
 
-async def test_a_thread_can_be_set_quarantined_by_its_holder_alone(storage: Storage) -> None:
+async def test_a_thread_can_be_set_quarantined_by_its_holder_alone(storage: Stores) -> None:
     await add(storage, "threads", THREAD_ID)
     thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=5, until_ms=50)
     assert thread is not None
@@ -247,7 +251,7 @@ async def test_a_thread_can_be_set_quarantined_by_its_holder_alone(storage: Stor
 
 
 async def test_a_thread_that_is_set_aside_has_no_holder_and_takes_no_other_with_it(
-    storage: Storage,
+    storage: Stores,
 ) -> None:
     for thread_id in (THREAD_ID, OTHER):
         await add(storage, "threads", thread_id)
@@ -266,7 +270,7 @@ async def test_a_thread_that_is_set_aside_has_no_holder_and_takes_no_other_with_
 OTHER = "T1:C1:1700000000.000200"
 
 
-async def test_an_unreadable_approval_is_never_taken_for_none(storage: Storage) -> None:
+async def test_an_unreadable_approval_is_never_taken_for_none(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
     await storage.approvals.add(an_approval(approval_id="apr_2", thread_id=OTHER))
     await spoil(storage, "approvals", APPROVAL_ID, kind="vote")
@@ -278,7 +282,7 @@ async def test_an_unreadable_approval_is_never_taken_for_none(storage: Storage) 
     assert len(await storage.approvals.open_of(OTHER)) == 1
 
 
-async def test_an_unreadable_approval_is_left_out_where_it_is_only_shown(storage: Storage) -> None:
+async def test_an_unreadable_approval_is_left_out_where_it_is_only_shown(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
     await storage.approvals.add(an_approval(approval_id="apr_2", position=1))
     await spoil(storage, "approvals", APPROVAL_ID, kind="vote")
@@ -288,7 +292,7 @@ async def test_an_unreadable_approval_is_left_out_where_it_is_only_shown(storage
     assert [one.approval_id for one in found] == ["apr_2"]
 
 
-async def test_what_was_decided_stays_decided_when_it_cannot_be_read(storage: Storage) -> None:
+async def test_what_was_decided_stays_decided_when_it_cannot_be_read(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
     decided = await storage.approvals.decide(APPROVAL_ID, a_decision(), digest="d" * 64)
     await spoil(storage, "approvals", APPROVAL_ID, kind="vote")
@@ -301,7 +305,7 @@ async def test_what_was_decided_stays_decided_when_it_cannot_be_read(storage: St
 
 @pytest.mark.parametrize("fields", [{"status": "new", "received_ms": "late"}, NEWER])
 async def test_an_unreadable_message_stops_its_own_thread(
-    storage: Storage, fields: dict[str, Any]
+    storage: Stores, fields: dict[str, Any]
 ) -> None:
     await storage.inbox.add(a_message("1.1"))
     await storage.inbox.add(a_message("1.2", thread_id=OTHER))
@@ -316,7 +320,7 @@ async def test_an_unreadable_message_stops_its_own_thread(
 
 
 async def test_an_unreadable_post_does_not_hold_up_the_others(
-    storage: Storage, caplog: pytest.LogCaptureFixture
+    storage: Stores, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(3):
         await storage.posts.add(a_post(f"post-{number}", created_ms=number))
@@ -330,7 +334,7 @@ async def test_an_unreadable_post_does_not_hold_up_the_others(
     assert await names(storage) == {"post-1"}
 
 
-async def test_the_audit_says_that_an_entry_cannot_be_read(storage: Storage) -> None:
+async def test_the_audit_says_that_an_entry_cannot_be_read(storage: Stores) -> None:
     for number in range(3):
         await storage.audit.append(an_entry(f"entry-{number}", at_ms=number))
     await spoil(storage, "audit", "entry-1", detail="[1]")
@@ -342,7 +346,7 @@ async def test_the_audit_says_that_an_entry_cannot_be_read(storage: Storage) -> 
     assert "field 'detail' is damaged" in str(found[1].detail["why"])
 
 
-async def test_an_unreadable_history_is_said(storage: Storage) -> None:
+async def test_an_unreadable_history_is_said(storage: Stores) -> None:
     await storage.log.append("l", 1, "x")
     await spoil(storage, "log", "l", v=9)
 
@@ -351,7 +355,7 @@ async def test_an_unreadable_history_is_said(storage: Storage) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"status": "resting"}, {"version": "new"}, NEWER])
-async def test_an_unreadable_checkpoint_is_said(storage: Storage, fields: dict[str, Any]) -> None:
+async def test_an_unreadable_checkpoint_is_said(storage: Stores, fields: dict[str, Any]) -> None:
     await storage.checkpoints.save("c", "x", status=CheckpointStatus.PENDING, expected_version=0)
     await spoil(storage, "checkpoints", "c", **fields)
 
@@ -361,7 +365,7 @@ async def test_an_unreadable_checkpoint_is_said(storage: Storage, fields: dict[s
 
 @pytest.mark.parametrize("name", ["title", "why", "arguments_json"])
 async def test_a_text_that_is_none_is_the_fault_of_its_record_alone(name: str) -> None:
-    storage = SqliteStorage(None)  # MongoDB's drivers write no such text
+    storage = SqliteStores(None)  # MongoDB's drivers write no such text
     await storage.open()
     for key in ("poison", "good"):
         await add(storage, "approvals", key)
@@ -376,7 +380,7 @@ async def test_a_text_that_is_none_is_the_fault_of_its_record_alone(name: str) -
 @pytest.mark.parametrize("table", POISONS)
 @pytest.mark.parametrize("fields", [{"created_ms": "now"}, NEWER, {"created_ms": b"\xff no JSON"}])
 async def test_what_no_worker_has_met_is_named_too(
-    storage: Storage, table: str, fields: dict[str, Any]
+    storage: Stores, table: str, fields: dict[str, Any]
 ) -> None:
     await add(storage, table, "good", due_ms=1 << 40)
     await add(storage, table, "poison", due_ms=1 << 40)
@@ -388,7 +392,7 @@ async def test_what_no_worker_has_met_is_named_too(
 
 @pytest.mark.parametrize("fields", [{"turn": "many"}, NEWER])
 async def test_a_thread_that_is_due_and_cannot_be_read_can_be_deleted(
-    storage: Storage, fields: dict[str, Any]
+    storage: Stores, fields: dict[str, Any]
 ) -> None:
     await add(storage, "threads", THREAD_ID, due_ms=5)
     await spoil(storage, "threads", THREAD_ID, **fields)

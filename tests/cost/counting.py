@@ -26,7 +26,7 @@ from typing import Any, cast
 import bson
 from pymongo import monitoring
 
-from storage.base import Storage
+from bot.stores import Stores
 
 _ROOT = Path(__file__).parents[2]
 _STORES = (
@@ -36,7 +36,7 @@ _STORES = (
     "checkpoints",
     "approvals",
     "posts",
-    "whispers",
+    "ephemeral_messages",
     "audit",
     "trail",
     "retention",
@@ -256,13 +256,13 @@ def _brought(command: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 # Who asked
 
 
-def told_by(storage: Storage) -> Storage:
+def told_by(storage: Stores) -> Stores:
     """The same storage, which notes which method was called, and by whom."""
-    return cast("Storage", _Told(storage))
+    return cast("Stores", _Told(storage))
 
 
 class _Told:
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Stores) -> None:
         self._storage = storage
         for name in _STORES:
             setattr(self, name, _ToldStore(name, getattr(storage, name)))

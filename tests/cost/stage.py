@@ -41,13 +41,12 @@ from bot.slack.connect import Identity, Slack
 from bot.slack.messages.texts import TEXT_EVENT
 from bot.slack.process import Process
 from bot.slack.ratelimit import Pacer
+from bot.stores import Stores
 from bot.threads.named_agents import Roster
-from storage.base import Storage
-from storage.mongo import MongoStorage
-from storage.sqlite import SqliteStorage
 from tests.cost.counting import told_by, watching
 from tests.support.force import of_settings
 from tests.support.mongo import MongoServer
+from tests.support.stores import MongoStores, SqliteStores
 
 Kind = Literal["sqlite", "memory", "motor", "pymongo"]
 """The databases: a file, the same in memory, and MongoDB's protocol with either driver."""
@@ -202,7 +201,7 @@ class TurnStage:
         bot: The bot.
     """
 
-    storage: Storage
+    storage: Stores
     slack: PromptSlack
     bot: Countersign
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -332,7 +331,7 @@ def _buttons(block: object, action: str) -> Iterator[Body]:
             yield from _buttons(one, action)
 
 
-def make_database(kind: Kind, directory: Path, server: MongoServer | None = None) -> Storage:
+def make_database(kind: Kind, directory: Path, server: MongoServer | None = None) -> Stores:
     """A new database, not open yet.
 
     Args:
@@ -341,10 +340,10 @@ def make_database(kind: Kind, directory: Path, server: MongoServer | None = None
         server: Of MongoDB's protocol, where one is needed.
     """
     if kind in {"sqlite", "memory"}:
-        return SqliteStorage(directory if kind == "sqlite" else None)
+        return SqliteStores(directory if kind == "sqlite" else None)
     assert server is not None
     driver: Literal["motor", "pymongo"] = "motor" if kind == "motor" else "pymongo"
-    return MongoStorage(
+    return MongoStores(
         server.uri, driver=driver, database=server.new_database(), timeout=timedelta(seconds=20)
     )
 
@@ -356,7 +355,7 @@ async def _at_once(_: float) -> None:
 
 @asynccontextmanager
 async def a_turn_stage(
-    storage: Storage,
+    storage: Stores,
     *,
     model: Callable[[], Model] = payer,
     sleep: Callable[[float], Awaitable[None]] = _at_once,

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from storage.sqlite import SqliteStorage
 from tests.property.worlds.mortals import Playhouse, Step
+from tests.support.stores import SqliteStores
 
 UNTIL = "2026-11-27T18:00"
 MIA_GOES = ("away", {"by": "U0MIA", "until": UNTIL})
@@ -63,7 +63,7 @@ SCENES: dict[str, tuple[Sequence[tuple[str, object]], int]] = {
 
 
 @pytest.mark.parametrize("scene", SCENES)
-async def test_backups_are_asked_at_once(scene: str, storage: SqliteStorage) -> None:
+async def test_backups_are_asked_at_once(scene: str, storage: SqliteStores) -> None:
     acts, escalated = SCENES[scene]
     house = await Playhouse.open(storage, policy())
     times = [f"+{number}m" for number in range(len(acts) - 1)]

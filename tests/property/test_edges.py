@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from bot.sandbox.workspace.people import GUS, OPS, ROSA, TEAM
 from bot.sandbox.workspace.records import SlackUser
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import Approval, Status
 from tests.chaos.agent import EFFECTS, effects
 from tests.property.worlds.mutations import spoiled, spoiled_at
@@ -71,7 +71,7 @@ class Edge:
     payloads: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
-    def storage(self) -> Storage:
+    def storage(self) -> Stores:
         assert self.stage.bot is not None
         return self.stage.bot.storage
 
@@ -112,7 +112,7 @@ class Edge:
             for one in self.stage.sandbox.calls
             if one.method == "chat.postEphemeral"
         ]
-        waiting = await self.storage.whispers.due(now_ms=10**15, limit=10_000)
+        waiting = await self.storage.ephemeral_messages.due(now_ms=10**15, limit=10_000)
         return told + [one.text for one in waiting]
 
     async def nothing_leaked(self) -> None:

@@ -14,10 +14,10 @@ from typing import TypeVar
 
 import pytest
 
-from storage.sqlite import SqliteStorage
 from tests.property.worlds.mortals import Ending, Playhouse, Step
 from tests.property.worlds.relay import dies
 from tests.support.sizes import size
+from tests.support.stores import SqliteStores
 
 T = TypeVar("T")
 POLICY = {
@@ -147,7 +147,7 @@ LATE = frozenset({("taken_back", "U0ADA")})
 
 
 @pytest.mark.parametrize("scene", SCENES)
-async def test_whichever_write_it_dies_at(scene: str, storage: SqliteStorage) -> None:
+async def test_whichever_write_it_dies_at(scene: str, storage: SqliteStores) -> None:
     house = await Playhouse.open(storage, POLICY)
     whole = await house.play(SCENES[scene])
     assert (whole.faults, whole.deaths, whole.doubts) == ([], 0, 0)

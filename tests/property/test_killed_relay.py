@@ -14,13 +14,13 @@ from random import Random
 
 import pytest
 
-from storage.base import Storage
-from storage.mongo import Driver, MongoStorage
+from bot.stores import Stores
+from storage.mongo import Driver
 from storage.records import Status
-from storage.sqlite import SqliteStorage
 from tests.property.worlds.relay import FINAL, Play, Relay, dies
 from tests.support.mongo import DRIVERS, MongoServer
 from tests.support.sizes import size
+from tests.support.stores import MongoStores, SqliteStores
 from tests.unit.bot.office import ADA, BEN
 
 COURSE = ("voted", "decided", "resumed", "started", "executed")
@@ -30,7 +30,7 @@ FEWEST = 30
 
 
 @pytest.fixture
-async def relay(storage: SqliteStorage) -> Relay:
+async def relay(storage: SqliteStores) -> Relay:
     return Relay(storage)
 
 
@@ -40,7 +40,7 @@ async def far_relay(
 ) -> AsyncIterator[Relay]:
     driver: Driver = request.param
     database, timeout = mongo_server.new_database(), timedelta(seconds=20)
-    storage = MongoStorage(mongo_server.uri, driver=driver, database=database, timeout=timeout)
+    storage = MongoStores(mongo_server.uri, driver=driver, database=database, timeout=timeout)
     await storage.open()
     yield Relay(storage)
     await storage.close()
@@ -116,7 +116,7 @@ async def ends_well(relay: Relay, play: Play) -> None:
     assert f"for {play.job}" in texts[-1] or play.doubts
 
 
-async def all_is_noted(storage: Storage, play: Play) -> None:
+async def all_is_noted(storage: Stores, play: Play) -> None:
     """Nothing is missing in the audit, and what follows from something stands behind it.
 
     What came of a doubt is its own story. Who edited a call is said once more where it is decided.
@@ -131,7 +131,7 @@ async def all_is_noted(storage: Storage, play: Play) -> None:
         assert places == sorted(places), acts
 
 
-async def decided_before_it_began(storage: Storage, play: Play) -> None:
+async def decided_before_it_began(storage: Stores, play: Play) -> None:
     """The decision; the audit of it, then of the start; the mark in the journal; the tool."""
     (begin,) = play.begins()
     decided, decision = next(iter(play.decisions()))

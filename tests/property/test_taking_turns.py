@@ -17,8 +17,8 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
 from bot.maintenance.retention import Forgetting
 from storage.records import Status
-from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock, FakeNotifier
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import BEN, ROOT, THREAD_ID, Office
 
 MOST_CALLS = 3
@@ -61,7 +61,7 @@ def _calls(message: ModelMessage) -> int:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_i6_whoever_has_the_thread_next_leaves_alone_what_waits(
-    storage: SqliteStorage, seed: int
+    storage: SqliteStores, seed: int
 ) -> None:
     chance, ran, decided = Random(seed), list[str](), 0  # noqa: S311 - not for secrets
     clock, notifier = FakeClock(), FakeNotifier()

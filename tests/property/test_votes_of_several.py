@@ -22,8 +22,8 @@ from bot.errors import UserFacingError
 from bot.policy.terms import Group, Terms
 from bot.ports.tools import CheckedCall
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
 from tests.support.force import Forced, forced
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, RULES, THREAD_ID, Office, an_actor
 
 MIA, CLEO, LIA, TOM = "UMIA", "UCLEO", "ULIA", "UTOM"
@@ -255,7 +255,7 @@ class History:
 
 async def played(ask: dict[str, Any], history: list[tuple[Any, ...]]) -> History:
     """Play a history from the request on."""
-    storage = SqliteStorage(None)
+    storage = SqliteStores(None)
     await storage.open()
     try:
         policy = a_policy(ask, {})

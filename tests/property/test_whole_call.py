@@ -48,8 +48,8 @@ from bot.slack.side_messages.decide_prompt import choice_card
 from bot.threads.agents import Catalog
 from bot.words import say as words
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
 from tests.support.force import forced
+from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import AGREES, form_of, opened_by
 from tests.unit.bot.counter_stage import (
     Counter,
@@ -386,7 +386,7 @@ class Asked:
 async def asked(given: dict[str, Any], name: str = "pay") -> AsyncIterator[Asked]:
     """An agent wants two calls, which Ada may decide."""
     RAN.clear()
-    storage = SqliteStorage(None)
+    storage = SqliteStores(None)
     await storage.open()
     try:
         force = forced(default={"ask": RULE}, groups={"sre": {"users": [ADA]}})

@@ -24,9 +24,8 @@ from bot.errors import SettingsError
 from bot.sandbox import RefusedError
 from bot.sandbox.delivery.http import HttpTransport, Parcel
 from bot.sandbox.server import Sandbox
+from bot.threads.messages import InboxStore, Message
 from storage.errors import StoreUnavailableError
-from storage.ports.messages import InboxStore
-from storage.records import Message
 from tests.support.mongo import DRIVERS, MongoServer
 from tests.support.pace import brisk_seconds
 from tests.support.ports import free_port

@@ -24,11 +24,12 @@ from bot.approvals.disclosure import Surface
 from bot.errors import ApprovalClosedError, NotApproverError, UserFacingError
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
-from storage.mongo import Driver, MongoStorage
+from storage.mongo import Driver
 from storage.records import Approval, Decision, Kind, Status
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier
 from tests.support.mongo import MongoServer
 from tests.support.sizes import size
+from tests.support.stores import MongoStores
 from tests.unit.bot.office import ADA, BEN, BOT, GUS, ROSA, Office, an_actor, an_incoming
 
 CARDS, CLICKS = size(8, 20), size(40, 200)
@@ -80,7 +81,7 @@ class Bot:
     def __init__(self, town: Town, name: str, driver: Driver) -> None:
         self.town = town
         self.tasks = Tasks()
-        self.storage = MongoStorage(town.uri, driver=driver, timeout=timedelta(seconds=20))
+        self.storage = MongoStores(town.uri, driver=driver, timeout=timedelta(seconds=20))
         self._many = asyncio.Semaphore(AT_ONCE)
         model = AnsweringModel(_next, name="race")
         agent = ChatModelAgent(name="A", model=model, tools=[self._pay()])

@@ -9,10 +9,13 @@ from typing import Any, ClassVar
 
 from bot.errors import DeliveryError, DirectoryError
 from bot.notifications.digest import Digest
+from bot.people.model import Grant, PostedDigest
 from bot.ports.batches import Items
 from bot.ports.notifier import NO_OFFER, Began, Begins, Newest, Offer, SideMessage
 from bot.ports.people import Person
-from storage.records import UNKNOWN_TS, Approval, Grant, Post, PostedDigest, Thread
+from bot.threads.messages import Post
+from bot.threads.model import Thread
+from storage.records import UNKNOWN_TS, Approval
 
 START_MS = 1_800_000_000_000
 

@@ -12,8 +12,8 @@ from bot.approvals.comments import AGENT, Comment, dialog_of, with_exchange
 from bot.audit.acts import Act
 from bot.audit.entries import Beside, note_beside
 from bot.ports.process import Clock, Spawn
+from bot.stores import Stores
 from bot.words import said_to_all, say
-from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Status
 
@@ -37,7 +37,7 @@ class AgentAnswers:
     answer counts. Answers to an edited or decided approval are dropped.
     """
 
-    storage: Storage
+    storage: Stores
     clock: Clock
     explain: Explain
     spawn: Spawn

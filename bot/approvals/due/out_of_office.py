@@ -14,13 +14,13 @@ from bot.clock import milliseconds
 from bot.leases import LOOK_PATIENCE
 from bot.people.delegated import absent_of, delegations_of
 from bot.people.feasibility import FeasibilityCheck
+from bot.people.model import DelegationRecord, DelegationStore
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports.process import Clock
-from storage.base import Storage
-from storage.people import DelegationStore
+from bot.stores import Stores
 from storage.ports.approvals import ApprovalStore
-from storage.records import Approval, DelegationRecord, Kind, Status
+from storage.records import Approval, Kind, Status
 
 LOOK_AGAIN = timedelta(minutes=1)
 """Interval of checks while no person can decide."""
@@ -129,7 +129,7 @@ def waits_for_people(approval: Approval) -> bool:
     return can_hasten(approval, terms)
 
 
-async def waiting_for_people(storage: Storage, team_id: str) -> AsyncIterator[Approval]:
+async def waiting_for_people(storage: Stores, team_id: str) -> AsyncIterator[Approval]:
     """Yield approvals that would escalate at once if no approver were left."""
     approvals, after = await storage.restoring.pending(limit=_PAGE)
     while after:

@@ -50,7 +50,7 @@ from bot.ports.batches import BatchCards
 from bot.ports.notifier import Notifier
 from bot.ports.people import Directory
 from bot.ports.process import Clock
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import RecordConflictError
 from storage.records import Approval, ApprovalHead, Decision, DrawnCard, Status
 
@@ -147,7 +147,7 @@ class ApprovalWorker:
         grant: Creates the missing grant of an approval; returns when to retry, or None.
     """
 
-    storage: Storage
+    storage: Stores
     directory: Directory
     notifier: Notifier
     clock: Clock

@@ -11,7 +11,7 @@ from bot.commands.simulation.cases import Case
 from bot.commands.simulation.models import CaseError
 from bot.config import stores
 from bot.maintenance.audit_sealer import links, links_of, verify
-from storage.base import Storage
+from bot.stores import Stores
 from storage.chain import NO_KEY
 from storage.records import AuditEntry
 
@@ -39,7 +39,7 @@ async def play_append(case: Case) -> dict[str, object]:
     raise CaseError(f"case {case.id}: it expects none of {', '.join(_PLAYS)}")
 
 
-async def _two_at_once(_: Case, storage: Storage) -> dict[str, object]:
+async def _two_at_once(_: Case, storage: Stores) -> dict[str, object]:
     for number in range(_BEFORE):
         await storage.audit.append(_entry(f"before-{number}"))
     await storage.trail.seal(owner="one", now_ms=1)
@@ -53,7 +53,7 @@ async def _two_at_once(_: Case, storage: Storage) -> dict[str, object]:
     return {"seqs": sorted(seqs, key=str), "verify": await _verified(storage)}
 
 
-async def _twice(_: Case, storage: Storage) -> dict[str, object]:
+async def _twice(_: Case, storage: Stores) -> dict[str, object]:
     await storage.audit.append(_entry("again"))
     await storage.trail.seal(owner="one", now_ms=1)
     await storage.audit.append(_entry("again"))
@@ -62,7 +62,7 @@ async def _twice(_: Case, storage: Storage) -> dict[str, object]:
     return {"entries_with_id": count, "verify": await _verified(storage)}
 
 
-async def _on_record(case: Case, storage: Storage) -> dict[str, object]:
+async def _on_record(case: Case, storage: Stores) -> dict[str, object]:
     """The vote of a flow."""
     found = _VOTE_OF.search(str(case.data.get("about", "")))
     if found is None:
@@ -85,7 +85,7 @@ async def _on_record(case: Case, storage: Storage) -> dict[str, object]:
     return {name: value for name, value in result.items() if name in wanted}
 
 
-async def _verified(storage: Storage) -> str:
+async def _verified(storage: Stores) -> str:
     verdicts = await verify(storage, NO_KEY)
     return "ok" if verdicts and all(one.ok for one in verdicts.values()) else "faulty"
 
@@ -94,7 +94,7 @@ def _entry(name: str) -> AuditEntry:
     return AuditEntry(entry_id=name, at_ms=1, action="checkpoint", team_id=_TEAM)
 
 
-_PLAYS: Mapping[str, Callable[[Case, Storage], Awaitable[dict[str, object]]]] = {
+_PLAYS: Mapping[str, Callable[[Case, Stores], Awaitable[dict[str, object]]]] = {
     "seqs": _two_at_once,
     "entries_with_id": _twice,
     "action": _on_record,

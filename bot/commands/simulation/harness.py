@@ -36,8 +36,9 @@ from bot.slack.calls import BATCH_EVENT
 from bot.slack.connect import Identity, Slack
 from bot.slack.process import Process
 from bot.slack.ratelimit import Pacer
-from storage.base import Storage
-from storage.records import Approval, AuditEntry, Status, Thread
+from bot.stores import Stores
+from bot.threads.model import Thread
+from storage.records import Approval, AuditEntry, Status
 
 _TOKEN = "xoxb-rehearsal"  # noqa: S105 - of a made-up workspace
 _PATIENCE = timedelta(minutes=5)
@@ -91,7 +92,7 @@ class Simulation:
         posted: All messages of the bot as they were posted; some are changed or deleted later.
     """
 
-    storage: Storage
+    storage: Stores
     world: World
     clock: StageClock
     make: Callable[[Simulation, str], Countersign]
@@ -272,9 +273,9 @@ class Simulation:
     async def _next_due(self, to_ms: int) -> int | None:
         approvals = await self.storage.approvals.due(now_ms=to_ms, limit=100)
         threads = await self.storage.threads.due(now_ms=to_ms, limit=100)
-        found: list[Approval | Thread] = [*approvals, *threads]
+        work: list[Approval | Thread] = [*approvals, *threads]
         # A lease that its holder extends ends later than the record was due.
-        times = [max(one.due_ms, one.leased_until_ms) for one in found if one.due_ms is not None]
+        times = [max(one.due_ms, one.leased_until_ms) for one in work if one.due_ms is not None]
         waits = [*self._sleepers, *self._beats.values()]
         times += [at_ms for at_ms, _ in waits if at_ms <= to_ms]
         return min(times, default=None)

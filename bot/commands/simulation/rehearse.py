@@ -26,8 +26,8 @@ from bot.policy.parser.problems import PolicyError
 from bot.questions.record import Rules
 from bot.slack.app import build
 from bot.slack.bot import Countersign
+from bot.stores import Stores
 from bot.threads.named_agents import Roster
-from storage.base import Storage
 
 NOBODY = Rules(
     approvers=("U0NOBODY",),
@@ -54,7 +54,7 @@ class PolicyFileOnStage:
     data: bytes
     world: PolicyWorld
     is_demo: bool
-    storage: Storage
+    storage: Stores
     clock: StageClock
     _is_first: bool = field(default=True)
 
@@ -82,13 +82,13 @@ class PolicyFileOnStage:
         return check(data, self.world, demo=self.is_demo)
 
 
-async def perform(case: Case, timeline: Sequence[Data], storage: Storage) -> None:
+async def perform(case: Case, timeline: Sequence[Data], storage: Stores) -> None:
     """Play other events in the world of a flow, whatever comes of them; see `rehearse`."""
     data = {**case.data, "timeline": [{**one, "expect": None} for one in timeline]}
     await rehearse(replace(case, data=data), storage, is_judged=False)
 
 
-async def rehearse(case: Case, storage: Storage, *, is_judged: bool = True) -> list[Difference]:
+async def rehearse(case: Case, storage: Stores, *, is_judged: bool = True) -> list[Difference]:
     """Play a flow; return what was not as it expects.
 
     Args:
@@ -130,7 +130,7 @@ async def rehearse(case: Case, storage: Storage, *, is_judged: bool = True) -> l
 
 async def _theatre(
     case: Case,
-    storage: Storage,
+    storage: Stores,
     clock: StageClock,
     file: PolicyFileOnStage,
     agents: Mapping[str, Agent],

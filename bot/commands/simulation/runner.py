@@ -32,12 +32,12 @@ from bot.policy.parser.source import read_source
 from bot.policy.parser.structure import read_structure
 from bot.policy.terms import Terms
 from bot.sandbox.errors import RefusedError
-from storage.base import Storage
+from bot.stores import Stores
 from storage.chain import Head, Seal, Verifier
 
 PATIENCE_S = 60
 """The longest that one case may take, in real seconds."""
-_Rehearse = Callable[[Case, Storage], Awaitable[list[Difference]]]
+_Rehearse = Callable[[Case, Stores], Awaitable[list[Difference]]]
 _Play = Callable[[Case], Awaitable[dict[str, object]]]
 _TOKENS = {"SLACK_BOT_TOKEN": "xoxb-case", "SLACK_APP_TOKEN": "xapp-case"}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bot.slack.agentview.calls import OptionalMethod, TryCall
-from storage.records import Thread
+from bot.threads.model import Thread
 
 SESSION = "agents.sessions.setStatus"
 _MOST_TITLE = 200

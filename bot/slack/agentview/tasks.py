@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from bot.errors import DeliveryError
 from bot.ports.tools import ToolTask
 from bot.slack.agentview.calls import NOT_HERE, TryCall, Unsupported
-from storage.records import Thread
+from bot.threads.model import Thread
 
 logger = logging.getLogger(__name__)
 

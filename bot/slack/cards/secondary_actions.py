@@ -15,12 +15,13 @@ from bot.layout.modals import Errors, Values, modal, named, read_state, read_tex
 from bot.layout.text import clip
 from bot.layout.titles import title_of
 from bot.people.deadlines import end_of_day
+from bot.people.model import DelegationRecord
 from bot.policy.localtime import to_local, to_ms
 from bot.policy.refusals import is_blank
 from bot.ports.people import Person
 from bot.words import say
 from bot.words.mrkdwn import date, is_person, mention
-from storage.records import Approval, DelegationRecord
+from storage.records import Approval
 
 WHEN, UNTIL = "when", "until"
 """Block ids of an end time: a choice, or another time."""

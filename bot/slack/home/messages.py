@@ -9,8 +9,8 @@ from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, brief, plain
 from bot.layout.inputs import Values, read_state
 from bot.notifications.preferences import check_hours
+from bot.people.model import PersonRecord
 from bot.words import say
-from storage.records import PersonRecord
 
 MESSAGES_FORM = "countersign:home_messages_form"
 FROM, UNTIL = "messages_from", "messages_until"

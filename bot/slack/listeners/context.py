@@ -27,6 +27,7 @@ from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
 from bot.leases import CLICK_PATIENCE, ThreadWorker
 from bot.notifications.preferences import NotificationPreferences
+from bot.people.model import Grant
 from bot.people.terms_of import is_critical
 from bot.people.waiting import Waits
 from bot.policy.grants import GrantRequest
@@ -44,13 +45,13 @@ from bot.slack.home.homes import HomeViews
 from bot.slack.listeners.modals import Window
 from bot.slack.listeners.slash_commands.answers import Asker
 from bot.slack.listeners.slash_commands.shown import ShownLists
+from bot.stores import Stores
 from bot.threads.agents import AgentFacts
 from bot.threads.inbox import ThreadInbox
 from bot.threads.message_edits import Revisions
 from bot.threads.outbox import Outbox
 from bot.words import languages, say, speaking
-from storage.base import Storage
-from storage.records import Approval, Decision, Grant, Status
+from storage.records import Approval, Decision, Status
 
 T = TypeVar("T")
 
@@ -121,7 +122,7 @@ class ListenerContext:
         patience: Longest time to handle a click.
     """
 
-    storage: Storage
+    storage: Stores
     approvals: Approvals
     inbox: ThreadInbox
     threads: ThreadWorker

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 from bot.notifications.digest import Digest
 from bot.people.current_policy import CurrentPolicy
+from bot.people.model import PostedDigest
 from bot.ports.people import Directory
 from bot.slack.calls import Poster, Putting
 from bot.slack.home.digest import approvals_of, waitlist_card
 from bot.slack.home.items import names_of
 from bot.slack.home.times import TimeReader
 from bot.words import speaking
-from storage.records import UNKNOWN_TS, Approval, PostedDigest, Status
+from storage.records import UNKNOWN_TS, Approval, Status
 
 LIST_EVENT = "countersign_digest"
 

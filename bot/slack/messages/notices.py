@@ -9,6 +9,7 @@ from typing import Protocol
 
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
+from bot.people.model import Grant
 from bot.ports.batches import Items
 from bot.ports.notifier import SideMessage
 from bot.ports.tools import BatchWords
@@ -22,9 +23,10 @@ from bot.slack.side_messages.alert import alert_card
 from bot.slack.side_messages.copies import Sees, copy_lead, may_read, withheld_card
 from bot.slack.side_messages.grant import grant_card
 from bot.slack.side_messages.summary import summary_card
+from bot.threads.model import Thread
 from bot.words import said_to_all
 from bot.words.mrkdwn import is_person
-from storage.records import UNKNOWN_TS, Approval, Grant, Status, Thread
+from storage.records import UNKNOWN_TS, Approval, Status
 
 logger = logging.getLogger(__name__)
 

@@ -25,8 +25,9 @@ from bot.slack.destinations import Spot
 from bot.slack.messages.addressing import NameOf, addressed
 from bot.slack.messages.pacing import Arguments, PacedCalls
 from bot.slack.ratelimit import Pacer
+from bot.threads.model import Thread
 from bot.words.mrkdwn import is_person
-from storage.records import Approval, Thread
+from storage.records import Approval
 
 logger = logging.getLogger(__name__)
 

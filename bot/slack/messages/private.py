@@ -17,8 +17,9 @@ from bot.slack.messages.pacing import Arguments
 from bot.slack.messages.posts import Posts
 from bot.slack.side_messages.decide_prompt import choice_card
 from bot.slack.side_messages.withdrawal import withdrawal_card
+from bot.threads.model import Thread
 from bot.words import said_to_all, say
-from storage.records import Approval, Thread
+from storage.records import Approval
 
 LOST_EVENT = "countersign_lost"
 """Event type of a direct message about a thread that cannot be written to."""

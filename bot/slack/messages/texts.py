@@ -20,7 +20,8 @@ from bot.slack.messages.pacing import NO_PATIENCE, Arguments
 from bot.slack.messages.posts import GONE, Posts, metadata_of
 from bot.slack.messages.streams import BriefText, GrowingMessage, NativeStream, Streaming
 from bot.slack.ratelimit import Pacer
-from storage.records import Post, Thread
+from bot.threads.messages import Post
+from bot.threads.model import Thread
 
 logger = logging.getLogger(__name__)
 

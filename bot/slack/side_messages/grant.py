@@ -7,12 +7,13 @@ from bot.layout.blocks import Block, Card, button, context, menu, mrkdwn, plain
 from bot.layout.card_layout import closed_card, state_line
 from bot.layout.text import clip
 from bot.layout.titles import spoken_title, title_of
+from bot.people.model import Grant
 from bot.questions.shown import what_runs
 from bot.redaction.masks import masked_once
 from bot.slack.cards.batch_items import long_text
 from bot.words import say
 from bot.words.mrkdwn import clock, date, mention
-from storage.records import Approval, Grant
+from storage.records import Approval
 
 _NAMES = 300
 _VALUE = 2_000

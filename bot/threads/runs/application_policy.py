@@ -29,9 +29,9 @@ from bot.policy.terms import Group, Terms, TermsError
 from bot.ports.people import MOST_MEMBERS, Directory
 from bot.ports.process import Clock
 from bot.redaction.masks import Names
+from bot.stores import Stores
 from bot.threads.runs.grant_uses import GrantCheck, NewCall, UseLines
 from bot.words import say
-from storage.base import Storage
 
 
 class InForce(Protocol):
@@ -97,7 +97,7 @@ class BotPolicy:
         patience: Waits before a call that is about to start is judged again, if supported.
     """
 
-    storage: Storage
+    storage: Stores
     audit: TakesEntries
     clock: Clock
     members: Members

@@ -28,13 +28,14 @@ from bot.ports.notifier import Notifier
 from bot.ports.process import Clock, Spawn
 from bot.ports.threads import Presence, TaskBoard
 from bot.redaction.masks import Names
+from bot.stores import Stores
+from bot.threads.model import Thread
 from bot.threads.outbox import Outbox
 from bot.threads.runs.executions import ExecutionRecorder
 from bot.threads.runs.streaming import SaidBefore, StreamedText
 from bot.threads.runs.task_board import TaskUpdates
 from bot.threads.runs.typing_status import UNSEEN, of_event
-from storage.base import Storage
-from storage.records import Approval, Thread
+from storage.records import Approval
 
 _UNKNOWN = "resumed"
 
@@ -141,7 +142,7 @@ class _Segment:
 class RunObserver:
     """Follows runs under the leases of their threads."""
 
-    storage: Storage
+    storage: Stores
     notifier: Notifier
     outbox: Outbox
     clock: Clock

@@ -13,16 +13,18 @@ from agents.core.digest import canonical_json
 from agents.policy.base import PolicyCall
 from bot.approvals.grants import Grants, agents_at, granted_entry, has_approved
 from bot.errors import DeliveryError, DirectoryError
+from bot.people.model import Grant
 from bot.policy.grants import fixed_part, limits_of
 from bot.policy.tally import read_votes
 from bot.policy.terms import GrantTerms, Terms
 from bot.ports.process import Clock, Spawn
 from bot.ports.tools import CheckedCall
+from bot.stores import Stores
+from bot.threads.messages import Post
 from bot.threads.outbox import Outbox
 from bot.words import say
-from storage.base import Storage
 from storage.errors import RecordNotFoundError
-from storage.records import Approval, Grant, Post
+from storage.records import Approval
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +98,7 @@ class GrantCheck:
 class UseLines:
     """Posts the use of a standing grant in the thread, with the call's arguments."""
 
-    storage: Storage
+    storage: Stores
     outbox: Outbox
     clock: Clock
     words: Callable[[Grant, Approval, int], str]

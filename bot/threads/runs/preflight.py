@@ -27,8 +27,8 @@ from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports.process import Clock
 from bot.questions.record import approval_id_of, deciders_of
+from bot.stores import Stores
 from bot.words import say
-from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Kind, Status
 
@@ -60,7 +60,7 @@ class StartCheck:
         sleep: Waits for some seconds.
     """
 
-    storage: Storage
+    storage: Stores
     audit: TakesEntries
     votes: Callable[[], Votes]
     clock: Clock

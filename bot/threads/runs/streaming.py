@@ -8,10 +8,11 @@ from enum import Enum, auto
 from agents import MessageEvent, TextDelta
 from bot.ports.notifier import Notifier, Stream
 from bot.ports.process import Clock
+from bot.stores import Stores
+from bot.threads.messages import Post
+from bot.threads.model import Thread
 from bot.threads.outbox import Outbox
 from bot.words import say
-from storage.base import Storage
-from storage.records import Post, Thread
 
 
 class SaidBefore(Enum):
@@ -51,7 +52,7 @@ class StreamedText:
     """
 
     thread: Thread
-    storage: Storage
+    storage: Stores
     notifier: Notifier
     outbox: Outbox
     clock: Clock

@@ -20,9 +20,9 @@ from bot.ports.process import Clock, Spawn
 from bot.ports.threads import TaskBoard
 from bot.ports.tools import TaskStatus, ToolTask
 from bot.redaction.mask import mask_text
+from bot.threads.messages import Post, PostStore
+from bot.threads.model import Thread
 from storage.errors import StorageError
-from storage.ports.messages import PostStore
-from storage.records import Post, Thread
 
 logger = logging.getLogger(__name__)
 

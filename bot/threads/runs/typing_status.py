@@ -9,8 +9,9 @@ from agents import AgentEvent, MessageEvent
 from agents.core.calls import ToolCall
 from bot.ports.threads import Presence, Words
 from bot.redaction.mask import mask_text
+from bot.threads.model import Thread
 from bot.words import say
-from storage.records import Approval, Thread
+from storage.records import Approval
 
 _LONGEST = 80
 

@@ -27,7 +27,7 @@ from storage.ledger import (
 )
 from storage.mongo.commands import Commands
 from storage.mongo.documents import Document, Filter, Update
-from storage.ports.audit import Link, Teams, Unsealed
+from storage.ports.audit import Link, Unsealed
 
 PIECE = 500
 """Entries that are sealed, or deleted, at a time."""
@@ -58,12 +58,11 @@ class MongoTrailStore:
     Args:
         audit: The entries.
         chains: A record of each chain.
-        teams: Finds the workspaces that must have entries.
         seal: How entries are sealed.
     """
 
-    def __init__(self, audit: Commands, chains: Commands, teams: Teams, seal: Seal) -> None:
-        self._audit, self._chains, self._teams = audit, chains, teams
+    def __init__(self, audit: Commands, chains: Commands, seal: Seal) -> None:
+        self._audit, self._chains = audit, chains
         self._seal = seal
         self._checked: set[str] = set()
 
@@ -94,9 +93,6 @@ class MongoTrailStore:
             str(each["_id"]): _head(each if _is_whole(each) else await self._last(str(each["_id"])))
             for each in found
         }
-
-    async def on_record(self) -> set[str]:
-        return await self._teams()
 
     async def page(self, team_id: str, *, after: int, limit: int) -> Sequence[Link]:
         where: Filter = {"team_id": team_id, "seq": {"$gt": after}, "gone_at": None}

@@ -19,7 +19,7 @@ from storage.ledger import (
     split_again,
     tell_key_begins,
 )
-from storage.ports.audit import Link, Teams, Unsealed
+from storage.ports.audit import Link, Unsealed
 from storage.sqlite.audit.store import sealed_columns
 from storage.sqlite.database import Database
 from storage.sqlite.file.statements import Statement
@@ -71,11 +71,10 @@ class SqliteTrailStore:
     Args:
         database: Where the audit is.
         seal: How entries are sealed.
-        teams: Finds the workspaces that must have entries.
     """
 
-    def __init__(self, database: Database, seal: Seal, teams: Teams) -> None:
-        self._database, self._seal, self._teams = database, seal, teams
+    def __init__(self, database: Database, seal: Seal) -> None:
+        self._database, self._seal = database, seal
 
     async def seal(self, *, owner: str = "", now_ms: int = 0) -> int:  # noqa: ARG002 - nobody else writes
         total = left = 0
@@ -96,9 +95,6 @@ class SqliteTrailStore:
 
     async def heads(self) -> Mapping[str, Head]:
         return {team_id: head for team_id, (head, _) in (await self._ends()).items()}
-
-    async def on_record(self) -> set[str]:
-        return await self._teams()
 
     async def page(self, team_id: str, *, after: int, limit: int) -> Sequence[Link]:
         values = {"team": team_id, "after": after, "limit": max(limit, 0)}

@@ -16,11 +16,11 @@ from bot.commands.database import look_at_storage
 from bot.config.settings import Settings
 from bot.main import start
 from bot.maintenance.clocks import LOOK_EVERY, ClockWatch
-from storage.base import SameStorage, Storage
+from bot.stores import Stores
 from storage.errors import Fault, StoreBrokenError
-from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock
 from tests.support.pace import brisk
+from tests.support.stores import SqliteStores
 
 SETTINGS = {
     "COUNTERSIGN_APPROVERS": "U0123456789",
@@ -30,7 +30,7 @@ SETTINGS = {
 }
 
 
-class Skewed(SameStorage):
+class Skewed(Stores):
     """A database whose server has a clock of its own.
 
     Args:
@@ -38,8 +38,8 @@ class Skewed(SameStorage):
         ahead: How far that clock is ahead of ours.
     """
 
-    def __init__(self, storage: Storage, ahead: timedelta) -> None:
-        super().__init__(storage)
+    def __init__(self, storage: Stores, ahead: timedelta) -> None:
+        super().__init__(storage.database)
         self.ahead = ahead
         self.server_ms = self._server_ms
 
@@ -48,12 +48,12 @@ class Skewed(SameStorage):
 
 
 @pytest.mark.mongo
-async def test_a_server_tells_its_time(new_storage: Callable[[], Storage]) -> None:
+async def test_a_server_tells_its_time(new_storage: Callable[[], Stores]) -> None:
     storage = new_storage()
     await storage.open()
     before_s = time.time()
     found = await storage.server_ms()
-    if not isinstance(storage, SqliteStorage):
+    if not isinstance(storage, SqliteStores):
         assert found is not None
         assert abs(found / 1_000 - before_s) < 5  # it is on this machine
     else:
@@ -65,7 +65,7 @@ async def test_a_server_tells_its_time(new_storage: Callable[[], Storage]) -> No
 async def test_a_bot_whose_clock_differs_by_more_than_a_lease_does_not_start(
     tmp_path: Path, seconds: float
 ) -> None:
-    storage = Skewed(SqliteStorage(tmp_path), timedelta(seconds=seconds))
+    storage = Skewed(SqliteStores(tmp_path), timedelta(seconds=seconds))
     outside = replace(brisk(), storage=storage)
     async with AsyncExitStack() as stack:
         with pytest.raises(StoreBrokenError, match="the clock of this machine is") as caught:
@@ -79,7 +79,7 @@ async def test_a_bot_whose_clock_differs_by_more_than_a_lease_does_not_start(
 async def test_a_smaller_difference_is_said_every_hour_and_by_the_doctor(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, seconds: float, told: str
 ) -> None:
-    storage = Skewed(SqliteStorage(tmp_path), timedelta(seconds=seconds))
+    storage = Skewed(SqliteStores(tmp_path), timedelta(seconds=seconds))
     await storage.open()
     clock = FakeClock(now_ms=1)
     watch = ClockWatch(storage=storage, clock=clock)
@@ -94,7 +94,7 @@ async def test_a_smaller_difference_is_said_every_hour_and_by_the_doctor(
     await storage.close()
 
     settings = Settings.load({**SETTINGS, "COUNTERSIGN_DATA_DIR": str(tmp_path)})
-    made = cast(Callable[[Settings], Storage], lambda _: storage)
+    made = cast(Callable[[Settings], Stores], lambda _: storage)
     findings = [one async for one in look_at_storage(settings, made)]
     clocks = [one for one in findings if one.subject == "clock"]
     assert len(clocks) == bool(told)

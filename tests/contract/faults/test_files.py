@@ -15,8 +15,9 @@ from bot.commands.cli import main
 from bot.commands.database import look_at_storage
 from bot.config.settings import Settings
 from storage.errors import Fault, StorageError, StoreBrokenError
-from storage.sqlite import SqliteStorage, back_up
+from storage.sqlite import back_up
 from tests.contract.builders import an_approval
+from tests.support.stores import SqliteStores
 
 NAME = "countersign.db"
 
@@ -32,7 +33,7 @@ def deleted(path: Path) -> None:
 @pytest.fixture
 async def directory(tmp_path: Path) -> Path:
     """A data directory in which a bot ran, with a copy of its database beside."""
-    storage = SqliteStorage(tmp_path / "data")
+    storage = SqliteStores(tmp_path / "data")
     await storage.open()
     await storage.approvals.add(an_approval())
     await storage.close()
@@ -48,11 +49,11 @@ async def test_a_database_that_was_lost_is_not_begun_anew(
 
     for _ in range(2):  # nor by trying again
         with pytest.raises(StoreBrokenError, match="though there was a database") as caught:
-            await SqliteStorage(directory).open()
+            await SqliteStores(directory).open()
         assert caught.value.fault is Fault.MISSING
 
     (directory / "countersign.lock").unlink()  # as the remedy says
-    fresh = SqliteStorage(directory)
+    fresh = SqliteStores(directory)
     await fresh.open()
     assert await fresh.approvals.count_pending() == 0
     await fresh.close()
@@ -82,8 +83,8 @@ async def test_the_doctor_says_what_to_do_about_a_lost_database(
 async def test_an_empty_file_is_not_read_copied_or_pruned(directory: Path) -> None:
     emptied(directory / NAME)
     for attempt in (
-        SqliteStorage(directory).open_to_read(),
-        SqliteStorage(directory).open_beside(),
+        SqliteStores(directory).open_to_read(),
+        SqliteStores(directory).open_beside(),
         back_up(directory, directory.parent / "other.db"),
     ):
         with pytest.raises(StorageError, match="is empty"):
@@ -98,7 +99,7 @@ async def test_a_restored_copy_takes_the_place_of_a_lost_database(directory: Pat
     code = await asyncio.to_thread(main, command, environ=environ, say=lambda _: None)
 
     assert code == 0
-    storage = SqliteStorage(directory)
+    storage = SqliteStores(directory)
     await storage.open()
     assert await storage.approvals.count_pending() == 1
     await storage.close()
@@ -107,7 +108,7 @@ async def test_a_restored_copy_takes_the_place_of_a_lost_database(directory: Pat
 OPENS = """
 import asyncio, itertools, os, signal, sqlite3, sys
 from pathlib import Path
-from storage.sqlite import SqliteStorage
+from storage.sqlite import SqliteStores
 
 count = last = 0
 
@@ -129,7 +130,7 @@ connect = sqlite3.connect
 sqlite3.connect = lambda *args, **options: connect(*args, factory=Connection, **options)
 
 async def main(directory):
-    await SqliteStorage(directory).open()
+    await SqliteStores(directory).open()
     os._exit(0)
 
 for last in itertools.count(1):
@@ -149,7 +150,7 @@ async def test_a_first_start_that_was_killed_anywhere_can_be_repeated(tmp_path: 
     assert await dying.wait() == 0
     starts = await asyncio.to_thread(lambda: list(tmp_path.iterdir()))
     for data in starts:
-        storage = SqliteStorage(data)
+        storage = SqliteStores(data)
         await storage.open()
         await storage.approvals.add(an_approval())
         await storage.close()

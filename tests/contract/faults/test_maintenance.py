@@ -14,7 +14,6 @@ from bot.commands.cli import main
 from bot.maintenance.audit_sealer import prune, verify
 from storage.chain import NO_KEY
 from storage.errors import StorageError
-from storage.sqlite import SqliteStorage
 from storage.sqlite.audit.trail import PIECE
 from tests.contract.builders import (
     THREAD_ID,
@@ -28,6 +27,7 @@ from tests.contract.builders import (
 )
 from tests.contract.faults.driver import Faults, break_sqlite
 from tests.support.fakes import FakeClock
+from tests.support.stores import SqliteStores
 
 PHRASE = "4711-marmalade"
 NAME = "countersign.db"
@@ -41,7 +41,7 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
     return made
 
 
-async def fill(storage: SqliteStorage) -> None:
+async def fill(storage: SqliteStores) -> None:
     """A thread at rest, with words in everything that is kept of it."""
     about = {"thread_id": THREAD_ID, "text": PHRASE}
     await storage.threads.ensure(a_thread(active_ms=1_000))
@@ -50,7 +50,7 @@ async def fill(storage: SqliteStorage) -> None:
     await storage.approvals.add(an_approval(preview=PHRASE, open=False, due_ms=None))
     await storage.posts.add(a_post(f"{THREAD_ID}#1:m", posted=True, **about))
     await storage.log.append(THREAD_ID, 1, PHRASE)
-    await storage.whispers.add(a_whisper(text=PHRASE, due_ms=None))
+    await storage.ephemeral_messages.insert(a_whisper(text=PHRASE, due_ms=None))
     await storage.grants.add(a_grant(f"{THREAD_ID}:g:1", arguments_json=f'"{PHRASE}"', ended_ms=9))
     await storage.audit.append(an_entry(detail={"digest": "d", "reason": PHRASE}))
     key = f"{THREAD_ID}#1"
@@ -73,7 +73,7 @@ async def test_forgotten_words_are_in_no_file_while_the_bot_runs(
 ) -> None:
     """Also with a SQLite that overwrites nothing unless it is told to."""
     faults.settings = ("PRAGMA secure_delete = OFF",)
-    bot = SqliteStorage(tmp_path)
+    bot = SqliteStores(tmp_path)
     await bot.open()
     await fill(bot)
     assert with_phrase(tmp_path)
@@ -92,7 +92,7 @@ async def test_who_reads_meanwhile_is_waited_for_and_then_named(
 ) -> None:
     """A backup, say, keeps the log from being emptied: then the command says so."""
     monkeypatch.setattr("storage.sqlite.database.CLEAR_TRIES", 2)
-    bot = SqliteStorage(tmp_path)
+    bot = SqliteStores(tmp_path)
     await bot.open()
     await fill(bot)
     reader = sqlite3.connect(tmp_path / NAME, isolation_level=None)
@@ -110,21 +110,21 @@ async def test_who_reads_meanwhile_is_waited_for_and_then_named(
     await bot.close()
 
 
-async def aged(storage: SqliteStorage, count: int) -> None:
+async def aged(storage: SqliteStores, count: int) -> None:
     old = [an_entry(f"old-{number:06}", at_ms=OLD_MS) for number in range(count)]
     await storage.audit.append_all(old)
     await storage.audit.append(an_entry("new", at_ms=NEW_MS))
 
 
-async def pruned(storage: SqliteStorage) -> int:
+async def pruned(storage: SqliteStores) -> int:
     return await prune(storage, "T1", before_ms=NEW_MS, owner="me", clock=FakeClock(now_ms=NEW_MS))
 
 
 async def test_a_prune_changes_few_entries_at_a_time(tmp_path: Path, faults: Faults) -> None:
-    bot = SqliteStorage(tmp_path)
+    bot = SqliteStores(tmp_path)
     await bot.open()
     await aged(bot, 3 * PIECE + 7)
-    command = SqliteStorage(tmp_path)
+    command = SqliteStores(tmp_path)
     await command.open_beside()
     faults.arm(None)
 
@@ -144,7 +144,7 @@ async def test_a_prune_changes_few_entries_at_a_time(tmp_path: Path, faults: Fau
 async def test_a_prune_that_is_cut_off_leaves_a_chain_that_holds(
     tmp_path: Path, faults: Faults, failing: str, number: int
 ) -> None:
-    bot = SqliteStorage(tmp_path)
+    bot = SqliteStores(tmp_path)
     await bot.open()
     await aged(bot, 2 * PIECE + 7)
     noted = (await bot.trail.heads())["T1"]
@@ -168,7 +168,7 @@ async def test_a_prune_that_is_cut_off_leaves_a_chain_that_holds(
 
 async def test_what_was_cut_out_of_the_middle_is_still_missed(tmp_path: Path) -> None:
     """A checkpoint excuses a beginning that is gone, and nothing behind it."""
-    bot = SqliteStorage(tmp_path)
+    bot = SqliteStores(tmp_path)
     await bot.open()
     await aged(bot, 20)
     await pruned(bot)
@@ -185,14 +185,14 @@ async def test_what_was_cut_out_of_the_middle_is_still_missed(tmp_path: Path) ->
     await bot.close()
 
 
-async def aged_again(storage: SqliteStorage) -> None:
+async def aged_again(storage: SqliteStores) -> None:
     for number in range(5):
         await storage.audit.append(an_entry(f"later-{number}", at_ms=NEW_MS + number))
 
 
 async def test_the_log_does_not_stay_large(tmp_path: Path) -> None:
     """After a large transaction, such as an agent's history, it is cut again."""
-    bot = SqliteStorage(tmp_path)
+    bot = SqliteStores(tmp_path)
     await bot.open()
     log = tmp_path / f"{NAME}-wal"
     for number in range(12):
@@ -209,7 +209,7 @@ async def test_the_log_does_not_stay_large(tmp_path: Path) -> None:
 STARTED = (
     "UPDATE threads SET quarantined_by = ",
     "UPDATE approvals SET quarantined_by = ",
-    "UPDATE whispers SET quarantined_by = ",
+    "UPDATE ephemeral_messages SET quarantined_by = ",
     "WITH RECURSIVE teams",
 )
 """Statements of each start and each hour."""
@@ -218,7 +218,7 @@ STARTED = (
 async def test_start_and_hourly_steps_read_no_table_from_end_to_end(
     tmp_path: Path, faults: Faults
 ) -> None:
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
     faults.arm(None)
     await storage.open()
     await storage.reconsider()

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import StoreUnavailableError
-from storage.mongo import Driver, MongoStorage
-from storage.sqlite import SqliteStorage
+from storage.mongo import Driver
 from tests.contract.builders import APPROVAL_ID, THREAD_ID, a_message, a_thread, an_approval
 from tests.support.mongo import MAY_LEAK, MongoServer, spawn_mongo_server
+from tests.support.stores import MongoStores, SqliteStores
 
 pytestmark = MAY_LEAK
 
@@ -42,14 +42,14 @@ def driver(request: pytest.FixtureRequest) -> Driver:
 
 
 @pytest.fixture
-async def mongo(own_server: MongoServer, driver: Driver) -> AsyncIterator[Storage]:
-    storage = MongoStorage(own_server.uri, driver=driver, timeout=TIMEOUT)
+async def mongo(own_server: MongoServer, driver: Driver) -> AsyncIterator[Stores]:
+    storage = MongoStores(own_server.uri, driver=driver, timeout=TIMEOUT)
     await storage.open()
     yield storage
     await storage.close()
 
 
-async def test_a_storage_opens_pings_and_closes_twice(new_storage: Callable[[], Storage]) -> None:
+async def test_a_storage_opens_pings_and_closes_twice(new_storage: Callable[[], Stores]) -> None:
     storage = new_storage()
     await storage.open()
     await storage.open()
@@ -62,7 +62,7 @@ async def test_a_storage_opens_pings_and_closes_twice(new_storage: Callable[[], 
     await storage.close()
 
 
-async def test_a_storage_that_is_not_open_says_so(new_storage: Callable[[], Storage]) -> None:
+async def test_a_storage_that_is_not_open_says_so(new_storage: Callable[[], Stores]) -> None:
     storage = new_storage()
 
     with pytest.raises(StoreUnavailableError, match="not open"):
@@ -72,7 +72,7 @@ async def test_a_storage_that_is_not_open_says_so(new_storage: Callable[[], Stor
 
 
 async def test_data_outlives_the_storage(
-    new_storage: Callable[[], Storage], request: pytest.FixtureRequest
+    new_storage: Callable[[], Stores], request: pytest.FixtureRequest
 ) -> None:
     first = new_storage()
     await first.open()
@@ -90,7 +90,7 @@ async def test_data_outlives_the_storage(
 
 @pytest.mark.mongo
 async def test_a_server_that_is_away_is_reported_in_time(
-    own_server: MongoServer, mongo: Storage
+    own_server: MongoServer, mongo: Stores
 ) -> None:
     await mongo.threads.ensure(a_thread())
     own_server.kill()
@@ -111,7 +111,7 @@ async def test_closing_keeps_nobody_waiting_though_the_server_is_away(
     own_server: MongoServer,
 ) -> None:
     """Motor's own way to close looks for a server first, and nothing else goes on meanwhile."""
-    storage = MongoStorage(own_server.uri, driver="motor", timeout=TIMEOUT / 2)
+    storage = MongoStores(own_server.uri, driver="motor", timeout=TIMEOUT / 2)
     await storage.open()
     await asyncio.gather(*(storage.threads.ensure(a_thread()) for _ in range(20)))
     own_server.kill()
@@ -154,7 +154,7 @@ async def stop(pid: int) -> None:
 
 @pytest.mark.mongo
 async def test_a_server_that_hangs_is_reported_in_time(
-    own_server: MongoServer, mongo: Storage
+    own_server: MongoServer, mongo: Stores
 ) -> None:
     await mongo.threads.ensure(a_thread())
     await stop(own_server.pid)
@@ -169,7 +169,7 @@ async def test_a_server_that_hangs_is_reported_in_time(
 
 @pytest.mark.mongo
 async def test_of_many_callers_none_waits_longer_because_of_the_others(
-    own_server: MongoServer, mongo: Storage
+    own_server: MongoServer, mongo: Stores
 ) -> None:
     await mongo.threads.ensure(a_thread())
     await stop(own_server.pid)
@@ -188,7 +188,7 @@ async def test_of_many_callers_none_waits_longer_because_of_the_others(
 @pytest.mark.mongo
 @pytest.mark.parametrize("driver", ["pymongo"])  # motor's operations are in threads
 async def test_who_stops_waiting_for_a_server_that_hangs_takes_it_from_nobody(
-    own_server: MongoServer, mongo: Storage
+    own_server: MongoServer, mongo: Stores
 ) -> None:
     await mongo.threads.ensure(a_thread())
     await stop(own_server.pid)
@@ -213,7 +213,7 @@ async def test_connections_that_are_stuck_are_made_anew(
     mongo_server: MongoServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storage.mongo.client.PATIENCE", 1)
-    storage = MongoStorage(mongo_server.new_uri(), driver="pymongo", timeout=TIMEOUT)
+    storage = MongoStores(mongo_server.new_uri(), driver="pymongo", timeout=TIMEOUT)
     await storage.open()
     pool = _pool_of(storage)
     await pool.lock.acquire()  # as by who was cut off, and left it so
@@ -229,7 +229,7 @@ async def test_connections_that_are_stuck_are_made_anew(
 
 @pytest.mark.mongo
 async def test_closing_ends_where_the_connections_are_stuck(mongo_server: MongoServer) -> None:
-    storage = MongoStorage(mongo_server.new_uri(), driver="pymongo", timeout=TIMEOUT)
+    storage = MongoStores(mongo_server.new_uri(), driver="pymongo", timeout=TIMEOUT)
     await storage.open()
     pool = _pool_of(storage)
     await pool.lock.acquire()
@@ -240,13 +240,13 @@ async def test_closing_ends_where_the_connections_are_stuck(mongo_server: MongoS
     await storage.close()
 
 
-def _pool_of(storage: MongoStorage) -> Any:
+def _pool_of(storage: MongoStores) -> Any:
     client = storage._client.collection("threads").database.client
     (server,) = client._topology._servers.values()
     return server.pool
 
 
-async def _until_it_answers(storage: Storage) -> None:
+async def _until_it_answers(storage: Stores) -> None:
     async with asyncio.timeout(3 * WITHIN_S):
         while True:
             with suppress(StoreUnavailableError):
@@ -255,9 +255,7 @@ async def _until_it_answers(storage: Storage) -> None:
 
 
 @pytest.mark.mongo
-async def test_i4_a_restarted_server_has_everything(
-    own_server: MongoServer, mongo: Storage
-) -> None:
+async def test_i4_a_restarted_server_has_everything(own_server: MongoServer, mongo: Stores) -> None:
     await mongo.threads.ensure(a_thread(due_ms=5))
     await mongo.approvals.add(an_approval())
     own_server.restart()
@@ -268,7 +266,7 @@ async def test_i4_a_restarted_server_has_everything(
 
 @pytest.mark.mongo
 async def test_i4_a_killed_server_has_what_was_acknowledged(
-    own_server: MongoServer, mongo: Storage
+    own_server: MongoServer, mongo: Stores
 ) -> None:
     for number in range(10):
         await mongo.inbox.add(a_message(f"1700000000.00{number}000"))
@@ -284,7 +282,7 @@ async def test_i4_a_killed_server_has_what_was_acknowledged(
 async def test_a_storage_opens_once_its_server_is_there(
     own_server: MongoServer, driver: Driver
 ) -> None:
-    storage = MongoStorage(own_server.uri, driver=driver, timeout=TIMEOUT)
+    storage = MongoStores(own_server.uri, driver=driver, timeout=TIMEOUT)
     own_server.kill()
     async with asyncio.timeout(WITHIN_S):
         with pytest.raises(StoreUnavailableError):
@@ -299,11 +297,11 @@ async def test_a_storage_opens_once_its_server_is_there(
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from storage.sqlite import SqliteStorage
+from storage.sqlite import SqliteStores
 from tests.contract.builders import a_message
 
 async def write():
-    storage = SqliteStorage(Path(sys.argv[1]))
+    storage = SqliteStores(Path(sys.argv[1]))
     await storage.open()
     number = 0
     while True:
@@ -331,7 +329,7 @@ async def test_i4_a_killed_process_leaves_what_was_acknowledged(tmp_path: Path) 
     await writer.wait()
     acknowledged += [int(line) for line in rest.splitlines()]
 
-    storage = SqliteStorage(tmp_path)  # the lock is free: it ended with its process
+    storage = SqliteStores(tmp_path)  # the lock is free: it ended with its process
     await storage.open()
     kept = {message.ts for message in await storage.inbox.new(THREAD_ID, limit=100_000)}
     await storage.close()

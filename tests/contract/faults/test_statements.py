@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from storage.errors import StorageError, StoreUnavailableError
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_message, a_thread, an_approval, an_entry
 from tests.contract.faults.driver import PLACES, Faults, HungDisk, Place, break_sqlite
+from tests.support.stores import SqliteStores
 
 WITHIN_S = 5
 NAME = "countersign.db"
@@ -52,8 +52,8 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
 @pytest.fixture(params=["file", "memory"])
 async def storage(
     request: pytest.FixtureRequest, faults: Faults, tmp_path: Path
-) -> AsyncIterator[SqliteStorage]:
-    opened = SqliteStorage(tmp_path if request.param == "file" else None)
+) -> AsyncIterator[SqliteStores]:
+    opened = SqliteStores(tmp_path if request.param == "file" else None)
     await opened.open()
     yield opened
     faults.arm(None)
@@ -64,7 +64,7 @@ async def storage(
 class Work:
     """Writes of several kinds at once, and what was acknowledged of them."""
 
-    def __init__(self, storage: SqliteStorage) -> None:
+    def __init__(self, storage: SqliteStores) -> None:
         self.storage = storage
         self.number = 0
         self.kept: set[tuple[str, str, str]] = set()
@@ -135,7 +135,7 @@ def cases(number_of_statements: int) -> Iterator[tuple[Place, int, int]]:
 
 @pytest.mark.parametrize("error", ERRORS)
 async def test_i4_no_exception_loses_what_was_acknowledged(
-    storage: SqliteStorage, faults: Faults, tmp_path: Path, error: str
+    storage: SqliteStores, faults: Faults, tmp_path: Path, error: str
 ) -> None:
     work = Work(storage)
     await storage.threads.ensure(a_thread())
@@ -161,7 +161,7 @@ async def test_i4_no_exception_loses_what_was_acknowledged(
 
 @pytest.mark.parametrize("error", ["memory", "exit", "driver"])
 async def test_a_transaction_that_stays_open_is_seen_by_readiness(
-    storage: SqliteStorage, faults: Faults, error: str
+    storage: SqliteStores, faults: Faults, error: str
 ) -> None:
     """As long as a transaction cannot be ended, nothing is acknowledged, and a probe fails."""
     work = Work(storage)
@@ -183,14 +183,14 @@ async def test_a_transaction_that_stays_open_is_seen_by_readiness(
 async def test_opening_ends_by_an_error_of_ours_and_can_be_repeated(
     faults: Faults, tmp_path: Path, error: str
 ) -> None:
-    storage = SqliteStorage(tmp_path / "first")
+    storage = SqliteStores(tmp_path / "first")
     await storage.open()
     await storage.close()
     statements = len(faults.seen)
 
     for place in PLACES:
         for first in range(statements):
-            storage = SqliteStorage(tmp_path / f"{place}-{first}")
+            storage = SqliteStores(tmp_path / f"{place}-{first}")
             faults.arm(ERRORS[error], place, first)
             async with asyncio.timeout(WITHIN_S):
                 try:
@@ -200,7 +200,7 @@ async def test_opening_ends_by_an_error_of_ours_and_can_be_repeated(
                 finally:
                     await storage.close()
             faults.arm(None)
-            again = SqliteStorage(tmp_path / f"{place}-{first}")
+            again = SqliteStores(tmp_path / f"{place}-{first}")
             await again.open()
             assert await Work(again).all_at_once() == []
             await again.close()
@@ -211,13 +211,13 @@ import asyncio, resource, sys
 from datetime import timedelta
 from pathlib import Path
 from storage.errors import StorageError, StoreUnavailableError
-from storage.sqlite import SqliteStorage
+from storage.sqlite import SqliteStores
 from tests.contract.builders import a_decision, an_approval, an_entry
 
 BIG = 100_000_000
 
 async def main():
-    storage = SqliteStorage(Path(sys.argv[1]))
+    storage = SqliteStores(Path(sys.argv[1]))
     await storage.open()
     await storage.approvals.add(an_approval(approval_id="poisoned", due_ms=1))
     large = f"json_set(body, '$.preview', printf('%.*c', {BIG}, 'x'))"
@@ -284,7 +284,7 @@ async def test_i4_a_process_without_memory_loses_nothing(tmp_path: Path, megabyt
 
 
 async def test_a_disk_that_hangs_keeps_nobody_waiting(faults: Faults, tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path, timeout=timedelta(milliseconds=300))
+    storage = SqliteStores(tmp_path, timeout=timedelta(milliseconds=300))
     await storage.open()
     disk = HungDisk()
     faults.arm(disk)

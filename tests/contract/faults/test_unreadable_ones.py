@@ -14,8 +14,7 @@ import pytest
 from bot.clock import system_clock
 from bot.commands.cli import main
 from bot.maintenance.retention import Forgetting
-from storage.base import Storage
-from storage.sqlite import SqliteStorage
+from bot.stores import Stores
 from tests.contract.builders import (
     THREAD_ID,
     a_grant,
@@ -29,12 +28,13 @@ from tests.contract.spoiling import spoil
 from tests.contract.test_retention import fill
 from tests.scenario import agents
 from tests.support.stage import Stage, a_stage
+from tests.support.stores import SqliteStores
 
 NEWER = {"v": 2}
 NOW = 10_000
 
 
-async def test_m2_people_that_cannot_be_read_starve_no_other(storage: Storage) -> None:
+async def test_m2_people_that_cannot_be_read_starve_no_other(storage: Stores) -> None:
     """As while a newer release runs beside this one."""
     for number in range(5):
         user = f"U{number}"
@@ -47,7 +47,7 @@ async def test_m2_people_that_cannot_be_read_starve_no_other(storage: Storage) -
     assert {one.user_id for one in found} == {"UGOOD"}
 
 
-async def test_m2_grants_that_cannot_be_read_starve_no_other(storage: Storage) -> None:
+async def test_m2_grants_that_cannot_be_read_starve_no_other(storage: Stores) -> None:
     for number in range(5):
         name = f"{THREAD_ID}:grant:{number}"
         await storage.grants.add(a_grant(name, due_ms=number + 1))
@@ -61,7 +61,7 @@ async def test_m2_grants_that_cannot_be_read_starve_no_other(storage: Storage) -
 
 @pytest.mark.parametrize("table", ["people", "grants"])
 async def test_m2_people_and_grants_that_cannot_be_read_are_named(
-    storage: Storage, table: str
+    storage: Stores, table: str
 ) -> None:
     if table == "people":
         key = "T1:U1"
@@ -112,7 +112,7 @@ async def test_m6_one_request_with_senseless_json_hides_no_other(
 
     whole = requests_in(await listed())
     assert whole >= 3, await listed()
-    beside = SqliteStorage(Path(stage.environ["COUNTERSIGN_DATA_DIR"]))
+    beside = SqliteStores(Path(stage.environ["COUNTERSIGN_DATA_DIR"]))
     await beside.open_beside()
     await spoil(beside, "approvals", f"apr_{0:032x}", **{field: garbage})
     await beside.close()
@@ -122,7 +122,7 @@ async def test_m6_one_request_with_senseless_json_hides_no_other(
 
 async def test_m8_forgotten_threads_give_their_room_back(tmp_path: Path) -> None:
     environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path)}
-    bot = SqliteStorage(tmp_path)
+    bot = SqliteStores(tmp_path)
     await bot.open()
     for number in range(100):
         thread_id = f"T1:C1:1700000000.{number:06}"
@@ -140,7 +140,7 @@ async def test_m8_forgotten_threads_give_their_room_back(tmp_path: Path) -> None
     assert (tmp_path / "countersign.db").stat().st_size < before / 2
 
 
-async def test_m17_a_thread_that_cannot_be_read_is_forgotten_on_demand(storage: Storage) -> None:
+async def test_m17_a_thread_that_cannot_be_read_is_forgotten_on_demand(storage: Stores) -> None:
     await fill(storage)
     await spoil(storage, "threads", THREAD_ID, **NEWER)
 
@@ -151,7 +151,7 @@ async def test_m17_a_thread_that_cannot_be_read_is_forgotten_on_demand(storage: 
     assert set(await storage.retention.counts(THREAD_ID)) <= {"audit"}
 
 
-async def test_m17_a_thread_that_cannot_be_read_is_found_by_retention(storage: Storage) -> None:
+async def test_m17_a_thread_that_cannot_be_read_is_found_by_retention(storage: Stores) -> None:
     await fill(storage, active_ms=1_000)
     await spoil(storage, "threads", THREAD_ID, **NEWER)
 
@@ -160,7 +160,7 @@ async def test_m17_a_thread_that_cannot_be_read_is_found_by_retention(storage: S
     assert [thread_id for _, thread_id in found] == [THREAD_ID]
 
 
-async def looked_at(storage: SqliteStorage, faults: Faults) -> int:
+async def looked_at(storage: SqliteStores, faults: Faults) -> int:
     """How many steps SQLite takes at each start and each minute for what cannot be read."""
     faults.steps = 0
     await storage.reconsider()
@@ -173,7 +173,7 @@ async def test_m4_what_cannot_be_read_is_counted_without_reading_the_archive(
 ) -> None:
     faults = Faults()
     break_sqlite(monkeypatch, faults)
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
     await storage.open()
     await storage.approvals.add(an_approval())
     before = await looked_at(storage, faults)

@@ -5,20 +5,20 @@ from dataclasses import replace
 
 import pytest
 
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import Approval, Kind, Status
 from tests.contract.builders import APPROVAL_ID, DIGEST, THREAD_ID, a_decision, an_approval
 
 
-async def claimed(storage: Storage, **changes: object) -> Approval:
+async def claimed(storage: Stores, **changes: object) -> Approval:
     await storage.approvals.add(an_approval(**changes))
     approval = await storage.approvals.claim(APPROVAL_ID, owner="a", now_ms=1_000, until_ms=1_500)
     assert approval is not None
     return approval
 
 
-async def test_an_approval_is_kept_as_it_was(storage: Storage) -> None:
+async def test_an_approval_is_kept_as_it_was(storage: Stores) -> None:
     decision = a_decision(reason='no\n"really"', arguments_json='{"a":1}', answer_json='["x"]')
     approval = an_approval(
         kind=Kind.DOUBT,
@@ -37,21 +37,21 @@ async def test_an_approval_is_kept_as_it_was(storage: Storage) -> None:
     assert await storage.approvals.get(APPROVAL_ID) == approval
 
 
-async def test_an_approval_is_added_once(storage: Storage) -> None:
+async def test_an_approval_is_added_once(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
 
     assert not await storage.approvals.add(an_approval(title="another"))
     assert await storage.approvals.get(APPROVAL_ID) == an_approval()
 
 
-async def test_an_unknown_approval_is_named(storage: Storage) -> None:
+async def test_an_unknown_approval_is_named(storage: Stores) -> None:
     with pytest.raises(RecordNotFoundError, match="no approval has the id 'apr_9'"):
         await storage.approvals.get("apr_9")
     with pytest.raises(RecordNotFoundError):
         await storage.approvals.decide("apr_9", a_decision(), digest=DIGEST)
 
 
-async def test_a_decision_is_recorded(storage: Storage) -> None:
+async def test_a_decision_is_recorded(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
 
     decided = await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
@@ -68,7 +68,7 @@ async def test_a_decision_is_recorded(storage: Storage) -> None:
     assert await storage.approvals.get(APPROVAL_ID) == expected
 
 
-async def test_i3_of_fifty_decisions_one_wins(storage: Storage) -> None:
+async def test_i3_of_fifty_decisions_one_wins(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
 
     async def click(number: int) -> Approval | None:
@@ -87,7 +87,7 @@ async def test_i3_of_fifty_decisions_one_wins(storage: Storage) -> None:
     assert await storage.approvals.get(APPROVAL_ID) == winners[0]
 
 
-async def test_i3_two_processes_decide_once(two_processes: list[Storage]) -> None:
+async def test_i3_two_processes_decide_once(two_processes: list[Stores]) -> None:
     await two_processes[0].approvals.add(an_approval())
 
     found = await asyncio.gather(
@@ -107,7 +107,7 @@ async def test_i3_two_processes_decide_once(two_processes: list[Storage]) -> Non
 
 
 @pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED, Status.EXPIRED])
-async def test_i3_a_second_decision_loses(storage: Storage, status: Status) -> None:
+async def test_i3_a_second_decision_loses(storage: Stores, status: Status) -> None:
     await storage.approvals.add(an_approval())
     first = await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
 
@@ -118,7 +118,7 @@ async def test_i3_a_second_decision_loses(storage: Storage, status: Status) -> N
     assert await storage.approvals.get(APPROVAL_ID) == first
 
 
-async def test_i2_another_digest_decides_nothing(storage: Storage) -> None:
+async def test_i2_another_digest_decides_nothing(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
 
     with pytest.raises(RecordConflictError):
@@ -136,7 +136,7 @@ async def test_i2_another_digest_decides_nothing(storage: Storage) -> None:
     ],
 )
 async def test_after_the_expiry_only_the_clock_decides(
-    storage: Storage, status: Status, at_ms: int, *, wins: bool
+    storage: Stores, status: Status, at_ms: int, *, wins: bool
 ) -> None:
     await storage.approvals.add(an_approval(expires_ms=9_000))
     decision = a_decision(status=status, at_ms=at_ms)
@@ -149,7 +149,7 @@ async def test_after_the_expiry_only_the_clock_decides(
             await storage.approvals.decide(APPROVAL_ID, decision, digest=DIGEST)
 
 
-async def test_open_ones_come_in_the_order_they_were_asked(storage: Storage) -> None:
+async def test_open_ones_come_in_the_order_they_were_asked(storage: Stores) -> None:
     for name, created_ms, position in [("c", 20, 0), ("b", 10, 1), ("a", 10, 0), ("d", 5, 0)]:
         await storage.approvals.add(
             an_approval(approval_id=name, created_ms=created_ms, position=position)
@@ -166,7 +166,7 @@ async def test_open_ones_come_in_the_order_they_were_asked(storage: Storage) -> 
     assert await storage.approvals.newest_of(THREAD_ID, limit=0) == []
 
 
-async def test_a_decided_approval_is_open_until_it_is_closed(storage: Storage) -> None:
+async def test_a_decided_approval_is_open_until_it_is_closed(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
     await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
     assert len(await storage.approvals.open_of(THREAD_ID)) == 1
@@ -177,7 +177,7 @@ async def test_a_decided_approval_is_open_until_it_is_closed(storage: Storage) -
     assert not (await storage.approvals.get(APPROVAL_ID)).open
 
 
-async def test_due_approvals_come_earliest_first(storage: Storage) -> None:
+async def test_due_approvals_come_earliest_first(storage: Stores) -> None:
     for name, due_ms in [("c", 30), ("a", 10), ("n", None), ("z", 99)]:
         await storage.approvals.add(an_approval(approval_id=name, due_ms=due_ms))
 
@@ -185,7 +185,7 @@ async def test_due_approvals_come_earliest_first(storage: Storage) -> None:
     assert [a.approval_id for a in await storage.approvals.due(now_ms=50, limit=1)] == ["a"]
 
 
-async def test_of_many_claims_one_wins(storage: Storage) -> None:
+async def test_of_many_claims_one_wins(storage: Stores) -> None:
     await storage.approvals.add(an_approval(due_ms=10))
 
     found = await asyncio.gather(
@@ -202,7 +202,7 @@ async def test_of_many_claims_one_wins(storage: Storage) -> None:
     assert await storage.approvals.due(now_ms=100, limit=9) == winners
 
 
-async def test_the_card_is_marked_step_by_step(storage: Storage) -> None:
+async def test_the_card_is_marked_step_by_step(storage: Stores) -> None:
     fence = (await claimed(storage)).fence
     steps = []
     for card_ts, drawn in [(None, None), ("1.2", 1), ("1.2", None), ("", None)]:
@@ -215,7 +215,7 @@ async def test_the_card_is_marked_step_by_step(storage: Storage) -> None:
     assert steps == [(True, "", 0), (True, "1.2", 1), (True, "1.2", 1), (False, "", 1)]
 
 
-async def test_a_reminder_is_counted_before_it_is_sent(storage: Storage) -> None:
+async def test_a_reminder_is_counted_before_it_is_sent(storage: Stores) -> None:
     fence = (await claimed(storage)).fence
 
     assert await storage.approvals.mark_reminded(
@@ -232,7 +232,7 @@ async def test_a_reminder_is_counted_before_it_is_sent(storage: Storage) -> None
     assert (second.reminders, second.remind_ms, second.next_ms) == (2, None, 9_000)
 
 
-async def test_nobody_is_reminded_of_a_decided_approval(storage: Storage) -> None:
+async def test_nobody_is_reminded_of_a_decided_approval(storage: Stores) -> None:
     fence = (await claimed(storage)).fence
     await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
 
@@ -243,7 +243,7 @@ async def test_nobody_is_reminded_of_a_decided_approval(storage: Storage) -> Non
     assert (stored.reminders, stored.remind_ms) == (0, None)
 
 
-async def test_an_approval_escalates_once(storage: Storage) -> None:
+async def test_an_approval_escalates_once(storage: Stores) -> None:
     approval = await claimed(storage, backups_json='["U7"]', escalate_ms=1_200)
 
     escalated = await storage.approvals.escalate(APPROVAL_ID, fence=approval.fence, now_ms=1_200)
@@ -261,7 +261,7 @@ async def test_an_approval_escalates_once(storage: Storage) -> None:
     ("escalate_ms", "now_ms"), [(None, 1_200), (1_201, 1_200), (1_200, 9_000), (1_200, 9_001)]
 )
 async def test_an_approval_escalates_at_its_time_and_before_its_expiry(
-    storage: Storage, escalate_ms: int | None, now_ms: int
+    storage: Stores, escalate_ms: int | None, now_ms: int
 ) -> None:
     approval = await claimed(storage, escalate_ms=escalate_ms, expires_ms=9_000)
 
@@ -269,7 +269,7 @@ async def test_an_approval_escalates_at_its_time_and_before_its_expiry(
     assert await storage.approvals.get(APPROVAL_ID) == approval
 
 
-async def test_a_decided_approval_does_not_escalate(storage: Storage) -> None:
+async def test_a_decided_approval_does_not_escalate(storage: Stores) -> None:
     approval = await claimed(storage, escalate_ms=1_200)
     decided = await storage.approvals.decide(APPROVAL_ID, a_decision(at_ms=1_100), digest=DIGEST)
 
@@ -277,7 +277,7 @@ async def test_a_decided_approval_does_not_escalate(storage: Storage) -> None:
     assert await storage.approvals.get(APPROVAL_ID) == decided
 
 
-async def test_only_the_holder_of_the_lease_escalates(storage: Storage) -> None:
+async def test_only_the_holder_of_the_lease_escalates(storage: Stores) -> None:
     old = (await claimed(storage, escalate_ms=1_200)).fence
     assert not await storage.approvals.escalate("apr_9", fence=old, now_ms=1_200)
     second = await storage.approvals.claim(APPROVAL_ID, owner="b", now_ms=1_500, until_ms=2_000)
@@ -297,7 +297,7 @@ async def test_only_the_holder_of_the_lease_escalates(storage: Storage) -> None:
     )
 
 
-async def test_two_processes_escalate_once(two_processes: list[Storage]) -> None:
+async def test_two_processes_escalate_once(two_processes: list[Stores]) -> None:
     await two_processes[0].approvals.add(an_approval(escalate_ms=1_200))
     claims = await asyncio.gather(
         *(
@@ -318,7 +318,7 @@ async def test_two_processes_escalate_once(two_processes: list[Storage]) -> None
     assert (await two_processes[1].approvals.get(APPROVAL_ID)).revision == 2
 
 
-async def test_the_message_of_an_escalation_is_marked(storage: Storage) -> None:
+async def test_the_message_of_an_escalation_is_marked(storage: Stores) -> None:
     approval = await claimed(storage, escalate_ms=1_200)
     escalated = await storage.approvals.escalate(APPROVAL_ID, fence=approval.fence, now_ms=1_200)
     assert escalated is not None
@@ -330,7 +330,7 @@ async def test_the_message_of_an_escalation_is_marked(storage: Storage) -> None:
     assert told == replace(escalated, escalation_told=True, escalation_ts="1.7")
 
 
-async def test_who_has_seen_it_is_recorded_and_the_card_stays(storage: Storage) -> None:
+async def test_who_has_seen_it_is_recorded_and_the_card_stays(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
 
     assert await storage.approvals.mark_seen(
@@ -339,7 +339,7 @@ async def test_who_has_seen_it_is_recorded_and_the_card_stays(storage: Storage) 
     assert await storage.approvals.get(APPROVAL_ID) == replace(an_approval(), seen_json='["U2"]')
 
 
-async def test_of_two_who_see_it_at_once_none_is_lost(two_processes: list[Storage]) -> None:
+async def test_of_two_who_see_it_at_once_none_is_lost(two_processes: list[Stores]) -> None:
     await two_processes[0].approvals.add(an_approval())
 
     taken = await asyncio.gather(
@@ -356,7 +356,7 @@ async def test_of_two_who_see_it_at_once_none_is_lost(two_processes: list[Storag
     assert seen == f'["U{taken.index(True)}"]'
 
 
-async def test_nothing_that_has_changed_since_is_seen(storage: Storage) -> None:
+async def test_nothing_that_has_changed_since_is_seen(storage: Stores) -> None:
     await storage.approvals.add(an_approval(seen_json='["U1"]'))
 
     assert not await storage.approvals.mark_seen(
@@ -373,7 +373,7 @@ async def test_nothing_that_has_changed_since_is_seen(storage: Storage) -> None:
     assert (await storage.approvals.get(APPROVAL_ID)).seen_json == '["U1"]'
 
 
-async def test_an_escalation_during_the_lease_is_drawn(storage: Storage) -> None:
+async def test_an_escalation_during_the_lease_is_drawn(storage: Stores) -> None:
     approval = await claimed(storage, escalate_ms=1_200)
     await storage.approvals.escalate(APPROVAL_ID, fence=approval.fence, now_ms=1_200)
 
@@ -383,7 +383,7 @@ async def test_an_escalation_during_the_lease_is_drawn(storage: Storage) -> None
     assert (await storage.approvals.get(APPROVAL_ID)).due_ms == 1_300
 
 
-async def test_who_lost_the_lease_changes_nothing(storage: Storage) -> None:
+async def test_who_lost_the_lease_changes_nothing(storage: Stores) -> None:
     old = (await claimed(storage)).fence
     second = await storage.approvals.claim(APPROVAL_ID, owner="b", now_ms=1_500, until_ms=2_000)
 
@@ -399,7 +399,7 @@ async def test_who_lost_the_lease_changes_nothing(storage: Storage) -> None:
     assert await storage.approvals.get(APPROVAL_ID) == second
 
 
-async def test_a_release_sets_when_it_is_due_next(storage: Storage) -> None:
+async def test_a_release_sets_when_it_is_due_next(storage: Stores) -> None:
     approval = await claimed(storage)
 
     assert await storage.approvals.release(
@@ -410,7 +410,7 @@ async def test_a_release_sets_when_it_is_due_next(storage: Storage) -> None:
     assert (stored.due_ms, stored.leased_by, stored.leased_until_ms) == (5_000, "", 0)
 
 
-async def test_a_release_may_leave_nothing_due(storage: Storage) -> None:
+async def test_a_release_may_leave_nothing_due(storage: Stores) -> None:
     approval = await claimed(storage)
 
     assert await storage.approvals.release(
@@ -419,7 +419,7 @@ async def test_a_release_may_leave_nothing_due(storage: Storage) -> None:
     assert (await storage.approvals.get(APPROVAL_ID)).due_ms is None
 
 
-async def test_a_release_keeps_the_sign_at_the_root(storage: Storage) -> None:
+async def test_a_release_keeps_the_sign_at_the_root(storage: Stores) -> None:
     approval = await claimed(storage, sign="waits", why_said=True)
     assert (approval.sign, approval.why_said) == ("waits", True)
     give_back = storage.approvals.release
@@ -437,7 +437,7 @@ async def test_a_release_keeps_the_sign_at_the_root(storage: Storage) -> None:
     assert (await storage.approvals.get(APPROVAL_ID)).sign == "approved"
 
 
-async def test_a_decision_during_the_lease_is_drawn(storage: Storage) -> None:
+async def test_a_decision_during_the_lease_is_drawn(storage: Stores) -> None:
     approval = await claimed(storage)
     await storage.approvals.decide(APPROVAL_ID, a_decision(at_ms=1_050), digest=DIGEST)
 
@@ -448,7 +448,7 @@ async def test_a_decision_during_the_lease_is_drawn(storage: Storage) -> None:
     assert [a.due_ms for a in await storage.approvals.due(now_ms=1_100, limit=5)] == [1_100]
 
 
-async def test_a_decision_leaves_the_others_of_the_thread(storage: Storage) -> None:
+async def test_a_decision_leaves_the_others_of_the_thread(storage: Stores) -> None:
     other = an_approval(approval_id="apr_other", position=1)
     await storage.approvals.add(an_approval())
     await storage.approvals.add(other)
@@ -458,7 +458,7 @@ async def test_a_decision_leaves_the_others_of_the_thread(storage: Storage) -> N
     assert await storage.approvals.get("apr_other") == other
 
 
-async def test_a_decision_that_the_run_refused_is_withdrawn_once(storage: Storage) -> None:
+async def test_a_decision_that_the_run_refused_is_withdrawn_once(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
     reason = a_decision(status=Status.CANCELLED, by="", at_ms=3_000, reason="refused")
     with pytest.raises(RecordConflictError):
@@ -476,7 +476,7 @@ async def test_a_decision_that_the_run_refused_is_withdrawn_once(storage: Storag
         await storage.approvals.withdraw("apr_9", reason)
 
 
-async def test_what_the_run_was_told_is_not_withdrawn(storage: Storage) -> None:
+async def test_what_the_run_was_told_is_not_withdrawn(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
     await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
     await storage.approvals.close(APPROVAL_ID)
@@ -485,7 +485,7 @@ async def test_what_the_run_was_told_is_not_withdrawn(storage: Storage) -> None:
         await storage.approvals.withdraw(APPROVAL_ID, a_decision(status=Status.CANCELLED))
 
 
-async def test_a_card_that_slack_does_not_take(storage: Storage) -> None:
+async def test_a_card_that_slack_does_not_take(storage: Stores) -> None:
     approval = await claimed(storage)
     fence = approval.fence
 
@@ -498,7 +498,7 @@ async def test_a_card_that_slack_does_not_take(storage: Storage) -> None:
     assert not await storage.approvals.mark_undeliverable(APPROVAL_ID, fence=9, reason="x")
 
 
-async def test_failed_attendances_are_counted(storage: Storage) -> None:
+async def test_failed_attendances_are_counted(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
     for attempts, failed in [(1, True), (2, True), (0, False)]:
         approval = await storage.approvals.claim(
@@ -516,7 +516,7 @@ async def test_failed_attendances_are_counted(storage: Storage) -> None:
         assert (await storage.approvals.get(APPROVAL_ID)).attempts == attempts
 
 
-async def test_the_approvals_of_a_turn(storage: Storage) -> None:
+async def test_the_approvals_of_a_turn(storage: Stores) -> None:
     mine = [
         an_approval(approval_id=f"apr_{at}", position=at, open=at < 2, created_ms=2_000 - at)
         for at in range(3)
@@ -529,7 +529,7 @@ async def test_the_approvals_of_a_turn(storage: Storage) -> None:
     assert list(await storage.approvals.of_turn(f"{THREAD_ID}#3")) == []
 
 
-async def test_what_became_of_a_call_is_recorded_and_due(storage: Storage) -> None:
+async def test_what_became_of_a_call_is_recorded_and_due(storage: Stores) -> None:
     before = an_approval(status=Status.APPROVED, decision=a_decision(), revision=2, due_ms=None)
     await storage.approvals.add(before)
 
@@ -542,7 +542,7 @@ async def test_what_became_of_a_call_is_recorded_and_due(storage: Storage) -> No
     assert (await storage.approvals.get(APPROVAL_ID)).run_json == "{2}"
 
 
-async def test_the_end_of_a_call_may_close_its_approval(storage: Storage) -> None:
+async def test_the_end_of_a_call_may_close_its_approval(storage: Stores) -> None:
     before = an_approval(status=Status.APPROVED, decision=a_decision(), revision=2, due_ms=None)
     await storage.approvals.add(before)
 
@@ -555,7 +555,7 @@ async def test_the_end_of_a_call_may_close_its_approval(storage: Storage) -> Non
 
 
 @pytest.mark.parametrize("status", list(Status))
-async def test_only_of_what_was_let_run_something_becomes(storage: Storage, status: Status) -> None:
+async def test_only_of_what_was_let_run_something_becomes(storage: Stores, status: Status) -> None:
     await storage.approvals.add(an_approval(status=status))
 
     marked = await storage.approvals.mark_run(APPROVAL_ID, was="", run_json="{}", now_ms=3_000)
@@ -565,7 +565,7 @@ async def test_only_of_what_was_let_run_something_becomes(storage: Storage, stat
     assert (await storage.approvals.get(APPROVAL_ID)).run_json == ("{}" if is_kept else "")
 
 
-async def test_news_of_a_call_while_its_card_is_drawn_is_drawn_next(storage: Storage) -> None:
+async def test_news_of_a_call_while_its_card_is_drawn_is_drawn_next(storage: Stores) -> None:
     held = await claimed(storage, status=Status.APPROVED)
 
     await storage.approvals.mark_run(APPROVAL_ID, was="", run_json="{}", now_ms=1_200)
@@ -579,7 +579,7 @@ async def test_news_of_a_call_while_its_card_is_drawn_is_drawn_next(storage: Sto
     assert (await storage.approvals.get(APPROVAL_ID)).due_ms == 1_300
 
 
-async def test_what_requesters_write_is_recorded_while_it_waits(storage: Storage) -> None:
+async def test_what_requesters_write_is_recorded_while_it_waits(storage: Stores) -> None:
     await storage.approvals.add(an_approval(due_ms=5_000))
 
     assert await storage.approvals.set_said(APPROVAL_ID, '["a"]', revision=1, now_ms=2_000)
@@ -596,7 +596,7 @@ async def test_what_requesters_write_is_recorded_while_it_waits(storage: Storage
 
 
 @pytest.mark.parametrize("status", [Status.WITHDRAWN, Status.UNDECIDABLE])
-async def test_what_nobody_decided_for_or_against_is_kept(storage: Storage, status: Status) -> None:
+async def test_what_nobody_decided_for_or_against_is_kept(storage: Stores, status: Status) -> None:
     await storage.approvals.add(an_approval())
     decision = a_decision(status=status, by="U1")
     decided = await storage.approvals.decide(APPROVAL_ID, decision, digest=DIGEST)
@@ -642,7 +642,7 @@ def rebound(**changes: object) -> Approval:
     return an_approval(**fields)
 
 
-async def test_f1_edited_approval_asks_others(storage: Storage) -> None:
+async def test_f1_edited_approval_asks_others(storage: Stores) -> None:
     before = an_approval(
         reminders=2,
         seen_json='["U7"]',
@@ -669,7 +669,7 @@ async def test_f1_edited_approval_asks_others(storage: Storage) -> None:
     assert await storage.approvals.get(APPROVAL_ID) == expected
 
 
-async def test_i3_of_edits_and_decisions_one_wins(storage: Storage) -> None:
+async def test_i3_of_edits_and_decisions_one_wins(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
 
     async def edit(number: int) -> str:
@@ -708,7 +708,7 @@ async def test_i3_of_edits_and_decisions_one_wins(storage: Storage) -> None:
     ],
 )
 async def test_edit_that_comes_too_late_changes_nothing(
-    storage: Storage, changes: dict[str, object], digest: str, now_ms: int
+    storage: Stores, changes: dict[str, object], digest: str, now_ms: int
 ) -> None:
     await storage.approvals.add(an_approval(**changes))
 
@@ -722,7 +722,7 @@ async def test_edit_that_comes_too_late_changes_nothing(
         )
 
 
-async def test_decision_about_what_was_shown_before_an_edit_is_refused(storage: Storage) -> None:
+async def test_decision_about_what_was_shown_before_an_edit_is_refused(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
     await storage.approvals.rebind(rebound(), digest=DIGEST, now_ms=2_000)
 
@@ -733,7 +733,7 @@ async def test_decision_about_what_was_shown_before_an_edit_is_refused(storage: 
     assert decided.status is Status.APPROVED
 
 
-async def test_what_slack_refused_is_found_by_the_reason(storage: Storage) -> None:
+async def test_what_slack_refused_is_found_by_the_reason(storage: Stores) -> None:
     kinds = {"a": "token_revoked", "b": "is_archived", "c": "", "d": "invalid_auth"}
     for at, (name, reason) in enumerate(kinds.items()):
         await storage.approvals.add(
@@ -747,7 +747,7 @@ async def test_what_slack_refused_is_found_by_the_reason(storage: Storage) -> No
     assert list(await storage.approvals.undelivered(reasons=frozenset(), limit=9)) == []
 
 
-async def test_a_card_is_asked_to_be_drawn_again(storage: Storage) -> None:
+async def test_a_card_is_asked_to_be_drawn_again(storage: Stores) -> None:
     before = an_approval(status=Status.EXPIRED, due_ms=None, revision=4, drawn_revision=4)
     await storage.approvals.add(before)
 
@@ -756,14 +756,14 @@ async def test_a_card_is_asked_to_be_drawn_again(storage: Storage) -> None:
     assert not await storage.approvals.redraw("apr_9", now_ms=7_000)
 
 
-async def test_what_replaces_a_request_is_kept_by_it(storage: Storage) -> None:
+async def test_what_replaces_a_request_is_kept_by_it(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
     assert await storage.approvals.redraw(APPROVAL_ID, now_ms=7_000, newer_ts="1.2")
     assert await storage.approvals.redraw(APPROVAL_ID, now_ms=7_000)
     assert (await storage.approvals.get(APPROVAL_ID)).newer_ts == "1.2"
 
 
-async def test_that_nobody_can_decide_is_recorded_under_the_lease(storage: Storage) -> None:
+async def test_that_nobody_can_decide_is_recorded_under_the_lease(storage: Stores) -> None:
     held = await claimed(storage)
 
     assert await storage.approvals.mark_stuck(
@@ -781,7 +781,7 @@ async def test_that_nobody_can_decide_is_recorded_under_the_lease(storage: Stora
     )
 
 
-async def test_i13_nothing_is_noted_for_people_whom_an_edit_has_replaced(storage: Storage) -> None:
+async def test_i13_nothing_is_noted_for_people_whom_an_edit_has_replaced(storage: Stores) -> None:
     fence = (await claimed(storage, escalate_ms=1_200)).fence
     await storage.approvals.escalate(APPROVAL_ID, fence=fence, now_ms=1_200)
     before = await storage.approvals.get(APPROVAL_ID)
@@ -804,7 +804,7 @@ async def test_i13_nothing_is_noted_for_people_whom_an_edit_has_replaced(storage
     )
 
 
-async def test_messages_beside_the_card_are_kept_for_who_has_the_lease(storage: Storage) -> None:
+async def test_messages_beside_the_card_are_kept_for_who_has_the_lease(storage: Stores) -> None:
     approval = await claimed(storage, reminder_ts="?", escalation_ts="1.1")
     mark = storage.approvals.mark_messages
 

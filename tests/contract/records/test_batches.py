@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import UNKNOWN_TS, Approval, Status
 from tests.contract.builders import a_decision, an_approval
 
@@ -18,20 +18,20 @@ def an_item(name: str, **changes: object) -> Approval:
     return replace(item, **changes)  # type: ignore[arg-type]
 
 
-async def held(storage: Storage, name: str) -> int:
+async def held(storage: Stores, name: str) -> int:
     claimed = await storage.approvals.claim(name, owner="me", now_ms=6_000, until_ms=9_000)
     assert claimed is not None
     return claimed.fence
 
 
-async def test_a_new_approval_is_on_no_card_with_others(storage: Storage) -> None:
+async def test_a_new_approval_is_on_no_card_with_others(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
     stored = await storage.approvals.get(an_approval().approval_id)
     assert (stored.batch, stored.batch_left, stored.batch_ts) == ("", False, "")
     assert not stored.is_batched
 
 
-async def test_the_card_of_several_is_where_it_was_put(storage: Storage) -> None:
+async def test_the_card_of_several_is_where_it_was_put(storage: Stores) -> None:
     await storage.approvals.add(an_item(FIRST, due_ms=5_000))
     fence = await held(storage, FIRST)
 
@@ -41,7 +41,7 @@ async def test_the_card_of_several_is_where_it_was_put(storage: Storage) -> None
     assert (stored.batch_ts, stored.is_batched, stored.revision) == ("1.5", True, 1)
 
 
-async def test_one_that_leaves_has_no_post_of_its_own_yet(storage: Storage) -> None:
+async def test_one_that_leaves_has_no_post_of_its_own_yet(storage: Stores) -> None:
     await storage.approvals.add(an_item(FIRST, due_ms=5_000, post_tried=True, batch_ts="1.5"))
     fence = await held(storage, FIRST)
 
@@ -53,7 +53,7 @@ async def test_one_that_leaves_has_no_post_of_its_own_yet(storage: Storage) -> N
     assert (await storage.approvals.get(FIRST)).batch_left
 
 
-async def test_nobody_marks_it_without_the_lease(storage: Storage) -> None:
+async def test_nobody_marks_it_without_the_lease(storage: Stores) -> None:
     await storage.approvals.add(an_item(FIRST, due_ms=5_000))
     fence = await held(storage, FIRST)
 
@@ -61,7 +61,7 @@ async def test_nobody_marks_it_without_the_lease(storage: Storage) -> None:
     assert (await storage.approvals.get(FIRST)).batch_ts == UNKNOWN_TS
 
 
-async def test_a_split_gives_each_that_waits_a_card_of_its_own(storage: Storage) -> None:
+async def test_a_split_gives_each_that_waits_a_card_of_its_own(storage: Stores) -> None:
     decision = a_decision(status=Status.APPROVED)
     over = an_item(SECOND, status=Status.APPROVED, decision=decision, due_ms=None)
     other = an_approval(approval_id="apr_9", interrupt_id="9", batch="apr_9", due_ms=None)

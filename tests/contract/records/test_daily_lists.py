@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from storage.base import Storage
+from bot.stores import Stores
 from tests.unit.bot.notifications.lists_stage import ask, lists_office, person, sent
 from tests.unit.bot.office import ADA, Office
 
@@ -12,7 +12,7 @@ MORNING = 30
 """Steps of five minutes from 08:00 until half past ten."""
 
 
-def processes(storage: Storage, count: int) -> list[Office]:
+def processes(storage: Stores, count: int) -> list[Office]:
     """So many processes with one database, one Slack and one clock."""
     offices = [lists_office(storage, "2026-11-23 08:00") for _ in range(count)]
     for office in offices:
@@ -20,7 +20,7 @@ def processes(storage: Storage, count: int) -> list[Office]:
     return offices
 
 
-async def test_of_processes_at_once_one_sends_the_list(storage: Storage) -> None:
+async def test_of_processes_at_once_one_sends_the_list(storage: Stores) -> None:
     offices = processes(storage, 3)
     for number in range(2):
         await ask(offices[0], number)
@@ -32,7 +32,7 @@ async def test_of_processes_at_once_one_sends_the_list(storage: Storage) -> None
     assert (found.digest_day, found.timezone) == ("2026-11-23", "Etc/UTC")
 
 
-async def test_five_that_wait_are_seen_by_all_and_sent_by_one(storage: Storage) -> None:
+async def test_five_that_wait_are_seen_by_all_and_sent_by_one(storage: Stores) -> None:
     offices = processes(storage, 3)
     for number in range(5):
         await ask(offices[0], number)
@@ -42,7 +42,7 @@ async def test_five_that_wait_are_seen_by_all_and_sent_by_one(storage: Storage) 
     assert sent(offices[0]) == [f"{ADA}:2026-11-23"]
 
 
-async def test_of_a_reminder_and_a_list_at_once_one_goes_first(storage: Storage) -> None:
+async def test_of_a_reminder_and_a_list_at_once_one_goes_first(storage: Stores) -> None:
     """They are judged on one record: never both within the hour."""
     offices = processes(storage, 2)
     approval = await ask(offices[0], 1)

@@ -1,16 +1,15 @@
 """The contract of InboxStore."""
 
 import asyncio
-from dataclasses import replace
 
-from storage.base import Storage
-from storage.records import MessageStatus
+from bot.stores import Stores
+from bot.threads.messages import MessageStatus
 from tests.contract.builders import THREAD_ID, a_message
 
 FIRST, SECOND, THIRD = (f"1700000000.00{i}000" for i in (1, 2, 3))
 
 
-async def test_a_message_is_kept_once(storage: Storage) -> None:
+async def test_a_message_is_kept_once(storage: Stores) -> None:
     message = a_message(text='<!channel> `x` "ü" \U0001f600 \x00 ' + "a" * 40_000)
 
     assert await storage.inbox.add(message)
@@ -18,13 +17,13 @@ async def test_a_message_is_kept_once(storage: Storage) -> None:
     assert await storage.inbox.new(THREAD_ID, limit=10) == [message]
 
 
-async def test_of_many_deliveries_one_is_kept(storage: Storage) -> None:
+async def test_of_many_deliveries_one_is_kept(storage: Stores) -> None:
     kept = await asyncio.gather(*(storage.inbox.add(a_message()) for _ in range(30)))
 
     assert sum(kept) == 1
 
 
-async def test_new_messages_come_oldest_first(storage: Storage) -> None:
+async def test_new_messages_come_oldest_first(storage: Stores) -> None:
     for ts in (SECOND, THIRD, FIRST):
         await storage.inbox.add(a_message(ts))
     await storage.inbox.add(a_message("1700000000.000001", thread_id="another"))
@@ -34,7 +33,7 @@ async def test_new_messages_come_oldest_first(storage: Storage) -> None:
     assert await storage.inbox.new(THREAD_ID, limit=0) == []
 
 
-async def test_a_turn_takes_messages(storage: Storage) -> None:
+async def test_a_turn_takes_messages(storage: Stores) -> None:
     for ts in (FIRST, SECOND, THIRD):
         await storage.inbox.add(a_message(ts))
     ids = [a_message(ts).message_id for ts in (SECOND, FIRST)]
@@ -49,7 +48,7 @@ async def test_a_turn_takes_messages(storage: Storage) -> None:
     assert [m.ts for m in await storage.inbox.new(THREAD_ID, limit=10)] == [THIRD]
 
 
-async def test_a_taken_message_stays_with_its_turn(storage: Storage) -> None:
+async def test_a_taken_message_stays_with_its_turn(storage: Stores) -> None:
     message = a_message()
     await storage.inbox.add(message)
     await storage.inbox.take([message.message_id], turn=1)
@@ -60,7 +59,7 @@ async def test_a_taken_message_stays_with_its_turn(storage: Storage) -> None:
     assert await storage.inbox.of_turn(THREAD_ID, 2) == []
 
 
-async def test_taking_says_what_the_turn_has_now(storage: Storage) -> None:
+async def test_taking_says_what_the_turn_has_now(storage: Stores) -> None:
     for ts in (FIRST, SECOND, THIRD):
         await storage.inbox.add(a_message(ts))
     first, second, third = (a_message(ts).message_id for ts in (FIRST, SECOND, THIRD))
@@ -79,7 +78,7 @@ async def test_taking_says_what_the_turn_has_now(storage: Storage) -> None:
     assert await storage.inbox.take([first, second], turn=5) == []
 
 
-async def test_taking_nothing_is_fine(storage: Storage) -> None:
+async def test_taking_nothing_is_fine(storage: Stores) -> None:
     await storage.inbox.add(a_message())
 
     await storage.inbox.take([], turn=1)
@@ -87,13 +86,13 @@ async def test_taking_nothing_is_fine(storage: Storage) -> None:
     assert len(await storage.inbox.new(THREAD_ID, limit=10)) == 1
 
 
-async def test_a_message_that_no_turn_has_taken_can_be_revised(storage: Storage) -> None:
+async def test_a_message_that_no_turn_has_taken_can_be_revised(storage: Stores) -> None:
     message = a_message()
     await storage.inbox.add(message)
     revised = await storage.inbox.revise(message.message_id, "now")
-    assert revised == replace(message, text="now")
+    assert revised == message.changed(text="now", revision=1)
     assert await storage.inbox.new(message.thread_id, limit=5) == [revised]
     await storage.inbox.take([message.message_id], turn=1)
     late = await storage.inbox.revise(message.message_id, "later")
-    assert late == replace(message, text="now", status=MessageStatus.TAKEN, turn=1)
+    assert late == message.changed(text="now", revision=2, status=MessageStatus.TAKEN, turn=1)
     assert await storage.inbox.revise("T:C:9", "nothing") is None

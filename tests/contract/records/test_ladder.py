@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import Approval
 from tests.contract.builders import APPROVAL_ID, DIGEST, a_decision, an_approval
 
@@ -24,7 +24,7 @@ STEP: dict[str, Any] = {
 }
 
 
-async def held(storage: Storage, **changes: object) -> Approval:
+async def held(storage: Stores, **changes: object) -> Approval:
     await storage.approvals.add(an_approval(**changes))
     found = await storage.approvals.claim(APPROVAL_ID, owner="a", now_ms=1_000, until_ms=1_500)
     assert found is not None
@@ -32,9 +32,7 @@ async def held(storage: Storage, **changes: object) -> Approval:
 
 
 @pytest.mark.parametrize("redraws", [False, True])
-async def test_a_step_is_on_record_with_all_that_is_sent(
-    storage: Storage, *, redraws: bool
-) -> None:
+async def test_a_step_is_on_record_with_all_that_is_sent(storage: Stores, *, redraws: bool) -> None:
     approval = await held(storage, escalate_ms=1_200)
     changed = replace(approval, **STEP, escalate_ms=None)
 
@@ -44,7 +42,7 @@ async def test_a_step_is_on_record_with_all_that_is_sent(
     assert climbed == await storage.approvals.get(APPROVAL_ID)
 
 
-async def test_nobody_climbs_what_has_changed_or_ended(storage: Storage) -> None:
+async def test_nobody_climbs_what_has_changed_or_ended(storage: Stores) -> None:
     approval = await held(storage, expires_ms=9_000)
     climb, changed = storage.approvals.climb, replace(approval, **STEP)
 
@@ -60,7 +58,7 @@ async def test_nobody_climbs_what_has_changed_or_ended(storage: Storage) -> None
     assert await storage.approvals.get(APPROVAL_ID) == decided
 
 
-async def test_of_two_processes_one_climbs(two_processes: list[Storage]) -> None:
+async def test_of_two_processes_one_climbs(two_processes: list[Stores]) -> None:
     changed = replace(await held(two_processes[0]), **STEP)
 
     found = await asyncio.gather(
@@ -74,7 +72,7 @@ async def test_of_two_processes_one_climbs(two_processes: list[Storage]) -> None
     assert (await two_processes[1].approvals.get(APPROVAL_ID)).revision == 2
 
 
-async def test_messages_beside_a_card_are_kept_for_who_has_the_lease(storage: Storage) -> None:
+async def test_messages_beside_a_card_are_kept_for_who_has_the_lease(storage: Stores) -> None:
     approval = await held(storage)
     mark = storage.approvals.mark_beside
 

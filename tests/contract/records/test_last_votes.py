@@ -10,7 +10,7 @@ from agents.models import call, say
 from bot.approvals.disclosure import Surface
 from bot.errors import ApprovalClosedError
 from bot.policy.tally import read_votes
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import Decision, Status
 from tests.support.force import forced
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_actor
@@ -22,7 +22,7 @@ GROUPS = {"sre": {"users": [ADA, BEN, CLEO]}}
 
 
 @pytest.mark.parametrize("other", [Status.APPROVED, Status.REJECTED])
-async def test_one_of_two_last_votes_decides(storage: Storage, other: Status) -> None:
+async def test_one_of_two_last_votes_decides(storage: Stores, other: Status) -> None:
     policy = forced(default={"ask": ASK}, groups=GROUPS)
     office = Office(storage, [PAY, say("Fine.")], policy=policy)
     office.directory.add(CLEO)

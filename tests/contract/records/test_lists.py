@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from storage.base import Storage
+from bot.stores import Stores
 from storage.documents import Place
 from storage.ports.lists import START
 from storage.records import Approval, Kind, Status
@@ -18,12 +18,12 @@ def numbered(number: int, **changes: object) -> Approval:
     return an_approval(**fields)
 
 
-async def decide(storage: Storage, approval_id: str, by: str, at_ms: int = 2_000) -> None:
+async def decide(storage: Stores, approval_id: str, by: str, at_ms: int = 2_000) -> None:
     decision = a_decision(by=by, at_ms=at_ms)
     await storage.approvals.decide(approval_id, decision, digest=DIGEST)
 
 
-async def test_what_was_decided_is_found_however_that_was_written(storage: Storage) -> None:
+async def test_what_was_decided_is_found_however_that_was_written(storage: Stores) -> None:
     decided = numbered(1, status=Status.APPROVED, decision=a_decision(by="U8"))
     await storage.approvals.add_all([decided, numbered(2)])
     await storage.approvals.add(replace(decided, approval_id="apr_003"))
@@ -37,7 +37,7 @@ async def test_what_was_decided_is_found_however_that_was_written(storage: Stora
     assert {one.approval_id for one in found} == {"apr_001", "apr_002"}
 
 
-async def test_what_waits_comes_by_its_deadline(storage: Storage) -> None:
+async def test_what_waits_comes_by_its_deadline(storage: Stores) -> None:
     times = {1: 9_000, 2: 7_000, 3: 8_000, 4: 7_000}
     for number, expires_ms in times.items():
         await storage.approvals.add(numbered(number, expires_ms=expires_ms))
@@ -48,7 +48,7 @@ async def test_what_waits_comes_by_its_deadline(storage: Storage) -> None:
     assert after is None
 
 
-async def test_what_waits_comes_page_by_page_and_once(storage: Storage) -> None:
+async def test_what_waits_comes_page_by_page_and_once(storage: Stores) -> None:
     for number in range(7):
         await storage.approvals.add(numbered(number, expires_ms=9_000 + number // 3))
     seen: list[str] = []
@@ -61,7 +61,7 @@ async def test_what_waits_comes_page_by_page_and_once(storage: Storage) -> None:
     assert seen == [f"apr_{number:03}" for number in range(7)]
 
 
-async def test_i14_what_cannot_be_read_hides_nothing_behind_it(storage: Storage) -> None:
+async def test_i14_what_cannot_be_read_hides_nothing_behind_it(storage: Stores) -> None:
     """Each list is read to its end, whether its records are damaged or of another release."""
     for number in range(9):
         await storage.approvals.add(numbered(number, expires_ms=9_000 + number, requester_id="U1"))
@@ -86,7 +86,7 @@ async def test_i14_what_cannot_be_read_hides_nothing_behind_it(storage: Storage)
     assert [one.approval_id for one in calls] == good[:0:-1]
 
 
-async def test_i14_what_ended_and_cannot_be_read_hides_nothing(storage: Storage) -> None:
+async def test_i14_what_ended_and_cannot_be_read_hides_nothing(storage: Stores) -> None:
     for number in range(6):
         await storage.approvals.add(numbered(number, created_ms=10 * number))
         await decide(storage, f"apr_{number:03}", "U2")
@@ -98,7 +98,7 @@ async def test_i14_what_ended_and_cannot_be_read_hides_nothing(storage: Storage)
         assert [one.approval_id for one in found] == ["apr_003", "apr_002"]
 
 
-async def test_i14_a_grant_that_cannot_be_read_hides_none(storage: Storage) -> None:
+async def test_i14_a_grant_that_cannot_be_read_hides_none(storage: Stores) -> None:
     for number in range(5):
         await storage.grants.add(a_grant(grant_id=f"g{number}", until_ms=9_000 + number))
     for number in (0, 1):
@@ -109,7 +109,7 @@ async def test_i14_a_grant_that_cannot_be_read_hides_none(storage: Storage) -> N
     assert sorted(one.grant_id for one in found) == ["g2", "g3"]
 
 
-async def test_own_requests_come_page_by_page(storage: Storage) -> None:
+async def test_own_requests_come_page_by_page(storage: Stores) -> None:
     for number in range(6):
         asked = "U1" if number % 2 else "U9"
         await storage.approvals.add(
@@ -123,7 +123,7 @@ async def test_own_requests_come_page_by_page(storage: Storage) -> None:
     assert after is None
 
 
-async def test_what_is_decided_or_past_its_deadline_does_not_wait(storage: Storage) -> None:
+async def test_what_is_decided_or_past_its_deadline_does_not_wait(storage: Stores) -> None:
     for number, expires_ms in enumerate((9_000, 9_000, 3_000)):
         await storage.approvals.add(numbered(number, expires_ms=expires_ms))
     await decide(storage, "apr_000", "U2")
@@ -133,7 +133,7 @@ async def test_what_is_decided_or_past_its_deadline_does_not_wait(storage: Stora
     assert [one.approval_id for one in found] == ["apr_001"]
 
 
-async def test_what_ended_is_of_who_decided_it_and_of_who_asked(storage: Storage) -> None:
+async def test_what_ended_is_of_who_decided_it_and_of_who_asked(storage: Stores) -> None:
     for number, (asked, made_ms) in enumerate([("U1", 10), ("U9", 20), ("U9", 30), ("U1", 40)]):
         await storage.approvals.add(numbered(number, requester_id=asked, created_ms=made_ms))
     await decide(storage, "apr_000", "U2")  # asked for by U1
@@ -149,13 +149,13 @@ async def test_what_ended_is_of_who_decided_it_and_of_who_asked(storage: Storage
     assert await storage.lists.ended_of("U5", limit=9) == []
 
 
-async def test_who_asked_and_decided_reads_it_once(storage: Storage) -> None:
+async def test_who_asked_and_decided_reads_it_once(storage: Stores) -> None:
     await storage.approvals.add(numbered(1))
     await decide(storage, "apr_001", "U1")
     assert len(await storage.lists.ended_of("U1", limit=9)) == 1
 
 
-async def test_each_way_to_decide_names_who_did(storage: Storage) -> None:
+async def test_each_way_to_decide_names_who_did(storage: Stores) -> None:
     waiting = numbered(1, votes_json="[]")
     await storage.approvals.add(waiting)
     voted = replace(waiting, status=Status.APPROVED, decision=a_decision(by="U7"))
@@ -172,14 +172,14 @@ async def test_each_way_to_decide_names_who_did(storage: Storage) -> None:
     assert {one.approval_id for one in found} == {"apr_001", "apr_002", "apr_003"}
 
 
-async def test_a_vote_that_decides_nothing_ends_nothing(storage: Storage) -> None:
+async def test_a_vote_that_decides_nothing_ends_nothing(storage: Stores) -> None:
     waiting = numbered(1)
     await storage.approvals.add(waiting)
     await storage.approvals.vote(waiting, revision=1, now_ms=2_000)
     assert await storage.lists.ended_of("U1", limit=9) == []
 
 
-async def test_requests_are_found_by_the_beginning_of_their_ids(storage: Storage) -> None:
+async def test_requests_are_found_by_the_beginning_of_their_ids(storage: Stores) -> None:
     for name in ("apr_0a1", "apr_0a2", "apr_0b1"):
         await storage.approvals.add(an_approval(approval_id=name))
 
@@ -190,7 +190,7 @@ async def test_requests_are_found_by_the_beginning_of_their_ids(storage: Storage
     assert await storage.lists.named("apr_.", limit=9) == []
 
 
-async def test_calls_of_a_thread_are_those_of_one_tool_since_then(storage: Storage) -> None:
+async def test_calls_of_a_thread_are_those_of_one_tool_since_then(storage: Stores) -> None:
     fields: tuple[dict[str, Any], ...] = (
         {"created_ms": 999},
         {"created_ms": 1_000},
@@ -212,7 +212,7 @@ async def test_calls_of_a_thread_are_those_of_one_tool_since_then(storage: Stora
     assert await found(2) == ["apr_002", "apr_007"]
 
 
-async def test_grants_that_last_are_those_of_the_workspace(storage: Storage) -> None:
+async def test_grants_that_last_are_those_of_the_workspace(storage: Stores) -> None:
     fields: dict[str, dict[str, Any]] = {
         "late": {"created_ms": 3},
         "early": {"created_ms": 2},

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from storage.base import Storage
-from storage.records import PersonRecord, PostedDigest
+from bot.people.model import PersonRecord, PostedDigest
+from bot.stores import Stores
 from tests.contract.builders import a_person
 
 FULL = a_person(
@@ -23,17 +23,17 @@ FULL = a_person(
 )
 
 
-async def stored(storage: Storage, user_id: str = "U1") -> PersonRecord | None:
+async def stored(storage: Stores, user_id: str = "U1") -> PersonRecord | None:
     return (await storage.people.of("T1", [user_id])).get(user_id)
 
 
-async def test_a_person_is_kept_whole(storage: Storage) -> None:
+async def test_a_person_is_kept_whole(storage: Stores) -> None:
     assert await stored(storage) is None
     assert await storage.people.add(FULL)
     assert await stored(storage) == FULL
 
 
-async def test_people_are_read_by_workspace_and_id(storage: Storage) -> None:
+async def test_people_are_read_by_workspace_and_id(storage: Stores) -> None:
     for name in ("U1", "U2", "U3"):
         await storage.people.add(a_person(name))
     await storage.people.add(a_person("U1", person_id="T2:U1", team_id="T2"))
@@ -42,14 +42,14 @@ async def test_people_are_read_by_workspace_and_id(storage: Storage) -> None:
     assert await storage.people.of("T1", []) == {}
 
 
-async def test_a_change_makes_the_record_that_is_missing(storage: Storage) -> None:
+async def test_a_change_makes_the_record_that_is_missing(storage: Stores) -> None:
     changed = await storage.people.change("T1", "U1", lambda one: one.changed(attempts=2))
     assert changed == await stored(storage) == a_person(attempts=2)
     assert not await storage.people.add(FULL)
     assert await storage.people.change("T1", "U1", lambda _: None) is None
 
 
-async def test_of_changes_at_once_none_is_lost(storage: Storage) -> None:
+async def test_of_changes_at_once_none_is_lost(storage: Stores) -> None:
     async def count() -> None:
         await storage.people.change("T1", "U1", lambda one: one.changed(attempts=one.attempts + 1))
 
@@ -59,7 +59,7 @@ async def test_of_changes_at_once_none_is_lost(storage: Storage) -> None:
     assert found.attempts == 20
 
 
-async def test_a_time_that_is_over_is_taken_out(storage: Storage) -> None:
+async def test_a_time_that_is_over_is_taken_out(storage: Stores) -> None:
     await storage.people.add(FULL)
     await storage.people.change("T1", "U1", lambda one: one.changed(due_ms=None, next_ms=None))
     found = await stored(storage)
@@ -68,7 +68,7 @@ async def test_a_time_that_is_over_is_taken_out(storage: Storage) -> None:
     assert await storage.people.due(now_ms=99_000, limit=9) == []
 
 
-async def test_of_those_who_take_a_person_at_once_one_wins(storage: Storage) -> None:
+async def test_of_those_who_take_a_person_at_once_one_wins(storage: Stores) -> None:
     await storage.people.add(FULL)
     takes = [storage.people.take(FULL, until_ms=9_000 + number) for number in range(8)]
     (taken,) = [one for one in await asyncio.gather(*takes) if one is not None]
@@ -76,7 +76,7 @@ async def test_of_those_who_take_a_person_at_once_one_wins(storage: Storage) -> 
     assert await storage.people.due(now_ms=8_000, limit=9) == []
 
 
-async def test_those_are_due_whose_time_has_come(storage: Storage) -> None:
+async def test_those_are_due_whose_time_has_come(storage: Stores) -> None:
     for name, due_ms in (("U1", 3_000), ("U2", 1_000), ("U3", 2_001), ("U4", None)):
         await storage.people.add(a_person(name, due_ms=due_ms))
     found = await storage.people.due(now_ms=3_000, limit=2)
@@ -85,7 +85,7 @@ async def test_those_are_due_whose_time_has_come(storage: Storage) -> None:
 
 
 async def test_those_wish_something_who_have_quiet_hours_or_want_cards_themselves(
-    storage: Storage,
+    storage: Stores,
 ) -> None:
     await storage.people.add(a_person("U2", quiet_from="22:00", quiet_until="07:00"))
     await storage.people.add(a_person("U1", quiet_from="00:00", quiet_until="06:00"))
@@ -95,7 +95,7 @@ async def test_those_wish_something_who_have_quiet_hours_or_want_cards_themselve
     assert await storage.people.wishing("T2") == []
 
 
-async def test_who_has_no_wishes_is_forgotten(storage: Storage) -> None:
+async def test_who_has_no_wishes_is_forgotten(storage: Stores) -> None:
     await storage.people.add(a_person("U1", digest_ms=10, reminded_ms=20))
     await storage.people.add(a_person("U2", digest_ms=10))
     kept: dict[str, dict[str, Any]] = {

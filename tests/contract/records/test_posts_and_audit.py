@@ -1,16 +1,15 @@
 """The contracts of PostStore and AuditStore."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import RecordRefusedError
 from tests.contract.builders import THREAD_ID, a_post, an_entry
 
 
-async def test_a_post_is_added_once(storage: Storage) -> None:
+async def test_a_post_is_added_once(storage: Stores) -> None:
     assert await storage.posts.add(a_post())
     assert not await storage.posts.add(a_post(text="another"))
 
@@ -18,7 +17,7 @@ async def test_a_post_is_added_once(storage: Storage) -> None:
     assert await storage.posts.get("unknown") is None
 
 
-async def test_unfinished_posts_come_oldest_first(storage: Storage) -> None:
+async def test_unfinished_posts_come_oldest_first(storage: Stores) -> None:
     for name, created_ms in [("c", 30), ("b", 10), ("a", 10), ("d", 5)]:
         await storage.posts.add(a_post(name, created_ms=created_ms))
     await storage.posts.add(a_post("x", thread_id="another"))
@@ -26,17 +25,18 @@ async def test_unfinished_posts_come_oldest_first(storage: Storage) -> None:
     await storage.posts.finish("d", ts="1.2")
 
     assert [p.post_id for p in await storage.posts.unfinished(THREAD_ID)] == ["a", "b", "c"]
-    assert await storage.posts.get("d") == replace(a_post("d", created_ms=5), ts="1.2", posted=True)
+    done = a_post("d", created_ms=5, ts="1.2", posted=True, revision=1)
+    assert await storage.posts.get("d") == done
 
 
-async def test_an_audit_entry_is_kept_once(storage: Storage) -> None:
+async def test_an_audit_entry_is_kept_once(storage: Stores) -> None:
     await storage.audit.append(an_entry())
     await storage.audit.append(an_entry(action="forged"))
 
     assert await storage.audit.of_thread(THREAD_ID, limit=9) == [an_entry()]
 
 
-async def test_the_audit_comes_oldest_first(storage: Storage) -> None:
+async def test_the_audit_comes_oldest_first(storage: Stores) -> None:
     for name, at_ms in [("c", 30), ("b", 10), ("a", 10)]:
         await storage.audit.append(an_entry(name, at_ms=at_ms))
     await storage.audit.append(an_entry("x", thread_id="another"))
@@ -48,7 +48,7 @@ async def test_the_audit_comes_oldest_first(storage: Storage) -> None:
 
 @pytest.mark.parametrize("detail", [{"x": object()}, {"x": float("nan")}])
 async def test_detail_that_is_not_json_is_refused(
-    storage: Storage, detail: dict[str, object]
+    storage: Stores, detail: dict[str, object]
 ) -> None:
     with pytest.raises(RecordRefusedError, match="not JSON data"):
         await storage.audit.append(an_entry(detail=detail))
@@ -56,26 +56,26 @@ async def test_detail_that_is_not_json_is_refused(
 
 @pytest.mark.parametrize("changes", [{"text": "\ud83d"}, {"created_ms": 2**70}])
 async def test_what_no_database_can_hold_is_refused(
-    storage: Storage, changes: dict[str, Any]
+    storage: Stores, changes: dict[str, Any]
 ) -> None:
     with pytest.raises(RecordRefusedError):
         await storage.posts.add(a_post(**changes))
     assert await storage.posts.get("post-1") is None
 
 
-async def test_a_post_grows_and_may_fail(storage: Storage) -> None:
+async def test_a_post_grows_and_may_fail(storage: Stores) -> None:
     await storage.posts.add(a_post("grows", text=""))
     await storage.posts.add(a_post("fails"))
 
     await storage.posts.begin("grows", ts="1.3")
     await storage.posts.fail("fails", reason="is_archived")
 
-    growing = a_post("grows", text="", ts="1.3")
+    growing = a_post("grows", text="", ts="1.3", revision=1)
     assert await storage.posts.unfinished(THREAD_ID) == [growing]
-    assert await storage.posts.get("fails") == a_post("fails", failure="is_archived")
+    assert await storage.posts.get("fails") == a_post("fails", failure="is_archived", revision=1)
 
 
-async def test_posts_are_found_by_their_checkpoint(storage: Storage) -> None:
+async def test_posts_are_found_by_their_checkpoint(storage: Stores) -> None:
     await storage.posts.add(a_post("T1:C1:1.1#1:text", thread_id="T1:C1:1.1"))
 
     assert await storage.posts.any_of("T1:C1:1.1#1")

@@ -5,16 +5,15 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from storage.base import Storage
+from bot.stores import Stores
+from bot.threads.model import Thread, ThreadStore
 from storage.errors import RecordNotFoundError
-from storage.ports.threads import ThreadStore
-from storage.records import Thread
 from tests.contract.builders import THREAD_ID, a_thread
 
 OTHER_ID = "T1:C1:1700000000.000200"
 
 
-async def claimed(storage: Storage, *, now_ms: int = 10, until_ms: int = 100) -> Thread:
+async def claimed(storage: Stores, *, now_ms: int = 10, until_ms: int = 100) -> Thread:
     await storage.threads.ensure(a_thread())
     await storage.threads.wake(THREAD_ID, now_ms=now_ms)
     thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=now_ms, until_ms=until_ms)
@@ -22,7 +21,7 @@ async def claimed(storage: Storage, *, now_ms: int = 10, until_ms: int = 100) ->
     return thread
 
 
-async def test_ensure_keeps_the_first(storage: Storage) -> None:
+async def test_ensure_keeps_the_first(storage: Stores) -> None:
     first = a_thread(requester_id="U1", due_ms=5, turn=3, turn_open=True, attempts=2)
 
     assert await storage.threads.ensure(first) == first
@@ -30,7 +29,7 @@ async def test_ensure_keeps_the_first(storage: Storage) -> None:
     assert await storage.threads.get(THREAD_ID) == first
 
 
-async def test_of_many_that_ensure_all_get_one(storage: Storage) -> None:
+async def test_of_many_that_ensure_all_get_one(storage: Stores) -> None:
     found = await asyncio.gather(
         *(storage.threads.ensure(a_thread(requester_id=f"U{i}")) for i in range(20))
     )
@@ -38,7 +37,7 @@ async def test_of_many_that_ensure_all_get_one(storage: Storage) -> None:
     assert len({thread.requester_id for thread in found}) == 1
 
 
-async def test_an_unknown_thread_is_named(storage: Storage) -> None:
+async def test_an_unknown_thread_is_named(storage: Stores) -> None:
     with pytest.raises(RecordNotFoundError, match="no thread has the id 'T9'"):
         await storage.threads.get("T9")
     with pytest.raises(RecordNotFoundError):
@@ -46,7 +45,7 @@ async def test_an_unknown_thread_is_named(storage: Storage) -> None:
     assert await storage.threads.claim("T9", owner="a", now_ms=1, until_ms=2) is None
 
 
-async def test_a_wake_makes_work_due(storage: Storage) -> None:
+async def test_a_wake_makes_work_due(storage: Stores) -> None:
     await storage.threads.ensure(a_thread())
     assert await storage.threads.due(now_ms=10, limit=5) == []
 
@@ -57,7 +56,7 @@ async def test_a_wake_makes_work_due(storage: Storage) -> None:
     assert (await storage.threads.get(THREAD_ID)).active_ms == 10
 
 
-async def test_due_is_sorted_and_limited(storage: Storage) -> None:
+async def test_due_is_sorted_and_limited(storage: Stores) -> None:
     for number, due_ms in enumerate([30, 10, None, 20, 99]):
         await storage.threads.ensure(a_thread(thread_id=f"T{number}", due_ms=due_ms))
 
@@ -67,7 +66,7 @@ async def test_due_is_sorted_and_limited(storage: Storage) -> None:
 
 
 async def test_running_threads_of_a_requester_are_those_with_a_lease_and_an_open_turn(
-    storage: Storage,
+    storage: Stores,
 ) -> None:
     def a_running(number: int, **changes: object) -> Thread:
         fields = {"leased_by": "a", "leased_until_ms": 100, "due_ms": 100, "turn_open": True}
@@ -91,7 +90,7 @@ async def test_running_threads_of_a_requester_are_those_with_a_lease_and_an_open
     assert await storage.threads.running("T1", "U1", now_ms=50, limit=0) == []
 
 
-async def test_a_claim_takes_the_lease(storage: Storage) -> None:
+async def test_a_claim_takes_the_lease(storage: Stores) -> None:
     thread = await claimed(storage)
 
     assert (thread.leased_by, thread.leased_until_ms, thread.due_ms) == ("a", 100, 100)
@@ -99,13 +98,13 @@ async def test_a_claim_takes_the_lease(storage: Storage) -> None:
     assert await storage.threads.get(THREAD_ID) == thread
 
 
-async def test_nobody_claims_what_is_not_due(storage: Storage) -> None:
+async def test_nobody_claims_what_is_not_due(storage: Stores) -> None:
     await storage.threads.ensure(a_thread(due_ms=11))
 
     assert await storage.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=100) is None
 
 
-async def test_nobody_claims_what_is_leased(storage: Storage) -> None:
+async def test_nobody_claims_what_is_leased(storage: Stores) -> None:
     await claimed(storage)
     await storage.threads.wake(THREAD_ID, now_ms=20)
 
@@ -113,7 +112,7 @@ async def test_nobody_claims_what_is_leased(storage: Storage) -> None:
     assert await storage.threads.due(now_ms=99, limit=5) == []
 
 
-async def test_a_lease_that_ran_out_is_due_again(storage: Storage) -> None:
+async def test_a_lease_that_ran_out_is_due_again(storage: Stores) -> None:
     await claimed(storage, until_ms=100)
 
     assert [t.thread_id for t in await storage.threads.due(now_ms=100, limit=5)] == [THREAD_ID]
@@ -123,7 +122,7 @@ async def test_a_lease_that_ran_out_is_due_again(storage: Storage) -> None:
     assert (second.leased_by, second.fence) == ("b", 2)
 
 
-async def test_of_many_claims_one_wins(storage: Storage) -> None:
+async def test_of_many_claims_one_wins(storage: Stores) -> None:
     await storage.threads.ensure(a_thread(due_ms=10))
 
     found = await asyncio.gather(
@@ -138,7 +137,7 @@ async def test_of_many_claims_one_wins(storage: Storage) -> None:
     assert await storage.threads.get(THREAD_ID) == winners[0]
 
 
-async def test_two_processes_claim_once(two_processes: list[Storage]) -> None:
+async def test_two_processes_claim_once(two_processes: list[Stores]) -> None:
     await two_processes[0].threads.ensure(a_thread(due_ms=10))
 
     found = await asyncio.gather(
@@ -151,7 +150,7 @@ async def test_two_processes_claim_once(two_processes: list[Storage]) -> None:
     assert sum(thread is not None for thread in found) == 1
 
 
-async def test_the_holder_may_extend(storage: Storage) -> None:
+async def test_the_holder_may_extend(storage: Stores) -> None:
     thread = await claimed(storage)
 
     assert await storage.threads.extend(THREAD_ID, fence=thread.fence, until_ms=300)
@@ -160,7 +159,7 @@ async def test_the_holder_may_extend(storage: Storage) -> None:
     assert (stored.leased_until_ms, stored.due_ms) == (300, 100)
 
 
-async def test_who_lost_the_lease_changes_nothing(storage: Storage) -> None:
+async def test_who_lost_the_lease_changes_nothing(storage: Stores) -> None:
     first = await claimed(storage, until_ms=100)
     second = await storage.threads.claim(THREAD_ID, owner="b", now_ms=100, until_ms=200)
 
@@ -172,7 +171,7 @@ async def test_who_lost_the_lease_changes_nothing(storage: Storage) -> None:
     assert await storage.threads.get(THREAD_ID) == second
 
 
-async def test_who_gave_the_lease_back_cannot_extend_it(storage: Storage) -> None:
+async def test_who_gave_the_lease_back_cannot_extend_it(storage: Stores) -> None:
     thread = await claimed(storage)
     await storage.threads.release(THREAD_ID, fence=thread.fence, wakes=thread.wakes, now_ms=20)
 
@@ -180,7 +179,7 @@ async def test_who_gave_the_lease_back_cannot_extend_it(storage: Storage) -> Non
     assert (await storage.threads.get(THREAD_ID)).leased_until_ms == 0
 
 
-async def test_the_holder_records_its_turn(storage: Storage) -> None:
+async def test_the_holder_records_its_turn(storage: Stores) -> None:
     thread = await claimed(storage)
 
     assert await storage.threads.set_turn(THREAD_ID, fence=thread.fence, turn=1, turn_open=True)
@@ -189,7 +188,7 @@ async def test_the_holder_records_its_turn(storage: Storage) -> None:
     assert (stored.turn, stored.turn_open, stored.checkpoint_id) == (1, True, f"{THREAD_ID}#1")
 
 
-async def test_a_release_leaves_nothing_due(storage: Storage) -> None:
+async def test_a_release_leaves_nothing_due(storage: Stores) -> None:
     thread = await claimed(storage)
 
     assert await storage.threads.release(
@@ -201,7 +200,7 @@ async def test_a_release_leaves_nothing_due(storage: Storage) -> None:
     assert await storage.threads.due(now_ms=10_000, limit=5) == []
 
 
-async def test_a_wake_during_the_lease_is_not_lost(storage: Storage) -> None:
+async def test_a_wake_during_the_lease_is_not_lost(storage: Stores) -> None:
     thread = await claimed(storage)
     await storage.threads.wake(THREAD_ID, now_ms=15)
     await storage.threads.extend(THREAD_ID, fence=thread.fence, until_ms=300)
@@ -219,7 +218,7 @@ async def test_a_wake_during_the_lease_is_not_lost(storage: Storage) -> None:
 
 @pytest.mark.parametrize("is_woken", [False, True])
 async def test_a_release_may_end_the_turn_in_the_same_write(
-    storage: Storage, *, is_woken: bool
+    storage: Stores, *, is_woken: bool
 ) -> None:
     await storage.threads.ensure(a_thread(turn=3, turn_open=True))
     await storage.threads.wake(THREAD_ID, now_ms=1_000)
@@ -237,7 +236,7 @@ async def test_a_release_may_end_the_turn_in_the_same_write(
     assert released.due_ms == (1_600 if is_woken else None)
 
 
-async def test_a_wake_at_the_moment_of_release_is_not_lost(storage: Storage) -> None:
+async def test_a_wake_at_the_moment_of_release_is_not_lost(storage: Stores) -> None:
     for round_ in range(10):
         thread_id = f"T{round_}"
         await storage.threads.ensure(a_thread(thread_id=thread_id, due_ms=10))
@@ -252,7 +251,7 @@ async def test_a_wake_at_the_moment_of_release_is_not_lost(storage: Storage) -> 
         assert (await storage.threads.get(thread_id)).due_ms == 20
 
 
-async def test_attempts_count_errors_in_a_row(storage: Storage) -> None:
+async def test_attempts_count_errors_in_a_row(storage: Stores) -> None:
     await storage.threads.ensure(a_thread(due_ms=10))
     seen = []
     for retry_ms in (20, 30, None):
@@ -267,7 +266,7 @@ async def test_attempts_count_errors_in_a_row(storage: Storage) -> None:
     assert seen == [(1, 20), (2, 30), (0, None)]
 
 
-async def test_a_retry_that_is_due_already_is_more_to_do(storage: Storage) -> None:
+async def test_a_retry_that_is_due_already_is_more_to_do(storage: Stores) -> None:
     thread = await claimed(storage)
 
     assert not await storage.threads.release(
@@ -275,7 +274,7 @@ async def test_a_retry_that_is_due_already_is_more_to_do(storage: Storage) -> No
     )
 
 
-async def test_an_error_counts_even_when_somebody_woke_the_thread(storage: Storage) -> None:
+async def test_an_error_counts_even_when_somebody_woke_the_thread(storage: Stores) -> None:
     thread = await claimed(storage)
     await storage.threads.wake(THREAD_ID, now_ms=15)
 
@@ -287,7 +286,7 @@ async def test_an_error_counts_even_when_somebody_woke_the_thread(storage: Stora
     assert (stored.attempts, stored.due_ms) == (1, 20)
 
 
-async def test_threads_do_not_touch_each_other(storage: Storage) -> None:
+async def test_threads_do_not_touch_each_other(storage: Stores) -> None:
     other = await storage.threads.ensure(a_thread(thread_id=OTHER_ID, due_ms=10))
     await claimed(storage)
 
@@ -295,23 +294,19 @@ async def test_threads_do_not_touch_each_other(storage: Storage) -> None:
 
 
 async def test_whose_words_were_read_is_recorded_by_the_holder_of_the_lease(
-    storage: Storage,
+    storage: Stores,
 ) -> None:
     first = await claimed(storage)
-    told = '["U1","U2"]'
-    assert await storage.threads.set_requesters(THREAD_ID, fence=first.fence, requesters_json=told)
+    told = ("U1", "U2")
+    assert await storage.threads.set_requesters(THREAD_ID, fence=first.fence, requesters=told)
 
     second = await storage.threads.claim(THREAD_ID, owner="b", now_ms=100, until_ms=200)
     assert second is not None
-    assert second.requesters_json == told
-    assert not await storage.threads.set_requesters(
-        THREAD_ID, fence=first.fence, requesters_json="[]"
-    )
+    assert second.requesters == told
+    assert not await storage.threads.set_requesters(THREAD_ID, fence=first.fence, requesters=())
     await storage.threads.release(THREAD_ID, fence=second.fence, wakes=second.wakes, now_ms=101)
-    assert not await storage.threads.set_requesters(
-        THREAD_ID, fence=second.fence, requesters_json="[]"
-    )
-    assert (await storage.threads.get(THREAD_ID)).requesters_json == told
+    assert not await storage.threads.set_requesters(THREAD_ID, fence=second.fence, requesters=())
+    assert (await storage.threads.get(THREAD_ID)).requesters == told
 
 
 Write = Callable[[ThreadStore, Thread], Awaitable[bool]]
@@ -319,10 +314,10 @@ WRITES: dict[str, Write] = {
     "set_aside": lambda store, one: store.set_aside(one.thread_id, fence=one.fence, why="damaged"),
     "extend": lambda store, one: store.extend(one.thread_id, fence=one.fence, until_ms=300),
     "set_turn": lambda store, one: store.set_turn(
-        one.thread_id, fence=one.fence, turn=7, turn_open=True, requesters_json='["U7"]'
+        one.thread_id, fence=one.fence, turn=7, turn_open=True, requesters=["U7"]
     ),
     "set_requesters": lambda store, one: store.set_requesters(
-        one.thread_id, fence=one.fence, requesters_json='["U7"]'
+        one.thread_id, fence=one.fence, requesters=["U7"]
     ),
     "release": lambda store, one: store.release(
         one.thread_id, fence=one.fence, wakes=one.wakes, now_ms=20
@@ -332,7 +327,7 @@ WRITES: dict[str, Write] = {
 
 @pytest.mark.parametrize("name", WRITES)
 async def test_a_write_changes_the_thread_that_it_names_and_no_other(
-    storage: Storage, name: str
+    storage: Stores, name: str
 ) -> None:
     other = await claimed(storage)
     await storage.threads.ensure(a_thread(thread_id=OTHER_ID, due_ms=10))
@@ -349,22 +344,22 @@ async def test_a_write_changes_the_thread_that_it_names_and_no_other(
 
 
 async def test_a_turn_begins_with_its_requesters_or_leaves_them_as_they_are(
-    storage: Storage,
+    storage: Stores,
 ) -> None:
     thread = await claimed(storage)
     name, fence = THREAD_ID, thread.fence
-    requesters = '["U7"]'
+    requesters = ("U7",)
 
     assert await storage.threads.set_turn(
-        name, fence=fence, turn=1, turn_open=True, requesters_json=requesters
+        name, fence=fence, turn=1, turn_open=True, requesters=requesters
     )
-    assert (await storage.threads.get(name)).requesters_json == requesters
+    assert (await storage.threads.get(name)).requesters == requesters
 
     assert await storage.threads.set_turn(name, fence=fence, turn=2, turn_open=True)
-    assert (await storage.threads.get(name)).requesters_json == requesters
+    assert (await storage.threads.get(name)).requesters == requesters
 
 
-async def test_work_that_was_cut_off_is_known_and_counted(storage: Storage) -> None:
+async def test_work_that_was_cut_off_is_known_and_counted(storage: Stores) -> None:
     first = await claimed(storage)
     assert not first.was_cut_off
     second = await storage.threads.claim(THREAD_ID, owner="b", now_ms=100, until_ms=200)
@@ -383,7 +378,7 @@ async def test_work_that_was_cut_off_is_known_and_counted(storage: Storage) -> N
     assert (last.was_cut_off, last.crashes) == (False, 0)
 
 
-async def test_what_was_set_aside_was_not_cut_off_and_keeps_its_count(storage: Storage) -> None:
+async def test_what_was_set_aside_was_not_cut_off_and_keeps_its_count(storage: Stores) -> None:
     first = await claimed(storage)
     await storage.threads.count_crash(THREAD_ID, fence=first.fence)
     assert await storage.threads.set_aside(THREAD_ID, fence=first.fence, why="it crashes")

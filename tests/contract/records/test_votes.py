@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import Approval, Status
 from tests.contract.builders import APPROVAL_ID, DIGEST, a_decision, an_approval
@@ -27,7 +27,7 @@ def decided(*, by: str = "U2", **changes: object) -> Approval:
     return voted(by=by, status=decision.status, decision=decision, **changes)
 
 
-async def test_a_vote_below_the_threshold_keeps_it_pending(storage: Storage) -> None:
+async def test_a_vote_below_the_threshold_keeps_it_pending(storage: Stores) -> None:
     await storage.approvals.add(an_approval(due_ms=5_000, claim_json='{"by":"U2"}'))
     changed = an_approval(votes_json=VOTES, stage=1)
 
@@ -39,7 +39,7 @@ async def test_a_vote_below_the_threshold_keeps_it_pending(storage: Storage) -> 
     assert await storage.approvals.get(APPROVAL_ID) == stored
 
 
-async def test_the_last_vote_decides_in_the_same_write(storage: Storage) -> None:
+async def test_the_last_vote_decides_in_the_same_write(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
 
     stored = await storage.approvals.vote(decided(), revision=1, now_ms=2_000)
@@ -48,7 +48,7 @@ async def test_the_last_vote_decides_in_the_same_write(storage: Storage) -> None
     assert await storage.approvals.get(APPROVAL_ID) == stored
 
 
-async def test_how_much_is_allowed_is_part_of_the_same_write(storage: Storage) -> None:
+async def test_how_much_is_allowed_is_part_of_the_same_write(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
     decision = a_decision(allowance_json='{"for_s":60,"uses":2,"vary":null}')
 
@@ -59,7 +59,7 @@ async def test_how_much_is_allowed_is_part_of_the_same_write(storage: Storage) -
     assert (await storage.approvals.get(APPROVAL_ID)).decision == decision
 
 
-async def test_a_vote_changes_nothing_else(storage: Storage) -> None:
+async def test_a_vote_changes_nothing_else(storage: Stores) -> None:
     kept = {
         "reminders": 2,
         "remind_ms": 6_000,
@@ -76,7 +76,7 @@ async def test_a_vote_changes_nothing_else(storage: Storage) -> None:
     assert stored == replace(voted(), revision=2, due_ms=2_000, **kept)  # type: ignore[arg-type]
 
 
-async def test_another_stage_begins_its_reminders_and_escalation_anew(storage: Storage) -> None:
+async def test_another_stage_begins_its_reminders_and_escalation_anew(storage: Stores) -> None:
     before = an_approval(
         reminders=2, remind_ms=None, steps=1, escalated_ms=1_500, escalation_told=True
     )
@@ -88,7 +88,7 @@ async def test_another_stage_begins_its_reminders_and_escalation_anew(storage: S
     assert stored == replace(changed, revision=2, due_ms=2_000)
 
 
-async def test_no_reminder_is_left_when_another_stage_decides(storage: Storage) -> None:
+async def test_no_reminder_is_left_when_another_stage_decides(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
 
     stored = await storage.approvals.vote(decided(), revision=1, now_ms=2_000, restarts=True)
@@ -96,7 +96,7 @@ async def test_no_reminder_is_left_when_another_stage_decides(storage: Storage) 
     assert stored.remind_ms is None
 
 
-async def test_i3_of_votes_judged_by_one_revision_one_wins(storage: Storage) -> None:
+async def test_i3_of_votes_judged_by_one_revision_one_wins(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
 
     async def vote(number: int) -> bool:
@@ -116,7 +116,7 @@ async def test_i3_of_votes_judged_by_one_revision_one_wins(storage: Storage) -> 
     assert votes == [{"by": f"U{winner}"}]
 
 
-async def test_i3_no_vote_is_lost_when_losers_read_again(storage: Storage) -> None:
+async def test_i3_no_vote_is_lost_when_losers_read_again(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
 
     async def vote(number: int) -> None:
@@ -140,7 +140,7 @@ async def test_i3_no_vote_is_lost_when_losers_read_again(storage: Storage) -> No
     assert kept.revision == 9
 
 
-async def test_i3_of_a_vote_and_a_withdrawal_one_wins(storage: Storage) -> None:
+async def test_i3_of_a_vote_and_a_withdrawal_one_wins(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
 
     async def vote() -> bool:
@@ -173,7 +173,7 @@ async def test_i3_of_a_vote_and_a_withdrawal_one_wins(storage: Storage) -> None:
     ],
 )
 async def test_a_vote_is_refused(
-    storage: Storage, before: dict[str, object], revision: int, now_ms: int
+    storage: Stores, before: dict[str, object], revision: int, now_ms: int
 ) -> None:
     await storage.approvals.add(an_approval(**before))
 
@@ -183,18 +183,18 @@ async def test_a_vote_is_refused(
     assert await storage.approvals.get(APPROVAL_ID) == an_approval(**before)
 
 
-async def test_a_vote_just_before_the_deadline_counts(storage: Storage) -> None:
+async def test_a_vote_just_before_the_deadline_counts(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
 
     assert (await storage.approvals.vote(voted(), revision=1, now_ms=8_999)).revision == 2
 
 
-async def test_a_vote_on_nothing_is_named(storage: Storage) -> None:
+async def test_a_vote_on_nothing_is_named(storage: Stores) -> None:
     with pytest.raises(RecordNotFoundError):
         await storage.approvals.vote(voted(), revision=1, now_ms=2_000)
 
 
-async def test_an_edit_can_be_the_last_that_it_needed(storage: Storage) -> None:
+async def test_an_edit_can_be_the_last_that_it_needed(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
     changed = rebound(status=Status.APPROVED, decision=a_decision(digest=rebound().digest))
 
@@ -205,7 +205,7 @@ async def test_an_edit_can_be_the_last_that_it_needed(storage: Storage) -> None:
     assert stored.votes_json == changed.votes_json
 
 
-async def test_what_people_do_beside_voting_is_one_write(storage: Storage) -> None:
+async def test_what_people_do_beside_voting_is_one_write(storage: Stores) -> None:
     await storage.approvals.add(an_approval(due_ms=5_000, votes_json=VOTES))
     changed = an_approval(claim_json='{"by":"U2"}', snoozes_json='{"U3":1}', dialog_json="[1]")
 
@@ -215,7 +215,7 @@ async def test_what_people_do_beside_voting_is_one_write(storage: Storage) -> No
     assert await storage.approvals.get(APPROVAL_ID) == kept
 
 
-async def test_what_no_card_shows_draws_none_anew(storage: Storage) -> None:
+async def test_what_no_card_shows_draws_none_anew(storage: Stores) -> None:
     await storage.approvals.add(an_approval(due_ms=5_000))
     changed = an_approval(dialog_json="[1]")
 
@@ -224,7 +224,7 @@ async def test_what_no_card_shows_draws_none_anew(storage: Storage) -> None:
     assert kept == replace(changed, revision=1, due_ms=5_000)
 
 
-async def test_nothing_is_noted_beside_what_has_changed_or_ended(storage: Storage) -> None:
+async def test_nothing_is_noted_beside_what_has_changed_or_ended(storage: Stores) -> None:
     await storage.approvals.add(an_approval(revision=2))
     changed = an_approval(claim_json='{"by":"U2"}')
 
@@ -237,7 +237,7 @@ async def test_nothing_is_noted_beside_what_has_changed_or_ended(storage: Storag
     assert (await storage.approvals.get(APPROVAL_ID)).claim_json == ""
 
 
-async def test_of_two_who_claim_at_once_one_does(storage: Storage) -> None:
+async def test_of_two_who_claim_at_once_one_does(storage: Stores) -> None:
     await storage.approvals.add(an_approval())
 
     async def claim(name: str) -> bool:

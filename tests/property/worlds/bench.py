@@ -28,8 +28,8 @@ from pydantic_ai.messages import (
 from agents import ChatModelAgent, follow_up_tool, idempotency_key, tool
 from agents.core.tools import Tool
 from agents.models import AnsweringModel, call, say
-from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier, FakeStream, Queue
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, RULES, KilledError, Office
 
 READS = frozenset(
@@ -50,7 +50,7 @@ READS = frozenset(
 )
 """Nobody else can notice these; they are no steps."""
 STORES = frozenset(
-    {"approvals", "audit", "checkpoints", "inbox", "log", "posts", "threads", "whispers"}
+    {"approvals", "audit", "checkpoints", "inbox", "log", "posts", "threads", "ephemeral_messages"}
 )
 AFTER_EFFECT = "after an effect"
 CLEO = "UCLEO"
@@ -151,7 +151,7 @@ class World:
         heard: Whose words the model had read when it made a call, by the id of the call.
     """
 
-    storage: SqliteStorage
+    storage: SqliteStores
     loop: Loop
     notifier: FakeNotifier = field(default_factory=FakeNotifier)
     directory: FakeDirectory = field(default_factory=FakeDirectory)
@@ -209,7 +209,7 @@ class Process:
         model = AnsweringModel(self._next, name="jobs")
         agent = ChatModelAgent(name="A", model=model, tools=self._tools())
         self.office = Office(
-            storage=cast(SqliteStorage, Stepping(self, world.storage)),
+            storage=cast(SqliteStores, Stepping(self, world.storage)),
             turns_of_model=(),
             make_agent=lambda _: agent,
             clock=world.clock,

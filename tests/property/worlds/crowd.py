@@ -31,7 +31,6 @@ from bot.errors import UserFacingError
 from bot.ports.tools import CheckedCall
 from bot.questions.texts import texts_json
 from storage.records import Approval, Decision, Kind, Status
-from storage.sqlite import SqliteStorage
 from tests.property.worlds.bench import (
     CLEO,
     EVE,
@@ -42,6 +41,7 @@ from tests.property.worlds.bench import (
     heard_in,
     mark,
 )
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, CHANNEL, ROOT, ROSA, RULES, Office, an_actor
 
 BACKUP = timedelta(minutes=30)
@@ -82,7 +82,7 @@ class Crowd:
 
     def __init__(self) -> None:
         self.loop = asyncio.Runner()
-        self.storage = SqliteStorage(None)
+        self.storage = SqliteStores(None)
         self.loop.run(self.storage.open())
         self.agreed: list[Yes] = []
         self.heard: dict[str, set[str]] = {}

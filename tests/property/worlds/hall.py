@@ -30,8 +30,8 @@ from bot.approvals.editing import Edits
 from bot.layout.action_ids import ActionId, encode
 from bot.slack.listeners import actions, views
 from bot.slack.listeners.context import ListenerContext
+from bot.stores import Stores
 from bot.threads.agents import Catalog
-from storage.base import Storage
 from storage.records import Approval
 from tests.property.worlds.bench import PEOPLE as USUAL, READS, STORES, mark
 from tests.property.worlds.ledger import Ledger, Shown
@@ -151,7 +151,7 @@ class Hall:
     """
 
     def __init__(
-        self, storage: Storage, notifier: FakeNotifier, ledger: Ledger, life: Life | None = None
+        self, storage: Stores, notifier: FakeNotifier, ledger: Ledger, life: Life | None = None
     ) -> None:
         self.life, self.bolt, self._ledger = life or Life(), Bolt(), ledger
         self.between: list[Coroutine[Any, Any, None]] = []
@@ -168,7 +168,7 @@ class Hall:
         )
         kept = dict(directory.people), dict(directory.channels)
         self.office = Office(
-            cast(Storage, Mortal(self.life, storage)),
+            cast(Stores, Mortal(self.life, storage)),
             (),
             clock=ledger.clock,
             notifier=notifier,

@@ -15,9 +15,10 @@ from bot.ports.tools import CheckedCall
 from bot.questions.form import canonical, edited_digest, in_order
 from bot.slack.destinations import ClickedMessage
 from bot.threads.message_event import NO_TURN, Incoming
+from bot.threads.messages import EphemeralMessage
+from bot.threads.model import Thread
 from bot.words import say
-from storage.records import Approval, Decision, Kind, Status, Thread, Whisper
-from storage.sqlite import SqliteStorage
+from storage.records import Approval, Decision, Kind, Status
 from tests.property.worlds.bench import (
     AFTER_EFFECT,
     CLEO,
@@ -32,6 +33,7 @@ from tests.property.worlds.bench import (
 )
 from tests.property.worlds.watching import Known, Watched, are_asked_anew, is_about
 from tests.support.fakes import FakeClock
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, BOT, GUS, ROOT, ROSA, THREAD_ID, an_actor, an_incoming
 
 CHOICES = {
@@ -99,7 +101,7 @@ class History:
         self.runner = asyncio.Runner(loop_factory=lambda: Loop(clock))
         loop = self.runner.get_loop()
         assert isinstance(loop, Loop)
-        self.world = Watched(SqliteStorage(None), loop)
+        self.world = Watched(SqliteStores(None), loop)
         self.world.directory.add(EVE, is_external=True, team_id="T9")
         self.world.directory.add(CLEO)
         self.slack = self.world.notifier
@@ -434,10 +436,10 @@ class History:
 
     async def _next_due(self) -> int | None:
         storage = self.world.storage
-        due: list[Approval | Thread | Whisper] = [
+        due: list[Approval | Thread | EphemeralMessage] = [
             *await storage.approvals.due(now_ms=FAR_MS, limit=1),
             *await storage.threads.due(now_ms=FAR_MS, limit=1),
-            *await storage.whispers.due(now_ms=FAR_MS, limit=1),
+            *await storage.ephemeral_messages.due(now_ms=FAR_MS, limit=1),
         ]
         return min((max(one.due_ms or 0, one.leased_until_ms) for one in due), default=None)
 

@@ -27,6 +27,7 @@ from bot.commands.simulation.harness import Simulation
 from bot.commands.simulation.models import CaseError, Data
 from bot.commands.simulation.rehearse import NOBODY, PolicyFileOnStage
 from bot.commands.simulation.steps import SimulatedSteps
+from bot.people.model import PersonRecord
 from bot.policy.current import LoadedPolicy
 from bot.policy.evaluation_context import world_of
 from bot.sandbox.delivery.http import AppReply, Parcel
@@ -35,9 +36,9 @@ from bot.sandbox.workspace.records import Payload, SlackMessage
 from bot.slack.app import build
 from bot.slack.bot import Countersign
 from bot.slack.connect import Slack
+from bot.stores import Stores
 from bot.threads.named_agents import Roster
-from storage.base import Storage
-from storage.records import Approval, Kind, PersonRecord, Status
+from storage.records import Approval, Kind, Status
 from tests.chaos.play import CARDS
 from tests.chaos.points import READS, STORES
 from tests.property.worlds.bench import READS as OTHER_READS
@@ -209,7 +210,7 @@ class Playhouse:
     _done: list[tuple[str, str, tuple[Any, ...]]] = field(default_factory=list)
 
     @classmethod
-    async def open(cls, storage: Storage, policy: Data) -> Playhouse:
+    async def open(cls, storage: Stores, policy: Data) -> Playhouse:
         """Build it.
 
         Args:
@@ -235,7 +236,7 @@ class Playhouse:
             gate = Gate(life, stage)
             return build(
                 slack=with_gate(stage.slack, gate),
-                storage=cast("Storage", Ebbing(life, stage.storage)),
+                storage=cast("Stores", Ebbing(life, stage.storage)),
                 roster=Roster(agents={"*": agents["clerk"]}),
                 process=stage.process(owner),
                 rules=NOBODY,

@@ -14,7 +14,7 @@ from typing import Any
 
 from bot.errors import UserFacingError
 from bot.layout.action_ids import ActionId
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import Approval, AuditEntry, Decision, Status
 from tests.property.worlds.bench import mark
 from tests.property.worlds.hall import Hall, Life
@@ -127,7 +127,7 @@ class Relay:
         notifier: What stands in Slack.
     """
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Stores) -> None:
         self.storage, self.clock = storage, FakeClock()
         self.notifier, self.directory = FakeNotifier(is_brief=True), FakeDirectory()
         self.ledger = Ledger(BOOK, House(), self.directory, self.clock)

@@ -12,12 +12,12 @@ from typing import Any
 from bot.errors import ApprovalClosedError, UserFacingError
 from bot.layout.action_ids import ActionId
 from storage.records import Approval, Kind, Status
-from storage.sqlite import SqliteStorage
 from tests.property.worlds.bench import CLEO, EVE, GROUP, befall, mark
 from tests.property.worlds.hall import PEOPLE, Hall, amount_by
 from tests.property.worlds.ledger import House, Ledger, Shown
 from tests.property.worlds.rulebook import DAN, FAY, Book, Payment
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import CHANNEL, ROOT, THREAD_ID, KilledError, an_actor
 
 __all__ = ["CLICKS", "FATES", "PEOPLE", "Town", "amount_by"]
@@ -53,7 +53,7 @@ class Town:
 
     def __init__(self, book: Book, house: House) -> None:
         self.loop = asyncio.Runner()
-        self.storage = SqliteStorage(None)
+        self.storage = SqliteStores(None)
         self.loop.run(self.storage.open())
         self.clock, self.notifier, self.directory = FakeClock(), FakeNotifier(), FakeDirectory()
         self.ledger = Ledger(book, house, self.directory, self.clock)

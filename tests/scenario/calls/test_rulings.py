@@ -12,10 +12,10 @@ import pytest
 from bot.approvals.votes import Votes
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Status
-from storage.sqlite import SqliteStorage
 from tests.scenario.calls.ruling_agents import RAN
 from tests.scenario.test_main_job import APPROVE, EDIT, REJECT, values_of
 from tests.support.stage import Stage, a_stage, buttons
+from tests.support.stores import SqliteStores
 
 DAY_MS = 24 * 3600 * 1000
 Open = Callable[..., AbstractAsyncContextManager[Stage]]
@@ -63,7 +63,7 @@ async def decided_while_stopped(
 ) -> None:
     """The process dies right after a decision was recorded, and is started again much later."""
     await stage.stop_bot()
-    storage = SqliteStorage(Path(stage.environ["COUNTERSIGN_DATA_DIR"]))
+    storage = SqliteStores(Path(stage.environ["COUNTERSIGN_DATA_DIR"]))
     await storage.open()
     approval = await storage.approvals.get(approval_id(card))
     decision = Decision(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from bot.stores import Stores
 from bot.words import say
-from storage.base import Storage
 from storage.records import Approval
 from tests.contract.spoiling import spoil
 from tests.support.mongo import MongoServer
@@ -50,7 +50,7 @@ def a_copy(first: Approval, number: int, *, decider: str, requester: str) -> App
     )
 
 
-async def with_many(stage: Stage, fill: Callable[[Storage, Approval], Any]) -> None:
+async def with_many(stage: Stage, fill: Callable[[Stores, Approval], Any]) -> None:
     """Ask once, and put the rest on record while the bot is stopped."""
     await stage.say("Rosa", ASK)
     await stage.card(word="countersign:approve")
@@ -75,7 +75,7 @@ async def home_of(stage: Stage, user: str, text: str) -> str:
 async def test_i14_what_waits_for_others_or_cannot_be_read_hides_nobodys_own(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
-    async def fill(storage: Storage, first: Approval) -> None:
+    async def fill(storage: Stores, first: Approval) -> None:
         many = [a_copy(first, one, decider=BEN, requester="UELSE") for one in range(1, OF_BEN + 1)]
         many += [
             a_copy(first, OF_BEN + one, decider=ADA, requester=BEN) for one in range(1, OF_ADA + 1)

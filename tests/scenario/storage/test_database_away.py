@@ -164,7 +164,7 @@ async def test_i14_due_work_that_cannot_be_read_keeps_no_other(
     now = broken.clock()
     about = {"channel_id": broken.channel, "thread_ts": ts, "user_id": broken.user("Ada")}
     whisper = a_whisper(**about, text="This is yours.", created_ms=now, due_ms=now)
-    await broken.bot.storage.whispers.add(whisper)
+    await broken.bot.storage.ephemeral_messages.insert(whisper)
     faults.error, faults.only = malformed, "FROM approvals WHERE due_ms <= "
 
     with pytest.raises(StoreUnavailableError, match="malformed"):

@@ -15,11 +15,10 @@ import pytest
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import say
 from bot.audit.report import story
+from bot.stores import Stores
 from bot.words import say as words
-from storage.base import Storage
-from storage.mongo import Driver, MongoStorage
+from storage.mongo import Driver
 from storage.records import Status
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import (
     a_message,
     a_post,
@@ -31,6 +30,7 @@ from tests.contract.builders import (
 from tests.contract.spoiling import raw, spoil
 from tests.support.mongo import MongoServer
 from tests.support.sizes import size
+from tests.support.stores import MongoStores, SqliteStores
 from tests.unit.bot.office import CHANNEL, ROSA, Office
 
 GOOD = size(10, 100)
@@ -48,14 +48,14 @@ HOURS_MS = 3_600_000
         pytest.param("pymongo", marks=pytest.mark.mongo),
     ]
 )
-async def storage(request: pytest.FixtureRequest) -> AsyncIterator[Storage]:
-    made: Storage
+async def storage(request: pytest.FixtureRequest) -> AsyncIterator[Stores]:
+    made: Stores
     if request.param == "sqlite":
-        made = SqliteStorage(None)
+        made = SqliteStores(None)
     else:
         server: MongoServer = request.getfixturevalue("mongo_server")
         driver: Driver = request.param
-        made = MongoStorage(server.uri, driver=driver, database=server.new_database())
+        made = MongoStores(server.uri, driver=driver, database=server.new_database())
     await made.open()
     yield made
     await made.close()
@@ -66,7 +66,7 @@ class World:
     """Good records and poisoned ones, in threads of their own."""
 
     office: Office
-    storage: Storage
+    storage: Stores
     poisoned: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
 
     def thread_id(self, name: str) -> str:
@@ -114,7 +114,7 @@ class World:
 
     async def add_whisper(self, name: str) -> str:
         now = self.office.clock()
-        await self.storage.whispers.add(
+        await self.storage.ephemeral_messages.insert(
             a_whisper(name, channel_id=CHANNEL, text=name, created_ms=now, due_ms=now)
         )
         return name
@@ -140,7 +140,7 @@ class World:
         raise AssertionError("it never comes to rest")
 
 
-async def a_world(storage: Storage, good: int = GOOD) -> World:
+async def a_world(storage: Stores, good: int = GOOD) -> World:
     """So many threads with a message each."""
     office = Office(storage, [say("Hello.")] * (good + 20))
     world = World(office, storage)
@@ -149,7 +149,7 @@ async def a_world(storage: Storage, good: int = GOOD) -> World:
     return world
 
 
-async def test_the_good_ones_come_to_their_end(storage: Storage) -> None:
+async def test_the_good_ones_come_to_their_end(storage: Stores) -> None:
     world = await a_world(storage, HUNDRED)
     for number in range(HUNDRED):
         await world.add_approval(f"good-{number}")
@@ -171,7 +171,7 @@ async def test_the_good_ones_come_to_their_end(storage: Storage) -> None:
         "newer": NEWER,
         "large": {"text": LARGE},
     }.items():
-        await world.poison("whispers", await world.add_whisper(f"0-{name}"), **fields)
+        await world.poison("ephemeral_messages", await world.add_whisper(f"0-{name}"), **fields)
 
     await world.rest()
 
@@ -194,7 +194,7 @@ async def test_the_good_ones_come_to_their_end(storage: Storage) -> None:
 
 @pytest.mark.parametrize("fields", [{"received_ms": "late"}, NEWER], ids=["damaged", "newer"])
 async def test_an_unreadable_message_stops_its_thread_and_says_so(
-    storage: Storage, fields: dict[str, Any]
+    storage: Stores, fields: dict[str, Any]
 ) -> None:
     world = await a_world(storage)
     thread_id = await world.add_thread("0-poison")
@@ -209,7 +209,7 @@ async def test_an_unreadable_message_stops_its_thread_and_says_so(
     assert f"message {thread_id}" in named.why
 
 
-async def test_a_large_message_is_answered_as_others_are(storage: Storage) -> None:
+async def test_a_large_message_is_answered_as_others_are(storage: Stores) -> None:
     world = await a_world(storage)
     await world.poison("messages", await world.add_thread("0-poison"), text=LARGE)
 
@@ -230,7 +230,7 @@ async def test_a_large_message_is_answered_as_others_are(storage: Storage) -> No
     ids=["status", "schema", "approval", "newer-approval"],
 )
 async def test_a_turn_of_which_something_cannot_be_read_runs_nothing(
-    storage: Storage, table: str, fields: dict[str, Any]
+    storage: Stores, table: str, fields: dict[str, Any]
 ) -> None:
     world = await a_world(storage)
     thread_id = await world.add_thread("0-poison")
@@ -257,7 +257,7 @@ async def test_a_turn_of_which_something_cannot_be_read_runs_nothing(
     assert [one.record_id for one in await storage.unreadable(limit=9)] == [thread_id]
 
 
-async def test_an_unreadable_post_keeps_no_other_back(storage: Storage) -> None:
+async def test_an_unreadable_post_keeps_no_other_back(storage: Stores) -> None:
     world = await a_world(storage)
     await world.add_thread("0-posts")
     for number in range(GOOD):
@@ -277,7 +277,7 @@ async def test_an_unreadable_post_keeps_no_other_back(storage: Storage) -> None:
     assert len(await storage.unreadable(limit=9)) == 2
 
 
-async def test_the_audit_of_a_thread_is_told_whatever_is_in_it(storage: Storage) -> None:
+async def test_the_audit_of_a_thread_is_told_whatever_is_in_it(storage: Stores) -> None:
     for number in range(GOOD):
         await storage.audit.append(an_entry(f"good-{number}", at_ms=number, thread_id="t"))
     for name, fields in {

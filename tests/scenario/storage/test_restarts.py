@@ -17,13 +17,14 @@ import aiohttp
 import pytest
 
 from bot.sandbox.server import Sandbox
-from storage.mongo import Driver, MongoStorage
+from storage.mongo import Driver
 from tests.support.fakes import FakeClock
 from tests.support.forked import fork_bot
 from tests.support.mongo import DRIVERS, MongoServer, spawn_mongo_server
 from tests.support.pace import brisk_seconds
 from tests.support.ports import free_port
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
+from tests.support.stores import MongoStores
 
 APPROVE = "countersign:approve"
 _HOME = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[3])}
@@ -175,7 +176,7 @@ async def test_a_second_bot_on_the_same_directory(stage: Stage, tmp_path: Path) 
 
 async def is_settled(uri: str, card: dict[str, Any]) -> None:
     """Wait until the bot has written down that the card is posted."""
-    storage = MongoStorage(uri, driver="pymongo")
+    storage = MongoStores(uri, driver="pymongo")
     await storage.open()
     approval_id = card["metadata"]["event_payload"]["id"]
     while not (await storage.approvals.get(approval_id)).card_ts:  # noqa: ASYNC110 (another process)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from storage.sqlite import SqliteStorage
 from tests.support.fakes import Queue
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_counter
 
 
@@ -18,7 +18,7 @@ def no_work_is_left() -> Iterator[None]:
 
 
 @pytest.fixture
-async def counter(storage: SqliteStorage) -> Counter:
+async def counter(storage: SqliteStores) -> Counter:
     made = await a_counter(storage)
     assert made.office.ran == []
     return made

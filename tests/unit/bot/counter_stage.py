@@ -30,10 +30,10 @@ from bot.slack.app import bolt_app, register
 from bot.slack.connect import Identity, Slack
 from bot.slack.home.homes import Composer, HomeViews
 from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
+from bot.stores import Stores
 from bot.threads.agents import AgentFacts
-from storage.base import Storage
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, CHANNEL, ROOT, ROSA, RULES, Office
 
 SECRET = "listener-signing-secret"
@@ -90,7 +90,7 @@ class Views:
 class Proxy:
     """A storage some of whose parts are replaced."""
 
-    storage: Storage
+    storage: Stores
     changes: dict[str, object]
 
     def __getattr__(self, name: str) -> object:
@@ -317,7 +317,7 @@ def an_event(**changes: object) -> dict[str, Any]:
     }
 
 
-async def a_counter(storage: SqliteStorage, *turns: Turn) -> Counter:
+async def a_counter(storage: SqliteStores, *turns: Turn) -> Counter:
     office = Office(storage, turns or [PAY, say("Paid.")])
     made = Counter.on(office)
     await made.send(an_event())

@@ -39,14 +39,17 @@ from bot.notifications.preferences import NotificationPreferences
 from bot.observability.events import TellEvent, nobody
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
+from bot.people.model import DelegationRecord
 from bot.ports.batches import BatchCards
 from bot.ports.people import Actor
 from bot.ports.tools import CheckedCall
 from bot.questions.record import Rules
 from bot.scheduler import DueWork
 from bot.slack.cards.card_for import shows_all
+from bot.stores import Stores
 from bot.threads.inbox import ThreadInbox
 from bot.threads.message_event import Incoming
+from bot.threads.model import Thread
 from bot.threads.outbox import Outbox
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers, InForce
 from bot.threads.runs.executions import ExecutionRecorder
@@ -57,8 +60,7 @@ from bot.threads.runs.preflight import StartCheck
 from bot.threads.summaries import Summaries
 from bot.threads.turns import Turns
 from bot.threads.worker import Threads
-from storage.base import Storage
-from storage.records import Approval, Decision, DelegationRecord, Kind, Status, Thread
+from storage.records import Approval, Decision, Kind, Status
 from tests.support.fakes import (
     FakeBoard,
     FakeClock,
@@ -111,7 +113,7 @@ class KilledError(BaseException):
 class Office:
     """One process of the bot; several may share a storage."""
 
-    storage: Storage
+    storage: Stores
     turns_of_model: Sequence[Turn]
     clock: FakeClock = field(default_factory=FakeClock)
     notifier: FakeNotifier = field(default_factory=FakeNotifier)

@@ -16,7 +16,7 @@ from bot.scheduler import DueWork, Scheduler, TimeLapse
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
 from storage.records import Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import Office, an_incoming
 
 ASK = "<@UBOT> pay Mia"
@@ -24,13 +24,13 @@ PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 SOON = timedelta(milliseconds=5)
 
 
-async def test_nothing_is_due(storage: SqliteStorage) -> None:
+async def test_nothing_is_due(storage: SqliteStores) -> None:
     office = Office(storage, [])
     assert await office.sweep.tick() == 0
     assert office.queue.waiting == []
 
 
-async def test_a_reminder_then_an_expiry(storage: SqliteStorage) -> None:
+async def test_a_reminder_then_an_expiry(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Nobody answered.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -47,7 +47,7 @@ async def test_a_reminder_then_an_expiry(storage: SqliteStorage) -> None:
     assert office.shown()[-1] == "Nobody answered."
 
 
-async def test_work_that_a_crash_dropped_is_found(storage: SqliteStorage) -> None:
+async def test_work_that_a_crash_dropped_is_found(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     await office.inbox.receive(an_incoming(ASK))
     other = Office(storage, [say("Hello.")], clock=office.clock, owner="other")
@@ -58,7 +58,7 @@ async def test_work_that_a_crash_dropped_is_found(storage: SqliteStorage) -> Non
 
 
 async def test_work_that_is_still_this_process_s_own_is_done_by_its_tick(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     """Whoever took the message was cut off; its lease is here."""
     office = Office(storage, [say("Hello.")])
@@ -73,7 +73,7 @@ def lapse_of(office: Office, *, patience: timedelta = timedelta(seconds=5)) -> T
     return TimeLapse(replace(office.sweep, spawn=tasks.spawn), tasks, patience=patience)
 
 
-async def test_look_does_what_is_due_before_it_ends(storage: SqliteStorage) -> None:
+async def test_look_does_what_is_due_before_it_ends(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -86,14 +86,14 @@ async def test_look_does_what_is_due_before_it_ends(storage: SqliteStorage) -> N
     assert await lapse.next_due_ms() == later.due_ms != approval.due_ms
 
 
-async def test_next_of_several_things_that_are_due(storage: SqliteStorage) -> None:
+async def test_next_of_several_things_that_are_due(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     assert await lapse_of(office).next_due_ms() is None
     await office.inbox.receive(an_incoming(ASK))
     assert await lapse_of(office).next_due_ms() == office.clock()
 
 
-async def test_rest_waits_for_the_end_of_work_and_gives_up(storage: SqliteStorage) -> None:
+async def test_rest_waits_for_the_end_of_work_and_gives_up(storage: SqliteStores) -> None:
     office = Office(storage, [])
     lapse, end = lapse_of(office, patience=SOON), asyncio.Event()
     assert await lapse.rest()

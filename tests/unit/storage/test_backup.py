@@ -10,8 +10,9 @@ import pytest
 
 from storage.errors import StoreUnavailableError
 from storage.records import AuditEntry
-from storage.sqlite import SqliteStorage, back_up
+from storage.sqlite import back_up
 from storage.sqlite.restore import restoring
+from tests.support.stores import SqliteStores
 
 
 def _names(directory: Path) -> list[str]:
@@ -19,7 +20,7 @@ def _names(directory: Path) -> list[str]:
 
 
 async def test_a_copy_while_the_bot_writes(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path / "data")
+    storage = SqliteStores(tmp_path / "data")
     await storage.open()
     for number in range(50):
         await storage.audit.append(AuditEntry(entry_id=str(number), at_ms=number, action="x"))
@@ -35,20 +36,20 @@ async def test_a_copy_while_the_bot_writes(tmp_path: Path) -> None:
 
 
 async def test_a_copy_is_a_database_that_the_bot_opens(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path / "data")
+    storage = SqliteStores(tmp_path / "data")
     await storage.open()
     await storage.audit.append(AuditEntry(entry_id="1", at_ms=1, action="asked", thread_id="t"))
     await storage.close()
     (tmp_path / "new").mkdir()
     await back_up(tmp_path / "data", tmp_path / "new" / "countersign.db")
-    restored = SqliteStorage(tmp_path / "new")
+    restored = SqliteStores(tmp_path / "new")
     await restored.open()
     assert [entry.action for entry in await restored.audit.of_thread("t", limit=5)] == ["asked"]
     await restored.close()
 
 
 async def test_nothing_is_overwritten(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path / "data")
+    storage = SqliteStores(tmp_path / "data")
     await storage.open()
     target = tmp_path / "precious"
     target.write_text("mine")
@@ -65,7 +66,7 @@ async def test_there_is_nothing_to_copy(tmp_path: Path) -> None:
 
 
 async def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path / "data")
+    storage = SqliteStores(tmp_path / "data")
     await storage.open()
     await storage.close()
     with pytest.raises(StoreUnavailableError, match="No such file"):
@@ -81,7 +82,7 @@ async def test_a_damaged_file_is_no_copy(tmp_path: Path) -> None:
 
 async def with_an_unreadable_schema(directory: Path) -> None:
     """Make a database of which SQLite cannot even say in valid text what is wrong."""
-    storage = SqliteStorage(directory)
+    storage = SqliteStores(directory)
     await storage.open()
     await storage.close()
     file = directory / "countersign.db"
@@ -99,6 +100,6 @@ async def test_no_copy_with_such_a_schema_is_restored(tmp_path: Path) -> None:
     await with_an_unreadable_schema(tmp_path / "data")
     copy = (tmp_path / "data" / "countersign.db").rename(tmp_path / "copy")
     with pytest.raises(StoreUnavailableError, match="cannot be used: the database file is damaged"):
-        async with restoring(tmp_path / "new", copy):
+        async with restoring(tmp_path / "new", copy, ()):
             pytest.fail("it was opened")
     assert not (tmp_path / "new" / "countersign.db").exists()

@@ -11,15 +11,15 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from storage.errors import Fault, RecordFormatError, StoreBrokenError, StoreBusyError
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import THREAD_ID, a_thread, an_entry
+from tests.support.stores import SqliteStores
 
 NAMES = ["countersign.db", "countersign.lock", "countersign.db-wal", "countersign.db-shm"]
 
 
 @pytest.fixture
-async def storage(tmp_path: Path) -> AsyncIterator[SqliteStorage]:
-    storage = SqliteStorage(tmp_path)
+async def storage(tmp_path: Path) -> AsyncIterator[SqliteStores]:
+    storage = SqliteStores(tmp_path)
     await storage.open()
     await storage.threads.ensure(a_thread(due_ms=1))
     yield storage
@@ -30,13 +30,13 @@ def modes(directory: Path) -> dict[str, int]:
     return {name: stat.S_IMODE((directory / name).stat().st_mode) for name in NAMES}
 
 
-async def test_all_files_are_private(storage: SqliteStorage, tmp_path: Path) -> None:
+async def test_all_files_are_private(storage: SqliteStores, tmp_path: Path) -> None:
     assert modes(tmp_path) == dict.fromkeys(NAMES, 0o600)
 
 
 async def test_files_that_were_open_to_others_are_taken_from_them(tmp_path: Path) -> None:
     directory = tmp_path / "data"
-    storage = SqliteStorage(directory)
+    storage = SqliteStores(directory)
     await storage.open()
     for name in NAMES:
         (directory / name).chmod(0o666)
@@ -62,12 +62,12 @@ async def test_a_link_is_not_followed(tmp_path: Path, name: str) -> None:
     (directory / name).symlink_to(target)
 
     with pytest.raises(StoreBrokenError, match=f"{name} is a symbolic link") as caught:
-        await SqliteStorage(directory).open()
+        await SqliteStores(directory).open()
 
     assert caught.value.fault is Fault.FOREIGN
     assert target.read_text() == "mine"
     (directory / name).unlink()
-    again = SqliteStorage(directory)
+    again = SqliteStores(directory)
     await again.open()  # the lock was given back
     await again.close()
 
@@ -76,14 +76,14 @@ async def test_something_that_is_no_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "countersign.lock").mkdir()
 
     with pytest.raises(StoreBrokenError) as caught:
-        await SqliteStorage(tmp_path).open()
+        await SqliteStores(tmp_path).open()
 
     assert caught.value.fault is Fault.READ_ONLY
 
 
 @pytest.mark.parametrize("name", ["countersign.db", "countersign.db-wal"])
 async def test_a_deleted_file_is_noticed_before_anything_is_lost(
-    storage: SqliteStorage, tmp_path: Path, name: str
+    storage: SqliteStores, tmp_path: Path, name: str
 ) -> None:
     await storage.ping()
     (tmp_path / name).unlink()
@@ -95,10 +95,10 @@ async def test_a_deleted_file_is_noticed_before_anything_is_lost(
 
 
 async def test_a_replaced_file_is_noticed_by_the_bot_and_from_outside(
-    storage: SqliteStorage, tmp_path: Path
+    storage: SqliteStores, tmp_path: Path
 ) -> None:
     with pytest.raises(StoreBusyError) as caught:
-        await SqliteStorage(tmp_path).open()
+        await SqliteStores(tmp_path).open()
     assert not caught.value.is_replaced
     path = tmp_path / "countersign.db"
     (tmp_path / "copy").write_bytes(path.read_bytes())
@@ -107,12 +107,12 @@ async def test_a_replaced_file_is_noticed_by_the_bot_and_from_outside(
     with pytest.raises(StoreBrokenError, match="was replaced"):
         await storage.ping()
     with pytest.raises(StoreBusyError) as caught:
-        await SqliteStorage(tmp_path).open()
+        await SqliteStores(tmp_path).open()
     assert caught.value.is_replaced
 
 
 async def closed(directory: Path) -> Path:
-    storage = SqliteStorage(directory)
+    storage = SqliteStores(directory)
     await storage.open()
     await storage.threads.ensure(a_thread())
     for number in range(400):
@@ -126,7 +126,7 @@ async def test_a_damaged_file_is_told_from_one_that_is_away(tmp_path: Path) -> N
     content = bytearray(path.read_bytes())
     content[4096 : len(content) : 97] = b"\xff" * len(content[4096 : len(content) : 97])
     path.write_bytes(content)
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
 
     with pytest.raises(StoreBrokenError) as caught:
         await opened_and_examined(storage)
@@ -135,7 +135,7 @@ async def test_a_damaged_file_is_told_from_one_that_is_away(tmp_path: Path) -> N
     await storage.close()
 
 
-async def opened_and_examined(storage: SqliteStorage) -> None:
+async def opened_and_examined(storage: SqliteStores) -> None:
     await storage.open()
     await storage.examine()
 
@@ -144,16 +144,16 @@ async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "countersign.db").write_bytes(b"no database " * 999)
 
     with pytest.raises(StoreBrokenError, match="not a database") as caught:
-        await SqliteStorage(tmp_path).open()
+        await SqliteStores(tmp_path).open()
 
     assert caught.value.fault is Fault.FOREIGN
 
 
-async def test_a_sound_file_has_no_remark(storage: SqliteStorage) -> None:
+async def test_a_sound_file_has_no_remark(storage: SqliteStores) -> None:
     assert await storage.examine() == []
 
 
-async def test_a_full_database_takes_no_write_and_says_so(storage: SqliteStorage) -> None:
+async def test_a_full_database_takes_no_write_and_says_so(storage: SqliteStores) -> None:
     pages = (await storage._database.fetch("PRAGMA page_count"))[0]["page_count"]
     await storage._database.fetch(f"PRAGMA max_page_count = {pages}")
 
@@ -165,7 +165,7 @@ async def test_a_full_database_takes_no_write_and_says_so(storage: SqliteStorage
     await storage.ping()  # it goes on by itself
 
 
-async def test_readiness_is_a_write(storage: SqliteStorage) -> None:
+async def test_readiness_is_a_write(storage: SqliteStores) -> None:
     await storage.ping()
     await storage._database.fetch("PRAGMA query_only = ON")
 
@@ -183,7 +183,7 @@ async def test_a_copy_on_a_disk_that_cannot_be_written_is_read(
 ) -> None:
     path = await closed(tmp_path)
     refuse_writing(monkeypatch)
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
 
     await storage.open_to_read()
 
@@ -193,11 +193,11 @@ async def test_a_copy_on_a_disk_that_cannot_be_written_is_read(
 
 
 async def test_a_log_beside_the_copy_is_not_left_out(
-    storage: SqliteStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await storage.threads.wake(THREAD_ID, now_ms=77)  # stands in the log alone
     refuse_writing(monkeypatch)
-    reader = SqliteStorage(tmp_path)
+    reader = SqliteStores(tmp_path)
 
     await reader.open_to_read()
 
@@ -227,13 +227,13 @@ async def test_a_newer_file_is_not_touched(tmp_path: Path) -> None:
     before = path.read_bytes()
 
     with pytest.raises(RecordFormatError, match="unknown schema version 99"):
-        await SqliteStorage(tmp_path).open()
+        await SqliteStores(tmp_path).open()
 
     assert path.read_bytes() == before
 
 
 async def test_the_end_of_a_run_and_its_journal_are_one_transaction(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     await storage.checkpoints.save("c", "x", status=CheckpointStatus.RUNNING, expected_version=0)
     await storage.checkpoints.append("c", "secret", base=1, index=0)

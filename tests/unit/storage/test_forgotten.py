@@ -2,12 +2,12 @@
 
 import re
 
-from storage.erasing import wheres_of
+from bot.maintenance.erasing import wheres_of
+from bot.stores import KINDS
 from storage.mongo.client import INDEXES
 from storage.mongo.retention import KEYED
 from storage.sqlite import retention
 from storage.sqlite.schema.tables import ddl
-from storage.stores import KINDS
 
 LEFT = {"threads", "audit"}
 """The thread itself goes last, by another statement; the audit loses only its content."""

@@ -11,14 +11,10 @@ import pytest
 from pymongo.errors import DocumentTooLarge, OperationFailure, WriteError
 
 from storage.errors import RecordRefusedError, StoreUnavailableError
-from storage.mongo import (
-    Driver,
-    MongoStorage,
-    commands as commands_module,
-    selftest as selftest_module,
-)
+from storage.mongo import Driver, commands as commands_module, selftest as selftest_module
 from storage.mongo.client import Client
 from tests.support.mongo import MAY_LEAK
+from tests.support.stores import MongoStores
 
 pytestmark = MAY_LEAK
 
@@ -88,7 +84,7 @@ async def test_what_older_connections_left_undone_costs_the_new_ones_nothing(
     ],
 )
 async def test_an_address_that_makes_no_sense_is_refused(uri: str, driver: Driver) -> None:
-    storage = MongoStorage(uri, driver=driver)
+    storage = MongoStores(uri, driver=driver)
 
     with pytest.raises(StoreUnavailableError, match="its address cannot be used") as caught:
         await storage.open()
@@ -98,7 +94,7 @@ async def test_an_address_that_makes_no_sense_is_refused(uri: str, driver: Drive
 
 @pytest.mark.parametrize("driver", DRIVERS)
 async def test_a_server_that_is_not_there_is_reported_without_the_password(driver: Driver) -> None:
-    storage = MongoStorage("mongodb://bot:hunter2@127.0.0.1:1/db", driver=driver, timeout=SHORT)
+    storage = MongoStores("mongodb://bot:hunter2@127.0.0.1:1/db", driver=driver, timeout=SHORT)
 
     with pytest.raises(StoreUnavailableError) as caught:
         await storage.open()

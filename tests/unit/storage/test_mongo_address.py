@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from storage.errors import Fault, StoreBrokenError
-from storage.mongo import Driver, MongoStorage
+from storage.mongo import Driver
 from storage.mongo.address import ServerAddress, secrets_of
 from storage.mongo.client import Client
 from tests.support.mongo import MAY_LEAK
+from tests.support.stores import MongoStores
 
 pytestmark = MAY_LEAK
 
@@ -89,7 +90,7 @@ def test_the_first_connection_may_take_longer_than_an_operation() -> None:
 @pytest.mark.parametrize("name", ["tlsCAFile", "tlsCertificateKeyFile"])
 async def test_a_missing_file_is_named(driver: Driver, name: str, tmp_path: Path) -> None:
     missing = tmp_path / "nope.pem"
-    storage = MongoStorage(f"{HOST}?tls=true&{name}={missing}", driver=driver)
+    storage = MongoStores(f"{HOST}?tls=true&{name}={missing}", driver=driver)
 
     with pytest.raises(StoreBrokenError, match=rf"(?i){name} names .*nope\.pem, which") as caught:
         await storage.open()
@@ -102,7 +103,7 @@ async def test_a_file_that_holds_no_certificate_is_no_traceback(
     driver: Driver, tmp_path: Path
 ) -> None:
     (tmp_path / "ca.pem").write_text("no certificate")
-    storage = MongoStorage(f"{HOST}?tls=true&tlsCAFile={tmp_path / 'ca.pem'}", driver=driver)
+    storage = MongoStores(f"{HOST}?tls=true&tlsCAFile={tmp_path / 'ca.pem'}", driver=driver)
 
     with pytest.raises(StoreBrokenError, match="its address cannot be used"):
         await storage.open()

@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import storage
-
 PROBE = """
 import sys, storage
 loaded = {"sqlite3", "motor", "pymongo", "bson"} & set(sys.modules)
@@ -16,8 +14,3 @@ assert "motor" not in sys.modules
 
 def test_importing_the_package_loads_no_driver() -> None:
     subprocess.run([sys.executable, "-c", PROBE], check=True)  # noqa: S603 - our own text
-
-
-def test_public_names_are_there() -> None:
-    assert all(hasattr(storage, name) for name in storage.__all__)
-    assert storage.__all__ == sorted(storage.__all__, key=lambda name: (not name.isupper(), name))

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
+from bot.threads.model import Thread
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
-from storage.records import Thread
-from storage.sqlite import SqliteStorage
 from storage.sqlite.file.lock import FILE_NAME
 from storage.sqlite.file.reader import Reader, open_reader
 from tests.contract.builders import THREAD_ID, a_post, a_thread
+from tests.support.stores import SqliteStores
 
 COUNT = "SELECT count(*) AS found FROM t"
 
 
 @pytest.fixture
-async def storage(tmp_path: Path) -> AsyncIterator[SqliteStorage]:
-    storage = SqliteStorage(tmp_path)
+async def storage(tmp_path: Path) -> AsyncIterator[SqliteStores]:
+    storage = SqliteStores(tmp_path)
     await storage.open()
     await storage.threads.ensure(a_thread())
     yield storage
@@ -57,12 +57,12 @@ def at_once(work: Coroutine[Any, Any, Thread]) -> Thread | None:
     return None
 
 
-async def test_a_record_is_read_without_waiting(storage: SqliteStorage) -> None:
+async def test_a_record_is_read_without_waiting(storage: SqliteStores) -> None:
     assert at_once(storage.threads.get(THREAD_ID)) == a_thread()
 
 
 async def test_what_is_in_memory_is_read_by_the_worker() -> None:
-    storage = SqliteStorage(None)
+    storage = SqliteStores(None)
     await storage.open()
     await storage.threads.ensure(a_thread())
 
@@ -71,7 +71,7 @@ async def test_what_is_in_memory_is_read_by_the_worker() -> None:
     await storage.close()
 
 
-async def test_whoever_has_awaited_a_write_reads_it(storage: SqliteStorage) -> None:
+async def test_whoever_has_awaited_a_write_reads_it(storage: SqliteStores) -> None:
     async def write_and_read(name: str) -> bool:
         await storage.posts.add(a_post(name))
         is_added = await storage.posts.get(name) == a_post(name)
@@ -140,7 +140,7 @@ def test_what_is_no_database_has_no_reader(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [FILE_NAME, f"{FILE_NAME}-wal"])
 async def test_c6_a_file_that_was_replaced_is_not_read(
-    storage: SqliteStorage, tmp_path: Path, name: str
+    storage: SqliteStores, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / name).rename(tmp_path / "aside")
     (tmp_path / name).write_bytes((tmp_path / "aside").read_bytes())
@@ -152,7 +152,7 @@ async def test_c6_a_file_that_was_replaced_is_not_read(
 
 
 async def test_what_is_closed_is_not_read(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
     await storage.open()
     await storage.close()
 

@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 import pytest
 
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
-from storage.mongo import Driver, MongoStorage
+from storage.mongo import Driver
 from storage.mongo.client import Apart
 from storage.mongo.selftest import AT_ONCE, check_kind, ferret_version, self_test
 from tests.support.mongo import MongoServer
+from tests.support.stores import MongoStores
 
 T = TypeVar("T")
 
@@ -166,7 +167,7 @@ async def test_a_server_that_does_not_say_what_it_is_is_left_to_the_self_test() 
 @pytest.mark.mongo
 @pytest.mark.parametrize("driver", ["motor", "pymongo"])
 async def test_the_server_of_the_tests_is_sound(mongo_server: MongoServer, driver: Driver) -> None:
-    storage = MongoStorage(mongo_server.uri, driver=driver, database=mongo_server.new_database())
+    storage = MongoStores(mongo_server.uri, driver=driver, database=mongo_server.new_database())
     await storage.open()
 
     remarks = await storage.examine()

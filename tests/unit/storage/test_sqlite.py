@@ -11,13 +11,13 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import CheckpointConflictError
+from bot.stores import KINDS
 from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
-from storage.sqlite import SqliteStorage, database
+from storage.sqlite import database
 from storage.sqlite.collection import tables
 from storage.sqlite.file.lock import LOCK_NAME, DirectoryLock
 from storage.sqlite.schema.migrations import MIGRATIONS
 from storage.sqlite.schema.tables import DATABASE_VERSION, ddl
-from storage.stores import KINDS
 from tests.contract.builders import (
     APPROVAL_ID,
     DIGEST,
@@ -27,6 +27,7 @@ from tests.contract.builders import (
     a_thread,
     an_approval,
 )
+from tests.support.stores import SqliteStores
 
 
 def edit(directory: Path, statement: str) -> None:
@@ -37,7 +38,7 @@ def edit(directory: Path, statement: str) -> None:
 
 
 async def made(directory: Path) -> None:
-    storage = SqliteStorage(directory)
+    storage = SqliteStores(directory)
     await storage.open()
     await storage.threads.ensure(a_thread(due_ms=1))
     await storage.approvals.add(an_approval())
@@ -57,7 +58,7 @@ async def test_the_directory_and_the_file_are_private(tmp_path: Path) -> None:
 
 
 async def test_a_second_one_on_the_same_directory_is_refused(tmp_path: Path) -> None:
-    first, second = SqliteStorage(tmp_path), SqliteStorage(tmp_path)
+    first, second = SqliteStores(tmp_path), SqliteStores(tmp_path)
     await first.open()
 
     with pytest.raises(StoreBusyError, match=f"process {os.getpid()}") as caught:
@@ -91,7 +92,7 @@ async def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path, name: st
         (directory / name).mkdir(parents=True)  # a folder where a file should be
     else:
         directory.write_text("a file where a folder should be")
-    storage = SqliteStorage(directory)
+    storage = SqliteStores(directory)
 
     with pytest.raises(StoreUnavailableError, match=f"directory {directory} cannot be written"):
         await storage.open()
@@ -102,7 +103,7 @@ async def test_a_directory_without_a_right_to_write_is_named() -> None:
     directory = Path("/proc/countersign")  # not even root may write here
 
     with pytest.raises(StoreUnavailableError, match=f"directory {directory} cannot be written"):
-        await SqliteStorage(directory).open()
+        await SqliteStores(directory).open()
 
 
 def test_a_lock_that_cannot_be_written_is_not_held(
@@ -123,7 +124,7 @@ def test_a_lock_that_cannot_be_written_is_not_held(
 
 async def test_a_failed_open_leaves_no_lock(tmp_path: Path) -> None:
     (tmp_path / "countersign.db").write_bytes(b"this is no database" * 100)
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
 
     with pytest.raises(StoreUnavailableError, match="not a database"):
         await storage.open()
@@ -137,11 +138,11 @@ async def test_an_old_sqlite_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(database, "MIN_SQLITE", (99, 0, 0))
 
     with pytest.raises(StoreUnavailableError, match=r"3\.35 or newer"):
-        await SqliteStorage(tmp_path).open()
+        await SqliteStores(tmp_path).open()
 
 
 async def test_a_full_disk_is_reported_and_passes(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
     await storage.open()
     await storage._database.fetch("PRAGMA max_page_count = 40")
     big = a_post(text="x" * 1_000_000)
@@ -155,7 +156,7 @@ async def test_a_full_disk_is_reported_and_passes(tmp_path: Path) -> None:
 
 
 async def test_every_write_is_flushed_to_the_disk(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
     await storage.open()
 
     assert await storage._database.fetch("PRAGMA synchronous") == [{"synchronous": 2}]
@@ -168,14 +169,14 @@ async def test_a_file_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     edit(tmp_path, "PRAGMA user_version = 9")
 
     with pytest.raises(RecordFormatError, match="database file"):
-        await SqliteStorage(tmp_path).open()
+        await SqliteStores(tmp_path).open()
 
 
 async def test_records_of_a_newer_release_are_left_alone(tmp_path: Path) -> None:
     await made(tmp_path)
     for table in ("threads", "approvals", "journal", "log"):
         edit(tmp_path, f"UPDATE {table} SET v = 2")  # noqa: S608 - our own names
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
     await storage.open()
 
     assert await storage.threads.due(now_ms=9, limit=9) == []
@@ -192,7 +193,7 @@ async def test_records_of_a_newer_release_are_left_alone(tmp_path: Path) -> None
 
 
 async def test_i5_who_slept_through_a_save_or_the_end_cannot_append() -> None:
-    storage = SqliteStorage(None)
+    storage = SqliteStores(None)
     await storage.open()
     checkpoints = storage.checkpoints
     await checkpoints.save("c", "x", status=CheckpointStatus.RUNNING, expected_version=0)
@@ -216,7 +217,7 @@ def test_nothing_is_made_twice(script: str) -> None:
 
 
 async def test_leases_of_a_dead_process_end_with_the_next_start(tmp_path: Path) -> None:
-    first = SqliteStorage(tmp_path)
+    first = SqliteStores(tmp_path)
     await first.open()
     await first.threads.ensure(a_thread(due_ms=1))
     await first.threads.ensure(a_thread(thread_id="T1:C1:2", due_ms=50_000))  # nobody's
@@ -225,7 +226,7 @@ async def test_leases_of_a_dead_process_end_with_the_next_start(tmp_path: Path) 
     assert thread is not None
     assert await first.approvals.claim(APPROVAL_ID, owner="dead", now_ms=10, until_ms=99_999)
     await first.close()
-    second = SqliteStorage(tmp_path)
+    second = SqliteStores(tmp_path)
     await second.open()
     freed = await second.threads.get(THREAD_ID)
     assert (freed.leased_by, freed.leased_until_ms) == ("", 0)
@@ -249,7 +250,7 @@ async def test_a_database_of_an_earlier_release_is_migrated_once(
     monkeypatch.setattr(database, "MIGRATIONS", {DATABASE_VERSION: step})
     monkeypatch.setattr(database, "DATABASE_VERSION", DATABASE_VERSION + 1)
     for _ in range(2):  # the second time there is nothing to do
-        storage = SqliteStorage(tmp_path)
+        storage = SqliteStores(tmp_path)
         await storage.open()
         assert (await storage.threads.get(THREAD_ID)).due_ms == 1
         columns = await storage._database.fetch("PRAGMA table_info(posts)")
@@ -267,7 +268,7 @@ async def test_i4_who_reads_and_then_writes_is_not_refused_for_another_process(
     tmp_path: Path,
 ) -> None:
     """As `countersign prune` does beside the bot."""
-    bot, command = SqliteStorage(tmp_path), SqliteStorage(tmp_path)
+    bot, command = SqliteStores(tmp_path), SqliteStores(tmp_path)
     await bot.open()
     await command.open_beside()
     await bot.threads.ensure(a_thread())
@@ -289,7 +290,7 @@ async def test_i4_who_reads_and_then_writes_is_not_refused_for_another_process(
 
 
 async def test_what_is_forgotten_is_overwritten_on_the_disk(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
     await storage.open()
     await storage.posts.add(a_post(f"{THREAD_ID}#1:m", text="4711-marmalade"))
     await storage.retention.erase(THREAD_ID, limit=9)
@@ -300,7 +301,7 @@ async def test_what_is_forgotten_is_overwritten_on_the_disk(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("path", [None, Path("nowhere")])
 async def test_there_must_be_a_file_to_be_opened_beside(tmp_path: Path, path: Path | None) -> None:
-    storage = SqliteStorage(path and tmp_path / path)
+    storage = SqliteStores(path and tmp_path / path)
     with pytest.raises(StoreUnavailableError, match="no database"):
         await storage.open_beside()
 
@@ -309,7 +310,7 @@ async def test_a_file_of_another_release_is_not_changed_beside_it(tmp_path: Path
     await made(tmp_path)
     edit(tmp_path, "PRAGMA user_version = 99")
     with pytest.raises(RecordFormatError, match="database file"):
-        await SqliteStorage(tmp_path).open_beside()
+        await SqliteStores(tmp_path).open_beside()
 
 
 def test_what_a_longer_text_left_in_the_lock_is_gone(tmp_path: Path) -> None:

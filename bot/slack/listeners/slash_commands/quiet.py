@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from datetime import time
 
+from bot.people.model import PersonRecord
 from bot.slack.home.times import TimeReader
 from bot.slack.listeners.slash_commands.answers import Asker, TypedAnswer, TypoError, quoted
 from bot.words import say
-from storage.records import PersonRecord
 
 _CLOCK = r"(\d{1,2})(?::(\d{2}))? ?(am|pm)?"
 _HOURS = re.compile(f"(?:from )?{_CLOCK} ?(?:-|\N{EN DASH}|\N{EM DASH}|to|until|till) ?{_CLOCK}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.layout.short_ids import short_id
+from bot.people.model import DelegationRecord
 from bot.slack.listeners.slash_commands.answers import (
     Asker,
     TypedAnswer,
@@ -16,7 +17,6 @@ from bot.slack.listeners.slash_commands.answers import (
 )
 from bot.words import say
 from bot.words.mrkdwn import date, escape, mention
-from storage.records import DelegationRecord
 
 
 async def away(asker: Asker, words: Sequence[str]) -> TypedAnswer:

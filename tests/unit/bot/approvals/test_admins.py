@@ -12,7 +12,7 @@ from bot.layout.action_ids import ActionId
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.admin import admin_card
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import TOM, an_office, asked
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, typed
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, THREAD_ID
@@ -21,7 +21,7 @@ ONE = {"approve": [{"from": ["sre"]}]}
 ADMIN = "UADMIN"
 
 
-async def a_counter(storage: SqliteStorage, *, is_over: bool) -> tuple[Counter, Approval]:
+async def a_counter(storage: SqliteStores, *, is_over: bool) -> tuple[Counter, Approval]:
     """A call that nobody can decide: never, or no longer."""
     office = an_office(storage, ONE) if is_over else await asked(storage, ONE)
     office.directory.groups["S0SRE"] = frozenset()
@@ -57,7 +57,7 @@ async def noted(counter: Counter) -> list[tuple[str, object]]:
 
 @pytest.mark.parametrize("is_over", [True, False])
 async def test_an_admin_is_asked_about_what_nobody_can_decide(
-    storage: SqliteStorage, *, is_over: bool
+    storage: SqliteStores, *, is_over: bool
 ) -> None:
     counter, approval = await a_counter(storage, is_over=is_over)
     assert approval.status is (Status.UNDECIDABLE if is_over else Status.PENDING)
@@ -79,7 +79,7 @@ async def test_an_admin_is_asked_about_what_nobody_can_decide(
 
 
 @pytest.mark.parametrize("to", [BEN, "", None, "S0SRE"])
-async def test_nobody_but_an_admin_is_asked(storage: SqliteStorage, to: object) -> None:
+async def test_nobody_but_an_admin_is_asked(storage: SqliteStores, to: object) -> None:
     counter, approval = await a_counter(storage, is_over=True)
     answer = await submit(counter, approval, ROSA, a_form(to))
 
@@ -87,7 +87,7 @@ async def test_nobody_but_an_admin_is_asked(storage: SqliteStorage, to: object) 
     assert (counter.office.notices.admins, await noted(counter)) == ([], [])
 
 
-async def test_guests_ask_nobody(storage: SqliteStorage) -> None:
+async def test_guests_ask_nobody(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage, is_over=True)
     counter.office.directory.add(GUS, is_guest=True)
     counter.office.directory.channels[CHANNEL] |= {GUS}
@@ -96,7 +96,7 @@ async def test_guests_ask_nobody(storage: SqliteStorage) -> None:
     assert (counter.office.notices.admins, await noted(counter)) == ([], [])
 
 
-async def test_nobody_is_asked_about_what_somebody_can_decide(storage: SqliteStorage) -> None:
+async def test_nobody_is_asked_about_what_somebody_can_decide(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     office.directory.add(ADMIN, is_admin=True)
     counter, approval = Counter.on(office), await office.the_approval()
@@ -107,7 +107,7 @@ async def test_nobody_is_asked_about_what_somebody_can_decide(storage: SqliteSto
     assert office.notices.admins == []
 
 
-async def test_who_asked_hears_that_the_message_did_not_arrive(storage: SqliteStorage) -> None:
+async def test_who_asked_hears_that_the_message_did_not_arrive(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage, is_over=True)
     counter.office.notices.is_down = True
     await submit(counter, approval, ROSA, a_form())
@@ -118,7 +118,7 @@ async def test_who_asked_hears_that_the_message_did_not_arrive(storage: SqliteSt
     assert len(counter.office.notices.admins) == 1
 
 
-async def test_the_message_says_who_asks_about_what_and_why(storage: SqliteStorage) -> None:
+async def test_the_message_says_who_asks_about_what_and_why(storage: SqliteStores) -> None:
     _, approval = await a_counter(storage, is_over=True)
     link = "https://acme.slack.com/archives/C1/p1"
     card = admin_card(approval, by=ROSA, text="*now* <!channel>", link=link)

@@ -25,8 +25,8 @@ from bot.slack.cards.details import history_blocks
 from bot.threads.agents import nobody
 from bot.words.mrkdwn import is_person
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import MIA, TWO, an_office, asked
 from tests.unit.bot.counter_stage import (
     ASK,
@@ -44,7 +44,7 @@ SECRET = "xoxb-" + "1234567890-1234567890-abcdefghijklmnopqrstuvwx"
 SILENT = "The agent couldn't answer."
 
 
-async def a_counter(storage: SqliteStorage, *turns: Any, **changes: Any) -> Counter:
+async def a_counter(storage: SqliteStores, *turns: Any, **changes: Any) -> Counter:
     """A card that waits; the agent's next words are its answer."""
     office = await asked(storage, TWO, turns_of_model=[PAY, *turns], **changes)
     return Counter.on(office)
@@ -89,7 +89,7 @@ def talking(answer: Callable[[str, str], Awaitable[str]]) -> Callable[[ScriptedM
     return make
 
 
-async def test_the_agent_answers_on_the_card_and_decides_nothing(storage: SqliteStorage) -> None:
+async def test_the_agent_answers_on_the_card_and_decides_nothing(storage: SqliteStores) -> None:
     counter = await a_counter(storage, say("It pays Mia for lunch."))
     office = counter.office
     before = await office.the_approval()
@@ -119,7 +119,7 @@ async def test_the_agent_answers_on_the_card_and_decides_nothing(storage: Sqlite
     assert office.ran == []
 
 
-async def test_the_form_offers_the_agent_only_where_it_answers(storage: SqliteStorage) -> None:
+async def test_the_form_offers_the_agent_only_where_it_answers(storage: SqliteStores) -> None:
     counter = await a_counter(storage)
     await counter.send(a_click(await counter.office.the_approval(), ActionId.ASK_BACK, ADA))
     assert "The agent" in str(counter.views.opened[-1])
@@ -135,7 +135,7 @@ async def test_the_form_offers_the_agent_only_where_it_answers(storage: SqliteSt
     assert (await counter.office.the_approval()).dialog_json == "[]"
 
 
-async def test_an_agent_that_is_not_known_now_is_not_offered(storage: SqliteStorage) -> None:
+async def test_an_agent_that_is_not_known_now_is_not_offered(storage: SqliteStores) -> None:
     async def broken(_: Approval) -> None:
         raise CheckpointError("x", "it cannot be read")
 
@@ -143,7 +143,7 @@ async def test_an_agent_that_is_not_known_now_is_not_offered(storage: SqliteStor
 
 
 @pytest.mark.parametrize("whom", ["Agent", "agent ", "UADA", "U0AGENT", "everybody"])
-async def test_what_the_form_does_not_have_asks_nobody(storage: SqliteStorage, whom: str) -> None:
+async def test_what_the_form_does_not_have_asks_nobody(storage: SqliteStores, whom: str) -> None:
     counter = await a_counter(storage)
     approval = await counter.office.the_approval()
     values = {**typed("question", "why?"), **picked("whom", whom)}
@@ -151,7 +151,7 @@ async def test_what_the_form_does_not_have_asks_nobody(storage: SqliteStorage, w
     assert (await counter.office.the_approval()).dialog_json == "[]"
 
 
-async def test_nobody_is_the_agent(storage: SqliteStorage) -> None:
+async def test_nobody_is_the_agent(storage: SqliteStores) -> None:
     assert not is_person(AGENT)
     counter = await a_counter(storage)
     approval = await counter.office.the_approval()
@@ -161,7 +161,7 @@ async def test_nobody_is_the_agent(storage: SqliteStorage) -> None:
     assert (await counter.office.the_approval()).dialog_json == "[]"
 
 
-async def test_no_reply_in_the_thread_is_the_agents_answer(storage: SqliteStorage) -> None:
+async def test_no_reply_in_the_thread_is_the_agents_answer(storage: SqliteStores) -> None:
     counter = await a_counter(storage)
     await ask(counter, runs=False)
     office = counter.office
@@ -177,7 +177,7 @@ async def test_no_reply_in_the_thread_is_the_agents_answer(storage: SqliteStorag
 
 @pytest.mark.parametrize("turn", [RuntimeError("down"), say(""), say(" \n "), call("pay", {})])
 async def test_a_model_without_an_answer_ends_the_question(
-    storage: SqliteStorage, turn: Any, caplog: pytest.LogCaptureFixture
+    storage: SqliteStores, turn: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     counter = await a_counter(storage, turn)
     await ask(counter)
@@ -187,7 +187,7 @@ async def test_a_model_without_an_answer_ends_the_question(
     assert len(failed) == isinstance(turn, Exception)
 
 
-async def test_an_answer_that_takes_too_long_is_none(storage: SqliteStorage) -> None:
+async def test_an_answer_that_takes_too_long_is_none(storage: SqliteStores) -> None:
     async def never(_: str, __: str) -> str:
         await asyncio.Event().wait()
         return "late"
@@ -200,7 +200,7 @@ async def test_an_answer_that_takes_too_long_is_none(storage: SqliteStorage) -> 
 
 
 async def test_a_question_whose_process_dies_is_put_again_by_another(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter = await a_counter(storage)
     office = counter.office
@@ -227,7 +227,7 @@ async def test_a_question_whose_process_dies_is_put_again_by_another(
     assert len(office.notifier.questions) == 1
 
 
-async def test_a_question_is_put_once_at_a_time(storage: SqliteStorage) -> None:
+async def test_a_question_is_put_once_at_a_time(storage: SqliteStores) -> None:
     counter = await a_counter(storage, say("For lunch."))
     await ask(counter, runs=False)
     await counter.office.attendance.redraw((await counter.office.the_approval()).approval_id)
@@ -236,7 +236,7 @@ async def test_a_question_is_put_once_at_a_time(storage: SqliteStorage) -> None:
     assert counter.office.model.calls == 2
 
 
-async def test_what_is_decided_meanwhile_keeps_no_answer(storage: SqliteStorage) -> None:
+async def test_what_is_decided_meanwhile_keeps_no_answer(storage: SqliteStores) -> None:
     async def answer(_: str, __: str) -> str:
         for by in (ADA, BEN, MIA):
             await counter.office.decide_meanwhile(await counter.office.the_approval(), by=by)
@@ -251,7 +251,7 @@ async def test_what_is_decided_meanwhile_keeps_no_answer(storage: SqliteStorage)
     assert [one[2] for one in counter.office.notifier.closed_questions] == ["over"]
 
 
-async def test_a_vote_meanwhile_stays_and_the_answer_is_kept(storage: SqliteStorage) -> None:
+async def test_a_vote_meanwhile_stays_and_the_answer_is_kept(storage: SqliteStores) -> None:
     async def answer(_: str, __: str) -> str:
         await counter.office.decide_meanwhile(await counter.office.the_approval(), by=ADA)
         return "For lunch."
@@ -264,7 +264,7 @@ async def test_a_vote_meanwhile_stays_and_the_answer_is_kept(storage: SqliteStor
 
 
 async def test_an_answer_about_what_was_edited_meanwhile_is_not_kept(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter = await a_counter(storage, say("As it was."), say("As it is."))
     office = counter.office
@@ -296,7 +296,7 @@ def answers_of(office: Office, *, seen: list[str] | None = None) -> AgentAnswers
     )
 
 
-async def test_what_is_deleted_or_over_is_left(storage: SqliteStorage) -> None:
+async def test_what_is_deleted_or_over_is_left(storage: SqliteStores) -> None:
     counter, seen = await a_counter(storage, say("For lunch.")), list[str]()
     answers = answers_of(counter.office, seen=seen)
     one = Comment(by=ADA, text="why?", at_ms=1, ts="1.1", to=AGENT)
@@ -308,7 +308,7 @@ async def test_what_is_deleted_or_over_is_left(storage: SqliteStorage) -> None:
     assert seen == ["apr_gone"]
 
 
-async def test_the_agent_gets_what_people_may_see_and_no_secret(storage: SqliteStorage) -> None:
+async def test_the_agent_gets_what_people_may_see_and_no_secret(storage: SqliteStores) -> None:
     history: list[ModelMessage] = [
         ModelRequest(
             parts=[
@@ -360,7 +360,7 @@ async def test_the_agent_gets_what_people_may_see_and_no_secret(storage: SqliteS
     assert "7391" not in abouts[0]
 
 
-async def test_an_agent_without_answers_gives_none(storage: SqliteStorage) -> None:
+async def test_an_agent_without_answers_gives_none(storage: SqliteStores) -> None:
     office = Office(storage, [], make_agent=lambda _: nobody())
     assert not await office.explanations.offered(an_approval())
     assert await office.explanations.answer(an_approval(), "why?") is None

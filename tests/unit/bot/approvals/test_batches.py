@@ -16,10 +16,10 @@ from bot.layout.action_ids import ActionId, encode
 from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.cards.batch import BatchChoice, batch_modal, read_batch
 from bot.slack.cards.card_for import card_for
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
 from tests.support.force import Forced, forced
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission
 from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office
 
@@ -30,7 +30,7 @@ def by_sre(**more: object) -> Forced:
 
 
 async def asked(
-    storage: Storage, *names: str, force: Forced | None = None
+    storage: Stores, *names: str, force: Forced | None = None
 ) -> tuple[Counter, list[Approval]]:
     calls = [call("look", {"what": name}, id=f"c{name[:9]}") for name in names]
     office = Office(storage, [calls, say("done")], policy=force or by_sre())
@@ -48,7 +48,7 @@ async def submitted(counter: Counter, first: Approval, values: object, by: str =
     return (await counter.send(sent)).body
 
 
-async def states(storage: Storage) -> dict[str, Status]:
+async def states(storage: Stores) -> dict[str, Status]:
     found = await storage.approvals.newest_of(THREAD_ID, limit=99)
     return {json.loads(one.arguments_json)["what"]: one.status for one in found}
 
@@ -60,7 +60,7 @@ def offered(counter: Counter) -> list[str]:
     return [option["value"].split(".")[0] for one in boxes for option in one["options"]]
 
 
-async def test_all_are_listed_and_each_gets_its_own_vote(storage: SqliteStorage) -> None:
+async def test_all_are_listed_and_each_gets_its_own_vote(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b", "c")
     await counter.send(a_click(cards[1], ActionId.BATCH))
     assert offered(counter) == [one.approval_id for one in cards]
@@ -72,7 +72,7 @@ async def test_all_are_listed_and_each_gets_its_own_vote(storage: SqliteStorage)
     assert [one.action for one in entries].count("voted") == 3
 
 
-async def test_what_is_left_out_stays_open(storage: SqliteStorage) -> None:
+async def test_what_is_left_out_stays_open(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b")
     await submitted(counter, cards[0], ticked(cards[1]))
     assert await states(storage) == {"a": Status.PENDING, "b": Status.APPROVED}
@@ -98,7 +98,7 @@ def listed(counter: Counter, *cards: Approval, rest: str = "open", why: str = ""
     }
 
 
-async def test_a_hundred_cards_have_one_form(storage: SqliteStorage) -> None:
+async def test_a_hundred_cards_have_one_form(storage: SqliteStores) -> None:
     _, cards = await asked(storage, "a")
     many = [
         replace(
@@ -112,7 +112,7 @@ async def test_a_hundred_cards_have_one_form(storage: SqliteStorage) -> None:
     assert [len(one["element"]["options"]) for one in groups] == [10] * 10
 
 
-async def test_what_is_not_ticked_is_rejected_if_so_chosen(storage: SqliteStorage) -> None:
+async def test_what_is_not_ticked_is_rejected_if_so_chosen(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b", "c")
     await counter.send(a_click(cards[1], ActionId.BATCH))
     values = listed(counter, cards[0], cards[2], rest="reject", why="refunded by hand")
@@ -124,7 +124,7 @@ async def test_what_is_not_ticked_is_rejected_if_so_chosen(storage: SqliteStorag
     assert stored.decision.reason == "refunded by hand"
 
 
-async def test_a_card_that_was_not_listed_is_never_rejected(storage: SqliteStorage) -> None:
+async def test_a_card_that_was_not_listed_is_never_rejected(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b", "long " * 2_000)
     await counter.send(a_click(cards[1], ActionId.BATCH))
     assert await submitted(counter, cards[1], listed(counter, cards[0], rest="reject")) == ""
@@ -132,7 +132,7 @@ async def test_a_card_that_was_not_listed_is_never_rejected(storage: SqliteStora
 
 
 async def test_a_card_that_changed_since_it_was_listed_is_not_rejected(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter, cards = await asked(storage, "a", "b")
     await counter.send(a_click(cards[1], ActionId.BATCH))
@@ -143,7 +143,7 @@ async def test_a_card_that_changed_since_it_was_listed_is_not_rejected(
     assert choice.left([replace(cards[1], digest="e" * 64)]) == []
 
 
-async def test_nothing_ticked_is_an_error_below_the_list(storage: SqliteStorage) -> None:
+async def test_nothing_ticked_is_an_error_below_the_list(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b")
     await counter.send(a_click(cards[1], ActionId.BATCH))
     values = listed(counter)
@@ -152,7 +152,7 @@ async def test_nothing_ticked_is_an_error_below_the_list(storage: SqliteStorage)
     assert set((await states(storage)).values()) == {Status.PENDING}
 
 
-async def test_two_people_decide_different_cards_of_one_batch(storage: SqliteStorage) -> None:
+async def test_two_people_decide_different_cards_of_one_batch(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b")
     await counter.send(a_click(cards[1], ActionId.BATCH))
     await counter.send(a_click(cards[1], ActionId.BATCH, BEN))
@@ -165,7 +165,7 @@ async def test_two_people_decide_different_cards_of_one_batch(storage: SqliteSto
     assert [one.decision.by for one in found if one.decision] == [ADA, BEN]
 
 
-async def test_what_changed_meanwhile_drops_out_and_is_named(storage: SqliteStorage) -> None:
+async def test_what_changed_meanwhile_drops_out_and_is_named(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b", force=by_sre(edit="yes"))
     await counter.office.decide(cards[1], Status.REJECTED, by=BEN)
     answer = await submitted(counter, cards[0], ticked(*cards))
@@ -178,7 +178,7 @@ async def test_what_changed_meanwhile_drops_out_and_is_named(storage: SqliteStor
     "more", [{"risk": "high"}, {"risk": "critical"}, {"always_ask": "yes"}], ids=str
 )
 async def test_what_is_risky_is_decided_by_itself(
-    storage: SqliteStorage, more: dict[str, object]
+    storage: SqliteStores, more: dict[str, object]
 ) -> None:
     counter, cards = await asked(storage, "a", "b", force=by_sre(**more))
     assert ActionId.BATCH not in json.dumps(card_for(cards[1], approvers_text="").blocks)
@@ -189,14 +189,14 @@ async def test_what_is_risky_is_decided_by_itself(
     assert set((await states(storage)).values()) == {Status.PENDING}
 
 
-async def test_the_button_is_on_cards_that_follow_another(storage: SqliteStorage) -> None:
+async def test_the_button_is_on_cards_that_follow_another(storage: SqliteStores) -> None:
     _, cards = await asked(storage, "a", "b")
     drawn = [json.dumps(card_for(one, approvers_text="").blocks) for one in cards]
     assert [ActionId.BATCH in one for one in drawn] == [False, True]
 
 
 async def test_who_may_not_approve_opens_no_form_and_counts_nowhere(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter, cards = await asked(storage, "a", "b")
     await counter.send(a_click(cards[1], ActionId.BATCH, ROSA))
@@ -205,7 +205,7 @@ async def test_who_may_not_approve_opens_no_form_and_counts_nowhere(
     assert set((await states(storage)).values()) == {Status.PENDING}
 
 
-async def test_what_the_card_does_not_show_is_not_in_it(storage: SqliteStorage) -> None:
+async def test_what_the_card_does_not_show_is_not_in_it(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b", "long " * 2_000)
     await counter.send(a_click(cards[0], ActionId.BATCH))
     assert offered(counter) == [one.approval_id for one in cards[:2]]
@@ -213,7 +213,7 @@ async def test_what_the_card_does_not_show_is_not_in_it(storage: SqliteStorage) 
     assert "2 approved" in answer
 
 
-async def test_another_ruling_is_not_in_it(storage: SqliteStorage) -> None:
+async def test_another_ruling_is_not_in_it(storage: SqliteStores) -> None:
     rule = {
         "name": "b-alone",
         "when": {"tool": "look", "args": [{"path": "what", "op": "eq", "value": "b"}]},
@@ -229,7 +229,7 @@ async def test_another_ruling_is_not_in_it(storage: SqliteStorage) -> None:
     assert (await states(storage))["b"] is Status.PENDING
 
 
-async def test_a_card_of_another_turn_is_not_in_it(storage: SqliteStorage) -> None:
+async def test_a_card_of_another_turn_is_not_in_it(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b")
     other = replace(cards[0], checkpoint_id="T1:C1:1.1#1")
     batches = Batches(storage.approvals, counter.office.clock)
@@ -239,7 +239,7 @@ async def test_a_card_of_another_turn_is_not_in_it(storage: SqliteStorage) -> No
 
 
 async def test_the_form_of_a_card_that_is_decided_meanwhile_counts_for_others(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter, cards = await asked(storage, "a", "b")
     await counter.office.decide(cards[0], Status.REJECTED, by=BEN)
@@ -247,7 +247,7 @@ async def test_the_form_of_a_card_that_is_decided_meanwhile_counts_for_others(
     assert await states(storage) == {"a": Status.REJECTED, "b": Status.APPROVED}
 
 
-async def test_a_form_has_no_more_than_it_can_have(storage: SqliteStorage) -> None:
+async def test_a_form_has_no_more_than_it_can_have(storage: SqliteStores) -> None:
     counter, _ = await asked(storage, "a")
     batches = Batches(storage.approvals, counter.office.clock)
     many = [Chosen(approval_id=f"apr_{n:032x}", shown="") for n in range(MOST_CARDS + 1)]
@@ -259,7 +259,7 @@ async def test_a_form_has_no_more_than_it_can_have(storage: SqliteStorage) -> No
         await batches.vote(many, never)
 
 
-async def test_a_decided_card_belongs_to_no_batch(storage: SqliteStorage) -> None:
+async def test_a_decided_card_belongs_to_no_batch(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b")
     decided = await counter.office.decide(cards[0])
     batches = Batches(storage.approvals, counter.office.clock)
@@ -268,7 +268,7 @@ async def test_a_decided_card_belongs_to_no_batch(storage: SqliteStorage) -> Non
 
 
 async def test_a_form_opened_at_a_call_that_is_too_long_lists_the_others(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter, cards = await asked(storage, "long " * 2_000, "b", "c")
     await counter.send(a_click(cards[0], ActionId.BATCH))
@@ -276,7 +276,7 @@ async def test_a_form_opened_at_a_call_that_is_too_long_lists_the_others(
     assert "1 more is too long to list" in json.dumps(counter.views.opened[-1])
 
 
-async def test_calls_that_are_all_too_long_have_no_form(storage: SqliteStorage) -> None:
+async def test_calls_that_are_all_too_long_have_no_form(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "long " * 2_000, "longer " * 2_000)
     await counter.send(a_click(cards[0], ActionId.BATCH))
     assert counter.told(ADA) == "This one has to be decided on its own. Use its card."

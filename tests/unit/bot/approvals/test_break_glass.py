@@ -13,10 +13,10 @@ from bot.audit.report import story
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId
 from bot.slack.cards.card_for import card_for
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import Approval, AuditEntry, Status
-from storage.sqlite import SqliteStorage
 from tests.support.force import Forced, forced
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import Failing
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
 from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, KilledError, Office, an_actor
@@ -36,7 +36,7 @@ def glass(**more: object) -> Forced:
     return forced(default={"ask": ask}, groups=groups)
 
 
-async def asked(storage: Storage, force: Forced | None = None, **more: object) -> Counter:
+async def asked(storage: Stores, force: Forced | None = None, **more: object) -> Counter:
     office = Office(storage, LOOK, policy=force or glass(), **more)  # type: ignore[arg-type]
     for name in (MIA, TOM):
         office.directory.add(name)
@@ -58,7 +58,7 @@ async def submitted(counter: Counter, by: str, form: dict[str, object]) -> dict[
     return dict(json.loads(body)) if body else {}
 
 
-async def acts(storage: Storage) -> list[str]:
+async def acts(storage: Stores) -> list[str]:
     wanted = {"broke_glass", "decided", "voted", "started", "refused", "denied"}
     return [one.action for one in await story(storage, thread_id=THREAD_ID) if one.action in wanted]
 
@@ -69,7 +69,7 @@ def drawn(approval: Approval) -> str:
 
 @pytest.mark.parametrize("who", [MIA, ROSA])
 async def test_it_runs_at_once_and_everybody_who_could_have_decided_hears_of_it(
-    storage: SqliteStorage, who: str
+    storage: SqliteStores, who: str
 ) -> None:
     counter = await asked(storage)
     approval = await counter.office.the_approval()
@@ -84,13 +84,13 @@ async def test_it_runs_at_once_and_everybody_who_could_have_decided_hears_of_it(
     assert all(words in card for words in (WHAT, WHY_NOW, "Override by"))
 
 
-async def test_who_breaks_the_glass_is_not_told_what_they_did(storage: SqliteStorage) -> None:
+async def test_who_breaks_the_glass_is_not_told_what_they_did(storage: SqliteStores) -> None:
     counter = await asked(storage)
     await submitted(counter, ADA, a_form())
     assert [to for to, _ in counter.office.notices.alerts] == ["C0ALERT", BEN]
 
 
-async def test_only_those_whom_the_rule_names_may(storage: SqliteStorage) -> None:
+async def test_only_those_whom_the_rule_names_may(storage: SqliteStores) -> None:
     counter = await asked(storage)
     await counter.send(a_click(await counter.office.the_approval(), ActionId.OVERRIDE, BEN))
     await submitted(counter, BEN, a_form())
@@ -103,7 +103,7 @@ async def test_only_those_whom_the_rule_names_may(storage: SqliteStorage) -> Non
     "more", [{"break_glass": "no"}, {"break_glass": "no", "always_ask": "yes"}]
 )
 async def test_where_the_rule_names_nobody_nobody_may(
-    storage: SqliteStorage, more: dict[str, object]
+    storage: SqliteStores, more: dict[str, object]
 ) -> None:
     counter = await asked(storage, glass(**more))
     approval = await counter.office.the_approval()
@@ -114,7 +114,7 @@ async def test_where_the_rule_names_nobody_nobody_may(
 
 
 async def test_the_card_leads_to_the_form_that_has_the_button(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter = await asked(storage)
     approval = await counter.office.the_approval()
@@ -136,7 +136,7 @@ async def test_the_card_leads_to_the_form_that_has_the_button(
     ],
 )
 async def test_two_reasons_and_a_tick_are_needed(
-    storage: SqliteStorage, form: dict[str, object], fields: set[str]
+    storage: SqliteStores, form: dict[str, object], fields: set[str]
 ) -> None:
     counter = await asked(storage)
     answer = await submitted(counter, MIA, form)
@@ -150,7 +150,7 @@ def test_reasons_are_the_same_however_they_are_spaced() -> None:
     assert set(reasons.faults) == {"why_now"}
 
 
-async def test_a_denial_in_force_cannot_be_overridden(storage: SqliteStorage) -> None:
+async def test_a_denial_in_force_cannot_be_overridden(storage: SqliteStores) -> None:
     force = glass()
     counter = await asked(storage, force)
     approval = await counter.office.the_approval()
@@ -160,7 +160,7 @@ async def test_a_denial_in_force_cannot_be_overridden(storage: SqliteStorage) ->
     assert (stored.status, counter.office.ran) == (Status.DENIED, [])
 
 
-async def test_what_cannot_be_looked_up_lets_nothing_run(storage: SqliteStorage) -> None:
+async def test_what_cannot_be_looked_up_lets_nothing_run(storage: SqliteStores) -> None:
     counter = await asked(storage)
     counter.office.directory.is_down = True
     await submitted(counter, MIA, a_form())
@@ -183,7 +183,7 @@ def without_contractors() -> Forced:
     return forced(default={"ask": ask}, groups=groups)
 
 
-async def test_who_is_left_out_by_the_rule_has_no_emergencies(storage: SqliteStorage) -> None:
+async def test_who_is_left_out_by_the_rule_has_no_emergencies(storage: SqliteStores) -> None:
     counter = await asked(storage, without_contractors())
     people = counter.office.directory
     people.groups["S0CONTRACT"] = frozenset({MIA})
@@ -196,7 +196,7 @@ async def test_who_is_left_out_by_the_rule_has_no_emergencies(storage: SqliteSto
     assert counter.office.ran == [("look", "a")]
 
 
-async def test_whether_somebody_is_left_out_has_to_be_known(storage: SqliteStorage) -> None:
+async def test_whether_somebody_is_left_out_has_to_be_known(storage: SqliteStores) -> None:
     counter = await asked(storage, without_contractors())
     people = counter.office.directory
 
@@ -210,7 +210,7 @@ async def test_whether_somebody_is_left_out_has_to_be_known(storage: SqliteStora
 
 
 async def test_a_policy_that_fails_lets_nothing_run_and_denies_nothing(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter = await asked(storage)
     office, force = counter.office, glass()
@@ -222,7 +222,7 @@ async def test_a_policy_that_fails_lets_nothing_run_and_denies_nothing(
     assert (office.ran, (await office.the_approval()).status) == ([], Status.PENDING)
 
 
-async def test_it_comes_too_late_where_somebody_has_decided(storage: SqliteStorage) -> None:
+async def test_it_comes_too_late_where_somebody_has_decided(storage: SqliteStores) -> None:
     counter = await asked(storage)
     approval = await counter.office.the_approval()
     await counter.office.decide(approval, Status.REJECTED)
@@ -231,7 +231,7 @@ async def test_it_comes_too_late_where_somebody_has_decided(storage: SqliteStora
     assert (stored.status, counter.office.ran) == (Status.REJECTED, [])
 
 
-async def test_votes_that_come_meanwhile_do_not_stop_it(storage: SqliteStorage) -> None:
+async def test_votes_that_come_meanwhile_do_not_stop_it(storage: SqliteStores) -> None:
     counter = await asked(storage)
     approval = await counter.office.the_approval()
     seen = await counter.office.approvals.find(
@@ -244,7 +244,7 @@ async def test_votes_that_come_meanwhile_do_not_stop_it(storage: SqliteStorage) 
 
 
 async def test_who_may_no_longer_do_so_starts_nothing_a_minute_later(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter = await asked(storage)
     approval = await counter.office.the_approval()
@@ -259,7 +259,7 @@ async def test_who_may_no_longer_do_so_starts_nothing_a_minute_later(
 
 
 async def test_a_process_that_dies_after_the_decision_tells_people_all_the_same(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter = await asked(storage)
     approval = await counter.office.the_approval()
@@ -281,7 +281,7 @@ async def test_a_process_that_dies_after_the_decision_tells_people_all_the_same(
 
 
 async def test_whoever_resumes_the_run_of_who_died_tells_people_first(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     """The thread may be woken by something else, before anybody looks at the card."""
     counter = await asked(storage)
@@ -297,7 +297,7 @@ async def test_whoever_resumes_the_run_of_who_died_tells_people_first(
     assert await acts(storage) == ["broke_glass", "decided", "started"]
 
 
-async def test_people_are_told_once_by_one_process(storage: SqliteStorage) -> None:
+async def test_people_are_told_once_by_one_process(storage: SqliteStores) -> None:
     counter = await asked(storage)
     await submitted(counter, MIA, a_form())
     (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
@@ -305,7 +305,7 @@ async def test_people_are_told_once_by_one_process(storage: SqliteStorage) -> No
     assert [to for to, _ in counter.office.notices.alerts] == ["C0ALERT", ADA, BEN]
 
 
-async def test_it_runs_though_slack_takes_no_alert(storage: SqliteStorage) -> None:
+async def test_it_runs_though_slack_takes_no_alert(storage: SqliteStores) -> None:
     counter = await asked(storage)
     counter.office.notices.is_down = True
     await submitted(counter, MIA, a_form())
@@ -313,7 +313,7 @@ async def test_it_runs_though_slack_takes_no_alert(storage: SqliteStorage) -> No
 
 
 async def test_whom_slack_did_not_let_be_told_is_told_later_by_any_process(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter = await asked(storage)
     counter.office.notices.is_down = True
@@ -332,7 +332,7 @@ async def test_whom_slack_did_not_let_be_told_is_told_later_by_any_process(
     assert await acts(storage) == ["broke_glass", "decided", "started"]
 
 
-async def test_an_emergency_after_an_edit_is_no_rules_leave(storage: SqliteStorage) -> None:
+async def test_an_emergency_after_an_edit_is_no_rules_leave(storage: SqliteStores) -> None:
     counter = await asked(storage, glass(edit="yes"))
     edited = await counter.office.decide(await counter.office.the_approval(), edited={"what": "b"})
     assert edited.status is Status.PENDING
@@ -342,7 +342,7 @@ async def test_an_emergency_after_an_edit_is_no_rules_leave(storage: SqliteStora
     assert "decided" in await acts(storage)
 
 
-async def broken(storage: Storage) -> tuple[Counter, Approval]:
+async def broken(storage: Stores) -> tuple[Counter, Approval]:
     """A call runs without those who should decide it, and they have been told."""
     counter = await asked(storage)
     counter.office.directory.channels["C0ALERT"] = frozenset({TOM, MIA})
@@ -358,13 +358,13 @@ def a_press(approval: Approval, by: str, channel_id: str = "C0ALERT") -> dict[st
     }
 
 
-async def marked(storage: Storage) -> list[str]:
+async def marked(storage: Stores) -> list[str]:
     entries = await story(storage, thread_id=THREAD_ID)
     return [one.actor_id for one in entries if one.action == "alert_seen"]
 
 
 async def test_everybody_who_was_told_can_say_once_that_they_have_seen_it(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter, approval = await broken(storage)
     for who, where in ((TOM, "C0ALERT"), (ADA, "D0ADA"), (TOM, "C0ALERT"), (BEN, "D0BEN")):
@@ -381,7 +381,7 @@ async def test_everybody_who_was_told_can_say_once_that_they_have_seen_it(
 
 
 @pytest.mark.parametrize("who", [MIA, ROSA, "UNOBODY"])
-async def test_nobody_else_can_say_that_they_have_seen_it(storage: SqliteStorage, who: str) -> None:
+async def test_nobody_else_can_say_that_they_have_seen_it(storage: SqliteStores, who: str) -> None:
     counter, approval = await broken(storage)
     await counter.send(a_press(approval, who))
     assert (await marked(storage), counter.office.notices.seen) == ([], [])
@@ -389,9 +389,7 @@ async def test_nobody_else_can_say_that_they_have_seen_it(storage: SqliteStorage
 
 
 @pytest.mark.parametrize("lost", ["is_guest", "is_deleted", "is_external", "is_bot"])
-async def test_who_is_no_member_any_more_has_seen_nothing(
-    storage: SqliteStorage, lost: str
-) -> None:
+async def test_who_is_no_member_any_more_has_seen_nothing(storage: SqliteStores, lost: str) -> None:
     counter, approval = await broken(storage)
     counter.office.directory.add(TOM, **{lost: True})
     await counter.send(a_press(approval, TOM))
@@ -399,7 +397,7 @@ async def test_who_is_no_member_any_more_has_seen_nothing(
 
 
 async def test_what_was_no_emergency_or_is_another_one_cannot_be_seen(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter = await asked(storage)
     counter.office.directory.channels["C0ALERT"] = frozenset({TOM})
@@ -411,14 +409,14 @@ async def test_what_was_no_emergency_or_is_another_one_cannot_be_seen(
     assert (await marked(storage), counter.office.notices.seen) == ([], [])
 
 
-async def test_who_cannot_be_looked_up_has_seen_nothing(storage: SqliteStorage) -> None:
+async def test_who_cannot_be_looked_up_has_seen_nothing(storage: SqliteStores) -> None:
     counter, approval = await broken(storage)
     counter.office.directory.is_down = True
     await counter.send(a_press(approval, TOM))
     assert await marked(storage) == []
 
 
-async def test_it_is_on_record_though_slack_does_not_show_it(storage: SqliteStorage) -> None:
+async def test_it_is_on_record_though_slack_does_not_show_it(storage: SqliteStores) -> None:
     counter, approval = await broken(storage)
     counter.office.notices.is_down = True
     await counter.send(a_press(approval, TOM))

@@ -17,9 +17,10 @@ from bot.layout.action_ids import ActionId, encode_option
 from bot.people.claims import CLAIM_MS, CardClaim, read_claim, read_snoozes
 from bot.policy.refusals import RefusalCode
 from bot.policy.tally import read_votes
+from bot.threads.messages import MessageStatus
 from storage.ports.approvals import ApprovalStore
-from storage.records import UNKNOWN_TS, Approval, MessageStatus, Status
-from storage.sqlite import SqliteStorage
+from storage.records import UNKNOWN_TS, Approval, Status
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import CLEO, LIA, MIA, STAGES, TOM, TWO, asked
 from tests.unit.bot.counter_stage import (
     Counter,
@@ -52,7 +53,7 @@ def test_only_one_claims_at_a_time_and_each_once() -> None:
 
 
 async def a_counter(
-    storage: SqliteStorage, ask: dict[str, Any] | None = None
+    storage: SqliteStores, ask: dict[str, Any] | None = None
 ) -> tuple[Counter, Approval]:
     office = await asked(storage, ask or TWO)
     return Counter.on(office), await office.the_approval()
@@ -89,7 +90,7 @@ def chosen(number: object) -> dict[str, Any]:
     return {"canned": {"countersign:value": value}}
 
 
-async def test_a_claim_is_shown_and_ends_when_it_is_let_go(storage: SqliteStorage) -> None:
+async def test_a_claim_is_shown_and_ends_when_it_is_let_go(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     claimed = await press(counter, ActionId.CLAIM, ADA)
     assert read_claim(claimed.claim_json).by == ADA
@@ -112,7 +113,7 @@ async def test_a_claim_is_shown_and_ends_when_it_is_let_go(storage: SqliteStorag
 
 
 async def test_who_lets_go_of_what_they_do_not_have_reads_who_has_it(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter, _ = await a_counter(storage)
     await press(counter, ActionId.CLAIM, ADA)
@@ -124,7 +125,7 @@ async def test_who_lets_go_of_what_they_do_not_have_reads_who_has_it(
 
 
 async def test_reasons_to_choose_from_are_offered_where_a_yes_needs_one(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter, approval = await a_counter(storage, {**TWO, "reasons": ["Too risky"]})
     await counter.send(a_click(approval, ActionId.DETAILS, ADA))
@@ -133,7 +134,7 @@ async def test_reasons_to_choose_from_are_offered_where_a_yes_needs_one(
     assert "Too risky" in str(counter.views.opened[-1])
 
 
-async def test_a_vote_ends_a_claim_and_others_can_vote_meanwhile(storage: SqliteStorage) -> None:
+async def test_a_vote_ends_a_claim_and_others_can_vote_meanwhile(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     await press(counter, ActionId.CLAIM, ADA)
     voted = await press(counter, ActionId.APPROVE, BEN)
@@ -152,7 +153,7 @@ async def test_a_vote_ends_a_claim_and_others_can_vote_meanwhile(storage: Sqlite
     ],
 )
 async def test_who_cannot_fill_a_slot_claims_nothing(
-    storage: SqliteStorage, ask: dict[str, Any], by: str, code: str
+    storage: SqliteStores, ask: dict[str, Any], by: str, code: str
 ) -> None:
     counter, _ = await a_counter(storage, ask)
     refused = await press(counter, ActionId.CLAIM, by)
@@ -161,7 +162,7 @@ async def test_who_cannot_fill_a_slot_claims_nothing(
     assert refused.claim_json == ""
 
 
-async def test_who_has_voted_claims_nothing(storage: SqliteStorage) -> None:
+async def test_who_has_voted_claims_nothing(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     await press(counter, ActionId.APPROVE, ADA)
     await press(counter, ActionId.CLAIM, ADA)
@@ -169,7 +170,7 @@ async def test_who_has_voted_claims_nothing(storage: SqliteStorage) -> None:
     assert await codes(counter) == ["already_voted"]
 
 
-async def test_a_failed_look_up_claims_nothing(storage: SqliteStorage) -> None:
+async def test_a_failed_look_up_claims_nothing(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     counter.office.directory.is_down = True
     refused = await press(counter, ActionId.CLAIM, ADA)
@@ -177,7 +178,7 @@ async def test_a_failed_look_up_claims_nothing(storage: SqliteStorage) -> None:
     assert (refused.claim_json, await codes(counter)) == ("", ["lookup_failed"])
 
 
-async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStorage) -> None:
+async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage)
     await asyncio.gather(
         *(counter.send(a_click(approval, ActionId.CLAIM, by)) for by in (ADA, BEN, CLEO))
@@ -189,7 +190,7 @@ async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStorage) -> No
     assert (await acts(counter)).count("claimed") == 1
 
 
-async def test_what_changes_all_the_time_is_said(storage: SqliteStorage) -> None:
+async def test_what_changes_all_the_time_is_said(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage)
     office = counter.office
 
@@ -208,7 +209,7 @@ async def test_what_changes_all_the_time_is_said(storage: SqliteStorage) -> None
         await means.claim(approval.approval_id, an_actor(ADA), shown=approval.digest)
 
 
-async def test_a_snooze_is_noted_for_one_person(storage: SqliteStorage) -> None:
+async def test_a_snooze_is_noted_for_one_person(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage)
     await press(counter, ActionId.SNOOZE, ADA)
     assert counter.views.opened[-1]["callback_id"] == ActionId.SNOOZE_MODAL
@@ -225,7 +226,7 @@ async def test_a_snooze_is_noted_for_one_person(storage: SqliteStorage) -> None:
     "state", [{}, {"selected_date_time": None}, {"selected_date_time": "soon"}, {"x": 1}]
 )
 async def test_what_is_no_time_is_said_at_the_form(
-    storage: SqliteStorage, state: dict[str, object]
+    storage: SqliteStores, state: dict[str, object]
 ) -> None:
     counter, approval = await a_counter(storage)
     values = {**picked("when", "other"), "until": {"countersign:value": state}}
@@ -236,7 +237,7 @@ async def test_what_is_no_time_is_said_at_the_form(
     assert (await storage.approvals.get(approval.approval_id)).snoozes_json == "{}"
 
 
-async def test_a_time_that_is_over_is_said_at_the_form(storage: SqliteStorage) -> None:
+async def test_a_time_that_is_over_is_said_at_the_form(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage)
     past = {"until": {"countersign:value": {"selected_date_time": 5}}}
     for values, place in (
@@ -252,7 +253,7 @@ async def test_a_time_that_is_over_is_said_at_the_form(storage: SqliteStorage) -
 @pytest.mark.parametrize(
     "value", ["", "in", "in.", "in.-5", "on.5", "in.1e3", "in." + "9" * 50, 5, None, "in.\u0665"]
 )
-async def test_a_forged_time_is_refused(storage: SqliteStorage, value: object) -> None:
+async def test_a_forged_time_is_refused(storage: SqliteStores, value: object) -> None:
     counter, approval = await a_counter(storage)
     sent = a_submission(approval, ActionId.SNOOZE_MODAL, picked("when", value), ADA)
 
@@ -261,7 +262,7 @@ async def test_a_forged_time_is_refused(storage: SqliteStorage, value: object) -
 
 
 @pytest.mark.parametrize("hours", [8, 9])
-async def test_nobody_snoozes_beyond_the_deadline(storage: SqliteStorage, hours: int) -> None:
+async def test_nobody_snoozes_beyond_the_deadline(storage: SqliteStores, hours: int) -> None:
     counter, approval = await a_counter(storage)
     values = picked("when", f"in.{hours * 3_600_000}")
     answer = json.loads(
@@ -272,7 +273,7 @@ async def test_nobody_snoozes_beyond_the_deadline(storage: SqliteStorage, hours:
     assert await codes(counter) == ["beyond_deadline"]
 
 
-async def test_the_words_of_an_option_are_not_its_value(storage: SqliteStorage) -> None:
+async def test_the_words_of_an_option_are_not_its_value(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage)
     option = {"value": "in.32400000", "text": {"type": "plain_text", "text": "No 'other' time"}}
     values = {"when": {"countersign:value": {"selected_option": option}}}
@@ -283,7 +284,7 @@ async def test_the_words_of_an_option_are_not_its_value(storage: SqliteStorage) 
     assert list(answer["errors"]) == ["when"]
 
 
-async def test_who_may_not_decide_gets_no_form_and_submits_none(storage: SqliteStorage) -> None:
+async def test_who_may_not_decide_gets_no_form_and_submits_none(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage)
     for action in (ActionId.SNOOZE, ActionId.ASK_BACK):
         await press(counter, action, TOM)
@@ -305,7 +306,7 @@ async def test_who_may_not_decide_gets_no_form_and_submits_none(storage: SqliteS
 
 
 async def test_a_refused_vote_finds_out_that_nobody_is_left_once_a_minute(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter, approval = await a_counter(storage)
     office = counter.office
@@ -336,7 +337,7 @@ def a_reply(counter: Counter, text: str, **changes: object) -> dict[str, Any]:
 
 
 async def test_a_question_is_asked_in_the_thread_and_answered_on_the_card(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter, _ = await a_counter(storage)
     await press(counter, ActionId.ASK_BACK, ADA)
@@ -367,7 +368,7 @@ async def test_a_question_is_asked_in_the_thread_and_answered_on_the_card(
 
 @pytest.mark.parametrize("action", ["rejection", "expiry", "stop"])
 async def test_an_open_question_stops_asking_when_all_is_over(
-    storage: SqliteStorage, action: str
+    storage: SqliteStores, action: str
 ) -> None:
     counter, _ = await a_counter(storage)
     approval = await ask_back(counter)
@@ -386,7 +387,7 @@ async def test_an_open_question_stops_asking_when_all_is_over(
     assert len(office.notifier.closed_questions) == 1
 
 
-async def test_a_question_that_cannot_be_closed_now_is_closed_later(storage: SqliteStorage) -> None:
+async def test_a_question_that_cannot_be_closed_now_is_closed_later(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     await ask_back(counter)
     office = counter.office
@@ -401,7 +402,7 @@ async def test_a_question_that_cannot_be_closed_now_is_closed_later(storage: Sql
     assert [one[2] for one in office.notifier.closed_questions] == ["answered"]
 
 
-async def test_only_a_requester_answers_and_each_question_once(storage: SqliteStorage) -> None:
+async def test_only_a_requester_answers_and_each_question_once(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     early = a_reply(counter, "written before")
     await ask_back(counter, "first?")
@@ -420,7 +421,7 @@ async def test_only_a_requester_answers_and_each_question_once(storage: SqliteSt
     assert texts == ["written before", "three"]  # for the agent, as ever
 
 
-async def test_who_names_the_bot_speaks_to_the_agent(storage: SqliteStorage) -> None:
+async def test_who_names_the_bot_speaks_to_the_agent(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     await ask_back(counter)
     counter.office.clock.forward(seconds=1)
@@ -431,7 +432,7 @@ async def test_who_names_the_bot_speaks_to_the_agent(storage: SqliteStorage) -> 
     assert (message.text, message.status) == ("make it 7", MessageStatus.NEW)
 
 
-async def test_an_answer_that_loses_a_race_is_not_lost(storage: SqliteStorage) -> None:
+async def test_an_answer_that_loses_a_race_is_not_lost(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     await ask_back(counter)
     counter.office.clock.forward(seconds=1)
@@ -447,7 +448,7 @@ async def test_an_answer_that_loses_a_race_is_not_lost(storage: SqliteStorage) -
     assert [one.by for one in read_votes(left.votes_json)] == [ADA]
 
 
-async def test_secrets_in_questions_and_answers_are_masked(storage: SqliteStorage) -> None:
+async def test_secrets_in_questions_and_answers_are_masked(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     secret = "xoxb-" + "1234567890-1234567890-abcdefghijklmnopqrstuvwx"
     await ask_back(counter, f"is it {secret}? {'x' * 3_000}")
@@ -461,7 +462,7 @@ async def test_secrets_in_questions_and_answers_are_masked(storage: SqliteStorag
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\u200b", None, 7])
-async def test_a_question_without_words_is_not_asked(storage: SqliteStorage, text: object) -> None:
+async def test_a_question_without_words_is_not_asked(storage: SqliteStores, text: object) -> None:
     counter, approval = await a_counter(storage)
     sent = a_submission(approval, ActionId.ASK_BACK_MODAL, typed("question", text), ADA)
 
@@ -469,7 +470,7 @@ async def test_a_question_without_words_is_not_asked(storage: SqliteStorage, tex
     assert (await counter.office.the_approval()).dialog_json == "[]"
 
 
-async def test_a_question_whose_post_is_lost_is_asked_once(storage: SqliteStorage) -> None:
+async def test_a_question_whose_post_is_lost_is_asked_once(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     office = counter.office
     office.notifier.lost.add("ask back")
@@ -486,7 +487,7 @@ async def test_a_question_whose_post_is_lost_is_asked_once(storage: SqliteStorag
 
 
 async def test_a_question_that_slack_never_takes_stands_on_the_card(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter, _ = await a_counter(storage)
     notifier = counter.office.notifier
@@ -498,7 +499,7 @@ async def test_a_question_that_slack_never_takes_stands_on_the_card(
     assert counter.office.notifier.cards[approval.approval_id].dialog_json != "[]"
 
 
-async def test_only_the_newest_questions_are_kept(storage: SqliteStorage) -> None:
+async def test_only_the_newest_questions_are_kept(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     for number in range(MOST_KEPT + 2):
         await ask_back(counter, f"question {number}")
@@ -507,7 +508,7 @@ async def test_only_the_newest_questions_are_kept(storage: SqliteStorage) -> Non
     assert [one.text for one in found] == [f"question {n}" for n in range(2, MOST_KEPT + 2)]
 
 
-async def test_nothing_happens_beside_what_is_decided_or_over(storage: SqliteStorage) -> None:
+async def test_nothing_happens_beside_what_is_decided_or_over(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage)
     counter.office.clock.forward(hours=9)
     for action in (ActionId.CLAIM, ActionId.LET_GO, ActionId.SNOOZE, ActionId.ASK_BACK):
@@ -518,7 +519,7 @@ async def test_nothing_happens_beside_what_is_decided_or_over(storage: SqliteSto
     assert (left.claim_json, left.snoozes_json, left.dialog_json) == ("", "{}", "[]")
 
 
-async def test_the_menu_does_what_its_options_say(storage: SqliteStorage) -> None:
+async def test_the_menu_does_what_its_options_say(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage)
     value = encode_option(ActionId.CLAIM, approval.approval_id, approval.digest)
     await counter.send(a_choice(approval, value))
@@ -528,7 +529,7 @@ async def test_the_menu_does_what_its_options_say(storage: SqliteStorage) -> Non
 
 
 @pytest.mark.parametrize("value", [None, 7, "", "countersign:approve", {"a": 1}])
-async def test_a_forged_option_does_nothing(storage: SqliteStorage, value: object) -> None:
+async def test_a_forged_option_does_nothing(storage: SqliteStores, value: object) -> None:
     counter, approval = await a_counter(storage)
     await counter.send(a_choice(approval, value))
     plain = a_click(approval, ActionId.APPROVE)["actions"][0]["value"]
@@ -538,7 +539,7 @@ async def test_a_forged_option_does_nothing(storage: SqliteStorage, value: objec
     assert "isn't one I made" in counter.told(ADA)
 
 
-async def test_a_yes_can_have_a_note(storage: SqliteStorage) -> None:
+async def test_a_yes_can_have_a_note(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage)
     await press(counter, ActionId.DETAILS, ADA)
     assert counter.views.opened[-1]["callback_id"] == ActionId.REVIEW_MODAL
@@ -551,7 +552,7 @@ async def test_a_yes_can_have_a_note(storage: SqliteStorage) -> None:
 
 
 async def test_a_needed_reason_of_a_yes_is_typed_and_none_of_a_rejection_is_offered(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter, approval = await a_counter(storage, REASONS)
     await press(counter, ActionId.APPROVE, ADA)
@@ -575,7 +576,7 @@ async def test_a_needed_reason_of_a_yes_is_typed_and_none_of_a_rejection_is_offe
     ],
 )
 async def test_a_missing_or_forged_reason_decides_nothing(
-    storage: SqliteStorage, values: dict[str, Any], words: str
+    storage: SqliteStores, values: dict[str, Any], words: str
 ) -> None:
     counter, approval = await a_counter(storage, REASONS)
     sent = a_submission(approval, ActionId.REVIEW_MODAL, values, ADA)

@@ -11,8 +11,8 @@ from bot.layout.action_ids import ActionId
 from bot.people.terms_of import terms_of
 from bot.policy.tally import read_votes
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
 from tests.support.force import Forced, forced
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import (
     ASK,
     CLEO,
@@ -29,7 +29,7 @@ from tests.unit.bot.office import ADA, BEN
 REASONS: dict[str, Any] = {**TWO, "reason": {"approve": "required", "reject": "required"}}
 
 
-async def a_counter(storage: SqliteStorage, ask: dict[str, Any]) -> tuple[Counter, Approval]:
+async def a_counter(storage: SqliteStores, ask: dict[str, Any]) -> tuple[Counter, Approval]:
     office = await asked(storage, ask)
     return Counter.on(office), await office.the_approval()
 
@@ -45,7 +45,7 @@ def an_edit(approval: Approval, amount: str, by: str) -> dict[str, Any]:
     return a_submission(approval, ActionId.EDIT_MODAL, form, by)
 
 
-async def test_votes_come_in_and_can_be_taken_back(storage: SqliteStorage) -> None:
+async def test_votes_come_in_and_can_be_taken_back(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage, TWO)
     await counter.send(a_click(approval, ActionId.APPROVE, ADA))
     card = counter.office.notifier.cards[approval.approval_id]
@@ -57,7 +57,7 @@ async def test_votes_come_in_and_can_be_taken_back(storage: SqliteStorage) -> No
     assert "a vote to take back" in counter.told(ADA)
 
 
-async def test_a_click_leaves_all_the_evidence_of_its_vote(storage: SqliteStorage) -> None:
+async def test_a_click_leaves_all_the_evidence_of_its_vote(storage: SqliteStores) -> None:
     """A103, by a signed payload of Slack; also where the file changed since it was asked."""
     counter, approval = await a_counter(storage, TWO)
     click = a_click(approval, ActionId.APPROVE, MIA)
@@ -91,7 +91,7 @@ async def test_a_click_leaves_all_the_evidence_of_its_vote(storage: SqliteStorag
     }
 
 
-async def test_an_edit_says_what_its_maker_was_shown(storage: SqliteStorage) -> None:
+async def test_an_edit_says_what_its_maker_was_shown(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage, TWO)
     assert (await counter.send(an_edit(approval, "7", ADA))).body == ""
     changed = await counter.office.the_approval()
@@ -102,7 +102,7 @@ async def test_an_edit_says_what_its_maker_was_shown(storage: SqliteStorage) -> 
     assert entry.detail["payload"] == "1.2.3"
 
 
-async def test_values_that_do_not_fit_are_on_record_as_refused(storage: SqliteStorage) -> None:
+async def test_values_that_do_not_fit_are_on_record_as_refused(storage: SqliteStores) -> None:
     """E052: the card and its votes stay as they are."""
     counter, approval = await a_counter(storage, TWO)
     answer = await counter.send(an_edit(approval, "many", ADA))
@@ -115,7 +115,7 @@ async def test_values_that_do_not_fit_are_on_record_as_refused(storage: SqliteSt
     assert await counter.office.the_approval() == approval
 
 
-async def test_an_edit_that_a_rule_allows_runs_without_votes(storage: SqliteStorage) -> None:
+async def test_an_edit_that_a_rule_allows_runs_without_votes(storage: SqliteStores) -> None:
     """E044: on record is who edited, and which rule allowed it; once, though it is ruled twice."""
     small = {
         "name": "small",
@@ -143,7 +143,7 @@ async def test_an_edit_that_a_rule_allows_runs_without_votes(storage: SqliteStor
     assert [arguments for _, arguments in office.ran] == [("Mia", 4, "card")]
 
 
-async def test_the_last_click_decides(storage: SqliteStorage) -> None:
+async def test_the_last_click_decides(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage, TWO)
     for by in (ADA, BEN, MIA):
         counter.office.clock.forward(seconds=1)
@@ -153,7 +153,7 @@ async def test_the_last_click_decides(storage: SqliteStorage) -> None:
     assert len(counter.office.ran) == 1
 
 
-async def test_a_reason_is_asked_for_where_the_rule_wants_one(storage: SqliteStorage) -> None:
+async def test_a_reason_is_asked_for_where_the_rule_wants_one(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage, REASONS)
     await counter.send(a_click(approval, ActionId.APPROVE, ADA))
     assert counter.views.opened[-1]["callback_id"] == ActionId.REVIEW_MODAL
@@ -163,7 +163,7 @@ async def test_a_reason_is_asked_for_where_the_rule_wants_one(storage: SqliteSto
     assert (cast.by, cast.note) == (ADA, "looked at it")
 
 
-async def test_who_may_not_vote_gets_no_form(storage: SqliteStorage) -> None:
+async def test_who_may_not_vote_gets_no_form(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage, REASONS)
     for action in (ActionId.APPROVE, ActionId.REJECT):
         await counter.send(a_click(approval, action, LIA))
@@ -171,7 +171,7 @@ async def test_who_may_not_vote_gets_no_form(storage: SqliteStorage) -> None:
     assert "not an approver" in counter.told(LIA)
 
 
-async def test_a_rejection_without_its_reason_is_refused(storage: SqliteStorage) -> None:
+async def test_a_rejection_without_its_reason_is_refused(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage, REASONS)
     await counter.send(a_click(approval, ActionId.REJECT, CLEO))
     blocks = [one for one in counter.views.opened[-1]["blocks"] if one["type"] == "input"]
@@ -189,7 +189,7 @@ async def test_a_rejection_without_its_reason_is_refused(storage: SqliteStorage)
     assert (await counter.office.the_approval()).votes_json == "[]"
 
 
-async def test_nobody_edits_where_the_rule_says_no(storage: SqliteStorage) -> None:
+async def test_nobody_edits_where_the_rule_says_no(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage, {**TWO, "edit": False})
     await counter.send(a_click(approval, ActionId.EDIT, ADA))
     assert counter.views.opened == []

@@ -11,10 +11,10 @@ import pytest
 from bot.approvals.delegation import Delegating
 from bot.errors import RefusalError, UserFacingError
 from bot.people.delegated import absent_of
+from bot.people.model import DelegationRecord, DelegationStore
 from bot.policy.tally import read_votes
-from storage.people import DelegationStore
-from storage.records import Approval, AuditEntry, DelegationRecord, Status
-from storage.sqlite import SqliteStorage
+from storage.records import Approval, AuditEntry, Status
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import LIA, MIA, TOM, asked, refused, vote
 from tests.unit.bot.counter_stage import Proxy
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, Office, an_actor
@@ -45,7 +45,7 @@ async def entries(office: Office) -> list[AuditEntry]:
     return list(await office.storage.audit.of_thread("", limit=100))
 
 
-async def test_a_right_is_used_on_behalf_of_who_handed_it_on(storage: SqliteStorage) -> None:
+async def test_a_right_is_used_on_behalf_of_who_handed_it_on(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     await hand_over(office, MIA, TOM)
 
@@ -58,7 +58,7 @@ async def test_a_right_is_used_on_behalf_of_who_handed_it_on(storage: SqliteStor
     assert [(one.actor_id, one.for_id) for one in found if one.action == "voted"] == [(TOM, MIA)]
 
 
-async def test_it_ends_with_its_time(storage: SqliteStorage) -> None:
+async def test_it_ends_with_its_time(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     await hand_over(office, MIA, TOM, hours=1)
     office.clock.forward(hours=1)
@@ -66,7 +66,7 @@ async def test_it_ends_with_its_time(storage: SqliteStorage) -> None:
     assert await refused(office, TOM) == "not_approver"
 
 
-async def test_it_ends_at_once_when_it_is_ended(storage: SqliteStorage) -> None:
+async def test_it_ends_at_once_when_it_is_ended(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     await hand_over(office, MIA, TOM)
     ended = await delegating(office).end(an_actor(MIA), team_id="T1")
@@ -76,7 +76,7 @@ async def test_it_ends_at_once_when_it_is_ended(storage: SqliteStorage) -> None:
     assert [one.action for one in await entries(office)] == ["delegated", "delegation_ended"]
 
 
-async def test_an_ended_delegation_takes_its_vote_along(storage: SqliteStorage) -> None:
+async def test_an_ended_delegation_takes_its_vote_along(storage: SqliteStores) -> None:
     office = await asked(storage, PAIR)
     await hand_over(office, ADA, TOM)
     await vote(office, TOM)
@@ -89,7 +89,7 @@ async def test_an_ended_delegation_takes_its_vote_along(storage: SqliteStorage) 
 
 
 async def test_an_owner_who_is_no_member_any_more_hands_nothing_on(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await asked(storage, ONE)
     await hand_over(office, MIA, TOM)
@@ -98,7 +98,7 @@ async def test_an_owner_who_is_no_member_any_more_hands_nothing_on(
     assert await refused(office, TOM) == "not_approver"
 
 
-async def test_an_owner_who_cannot_be_looked_up_hands_nothing_on(storage: SqliteStorage) -> None:
+async def test_an_owner_who_cannot_be_looked_up_hands_nothing_on(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     await hand_over(office, MIA, TOM)
     del office.directory.people[MIA]
@@ -107,7 +107,7 @@ async def test_an_owner_who_cannot_be_looked_up_hands_nothing_on(storage: Sqlite
     assert (await office.the_approval()).votes_json == "[]"
 
 
-async def test_only_the_named_group_is_handed_on(storage: SqliteStorage) -> None:
+async def test_only_the_named_group_is_handed_on(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     await hand_over(office, MIA, TOM, group="sre")
 
@@ -126,7 +126,7 @@ async def test_only_the_named_group_is_handed_on(storage: SqliteStorage) -> None
     ],
 )
 async def test_what_cannot_be_handed_on_is_refused_and_on_record(
-    storage: SqliteStorage, owner: str, to: str, more: dict[str, Any], code: str
+    storage: SqliteStores, owner: str, to: str, more: dict[str, Any], code: str
 ) -> None:
     office = await asked(storage, ONE)
 
@@ -139,7 +139,7 @@ async def test_what_cannot_be_handed_on_is_refused_and_on_record(
     assert await storage.delegations.current("T1", now_ms=office.clock()) == []
 
 
-async def test_a_failed_look_up_hands_nothing_on(storage: SqliteStorage) -> None:
+async def test_a_failed_look_up_hands_nothing_on(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     office.directory.is_down = True
 
@@ -150,7 +150,7 @@ async def test_a_failed_look_up_hands_nothing_on(storage: SqliteStorage) -> None
     assert await storage.delegations.current("T1", now_ms=office.clock()) == []
 
 
-async def test_of_two_that_close_a_ring_at_once_one_stands(storage: SqliteStorage) -> None:
+async def test_of_two_that_close_a_ring_at_once_one_stands(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     both = await asyncio.gather(
         hand_over(office, MIA, TOM), hand_over(office, TOM, MIA), return_exceptions=True
@@ -162,7 +162,7 @@ async def test_of_two_that_close_a_ring_at_once_one_stands(storage: SqliteStorag
     assert left == kept
 
 
-async def test_a_ring_that_was_closed_meanwhile_is_opened_again(storage: SqliteStorage) -> None:
+async def test_a_ring_that_was_closed_meanwhile_is_opened_again(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     quicker = DelegationRecord(
         delegation_id="dlg_a",
@@ -197,7 +197,7 @@ async def test_a_ring_that_was_closed_meanwhile_is_opened_again(storage: SqliteS
     assert list(await storage.delegations.current("T1", now_ms=office.clock())) == [quicker]
 
 
-async def test_who_hands_on_again_changes_to_whom(storage: SqliteStorage) -> None:
+async def test_who_hands_on_again_changes_to_whom(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     await hand_over(office, MIA, TOM)
     await hand_over(office, MIA, LIA)
@@ -209,7 +209,7 @@ async def test_who_hands_on_again_changes_to_whom(storage: SqliteStorage) -> Non
     assert mine.owner_id == MIA
 
 
-async def test_who_is_away_may_still_decide(storage: SqliteStorage) -> None:
+async def test_who_is_away_may_still_decide(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     until_ms = office.clock() + 24 * HOUR_MS
     await delegating(office).go_away(an_actor(MIA), team_id="T1", until_ms=until_ms)
@@ -219,7 +219,7 @@ async def test_who_is_away_may_still_decide(storage: SqliteStorage) -> None:
     assert (await vote(office, MIA)).status is Status.APPROVED
 
 
-async def test_who_comes_back_is_away_no_more(storage: SqliteStorage) -> None:
+async def test_who_comes_back_is_away_no_more(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     use_case = delegating(office)
     for hours in (24, 48):
@@ -236,7 +236,7 @@ async def test_who_comes_back_is_away_no_more(storage: SqliteStorage) -> None:
 
 
 @pytest.mark.parametrize(("who", "hours"), [(MIA, 0), (MIA, 31 * 24), (GUS, 24)])
-async def test_nobody_is_away_for_ever(storage: SqliteStorage, who: str, hours: int) -> None:
+async def test_nobody_is_away_for_ever(storage: SqliteStores, who: str, hours: int) -> None:
     office = await asked(storage, ONE)
     until_ms = office.clock() + hours * HOUR_MS
 
@@ -247,7 +247,7 @@ async def test_nobody_is_away_for_ever(storage: SqliteStorage, who: str, hours: 
     assert [one.action for one in await entries(office)] == ["refused"]
 
 
-async def test_a_requester_cannot_use_a_right_that_was_handed_on(storage: SqliteStorage) -> None:
+async def test_a_requester_cannot_use_a_right_that_was_handed_on(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     await hand_over(office, MIA, ROSA)
 
@@ -265,7 +265,7 @@ async def codes_at_once(office: Office, *people: str) -> list[str]:
 
 
 async def test_owner_and_delegate_are_one_person_also_at_one_moment(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await asked(storage, PAIR)
     await hand_over(office, ADA, TOM)
@@ -273,7 +273,7 @@ async def test_owner_and_delegate_are_one_person_also_at_one_moment(
     assert len(read_votes((await office.the_approval()).votes_json)) == 1
 
 
-async def test_two_delegates_of_one_person_fill_one_slot(storage: SqliteStorage) -> None:
+async def test_two_delegates_of_one_person_fill_one_slot(storage: SqliteStores) -> None:
     office = await asked(storage, PAIR)
     await hand_over(office, ADA, TOM)
     await hand_over(office, ADA, LIA, group="sre")
@@ -286,7 +286,7 @@ async def test_two_delegates_of_one_person_fill_one_slot(storage: SqliteStorage)
     ("editor", "code"), [(ADA, "not_approver"), (TOM, "own_edit")], ids=["owner", "delegate"]
 )
 async def test_who_has_edited_approves_through_nobody(
-    storage: SqliteStorage, editor: str, code: str
+    storage: SqliteStores, editor: str, code: str
 ) -> None:
     rule = {
         "approve": [{"from": ["sre"]}],
@@ -302,7 +302,7 @@ async def test_who_has_edited_approves_through_nobody(
     assert office.ran == []
 
 
-async def test_a_chain_of_hands_ends_at_the_first(storage: SqliteStorage) -> None:
+async def test_a_chain_of_hands_ends_at_the_first(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     await hand_over(office, MIA, TOM)
     await hand_over(office, TOM, LIA)

@@ -22,7 +22,7 @@ from bot.questions.fields import values_json
 from bot.questions.form import AnswerForm, Form, Option
 from bot.slack.cards.card_for import card_for
 from storage.records import Approval, Decision, Kind, Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import ASK, Counter, a_click, a_submission, is_untouched, typed
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, Office
 from tests.unit.bot.slack.cards.samples import an_approval, asking
@@ -42,7 +42,7 @@ def an_agent(ran: list[tuple[str, object]]) -> Callable[[ScriptedModel], ChatMod
     return lambda model: ChatModelAgent(name="A", model=model, tools=[run])
 
 
-async def an_office(storage: SqliteStorage, what: object = RUN) -> Office:
+async def an_office(storage: SqliteStores, what: object = RUN) -> Office:
     ran: list[tuple[str, object]] = []
     office = Office(storage, [what, say("Done.")], make_agent=an_agent(ran), ran=ran)  # type: ignore[list-item]
     await office.hear(ASK)
@@ -179,7 +179,7 @@ def test_only_so_many_people_are_remembered() -> None:
 
 
 async def test_a_yes_to_a_masked_call_is_refused_until_it_was_revealed(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await an_office(storage)
     approval = await office.the_approval()
@@ -193,19 +193,19 @@ async def test_a_yes_to_a_masked_call_is_refused_until_it_was_revealed(
     assert office.ran == [("run", f"API_KEY={TOKEN} ./deploy")]
 
 
-async def test_an_edit_is_a_yes(storage: SqliteStorage) -> None:
+async def test_an_edit_is_a_yes(storage: SqliteStores) -> None:
     office = await an_office(storage)
     with pytest.raises(NotSeenError):
         await office.decide(await office.the_approval(), edited={"command": "x", "note": ""})
 
 
-async def test_a_no_needs_no_look(storage: SqliteStorage) -> None:
+async def test_a_no_needs_no_look(storage: SqliteStores) -> None:
     office = await an_office(storage)
     decided = await office.decide(await office.the_approval(), Status.REJECTED)
     assert decided.status is Status.REJECTED
 
 
-async def test_what_is_cut_has_to_be_opened(storage: SqliteStorage) -> None:
+async def test_what_is_cut_has_to_be_opened(storage: SqliteStores) -> None:
     office = await an_office(storage, LONG)
     approval = await office.the_approval()
     with pytest.raises(NotSeenError, match=r"Some of this isn't on the card.*Details"):
@@ -215,7 +215,7 @@ async def test_what_is_cut_has_to_be_opened(storage: SqliteStorage) -> None:
     assert len(office.ran) == 1
 
 
-async def test_a_reveal_is_on_record_without_the_value(storage: SqliteStorage) -> None:
+async def test_a_reveal_is_on_record_without_the_value(storage: SqliteStores) -> None:
     office = await an_office(storage)
     await office.approvals.reveal(await office.the_approval(), ADA, nothing)
     entries = await story(storage, thread_id=THREAD_ID)
@@ -225,7 +225,7 @@ async def test_a_reveal_is_on_record_without_the_value(storage: SqliteStorage) -
     assert TOKEN not in str(entries)
 
 
-async def test_what_slack_did_not_open_was_not_seen(storage: SqliteStorage) -> None:
+async def test_what_slack_did_not_open_was_not_seen(storage: SqliteStores) -> None:
     office = await an_office(storage)
     approval = await office.the_approval()
 
@@ -238,7 +238,7 @@ async def test_what_slack_did_not_open_was_not_seen(storage: SqliteStorage) -> N
         await office.decide(await office.the_approval())
 
 
-async def test_two_who_look_at_once_have_both_seen_it(storage: SqliteStorage) -> None:
+async def test_two_who_look_at_once_have_both_seen_it(storage: SqliteStores) -> None:
     office = await an_office(storage)
     stale = await office.the_approval()
     await office.approvals.reveal(stale, ADA, nothing)
@@ -248,7 +248,7 @@ async def test_two_who_look_at_once_have_both_seen_it(storage: SqliteStorage) ->
     assert has_opened(approval, BEN, Opened.CLEAR)
 
 
-async def test_what_was_decided_meanwhile_is_not_marked(storage: SqliteStorage) -> None:
+async def test_what_was_decided_meanwhile_is_not_marked(storage: SqliteStores) -> None:
     office = await an_office(storage)
     stale = await office.the_approval()
     await office.decide(stale, Status.REJECTED)
@@ -258,7 +258,7 @@ async def test_what_was_decided_meanwhile_is_not_marked(storage: SqliteStorage) 
     assert Act.OPENED not in {one.action for one in await story(storage, thread_id=THREAD_ID)}
 
 
-async def test_a_reveal_of_what_is_no_guess_names_the_arguments(storage: SqliteStorage) -> None:
+async def test_a_reveal_of_what_is_no_guess_names_the_arguments(storage: SqliteStores) -> None:
     office = await an_office(storage, LONG)
     await office.approvals.reveal(await office.the_approval(), ADA, nothing)
     entries = await story(storage, thread_id=THREAD_ID)
@@ -268,7 +268,7 @@ async def test_a_reveal_of_what_is_no_guess_names_the_arguments(storage: SqliteS
 
 
 async def test_i12_why_a_yes_to_what_was_not_seen_was_refused_is_on_record(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await an_office(storage)
     with pytest.raises(NotSeenError) as refused:
@@ -278,7 +278,7 @@ async def test_i12_why_a_yes_to_what_was_not_seen_was_refused_is_on_record(
     assert whys == [str(refused.value)]
 
 
-async def test_details_are_noted_once_for_each_person(storage: SqliteStorage) -> None:
+async def test_details_are_noted_once_for_each_person(storage: SqliteStores) -> None:
     office = await an_office(storage)
     for user_id in (ADA, ADA, BEN, ADA):
         await office.approvals.note_details(await office.the_approval(), user_id)
@@ -290,7 +290,7 @@ async def test_details_are_noted_once_for_each_person(storage: SqliteStorage) ->
 # ---- the buttons -------------------------------------------------------------------------------
 
 
-async def test_reveal_shows_the_clear_text_to_who_may_decide(storage: SqliteStorage) -> None:
+async def test_reveal_shows_the_clear_text_to_who_may_decide(storage: SqliteStores) -> None:
     counter = Counter.on(await an_office(storage))
     approval = await counter.office.the_approval()
     assert TOKEN not in str(card_for(approval, approvers_text=""))
@@ -306,9 +306,7 @@ async def test_reveal_shows_the_clear_text_to_who_may_decide(storage: SqliteStor
 
 
 @pytest.mark.parametrize("user_id", [ROSA, GUS, "USTRANGER"])
-async def test_reveal_is_refused_to_who_may_not_decide(
-    storage: SqliteStorage, user_id: str
-) -> None:
+async def test_reveal_is_refused_to_who_may_not_decide(storage: SqliteStores, user_id: str) -> None:
     counter = Counter.on(await an_office(storage))
     approval = await counter.office.the_approval()
     assert (await counter.send(a_click(approval, ActionId.REVEAL, user_id))).status == 200
@@ -317,7 +315,7 @@ async def test_reveal_is_refused_to_who_may_not_decide(
     assert (await counter.office.the_approval()).seen_json == "[]"
 
 
-async def test_details_are_open_to_all_and_keep_the_mask(storage: SqliteStorage) -> None:
+async def test_details_are_open_to_all_and_keep_the_mask(storage: SqliteStores) -> None:
     counter = Counter.on(await an_office(storage))
     approval = await counter.office.the_approval()
     assert (await counter.send(a_click(approval, ActionId.DETAILS, ROSA))).status == 200
@@ -325,7 +323,7 @@ async def test_details_are_open_to_all_and_keep_the_mask(storage: SqliteStorage)
     assert "redacted" in str(counter.views.opened)
 
 
-async def test_the_form_of_an_edit_does_not_open_before(storage: SqliteStorage) -> None:
+async def test_the_form_of_an_edit_does_not_open_before(storage: SqliteStores) -> None:
     counter = Counter.on(await an_office(storage))
     approval = await counter.office.the_approval()
     assert (await counter.send(a_click(approval, ActionId.EDIT))).status == 200

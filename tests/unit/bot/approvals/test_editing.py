@@ -23,7 +23,7 @@ from bot.questions.form import AnswerForm, Form, ask_of
 from bot.questions.record import Rules
 from storage.records import Approval, AuditEntry, Decision, Status
 from storage.retention import KEPT
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, KilledError, Office, an_actor
 from tests.unit.bot.slack.cards.samples import an_approval
 
@@ -58,7 +58,7 @@ def paying() -> Callable[[ScriptedModel], Agent]:
 class Room:
     """A call that waits, and people who edit it."""
 
-    def __init__(self, storage: SqliteStorage, rules: Rules = RULES) -> None:
+    def __init__(self, storage: SqliteStores, rules: Rules = RULES) -> None:
         self.office = Office(storage, [PAY, say("Done.")], rules=rules, make_agent=paying())
         self.edits = Edits(storage, self.office.approvals, rules, self.office.clock)
 
@@ -87,7 +87,7 @@ class Room:
 
 
 @pytest.fixture
-def room(storage: SqliteStorage) -> Room:
+def room(storage: SqliteStores) -> Room:
     return Room(storage)
 
 
@@ -196,7 +196,7 @@ def test_i12_an_edit_says_what_it_found_and_not_what_was_first_asked_for() -> No
     assert edit_entries(replace(third, edit_json="{}")) == []
 
 
-async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: SqliteStorage) -> None:
+async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: SqliteStores) -> None:
     ask = AnswerForm(form=Form.CALL, schema={}, secret=("pin",)).to_text()
     before = an_approval(schema_json=ask, arguments_json='{"pin":"kitten one","note":"a"}')
     after = replace(
@@ -265,7 +265,7 @@ async def test_excluded_editor_is_refused_and_may_reject(room: Room) -> None:
     assert RAN == []
 
 
-async def test_setting_excludes_editors_under_each_rule(storage: SqliteStorage) -> None:
+async def test_setting_excludes_editors_under_each_rule(storage: SqliteStores) -> None:
     room = Room(storage, replace(RULES, exclude_editors=True))
     edited = await room.edit(await room.ask(), 7)
     assert isinstance(edited, Approval)

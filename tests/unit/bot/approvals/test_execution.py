@@ -34,7 +34,7 @@ from bot.questions.texts import texts_json
 from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Kind, Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
 from tests.unit.bot.slack.cards.samples import a_doubt, a_form, an_approval as a_card, decided
 from tests.unit.bot.slack.cards.test_words import shown
@@ -57,13 +57,13 @@ def state_of(office: Office, approval: Approval) -> RunState | None:
     return run.state if run is not None else None
 
 
-async def asked(storage: SqliteStorage, *turns: object, **changes: object) -> Office:
+async def asked(storage: SqliteStores, *turns: object, **changes: object) -> Office:
     office = Office(storage, list(turns), **changes)  # type: ignore[arg-type]
     await office.hear(ASK)
     return office
 
 
-async def test_a_call_that_ran_is_told_with_its_result(storage: SqliteStorage) -> None:
+async def test_a_call_that_ran_is_told_with_its_result(storage: SqliteStores) -> None:
     office = await asked(storage, PAY, say("Paid."))
     approval = await office.the_approval()
     assert drawn(office, approval) is None
@@ -73,7 +73,7 @@ async def test_a_call_that_ran_is_told_with_its_result(storage: SqliteStorage) -
     )
 
 
-async def test_the_result_of_an_edited_call_is_what_its_tool_said(storage: SqliteStorage) -> None:
+async def test_the_result_of_an_edited_call_is_what_its_tool_said(storage: SqliteStores) -> None:
     office = await asked(storage, PAY, say("Paid."))
     approval = await office.the_approval()
     await office.decide(approval, edited={"to": "Mia", "amount": 4, "how": "cash"})
@@ -82,7 +82,7 @@ async def test_the_result_of_an_edited_call_is_what_its_tool_said(storage: Sqlit
     assert run.text == "paid 4 to Mia"
 
 
-async def test_a_call_is_running_while_it_runs(storage: SqliteStorage) -> None:
+async def test_a_call_is_running_while_it_runs(storage: SqliteStores) -> None:
     seen: list[str] = []
 
     @tool(gate="approval")
@@ -99,7 +99,7 @@ async def test_a_call_is_running_while_it_runs(storage: SqliteStorage) -> None:
     assert state_of(office, approval) is RunState.RAN
 
 
-async def test_a_call_that_failed_is_told_with_its_error(storage: SqliteStorage) -> None:
+async def test_a_call_that_failed_is_told_with_its_error(storage: SqliteStores) -> None:
     @tool(gate="approval")
     def pay(to: str, amount: int) -> str:
         """Pay."""
@@ -113,7 +113,7 @@ async def test_a_call_that_failed_is_told_with_its_error(storage: SqliteStorage)
     assert (run.state, run.text) == (RunState.FAILED, "RuntimeError: no account of Mia takes 5")
 
 
-async def test_of_two_calls_the_first_decided_is_told_at_once(storage: SqliteStorage) -> None:
+async def test_of_two_calls_the_first_decided_is_told_at_once(storage: SqliteStores) -> None:
     office = await asked(storage, [PAY, PAY_BEN], say("Both done."))
     first, second = await office.open_approvals()
     await office.decide(second)
@@ -128,7 +128,7 @@ async def test_of_two_calls_the_first_decided_is_told_at_once(storage: SqliteSto
 
 @pytest.mark.parametrize("status", [Status.REJECTED, Status.EXPIRED])
 async def test_what_nobody_let_run_says_nothing_of_a_run(
-    storage: SqliteStorage, status: Status
+    storage: SqliteStores, status: Status
 ) -> None:
     office = await asked(storage, PAY, say("I see."))
     approval = await office.the_approval()
@@ -142,7 +142,7 @@ async def test_what_nobody_let_run_says_nothing_of_a_run(
     assert (stored.status, stored.run_json) == (status, "")
 
 
-async def a_crash(storage: SqliteStorage, *turns: object) -> tuple[Office, Approval, Approval]:
+async def a_crash(storage: SqliteStores, *turns: object) -> tuple[Office, Approval, Approval]:
     """A process that died in a call; another one has asked what became of it."""
     first = await asked(storage, PAY, dies_in_tools=True)
     approval = await first.the_approval()
@@ -157,13 +157,13 @@ async def a_crash(storage: SqliteStorage, *turns: object) -> tuple[Office, Appro
     return second, approval, await second.the_approval()
 
 
-async def test_a_call_that_its_process_died_in_is_in_doubt(storage: SqliteStorage) -> None:
+async def test_a_call_that_its_process_died_in_is_in_doubt(storage: SqliteStores) -> None:
     office, approval, doubt = await a_crash(storage)
     assert doubt.kind is Kind.DOUBT
     assert state_of(office, approval) is RunState.DOUBT
 
 
-async def test_a_call_in_doubt_that_ran_is_told_as_people_say(storage: SqliteStorage) -> None:
+async def test_a_call_in_doubt_that_ran_is_told_as_people_say(storage: SqliteStores) -> None:
     office, approval, doubt = await a_crash(storage, say("Fine."))
     await office.decide(doubt, Status.ANSWERED, answers=IT_RAN)
     run = drawn(office, approval)
@@ -173,7 +173,7 @@ async def test_a_call_in_doubt_that_ran_is_told_as_people_say(storage: SqliteSto
 
 
 async def test_a_call_in_doubt_that_runs_again_is_told_on_both_cards(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, approval, doubt = await a_crash(storage, say("Paid."))
     await office.decide(doubt, Status.APPROVED, answers=AGAIN)
@@ -182,7 +182,7 @@ async def test_a_call_in_doubt_that_runs_again_is_told_on_both_cards(
     assert state_of(office, doubt) is RunState.RAN
 
 
-async def test_a_doubt_that_is_given_up_stays_one(storage: SqliteStorage) -> None:
+async def test_a_doubt_that_is_given_up_stays_one(storage: SqliteStores) -> None:
     office, approval, doubt = await a_crash(storage, say("I see."))
     await office.decide(doubt, Status.REJECTED, answers=GIVE_UP)
     assert office.shown() == ["I see."]
@@ -190,7 +190,7 @@ async def test_a_doubt_that_is_given_up_stays_one(storage: SqliteStorage) -> Non
 
 
 async def test_a_crash_before_the_card_was_told_is_made_good_from_the_journal(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     first = await asked(storage, PAY)
     approval = await first.the_approval()
@@ -218,7 +218,7 @@ async def test_a_crash_before_the_card_was_told_is_made_good_from_the_journal(
 
 @pytest.mark.parametrize("state", ["running", "ran"])
 async def test_a_database_that_is_away_for_a_moment_makes_no_doubt(
-    storage: SqliteStorage, state: str
+    storage: SqliteStores, state: str
 ) -> None:
     office = await asked(storage, PAY, say("Paid."))
     approval = await office.the_approval()
@@ -246,7 +246,7 @@ async def test_a_database_that_is_away_for_a_moment_makes_no_doubt(
     assert await office.open_approvals() == []
 
 
-async def test_a_call_that_may_run_twice_ends_as_it_ended_then(storage: SqliteStorage) -> None:
+async def test_a_call_that_may_run_twice_ends_as_it_ended_then(storage: SqliteStores) -> None:
     ran: list[int] = []
 
     @tool(gate="approval", idempotent=True)
@@ -276,7 +276,7 @@ async def test_a_call_that_may_run_twice_ends_as_it_ended_then(storage: SqliteSt
 
 
 async def test_a_call_inside_of_an_agent_tool_is_told_on_its_own_card(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     @tool(gate="approval")
     def pay(to: str, amount: int) -> str:
@@ -304,7 +304,7 @@ async def test_a_call_inside_of_an_agent_tool_is_told_on_its_own_card(
 
 
 async def test_a_call_that_began_beside_a_refused_answer_is_followed_to_its_end(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     @tool(gate="approval")
     def pay(to: str, amount: int) -> str:
@@ -335,7 +335,7 @@ async def test_a_call_that_began_beside_a_refused_answer_is_followed_to_its_end(
     assert state_of(office, outer) is RunState.RAN
 
 
-async def test_a_call_that_a_second_gate_stops_did_not_run(storage: SqliteStorage) -> None:
+async def test_a_call_that_a_second_gate_stops_did_not_run(storage: SqliteStores) -> None:
     @tool(gate="review")
     def pay(to: str, amount: int) -> str:
         """Pay."""
@@ -355,7 +355,7 @@ async def test_a_call_that_a_second_gate_stops_did_not_run(storage: SqliteStorag
 
 
 async def test_i8_a_yes_that_comes_while_its_step_is_called_off_does_not_stand(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     def made(_: ScriptedModel) -> Agent:
         graph = StateGraph(Plan).add_node("look", lambda _: {}).add_node("deploy", lambda _: {})
@@ -403,7 +403,7 @@ def a_graph(error: type[Exception] | None) -> Callable[[ScriptedModel], Agent]:
     return make
 
 
-async def test_a_step_that_people_let_run_is_told_on_its_card(storage: SqliteStorage) -> None:
+async def test_a_step_that_people_let_run_is_told_on_its_card(storage: SqliteStores) -> None:
     office = await asked(storage, make_agent=a_graph(None))
     step = await office.the_approval()
     await office.decide(step)
@@ -411,7 +411,7 @@ async def test_a_step_that_people_let_run_is_told_on_its_card(storage: SqliteSto
     assert state_of(office, step) is RunState.RAN
 
 
-async def test_a_step_that_fails_is_told_with_its_error(storage: SqliteStorage) -> None:
+async def test_a_step_that_fails_is_told_with_its_error(storage: SqliteStores) -> None:
     office = await asked(storage, make_agent=a_graph(OSError))
     step = await office.the_approval()
     await office.decide(step)
@@ -421,7 +421,7 @@ async def test_a_step_that_fails_is_told_with_its_error(storage: SqliteStorage) 
 
 
 async def test_a_turn_that_is_given_up_leaves_a_started_call_in_doubt(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     first = await asked(storage, [PAY, PAY_BEN], dies_in_tools=True)
     one, other = await first.open_approvals()
@@ -445,7 +445,7 @@ async def test_a_turn_that_is_given_up_leaves_a_started_call_in_doubt(
     assert checkpoint.status is CheckpointStatus.CLOSED
 
 
-async def test_a_turn_that_is_given_up_before_the_start_says_so(storage: SqliteStorage) -> None:
+async def test_a_turn_that_is_given_up_before_the_start_says_so(storage: SqliteStores) -> None:
     office = await asked(storage, PAY)
     approval = await office.the_approval()
     found = await storage.checkpoints.load(approval.checkpoint_id)
@@ -471,7 +471,7 @@ async def test_a_turn_that_is_given_up_before_the_start_says_so(storage: SqliteS
     assert (run.state, run.text) == (RunState.STOPPED, "The run ended before this started.")
 
 
-async def test_a_result_is_masked_before_it_is_cut(storage: SqliteStorage) -> None:
+async def test_a_result_is_masked_before_it_is_cut(storage: SqliteStores) -> None:
     @tool(gate="approval")
     def pay(to: str, amount: int) -> str:
         """Pay."""
@@ -487,7 +487,7 @@ async def test_a_result_is_masked_before_it_is_cut(storage: SqliteStorage) -> No
     assert len(run.text) == 600
 
 
-async def test_older_news_changes_nothing(storage: SqliteStorage) -> None:
+async def test_older_news_changes_nothing(storage: SqliteStores) -> None:
     office = await asked(storage, PAY, say("Paid."))
     approval = await office.the_approval()
     await office.decide(approval)
@@ -500,7 +500,7 @@ async def test_older_news_changes_nothing(storage: SqliteStorage) -> None:
     assert await storage.approvals.get(approval.approval_id) == before
 
 
-async def test_what_was_withdrawn_meanwhile_is_left_alone(storage: SqliteStorage) -> None:
+async def test_what_was_withdrawn_meanwhile_is_left_alone(storage: SqliteStores) -> None:
     office = await asked(storage, PAY)
     approval = await office.the_approval()
     decision = replace(decision_by(ADA), digest=approval.digest, at_ms=office.clock())

@@ -13,12 +13,13 @@ from bot.approvals.grants import agent_at, agents_at, grant_id_of
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
 from bot.maintenance.restoring import Restoring
+from bot.people.model import Grant
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.grant import grant_card
-from storage.base import Storage
-from storage.records import Approval, AuditEntry, Grant, Status
-from storage.sqlite import SqliteStorage
+from bot.stores import Stores
+from storage.records import Approval, AuditEntry, Status
 from tests.support.force import Forced, forced
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
 from tests.unit.bot.office import (
     ADA,
@@ -49,7 +50,7 @@ def looks(*names: str) -> list[Turn]:
 
 
 def an_office(
-    storage: Storage, turns: Sequence[Turn], force: Forced | None = None, **more: object
+    storage: Stores, turns: Sequence[Turn], force: Forced | None = None, **more: object
 ) -> Office:
     office = Office(storage, turns, policy=force or by_sre(), **more)  # type: ignore[arg-type]
     office.directory.groups["S0SRE"] = frozenset({ADA, BEN})
@@ -90,13 +91,13 @@ async def the_grant(office: Office) -> Grant:
     return grant
 
 
-async def acts(storage: Storage) -> list[str]:
+async def acts(storage: Stores) -> list[str]:
     wanted = {"granted", "grant_used", "grant_ended", "requested", "started", "refused"}
     return [one.action for one in await story(storage, thread_id=THREAD_ID) if one.action in wanted]
 
 
 async def test_a_granted_call_runs_without_asking_as_often_as_it_was_allowed(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, looks("a", "b", "c", "d"))
     await granted(office)
@@ -119,7 +120,7 @@ async def test_a_granted_call_runs_without_asking_as_often_as_it_was_allowed(
 
 
 async def test_the_form_says_how_many_requests_it_would_have_covered(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, looks("a", "a", "b", "a", "a"))
     counter = Counter.on(office)
@@ -145,7 +146,7 @@ async def test_the_form_says_how_many_requests_it_would_have_covered(
     ]
 
 
-async def test_its_message_counts_the_uses(storage: SqliteStorage) -> None:
+async def test_its_message_counts_the_uses(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a", "b"))
     _, approval = await granted(office)
     name = grant_id_of(approval)
@@ -154,7 +155,7 @@ async def test_its_message_counts_the_uses(storage: SqliteStorage) -> None:
     assert len(office.notices.grants[name].uses) == 1
 
 
-async def test_it_lets_nothing_run_before_it_can_be_seen(storage: SqliteStorage) -> None:
+async def test_it_lets_nothing_run_before_it_can_be_seen(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a", "b", "c"))
     office.notices.is_down = True
     await granted(office)
@@ -167,7 +168,7 @@ async def test_it_lets_nothing_run_before_it_can_be_seen(storage: SqliteStorage)
     assert (await the_grant(office)).card_ts
 
 
-async def test_beyond_the_rules_limits_the_approval_counts_alone(storage: SqliteStorage) -> None:
+async def test_beyond_the_rules_limits_the_approval_counts_alone(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a", "b"))
     counter, approval = await granted(office, time="3h")
     assert office.ran == [("look", "a")]
@@ -187,7 +188,7 @@ async def test_beyond_the_rules_limits_the_approval_counts_alone(storage: Sqlite
     ("time", "times", "field"), [("soon", "2", "for"), ("1h", "many", "times")]
 )
 async def test_a_form_that_cannot_be_read_approves_nothing(
-    storage: SqliteStorage, time: str, times: str, field: str
+    storage: SqliteStores, time: str, times: str, field: str
 ) -> None:
     office = an_office(storage, looks("a"))
     counter = Counter.on(office)
@@ -201,7 +202,7 @@ async def test_a_form_that_cannot_be_read_approves_nothing(
 
 @pytest.mark.parametrize("more", [{"grants": "never"}, {"grants": "never", "always_ask": "yes"}])
 async def test_where_the_rule_allows_none_the_form_approves_this_call_alone(
-    storage: SqliteStorage, more: dict[str, object]
+    storage: SqliteStores, more: dict[str, object]
 ) -> None:
     office = an_office(storage, looks("a", "b"), by_sre(**more))
     counter = Counter.on(office)
@@ -219,7 +220,7 @@ async def test_where_the_rule_allows_none_the_form_approves_this_call_alone(
 
 @pytest.mark.parametrize("risk", ["high", "critical"])
 async def test_what_has_a_high_risk_is_never_allowed_in_advance(
-    storage: SqliteStorage, risk: str
+    storage: SqliteStores, risk: str
 ) -> None:
     office = an_office(storage, looks("a", "b"), by_sre(risk=risk))
     counter = Counter.on(office)
@@ -236,7 +237,7 @@ async def test_what_has_a_high_risk_is_never_allowed_in_advance(
 
 @pytest.mark.parametrize("more", [{}, {"reason": {"approve": "required"}}])
 async def test_the_form_wants_a_reason_where_the_rule_does(
-    storage: SqliteStorage, more: dict[str, object]
+    storage: SqliteStores, more: dict[str, object]
 ) -> None:
     office = an_office(storage, looks("a"), by_sre(**more))
     counter = Counter.on(office)
@@ -246,14 +247,14 @@ async def test_the_form_wants_a_reason_where_the_rule_does(
     assert why["optional"] is not bool(more)
 
 
-async def test_the_card_offers_it_where_the_rule_allows_it(storage: SqliteStorage) -> None:
+async def test_the_card_offers_it_where_the_rule_allows_it(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a"))
     await office.hear("<@UBOT> look")
     card = json.dumps(card_for(await office.the_approval(), approvers_text="").blocks)
     assert ActionId.GRANT in card
 
 
-async def test_who_may_not_approve_gives_no_grant(storage: SqliteStorage) -> None:
+async def test_who_may_not_approve_gives_no_grant(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a"))
     counter = Counter.on(office)
     await office.hear("<@UBOT> look")
@@ -267,7 +268,7 @@ async def test_who_may_not_approve_gives_no_grant(storage: SqliteStorage) -> Non
     assert (await office.the_approval()).status is Status.PENDING
 
 
-async def test_its_time_ends_it(storage: SqliteStorage) -> None:
+async def test_its_time_ends_it(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a", "b"))
     await granted(office)
     office.clock.forward(minutes=60)
@@ -276,7 +277,7 @@ async def test_its_time_ends_it(storage: SqliteStorage) -> None:
 
 
 async def test_other_requesters_are_not_covered_nor_the_granters_own_words(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, looks("a", "b"))
     await granted(office)
@@ -284,7 +285,7 @@ async def test_other_requesters_are_not_covered_nor_the_granters_own_words(
     assert office.ran == [("look", "a")]
 
 
-async def test_who_lent_their_right_for_it_is_not_covered(storage: SqliteStorage) -> None:
+async def test_who_lent_their_right_for_it_is_not_covered(storage: SqliteStores) -> None:
     """BEN has no right of his own; he gives the grant in the place of ADA, who is asked for it."""
     policy = forced(
         default={"ask": {"approve": [{"from": ["few"]}], "exclude": [], "grants": LIMITS}},
@@ -302,14 +303,14 @@ async def test_who_lent_their_right_for_it_is_not_covered(storage: SqliteStorage
     assert (await office.the_approval()).arguments_json == '{"what":"b"}'
 
 
-async def test_other_arguments_are_not_covered(storage: SqliteStorage) -> None:
+async def test_other_arguments_are_not_covered(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a", "b"), by_sre(grants={**LIMITS, "vary": []}))
     await granted(office)
     await again(office)
     assert office.ran == [("look", "a")]
 
 
-async def test_of_what_may_vary_only_what_was_unticked_varies(storage: SqliteStorage) -> None:
+async def test_of_what_may_vary_only_what_was_unticked_varies(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a", "a", "b"))
     await granted(office, only="0")
     await again(office)
@@ -319,7 +320,7 @@ async def test_of_what_may_vary_only_what_was_unticked_varies(storage: SqliteSto
     assert (await office.the_approval()).arguments_json == '{"what":"b"}'
 
 
-async def test_another_ruling_voids_it(storage: SqliteStorage) -> None:
+async def test_another_ruling_voids_it(storage: SqliteStores) -> None:
     force = by_sre()
     office = an_office(storage, looks("a", "b"), force)
     await granted(office)
@@ -329,7 +330,7 @@ async def test_another_ruling_voids_it(storage: SqliteStorage) -> None:
 
 
 @pytest.mark.parametrize("what", ["removed", "deactivated", "lookup fails"])
-async def test_who_gave_it_must_still_be_able_to(storage: SqliteStorage, what: str) -> None:
+async def test_who_gave_it_must_still_be_able_to(storage: SqliteStores, what: str) -> None:
     office = an_office(storage, looks("a", "b"))
     await granted(office)
     if what == "removed":
@@ -345,7 +346,7 @@ async def test_who_gave_it_must_still_be_able_to(storage: SqliteStorage, what: s
     assert (await the_grant(office)).uses == ()
 
 
-async def test_the_menu_of_the_message_asks_once_more_and_ends_it(storage: SqliteStorage) -> None:
+async def test_the_menu_of_the_message_asks_once_more_and_ends_it(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a", "b"))
     counter, approval = await granted(office)
     name = (await the_grant(office)).grant_id
@@ -366,7 +367,7 @@ async def test_the_menu_of_the_message_asks_once_more_and_ends_it(storage: Sqlit
 
 
 @pytest.mark.parametrize("who", [ADA, BEN, ROSA])
-async def test_granter_approvers_and_requesters_end_it(storage: SqliteStorage, who: str) -> None:
+async def test_granter_approvers_and_requesters_end_it(storage: SqliteStores, who: str) -> None:
     office = an_office(storage, looks("a", "b"))
     counter, approval = await granted(office)
     await counter.send(a_click(approval, ActionId.REVOKE, who))
@@ -379,7 +380,7 @@ async def test_granter_approvers_and_requesters_end_it(storage: SqliteStorage, w
     assert (await acts(storage)).count("grant_ended") == 1
 
 
-async def test_nobody_else_ends_it(storage: SqliteStorage) -> None:
+async def test_nobody_else_ends_it(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a", "b"))
     counter, approval = await granted(office)
     await counter.send(a_click(approval, ActionId.REVOKE, TOM))
@@ -389,7 +390,7 @@ async def test_nobody_else_ends_it(storage: SqliteStorage) -> None:
     assert "refused" in await acts(storage)
 
 
-async def test_there_is_nothing_to_end_without_a_grant(storage: SqliteStorage) -> None:
+async def test_there_is_nothing_to_end_without_a_grant(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a"))
     counter = Counter.on(office)
     await office.hear("<@UBOT> look")
@@ -398,7 +399,7 @@ async def test_there_is_nothing_to_end_without_a_grant(storage: SqliteStorage) -
 
 
 async def test_a_process_that_dies_between_use_and_start_uses_it_once(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, looks("a", "b"))
     await granted(office, times="1")
@@ -422,7 +423,7 @@ async def test_a_process_that_dies_between_use_and_start_uses_it_once(
     assert len((await the_grant(after)).uses) == 1
 
 
-async def left_by_a_death(storage: SqliteStorage) -> Office:
+async def left_by_a_death(storage: SqliteStores) -> Office:
     """Somebody approves and allows; the process dies after the vote, before the grant."""
 
     async def dies(_: Grant) -> bool:
@@ -446,7 +447,7 @@ async def take_up(office: Office, **passed: float) -> None:
 
 
 async def test_after_a_death_between_the_vote_and_the_grant_the_grant_is_given(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     after = await left_by_a_death(storage)
     await take_up(after)
@@ -463,7 +464,7 @@ async def test_after_a_death_between_the_vote_and_the_grant_the_grant_is_given(
 
 
 async def test_a_grant_that_a_death_kept_back_is_not_given_by_who_has_lost_the_right(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     after = await left_by_a_death(storage)
     after.directory.groups["S0SRE"] = frozenset({BEN})
@@ -490,7 +491,7 @@ async def test_a_grant_that_a_death_kept_back_is_not_given_by_who_has_lost_the_r
 
 
 async def test_while_nobody_can_be_looked_up_a_grant_waits_that_a_death_kept_back(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     after = await left_by_a_death(storage)
     after.directory.is_down = True
@@ -502,7 +503,7 @@ async def test_while_nobody_can_be_looked_up_a_grant_waits_that_a_death_kept_bac
 
 
 async def test_a_grant_that_a_death_kept_back_for_too_long_is_shown_as_over(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     after = await left_by_a_death(storage)
     after.directory.is_down = True
@@ -512,7 +513,7 @@ async def test_a_grant_that_a_death_kept_back_for_too_long_is_shown_as_over(
     assert "Its time is up" in grant_card(grant, approval, now_ms=after.clock()).text
 
 
-async def test_a_grant_that_a_copy_of_the_database_lacks_is_over(storage: SqliteStorage) -> None:
+async def test_a_grant_that_a_copy_of_the_database_lacks_is_over(storage: SqliteStores) -> None:
     """Who has it, or ended it, after the copy was made is not known any more."""
     after = await left_by_a_death(storage)
     after.clock.forward(minutes=2)
@@ -524,14 +525,14 @@ async def test_a_grant_that_a_copy_of_the_database_lacks_is_over(storage: Sqlite
     assert "It has ended" in grant_card(grant, approval, now_ms=after.clock()).text
 
 
-async def test_after_a_restore_of_the_database_nothing_is_granted(storage: SqliteStorage) -> None:
+async def test_after_a_restore_of_the_database_nothing_is_granted(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a", "b"))
     await granted(office)
     await Restoring(storage=storage, clock=office.clock).mark()
     assert await storage.grants.current(THREAD_ID, now_ms=0) == []
 
 
-async def test_the_message_loses_its_button_when_the_time_is_over(storage: SqliteStorage) -> None:
+async def test_the_message_loses_its_button_when_the_time_is_over(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a"))
     _, approval = await granted(office)
     grant = await the_grant(office)
@@ -550,7 +551,7 @@ async def test_the_message_loses_its_button_when_the_time_is_over(storage: Sqlit
 
 
 async def test_a_message_that_nobody_drew_is_drawn_by_another_process(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     """Whoever gave it, used it up, or ended it may have died right after that."""
     office = an_office(storage, looks("a", "b"))
@@ -567,7 +568,7 @@ async def test_a_message_that_nobody_drew_is_drawn_by_another_process(
     assert after.notices.grants[kept.grant_id].uses == kept.uses
 
 
-async def test_slack_is_not_asked_for_ever_to_show_what_is_over(storage: SqliteStorage) -> None:
+async def test_slack_is_not_asked_for_ever_to_show_what_is_over(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a"))
     _, approval = await granted(office)
     office.notices.is_down = True

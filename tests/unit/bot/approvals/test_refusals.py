@@ -12,7 +12,7 @@ from bot.approvals.due import worker as visits_module
 from bot.clock import backoff, milliseconds
 from bot.errors import DeliveryError
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import THREAD_ID, KilledError, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -54,7 +54,7 @@ def test_what_waiting_does_not_cure(reason: str) -> None:
 
 
 async def test_a_card_that_slack_will_not_take_is_marked_and_left(
-    storage: SqliteStorage, caplog: pytest.LogCaptureFixture
+    storage: SqliteStores, caplog: pytest.LogCaptureFixture
 ) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     undeliverable(office, "card")
@@ -77,7 +77,7 @@ async def test_a_card_that_slack_will_not_take_is_marked_and_left(
     assert (settled.due_ms, settled.undeliverable) == (None, "is_archived")
 
 
-async def test_a_card_that_slack_will_not_take_expires(storage: SqliteStorage) -> None:
+async def test_a_card_that_slack_will_not_take_expires(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Nobody was there.")])
     undeliverable(office, "card")
     await office.hear(ASK)
@@ -90,7 +90,7 @@ async def test_a_card_that_slack_will_not_take_expires(storage: SqliteStorage) -
     assert await later(office, seconds=10**6) == 0
 
 
-async def test_the_next_reminder_tries_the_card_again(storage: SqliteStorage) -> None:
+async def test_the_next_reminder_tries_the_card_again(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     undeliverable(office, "card", error=DeliveryError("chat.postMessage", "not_in_channel"))
     await office.hear(ASK)
@@ -104,7 +104,7 @@ async def test_the_next_reminder_tries_the_card_again(storage: SqliteStorage) ->
 
 
 async def test_a_text_that_slack_will_not_take_does_not_stop_the_agent(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     looks = call("look", {"what": "payments"}, id="c1")
     office = Office(storage, [looks, say("All fine."), say("Yes?")])
@@ -123,7 +123,7 @@ async def test_a_text_that_slack_will_not_take_does_not_stop_the_agent(
 
 
 async def test_faults_that_may_pass_are_tried_less_and_less_often(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY])
     office.notifier.failing.add("card")
@@ -143,7 +143,7 @@ async def test_faults_that_may_pass_are_tried_less_and_less_often(
     assert (approval.attempts, approval.drawn_revision) == (0, 1)
 
 
-async def test_a_call_that_waits_its_turn_has_not_failed(storage: SqliteStorage) -> None:
+async def test_a_call_that_waits_its_turn_has_not_failed(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     soon = DeliveryError("chat.postMessage", "x", retry_after=timedelta(seconds=3))
     undeliverable(office, "card", error=soon)
@@ -153,7 +153,7 @@ async def test_a_call_that_waits_its_turn_has_not_failed(storage: SqliteStorage)
     assert approval.attempts == 0
 
 
-async def test_a_text_that_waits_its_turn_comes_then(storage: SqliteStorage) -> None:
+async def test_a_text_that_waits_its_turn_comes_then(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     soon = DeliveryError("chat.postMessage", "x", retry_after=timedelta(seconds=3))
     undeliverable(office, "say", error=soon)
@@ -164,7 +164,7 @@ async def test_a_text_that_waits_its_turn_comes_then(storage: SqliteStorage) -> 
     assert office.shown() == ["Hello."]
 
 
-async def test_a_reminder_that_waits_its_turn_is_not_lost(storage: SqliteStorage) -> None:
+async def test_a_reminder_that_waits_its_turn_is_not_lost(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     soon = DeliveryError("chat.postMessage", "x", retry_after=timedelta(seconds=3))
@@ -176,7 +176,7 @@ async def test_a_reminder_that_waits_its_turn_is_not_lost(storage: SqliteStorage
     assert len(office.notifier.reminders) == 1
 
 
-async def test_a_reminder_whose_answer_was_lost_is_found(storage: SqliteStorage) -> None:
+async def test_a_reminder_whose_answer_was_lost_is_found(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     office.notifier.lost.add("remind")
@@ -190,7 +190,7 @@ async def test_a_reminder_whose_answer_was_lost_is_found(storage: SqliteStorage)
     assert (approval.reminders, approval.due_ms) == (1, approval.remind_ms)
 
 
-async def test_a_reminder_that_was_not_taken_is_posted_later(storage: SqliteStorage) -> None:
+async def test_a_reminder_that_was_not_taken_is_posted_later(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     undeliverable(office, "remind", error=DeliveryError("chat.postMessage", "token_revoked"))
@@ -202,7 +202,7 @@ async def test_a_reminder_that_was_not_taken_is_posted_later(storage: SqliteStor
     assert approval.reminders == 1
 
 
-async def test_a_reminder_that_slack_never_takes_waits_for_the_next(storage: SqliteStorage) -> None:
+async def test_a_reminder_that_slack_never_takes_waits_for_the_next(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     undeliverable(office, "remind")
@@ -215,7 +215,7 @@ async def test_a_reminder_that_slack_never_takes_waits_for_the_next(storage: Sql
 # ---- a card that somebody deleted ----------------------------------------------------------------
 
 
-async def deleted(storage: SqliteStorage) -> tuple[Office, Approval]:
+async def deleted(storage: SqliteStores) -> tuple[Office, Approval]:
     """A decided approval whose card is gone, and not drawn again yet."""
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
@@ -227,14 +227,14 @@ async def deleted(storage: SqliteStorage) -> tuple[Office, Approval]:
     return office, approval
 
 
-async def test_a_deleted_card_is_posted_again(storage: SqliteStorage) -> None:
+async def test_a_deleted_card_is_posted_again(storage: SqliteStores) -> None:
     office, approval = await deleted(storage)
     await later(office, seconds=60)
     assert office.notifier.posts == [approval.approval_id] * 2
     assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
 
 
-async def test_a_crash_while_it_is_posted_again_posts_once(storage: SqliteStorage) -> None:
+async def test_a_crash_while_it_is_posted_again_posts_once(storage: SqliteStores) -> None:
     office, approval = await deleted(storage)
     post_card = office.notifier.post_card
 
@@ -253,7 +253,7 @@ async def test_a_crash_while_it_is_posted_again_posts_once(storage: SqliteStorag
     assert office.notifier.posts == [approval.approval_id] * 2
 
 
-async def test_a_lease_lost_meanwhile_posts_nothing(storage: SqliteStorage) -> None:
+async def test_a_lease_lost_meanwhile_posts_nothing(storage: SqliteStores) -> None:
     office, approval = await deleted(storage)
 
     async def lost(*_: object, **__: object) -> bool:
@@ -268,7 +268,7 @@ async def test_a_lease_lost_meanwhile_posts_nothing(storage: SqliteStorage) -> N
 
 
 async def test_an_attendance_is_timed_from_its_claim(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)

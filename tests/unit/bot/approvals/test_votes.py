@@ -33,8 +33,8 @@ from bot.slack.cards.card_for import card_for
 from bot.threads.runs.policy_of_cards import PolicyOfCards
 from storage.errors import RecordFormatError
 from storage.records import Approval, Decision, Status
-from storage.sqlite import SqliteStorage
 from tests.support.force import Forced, forced
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_actor
 
 MIA, CLEO, LIA, TOM, GRETA = "UMIA", "UCLEO", "ULIA", "UTOM", "UGRETA"
@@ -56,7 +56,7 @@ STAGES: dict[str, Any] = {
 }
 
 
-def an_office(storage: SqliteStorage, ask: dict[str, Any], **changes: Any) -> Office:
+def an_office(storage: SqliteStores, ask: dict[str, Any], **changes: Any) -> Office:
     """A process whose policy asks like this about each call."""
     policy = forced(default={"ask": ask}, groups=GROUPS)
     changes = {"turns_of_model": [PAY, say("Paid.")], **changes}
@@ -68,7 +68,7 @@ def an_office(storage: SqliteStorage, ask: dict[str, Any], **changes: Any) -> Of
     return office
 
 
-async def asked(storage: SqliteStorage, ask: dict[str, Any], **changes: Any) -> Office:
+async def asked(storage: SqliteStores, ask: dict[str, Any], **changes: Any) -> Office:
     office = an_office(storage, ask, **changes)
     await office.hear(ASK)
     return office
@@ -96,7 +96,7 @@ async def acts(office: Office) -> list[str]:
     return [one.action for one in found]
 
 
-async def test_the_last_that_is_needed_decides(storage: SqliteStorage) -> None:
+async def test_the_last_that_is_needed_decides(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     first = await vote(office, ADA)
     assert (first.status, voters(first)) == (Status.PENDING, [ADA])
@@ -113,7 +113,7 @@ async def test_the_last_that_is_needed_decides(storage: SqliteStorage) -> None:
     ]
 
 
-async def test_a_vote_is_on_record_with_its_grounds(storage: SqliteStorage) -> None:
+async def test_a_vote_is_on_record_with_its_grounds(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     await vote(office, MIA)
     approval = await office.the_approval()
@@ -127,7 +127,7 @@ async def test_a_vote_is_on_record_with_its_grounds(storage: SqliteStorage) -> N
 
 
 async def test_a_vote_that_nobody_noted_is_on_record_before_it_is_gone(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     """A process may die between the vote and its entry; what voids it makes up for that."""
     office = await asked(storage, TWO)
@@ -156,7 +156,7 @@ async def test_a_vote_that_nobody_noted_is_on_record_before_it_is_gone(
 
 @pytest.mark.parametrize("removes", ["edit", "other vote", "emergency", "taken back"])
 async def test_a_vote_that_nobody_noted_outlives_who_dies_right_after_its_removal(
-    storage: SqliteStorage, removes: str
+    storage: SqliteStores, removes: str
 ) -> None:
     """Both die before they come to the audit: who took the vote, and who removed it."""
     glass = {"by": ["leads"], "alert": "C0ALERT"}
@@ -181,7 +181,7 @@ async def test_a_vote_that_nobody_noted_outlives_who_dies_right_after_its_remova
     assert ("voted", ADA) in found
 
 
-async def test_nobody_is_counted_twice_or_for_nothing(storage: SqliteStorage) -> None:
+async def test_nobody_is_counted_twice_or_for_nothing(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     await vote(office, ADA)
     assert await refused(office, ADA) == "already_voted"
@@ -193,7 +193,7 @@ async def test_nobody_is_counted_twice_or_for_nothing(storage: SqliteStorage) ->
     assert office.ran == []
 
 
-async def test_stages_go_in_order(storage: SqliteStorage) -> None:
+async def test_stages_go_in_order(storage: SqliteStores) -> None:
     office = await asked(storage, STAGES)
     assert await refused(office, LIA) == "not_your_turn"
     next_one = await vote(office, ADA)
@@ -204,14 +204,14 @@ async def test_stages_go_in_order(storage: SqliteStorage) -> None:
     assert len(office.ran) == 1
 
 
-async def test_people_of_a_later_stage_may_stop_it(storage: SqliteStorage) -> None:
+async def test_people_of_a_later_stage_may_stop_it(storage: SqliteStores) -> None:
     office = await asked(storage, STAGES)
     stopped = await vote(office, LIA, Status.REJECTED, reason="no")
     assert stopped.status is Status.REJECTED
     assert office.ran == []
 
 
-async def test_a_stage_is_open_again_when_its_voter_is_gone(storage: SqliteStorage) -> None:
+async def test_a_stage_is_open_again_when_its_voter_is_gone(storage: SqliteStores) -> None:
     office = await asked(storage, STAGES)
     await vote(office, ADA)
     office.directory.groups["S0SRE"] = frozenset({BEN})
@@ -223,7 +223,7 @@ async def test_a_stage_is_open_again_when_its_voter_is_gone(storage: SqliteStora
     assert (await vote(office, LIA)).status is Status.APPROVED
 
 
-async def test_votes_of_who_has_left_do_not_count(storage: SqliteStorage) -> None:
+async def test_votes_of_who_has_left_do_not_count(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     await vote(office, ADA)
     await vote(office, MIA)
@@ -233,7 +233,7 @@ async def test_votes_of_who_has_left_do_not_count(storage: SqliteStorage) -> Non
     assert (await vote(office, CLEO)).status is Status.APPROVED
 
 
-async def test_a_vote_can_be_taken_back(storage: SqliteStorage) -> None:
+async def test_a_vote_can_be_taken_back(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     approval = await vote(office, ADA)
     back = await office.approvals.take_back(approval.approval_id, an_actor(ADA))
@@ -245,14 +245,14 @@ async def test_a_vote_can_be_taken_back(storage: SqliteStorage) -> None:
     assert voters(await vote(office, ADA)) == [ADA]
 
 
-async def test_nothing_is_taken_back_from_what_is_decided(storage: SqliteStorage) -> None:
+async def test_nothing_is_taken_back_from_what_is_decided(storage: SqliteStores) -> None:
     office = await asked(storage, {"approve": [{"from": ["sre"]}]})
     done = await vote(office, ADA)
     with pytest.raises(ApprovalClosedError):
         await office.approvals.take_back(done.approval_id, an_actor(ADA))
 
 
-async def test_so_many_have_to_reject_as_the_rule_says(storage: SqliteStorage) -> None:
+async def test_so_many_have_to_reject_as_the_rule_says(storage: SqliteStores) -> None:
     office = await asked(storage, {**TWO, "reject": {"count": 2}})
     first = await vote(office, ADA, Status.REJECTED, reason="too much")
     assert first.status is Status.PENDING
@@ -263,7 +263,7 @@ async def test_so_many_have_to_reject_as_the_rule_says(storage: SqliteStorage) -
     assert last.decision.reason == "too much; too late"
 
 
-async def test_a_reason_is_demanded_where_the_rule_wants_one(storage: SqliteStorage) -> None:
+async def test_a_reason_is_demanded_where_the_rule_wants_one(storage: SqliteStores) -> None:
     rule = {**TWO, "reason": {"approve": "required", "reject": "required"}}
     office = await asked(storage, rule)
     assert await refused(office, ADA) == "reason_required"
@@ -274,7 +274,7 @@ async def test_a_reason_is_demanded_where_the_rule_wants_one(storage: SqliteStor
 
 
 async def test_nothing_is_counted_when_somebody_cannot_be_looked_up(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await asked(storage, TWO)
     before = await office.the_approval()
@@ -285,7 +285,7 @@ async def test_nothing_is_counted_when_somebody_cannot_be_looked_up(
 
 
 async def test_look_ups_that_take_too_long_refuse(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = await asked(storage, TWO)
 
@@ -299,7 +299,7 @@ async def test_look_ups_that_take_too_long_refuse(
     assert await refused(office, ADA) == "lookup_failed"
 
 
-async def test_racing_votes_are_all_counted(storage: SqliteStorage) -> None:
+async def test_racing_votes_are_all_counted(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     approval = await office.the_approval()
 
@@ -315,7 +315,7 @@ async def test_racing_votes_are_all_counted(storage: SqliteStorage) -> None:
     assert sorted(voters(stored)) == sorted([ADA, BEN, MIA])
 
 
-async def test_who_loses_the_race_to_the_last_vote_hears_it(storage: SqliteStorage) -> None:
+async def test_who_loses_the_race_to_the_last_vote_hears_it(storage: SqliteStores) -> None:
     office = await asked(storage, {"approve": [{"from": ["sre"]}]})
     before = await office.the_approval()
     await vote(office, ADA)
@@ -324,7 +324,7 @@ async def test_who_loses_the_race_to_the_last_vote_hears_it(storage: SqliteStora
         await office.approvals.decide(before, decision, an_actor(BEN), surface=Surface.CARD)
 
 
-async def test_a_vote_is_for_the_call_that_was_shown(storage: SqliteStorage) -> None:
+async def test_a_vote_is_for_the_call_that_was_shown(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     before = await office.the_approval()
     other = replace(before, digest="0" * 64)
@@ -334,7 +334,7 @@ async def test_a_vote_is_for_the_call_that_was_shown(storage: SqliteStorage) -> 
     assert (await office.the_approval()).votes_json == "[]"
 
 
-async def test_an_edit_is_no_vote_by_itself(storage: SqliteStorage) -> None:
+async def test_an_edit_is_no_vote_by_itself(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     approval = await office.the_approval()
     decision = Decision(
@@ -344,7 +344,7 @@ async def test_an_edit_is_no_vote_by_itself(storage: SqliteStorage) -> None:
         await office.approvals.decide(approval, decision, an_actor(ADA), surface=Surface.CARD)
 
 
-async def test_terms_that_cannot_be_read_let_nobody_decide(storage: SqliteStorage) -> None:
+async def test_terms_that_cannot_be_read_let_nobody_decide(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     approval = await office.the_approval()
     for spoilt in (
@@ -359,7 +359,7 @@ async def test_terms_that_cannot_be_read_let_nobody_decide(storage: SqliteStorag
     assert (await office.the_approval()).votes_json == "[]"
 
 
-async def test_who_is_out_of_the_group_by_now_does_not_count(storage: SqliteStorage) -> None:
+async def test_who_is_out_of_the_group_by_now_does_not_count(storage: SqliteStores) -> None:
     office = await asked(storage, {"approve": [{"from": ["sre", "security"]}]})
     now = {**GROUPS, "sre": {"users": [BEN, TOM]}, "security": {"users": [TOM]}}
     heir = an_office(storage, TWO, clock=office.clock, owner="heir")
@@ -370,7 +370,7 @@ async def test_who_is_out_of_the_group_by_now_does_not_count(storage: SqliteStor
     assert (await vote(heir, BEN)).status is Status.APPROVED
 
 
-async def test_channel_members_count_who_were_there_and_still_are(storage: SqliteStorage) -> None:
+async def test_channel_members_count_who_were_there_and_still_are(storage: SqliteStores) -> None:
     office = an_office(storage, {"approve": [{"from": ["room"]}]})
     office.directory.channels["C0ROOM"] = frozenset({TOM, MIA})
     await office.hear(ASK)
@@ -380,7 +380,7 @@ async def test_channel_members_count_who_were_there_and_still_are(storage: Sqlit
     assert (await vote(office, TOM)).status is Status.APPROVED
 
 
-async def test_nobody_of_a_large_channel_counts(storage: SqliteStorage) -> None:
+async def test_nobody_of_a_large_channel_counts(storage: SqliteStores) -> None:
     office = an_office(storage, {"approve": [{"from": ["room"]}]})
     crowd = frozenset(f"U{number}" for number in range(MOST_MEMBERS))
     office.directory.channels["C0ROOM"] = crowd | {TOM}
@@ -389,14 +389,14 @@ async def test_nobody_of_a_large_channel_counts(storage: SqliteStorage) -> None:
     assert approval.status is Status.UNDECIDABLE
 
 
-async def test_a_channel_that_has_grown_large_counts_no_more(storage: SqliteStorage) -> None:
+async def test_a_channel_that_has_grown_large_counts_no_more(storage: SqliteStores) -> None:
     office = await asked(storage, {"approve": [{"from": ["room"]}]})
     crowd = frozenset(f"U{number}" for number in range(MOST_MEMBERS))
     office.directory.channels["C0ROOM"] = crowd | {TOM}
     assert await refused(office, TOM) == "not_approver"
 
 
-async def test_what_too_few_people_could_complete_is_not_asked(storage: SqliteStorage) -> None:
+async def test_what_too_few_people_could_complete_is_not_asked(storage: SqliteStores) -> None:
     office = await asked(storage, {"approve": [{"from": ["room"], "count": 2}]})
     (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=9)
     assert approval.status is Status.UNDECIDABLE
@@ -405,7 +405,7 @@ async def test_what_too_few_people_could_complete_is_not_asked(storage: SqliteSt
     assert office.ran == []
 
 
-async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStorage) -> None:
+async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     await vote(office, ADA)
     denying = forced(default={"deny": "Not any more."}, groups=GROUPS)
@@ -436,7 +436,7 @@ async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStorage) -> None
     ids=["people", "not pinged", "first stage", "channel", "not who asked", "also who asked"],
 )
 async def test_who_has_no_say_hears_who_has(
-    storage: SqliteStorage, ask: dict[str, Any], who: str
+    storage: SqliteStores, ask: dict[str, Any], who: str
 ) -> None:
     office = await asked(storage, ask)
     with pytest.raises(StrangerError) as error:
@@ -445,7 +445,7 @@ async def test_who_has_no_say_hears_who_has(
     assert not {BEN, CLEO, TOM} & set(re.findall(r"U[A-Z]+", str(error.value)))
 
 
-async def test_who_has_no_say_hears_of_backups_from_their_step_on(storage: SqliteStorage) -> None:
+async def test_who_has_no_say_hears_of_backups_from_their_step_on(storage: SqliteStores) -> None:
     late = {"approve": [{"from": ["few"]}], "escalate": [{"after": "1h", "add": ["leads"]}]}
     office = await asked(storage, late)
     approval = await office.the_approval()
@@ -478,7 +478,7 @@ def under(office: Office, policy: Forced) -> None:
         office.__dict__.pop(name, None)
 
 
-async def test_a_policy_that_fails_lets_a_card_wait_on(storage: SqliteStorage) -> None:
+async def test_a_policy_that_fails_lets_a_card_wait_on(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     await vote(office, ADA)
     good = forced(default={"ask": TWO}, groups=GROUPS)
@@ -493,7 +493,7 @@ async def test_a_policy_that_fails_lets_a_card_wait_on(storage: SqliteStorage) -
     assert len(office.ran) == 1
 
 
-async def test_a_policy_that_fails_keeps_nobody_from_stopping(storage: SqliteStorage) -> None:
+async def test_a_policy_that_fails_keeps_nobody_from_stopping(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     file = forced(default={"ask": TWO}, groups=GROUPS).rulebook.file
     under(office, Forced(Failing(file)))
@@ -501,7 +501,7 @@ async def test_a_policy_that_fails_keeps_nobody_from_stopping(storage: SqliteSto
 
 
 async def test_a_policy_that_does_not_answer_keeps_nobody_from_stopping(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(votes, "PATIENCE_S", 0.01)
     office = await asked(storage, TWO)
@@ -514,7 +514,7 @@ async def test_a_policy_that_does_not_answer_keeps_nobody_from_stopping(
     assert (await vote(office, BEN, Status.REJECTED)).status is Status.REJECTED
 
 
-async def test_a_masked_call_is_opened_before_it_is_approved(storage: SqliteStorage) -> None:
+async def test_a_masked_call_is_opened_before_it_is_approved(storage: SqliteStores) -> None:
     secret = call("pay", {"to": "password: hunter2", "amount": 5}, id="c1")
     office = await asked(storage, TWO, turns_of_model=[secret, say("Paid.")])
     with pytest.raises(NotSeenError):
@@ -524,7 +524,7 @@ async def test_a_masked_call_is_opened_before_it_is_approved(storage: SqliteStor
 
 
 async def test_all_who_were_counted_are_looked_up_again_at_the_start(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await asked(storage, TWO)
     for by in (ADA, BEN):
@@ -543,7 +543,7 @@ async def test_all_who_were_counted_are_looked_up_again_at_the_start(
         await votes.gone_since(decided)
 
 
-async def test_a_doubt_is_settled_by_as_many_as_the_call(storage: SqliteStorage) -> None:
+async def test_a_doubt_is_settled_by_as_many_as_the_call(storage: SqliteStores) -> None:
     office = await asked(storage, TWO, dies_in_tools=True)
     await vote(office, ADA)
     await vote(office, BEN)
@@ -591,7 +591,7 @@ async def may_edit(office: Office, by: str) -> str:
     ],
 )
 async def test_who_may_edit_is_as_the_rule_says(
-    storage: SqliteStorage, edit: object, allowed: set[str]
+    storage: SqliteStores, edit: object, allowed: set[str]
 ) -> None:
     office = await asked(storage, {**TWO, "edit": edit})
     answers = {by: await may_edit(office, by) for by in (ADA, BEN, MIA, LIA, ROSA, TOM, GUS)}
@@ -600,7 +600,7 @@ async def test_who_may_edit_is_as_the_rule_says(
     assert answers[TOM] == "not_editor"
 
 
-async def test_an_editor_is_a_person_of_this_workspace(storage: SqliteStorage) -> None:
+async def test_an_editor_is_a_person_of_this_workspace(storage: SqliteStores) -> None:
     office = await asked(storage, {**TWO, "edit": {"by": ["leads"]}})
     office.directory.add(LIA, is_guest=True)
     assert await may_edit(office, LIA) == "guest"
@@ -611,7 +611,7 @@ async def test_an_editor_is_a_person_of_this_workspace(storage: SqliteStorage) -
     assert await may_edit(office, LIA) == "yes"
 
 
-async def test_who_has_edited_may_do_so_again_but_not_approve(storage: SqliteStorage) -> None:
+async def test_who_has_edited_may_do_so_again_but_not_approve(storage: SqliteStores) -> None:
     rule = {**TWO, "edit": True, "exclude": ["requesters", "editors"]}
     office = await asked(storage, rule)
     office.clock.forward(seconds=1)
@@ -621,7 +621,7 @@ async def test_who_has_edited_may_do_so_again_but_not_approve(storage: SqliteSto
     assert await refused(office, ADA) == "own_edit"
 
 
-async def test_an_edit_voids_the_votes_and_the_card_says_so(storage: SqliteStorage) -> None:
+async def test_an_edit_voids_the_votes_and_the_card_says_so(storage: SqliteStores) -> None:
     office = await asked(storage, {**TWO, "edit": True})
     await vote(office, ADA)
     await vote(office, MIA)
@@ -644,7 +644,7 @@ async def test_an_edit_voids_the_votes_and_the_card_says_so(storage: SqliteStora
     assert office.ran == [("pay", ("Mia", 7, "card"))]
 
 
-async def test_a_vote_taken_back_opens_its_stage_again(storage: SqliteStorage) -> None:
+async def test_a_vote_taken_back_opens_its_stage_again(storage: SqliteStores) -> None:
     office = await asked(storage, STAGES)
     first = await vote(office, ADA)
     assert first.stage == 1

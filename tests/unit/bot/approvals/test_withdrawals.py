@@ -15,11 +15,11 @@ from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError,
 from bot.layout.action_ids import ActionId
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.withdrawal import withdrawal_card
+from bot.stores import Stores
 from bot.threads.message_event import NO_TURN
-from storage.base import Storage
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 from storage.records import Approval, Kind, Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
 from tests.unit.bot.office import (
     ADA,
@@ -40,7 +40,7 @@ def ts(number: int) -> str:
     return f"1800000000.{number:06d}"
 
 
-async def an_office(storage: SqliteStorage) -> Office:
+async def an_office(storage: SqliteStores) -> Office:
     office = Office(storage, [PAY, say("I see.")])
     await office.hear(ASK)
     return office
@@ -50,7 +50,7 @@ def drawn(approval: Approval) -> str:
     return json.dumps(card_for(approval, approvers_text="").blocks, ensure_ascii=False)
 
 
-async def acts(storage: Storage) -> list[tuple[str, str]]:
+async def acts(storage: Stores) -> list[tuple[str, str]]:
     return [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
 
 
@@ -87,7 +87,7 @@ async def test_the_rejection_of_a_requester_is_a_withdrawal(counter: Counter) ->
     assert decided.status is Status.WITHDRAWN
 
 
-async def test_any_requester_can_withdraw_and_nobody_else(storage: SqliteStorage) -> None:
+async def test_any_requester_can_withdraw_and_nobody_else(storage: SqliteStores) -> None:
     office = Office(storage, [say("I wait."), PAY, say("I see.")])
     await office.hear("<@UBOT> when somebody says go, pay Mia", user_id=ROSA)
     await office.hear("<@UBOT> go on", user_id=BEN, ts=ts(2))
@@ -104,7 +104,7 @@ async def test_any_requester_can_withdraw_and_nobody_else(storage: SqliteStorage
     assert ("refused", ADA) in await acts(storage)
 
 
-async def test_a_withdrawal_needs_no_look_up_and_no_fresh_card(storage: SqliteStorage) -> None:
+async def test_a_withdrawal_needs_no_look_up_and_no_fresh_card(storage: SqliteStores) -> None:
     office = await an_office(storage)
     approval = await office.the_approval()
     office.directory.is_down = True
@@ -116,7 +116,7 @@ async def test_a_withdrawal_needs_no_look_up_and_no_fresh_card(storage: SqliteSt
     assert withdrawn.status is Status.WITHDRAWN
 
 
-async def test_after_the_deadline_there_is_nothing_to_withdraw(storage: SqliteStorage) -> None:
+async def test_after_the_deadline_there_is_nothing_to_withdraw(storage: SqliteStores) -> None:
     office = await an_office(storage)
     approval = await office.the_approval()
     office.clock.now_ms = approval.expires_ms
@@ -124,7 +124,7 @@ async def test_after_the_deadline_there_is_nothing_to_withdraw(storage: SqliteSt
         await office.approvals.withdrawals.withdraw(approval.approval_id, an_actor(ROSA), reason="")
 
 
-async def test_what_has_begun_to_run_is_not_taken_back(storage: SqliteStorage) -> None:
+async def test_what_has_begun_to_run_is_not_taken_back(storage: SqliteStores) -> None:
     office = await an_office(storage)
     doubt = replace(await office.the_approval(), approval_id=f"apr_{'d' * 32}", kind=Kind.DOUBT)
     await storage.approvals.add(doubt)
@@ -135,7 +135,7 @@ async def test_what_has_begun_to_run_is_not_taken_back(storage: SqliteStorage) -
 
 @pytest.mark.parametrize("conflicts", [1, 9])
 async def test_i3_what_changes_meanwhile_is_read_again(
-    storage: SqliteStorage, conflicts: int
+    storage: SqliteStores, conflicts: int
 ) -> None:
     office = await an_office(storage)
     name = (await office.the_approval()).approval_id
@@ -160,7 +160,7 @@ async def test_i3_what_changes_meanwhile_is_read_again(
 
 
 async def test_a_call_that_waits_for_values_is_withdrawn_by_who_asked(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await an_office(storage)
     asked = replace(await office.the_approval(), approval_id=f"apr_{'e' * 32}", kind=Kind.QUESTION)
@@ -174,7 +174,7 @@ async def test_a_call_that_waits_for_values_is_withdrawn_by_who_asked(
 
 
 async def test_what_a_requester_writes_is_on_the_card_in_two_seconds_and_reaches_the_agent(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("Paid."), say("I read it.")])
     await office.hear(ASK)
@@ -195,7 +195,7 @@ async def test_what_a_requester_writes_is_on_the_card_in_two_seconds_and_reaches
     assert "it is *6*" in str(office.model.inputs[-1])
 
 
-async def test_what_others_write_is_no_word_of_who_asked(storage: SqliteStorage) -> None:
+async def test_what_others_write_is_no_word_of_who_asked(storage: SqliteStores) -> None:
     office = await an_office(storage)
     await office.hear("<@UBOT> and what about lunch?", user_id=BEN, ts=ts(2))
     assert said_of(await office.the_approval()) == []
@@ -203,14 +203,14 @@ async def test_what_others_write_is_no_word_of_who_asked(storage: SqliteStorage)
     assert office.notifier.offered[-1] == []
 
 
-async def test_an_event_that_slack_sends_again_is_shown_once(storage: SqliteStorage) -> None:
+async def test_an_event_that_slack_sends_again_is_shown_once(storage: SqliteStores) -> None:
     office = await an_office(storage)
     for _ in range(2):
         await office.hear("it is 6", ts=ts(2))
     assert len(said_of(await office.the_approval())) == 1
 
 
-async def test_the_newest_words_are_kept_masked_and_cut(storage: SqliteStorage) -> None:
+async def test_the_newest_words_are_kept_masked_and_cut(storage: SqliteStores) -> None:
     office = await an_office(storage)
     approval = await office.the_approval()
     withdrawals = office.approvals.withdrawals
@@ -228,7 +228,7 @@ async def test_the_newest_words_are_kept_masked_and_cut(storage: SqliteStorage) 
     assert "hunter2" not in newest.said_json
 
 
-async def test_words_to_what_is_decided_are_not_added(storage: SqliteStorage) -> None:
+async def test_words_to_what_is_decided_are_not_added(storage: SqliteStores) -> None:
     office = await an_office(storage)
     approval = await office.the_approval()
     await office.decide(approval)
@@ -237,7 +237,7 @@ async def test_words_to_what_is_decided_are_not_added(storage: SqliteStorage) ->
 
 
 async def test_words_are_given_up_when_the_record_changes_all_the_time(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await an_office(storage)
     approval = await office.the_approval()
@@ -252,7 +252,7 @@ async def test_words_are_given_up_when_the_record_changes_all_the_time(
 
 @pytest.mark.parametrize("text", ["cancel", "Undo!", "<@UBOT> never mind", "please cancel that."])
 async def test_a_reply_that_would_stop_it_is_not_kept_silently(
-    storage: SqliteStorage, text: str
+    storage: SqliteStores, text: str
 ) -> None:
     office = await an_office(storage)
     await office.hear(text, ts=ts(2))
@@ -267,7 +267,7 @@ async def test_a_reply_that_would_stop_it_is_not_kept_silently(
     assert ("message_refused", ROSA) in await acts(storage)
 
 
-async def test_the_withdrawal_of_somebody_else_is_a_message(storage: SqliteStorage) -> None:
+async def test_the_withdrawal_of_somebody_else_is_a_message(storage: SqliteStores) -> None:
     office = await an_office(storage)
     await office.hear("<@UBOT> cancel", user_id=BEN, ts=ts(2))
     assert [one.text for one in await storage.inbox.new(THREAD_ID, limit=9)] == ["cancel"]
@@ -280,7 +280,7 @@ def test_an_instruction_is_no_withdrawal(text: str) -> None:
     assert not looks_like_withdrawal(text)
 
 
-async def test_a_message_of_an_odd_time_is_shown_with_ours(storage: SqliteStorage) -> None:
+async def test_a_message_of_an_odd_time_is_shown_with_ours(storage: SqliteStores) -> None:
     office = await an_office(storage)
     await office.hear("it is 6", ts="odd")
     (said,) = said_of(await office.the_approval())
@@ -288,7 +288,7 @@ async def test_a_message_of_an_odd_time_is_shown_with_ours(storage: SqliteStorag
 
 
 async def test_the_withdrawal_of_what_has_begun_is_told_so_without_a_button(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await an_office(storage)
     approval = await office.the_approval()
@@ -305,7 +305,7 @@ async def test_the_withdrawal_of_what_has_begun_is_told_so_without_a_button(
     assert office.notifier.offered[-1] == []
 
 
-async def test_the_button_comes_though_the_process_dies(storage: SqliteStorage) -> None:
+async def test_the_button_comes_though_the_process_dies(storage: SqliteStores) -> None:
     office = await an_office(storage)
     approval = await office.the_approval()
     await office.inbox.receive(an_incoming("cancel", ts=ts(2)))
@@ -320,12 +320,12 @@ async def test_the_button_comes_though_the_process_dies(storage: SqliteStorage) 
 
 @pytest.mark.parametrize("error", [RecordNotFoundError, RecordFormatError])
 async def test_what_cannot_be_read_any_more_has_no_button(
-    storage: SqliteStorage, error: type[Exception]
+    storage: SqliteStores, error: type[Exception]
 ) -> None:
     office = await an_office(storage)
     await office.inbox.receive(an_incoming("cancel", ts=ts(2)))
     office.queue.drop()
-    (left,) = await storage.whispers.due(now_ms=10**15, limit=9)
+    (left,) = await storage.ephemeral_messages.due(now_ms=10**15, limit=9)
 
     async def gone(approval_id: str) -> Approval:
         raise error("approval", approval_id)
@@ -333,7 +333,7 @@ async def test_what_cannot_be_read_any_more_has_no_button(
     away = Proxy(storage, {"approvals": Proxy(storage.approvals, {"get": gone})})  # type: ignore[arg-type]
     office.clock.forward(minutes=1)
     outbox = replace(office.outbox, storage=away)  # type: ignore[arg-type]
-    await outbox.tell(left.whisper_id)
+    await outbox.tell(left.message_id)
     assert office.notifier.offered == [[]]
 
 
@@ -349,7 +349,7 @@ async def test_a_button_far_below_its_card_opens_the_same_form(counter: Counter)
 
 
 async def test_each_request_has_a_button_with_its_title_up_to_five(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     approval = await (await an_office(storage)).the_approval()
     many = [replace(approval, title=f"Pay <{number}>") for number in range(7)]

@@ -26,9 +26,9 @@ from bot.redaction.mask import REDACTED, in_force
 from bot.redaction.rules import MaskRules
 from storage.errors import RecordNotFoundError, StoreUnavailableError
 from storage.records import AuditEntry, Decision, Kind, Status
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval, an_entry
 from tests.support.fakes import START_MS
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import (
     ADA,
     BEN,
@@ -50,17 +50,17 @@ def _acts_of(entries: Sequence[AuditEntry]) -> list[str]:
     return [entry.action for entry in entries]
 
 
-async def acts(storage: SqliteStorage) -> list[tuple[str, str]]:
+async def acts(storage: SqliteStores) -> list[tuple[str, str]]:
     """What happened, and by whom, in order."""
     return [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
 
 
-async def entry(storage: SqliteStorage, act: Act) -> AuditEntry:
+async def entry(storage: SqliteStores, act: Act) -> AuditEntry:
     (found,) = [one for one in await story(storage, thread_id=THREAD_ID) if one.action == act]
     return found
 
 
-async def test_a_whole_story(storage: SqliteStorage) -> None:
+async def test_a_whole_story(storage: SqliteStores) -> None:
     """Asked, refused in each way, reminded, edited, run; asked again, and nobody decides."""
     again = call("pay", {"to": "Zoe", "amount": 9}, id="c2")
     office = Office(storage, [PAY, say("Paid."), again, say("Nobody decided.")])
@@ -111,7 +111,7 @@ async def test_a_whole_story(storage: SqliteStorage) -> None:
     ]
 
 
-async def test_the_evidence(storage: SqliteStorage) -> None:
+async def test_the_evidence(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -147,7 +147,7 @@ async def test_the_evidence(storage: SqliteStorage) -> None:
     assert started.detail["checkpoint"] == done.detail["checkpoint"] == approval.checkpoint_id
 
 
-async def test_a_rejection(storage: SqliteStorage) -> None:
+async def test_a_rejection(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Well.")])
     await office.hear(ASK)
     await office.decide(await office.the_approval(), Status.REJECTED, reason="password: hunter2")
@@ -159,7 +159,7 @@ async def test_a_rejection(storage: SqliteStorage) -> None:
     assert (await entry(storage, Act.ANSWERED_TOOL)).detail["outcome"] == "rejected"
 
 
-async def test_a_question(storage: SqliteStorage) -> None:
+async def test_a_question(storage: SqliteStores) -> None:
     asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
     office = Office(storage, [asks, say("Thanks.")])
     await office.hear(ASK)
@@ -177,7 +177,7 @@ async def test_a_question(storage: SqliteStorage) -> None:
     assert "Guests" in str((await entry(storage, Act.MESSAGE_REFUSED)).detail["why"])
 
 
-async def test_a_doubt_and_its_answer(storage: SqliteStorage) -> None:
+async def test_a_doubt_and_its_answer(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")], dies_in_tools=True)
     await office.hear(ASK)
     with pytest.raises(KilledError):
@@ -208,14 +208,14 @@ async def test_a_doubt_and_its_answer(storage: SqliteStorage) -> None:
     }
 
 
-async def test_a_tool_that_fails(storage: SqliteStorage) -> None:
+async def test_a_tool_that_fails(storage: SqliteStores) -> None:
     office = Office(storage, [call("look", {"what": 5}, id="c1"), say("No.")])
     await office.hear("<@UBOT> look")
     refused = await entry(storage, Act.ANSWERED_TOOL)
     assert refused.detail["outcome"] == "refused"
 
 
-async def test_a_turn_that_fails(storage: SqliteStorage) -> None:
+async def test_a_turn_that_fails(storage: SqliteStores) -> None:
     office = Office(storage, [])
     await office.hear(ASK)
     for _ in range(12):
@@ -228,7 +228,7 @@ async def test_a_turn_that_fails(storage: SqliteStorage) -> None:
     assert failed.detail["error"]
 
 
-async def test_a_card_that_slack_does_not_take(storage: SqliteStorage) -> None:
+async def test_a_card_that_slack_does_not_take(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     office.notifier.failing = {"card"}
     office.notifier.faults["card"] = DeliveryError("chat.postMessage", "channel_not_found")
@@ -242,7 +242,7 @@ async def test_a_card_that_slack_does_not_take(storage: SqliteStorage) -> None:
     assert "reminded" not in [act for act, _ in await acts(storage)]
 
 
-async def test_no_record_no_start(storage: SqliteStorage) -> None:
+async def test_no_record_no_start(storage: SqliteStores) -> None:
     """When the start cannot be put on record, the call does not run, and nobody is in doubt."""
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
@@ -267,7 +267,7 @@ async def test_no_record_no_start(storage: SqliteStorage) -> None:
     assert not [one for one in office.notifier.cards.values() if one.kind is Kind.DOUBT]
 
 
-async def test_what_is_written_again_is_kept_once(storage: SqliteStorage) -> None:
+async def test_what_is_written_again_is_kept_once(storage: SqliteStores) -> None:
     approval = an_approval()
     decision = Decision(status=Status.APPROVED, by=ADA, at_ms=5)
     for _ in range(2):
@@ -285,7 +285,7 @@ async def test_what_is_written_again_is_kept_once(storage: SqliteStorage) -> Non
     ],
 )
 async def test_how_an_end_is_called(
-    storage: SqliteStorage, status: Status, by: str, act: Act
+    storage: SqliteStores, status: Status, by: str, act: Act
 ) -> None:
     approval = an_approval()
     await note_decision(storage.audit, approval, Decision(status=status, by=by, at_ms=5))
@@ -296,7 +296,7 @@ async def test_how_an_end_is_called(
 # ---- masked, short, and JSON -------------------------------------------------------------------
 
 
-async def test_evidence_is_masked_and_cut(storage: SqliteStorage) -> None:
+async def test_evidence_is_masked_and_cut(storage: SqliteStores) -> None:
     await note(
         storage.audit,
         Act.EXECUTED,
@@ -316,13 +316,13 @@ async def test_evidence_is_masked_and_cut(storage: SqliteStorage) -> None:
     assert "nothing" not in made.detail
 
 
-async def test_a_cut_does_not_uncover_a_secret(storage: SqliteStorage) -> None:
+async def test_a_cut_does_not_uncover_a_secret(storage: SqliteStores) -> None:
     key = "-----BEGIN PRIVATE KEY-----\n" + "QUJD" * 2000 + "\n-----END PRIVATE KEY-----"
     await note(storage.audit, Act.EXECUTED, key="k", at_ms=1, about=THREAD_ID, text=key)
     assert "QUJD" not in str(await story(storage, thread_id=THREAD_ID))
 
 
-async def test_damaged_records_are_told_as_they_are(storage: SqliteStorage) -> None:
+async def test_damaged_records_are_told_as_they_are(storage: SqliteStores) -> None:
     damaged = replace(an_approval(), arguments_json="{broken")
     await note_request(storage.audit, damaged)
     (made,) = await story(storage, thread_id=damaged.thread_id)
@@ -344,7 +344,7 @@ def test_entries_are_made_in_one_place_alone() -> None:
     assert makers == {"bot/audit/entries.py"}
 
 
-async def test_a_vote_is_on_record_with_all_its_grounds(storage: SqliteStorage) -> None:
+async def test_a_vote_is_on_record_with_all_its_grounds(storage: SqliteStores) -> None:
     """A103: the vote of a delegate, by the shape that Slack's ids have."""
     approval = an_approval()
     grounds = VoteEvidence(
@@ -390,7 +390,7 @@ def test_grounds_that_are_missing_are_on_record_as_missing() -> None:
     assert grounds <= set(made.detail)
 
 
-async def test_two_votes_of_one_person_are_two_entries(storage: SqliteStorage) -> None:
+async def test_two_votes_of_one_person_are_two_entries(storage: SqliteStores) -> None:
     bare = VoteEvidence(
         payload="p", person={}, groups=(), groups_read_ms=0, shown="", digest="", ruling=""
     )
@@ -405,7 +405,7 @@ async def test_two_votes_of_one_person_are_two_entries(storage: SqliteStorage) -
 # ---- reading -----------------------------------------------------------------------------------
 
 
-async def test_the_story_of_one_approval(storage: SqliteStorage) -> None:
+async def test_the_story_of_one_approval(storage: SqliteStores) -> None:
     both = [PAY, call("pay", {"to": "Zoe", "amount": 9}, id="c2")]
     office = Office(storage, [both, say("Paid.")])
     await office.hear(ASK)
@@ -422,7 +422,7 @@ async def test_the_story_of_one_approval(storage: SqliteStorage) -> None:
         await story(storage, approval_id="apr_unknown")
 
 
-async def test_within_a_millisecond_the_order_is_that_of_the_acts(storage: SqliteStorage) -> None:
+async def test_within_a_millisecond_the_order_is_that_of_the_acts(storage: SqliteStores) -> None:
     for act in reversed(Act):
         await note(storage.audit, act, key="k", at_ms=7, about=THREAD_ID)
     await storage.audit.append(an_entry("0", thread_id=THREAD_ID, action="of_old", at_ms=7))

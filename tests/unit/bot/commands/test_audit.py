@@ -11,17 +11,16 @@ import pytest
 from bot.audit.acts import Act
 from bot.audit.entries import note, note_decision, note_request
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
-from storage.base import Storage
-from storage.mongo import MongoStorage
+from bot.stores import Stores
 from storage.records import Decision, Status
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
 from tests.support.mongo import MongoServer
+from tests.support.stores import MongoStores, SqliteStores
 
 APPROVAL = an_approval()
 
 
-async def fill(storage: Storage) -> None:
+async def fill(storage: Stores) -> None:
     await storage.open()
     await storage.approvals.add(APPROVAL)
     await note_request(storage.audit, APPROVAL)
@@ -31,7 +30,7 @@ async def fill(storage: Storage) -> None:
     await note(storage.audit, Act.TURN_FAILED, why="badge 4711", **late)  # type: ignore[arg-type]
 
 
-async def fill_and_close(storage: Storage) -> None:
+async def fill_and_close(storage: Stores) -> None:
     await fill(storage)
     await storage.close()
 
@@ -44,7 +43,7 @@ def printed(*argv: str, **environ: str) -> list[str]:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    asyncio.run(fill_and_close(SqliteStorage(tmp_path / "data")))
+    asyncio.run(fill_and_close(SqliteStores(tmp_path / "data")))
     return tmp_path / "data"
 
 
@@ -73,7 +72,7 @@ def test_with_the_rules_of_today(directory: Path) -> None:
 
 
 async def test_beside_the_bot_that_has_the_database_open(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path)
+    storage = SqliteStores(tmp_path)
     await fill(storage)
     try:
         argv = ("--thread", APPROVAL.thread_id, "--data-dir", str(tmp_path))
@@ -132,7 +131,7 @@ def test_one_of_both_is_asked_for(argv: list[str], capsys: pytest.CaptureFixture
 @pytest.mark.parametrize("driver", ["motor", "pymongo"])
 def test_with_mongodb(driver: str, mongo_server: MongoServer) -> None:
     uri = mongo_server.new_uri()
-    asyncio.run(fill_and_close(MongoStorage(uri)))
+    asyncio.run(fill_and_close(MongoStores(uri)))
     environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": driver}
     lines = printed("--thread", APPROVAL.thread_id, **environ)
     assert [one.split("  ")[1] for one in lines] == ["requested", "decided", "turn_failed"]

@@ -17,16 +17,15 @@ from bot.audit.entries import entry_of
 from bot.clock import system_clock
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
 from bot.redaction.masks import NO_NAMES
-from storage.base import Storage
+from bot.stores import Stores
 from storage.chain import GENESIS, NO_KEY, PLAIN, Seal
 from storage.codec import AUDIT
 from storage.ledger import SEALED, open_form
-from storage.mongo import MongoStorage
 from storage.records import AuditEntry
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval, an_entry
 from tests.contract.spoiling import spoil
 from tests.support.mongo import MongoServer
+from tests.support.stores import MongoStores, SqliteStores
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -65,10 +64,10 @@ class Place:
     """A database, and what was typed and said."""
 
     environ: dict[str, str]
-    make: Callable[[], Storage]
-    make_keyed: Callable[[Seal], Storage] | None = None
+    make: Callable[[], Stores]
+    make_keyed: Callable[[Seal], Stores] | None = None
 
-    def prepare(self, work: Callable[[Storage], Awaitable[None]]) -> None:
+    def prepare(self, work: Callable[[Stores], Awaitable[None]]) -> None:
         async def run() -> None:
             storage = self.make()
             await storage.open()
@@ -85,7 +84,7 @@ class Place:
         return said
 
 
-async def fill(storage: Storage) -> None:
+async def fill(storage: Stores) -> None:
     await storage.audit.append_all(entries())
     await storage.trail.seal(owner="test", now_ms=system_clock())
 
@@ -96,8 +95,8 @@ def empty_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "sqlite":
         environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path / "data")}
 
-        def embedded(seal: Seal) -> Storage:
-            return SqliteStorage(tmp_path / "data", seal=seal)
+        def embedded(seal: Seal) -> Stores:
+            return SqliteStores(tmp_path / "data", seal=seal)
 
         return Place(environ, lambda: embedded(NO_KEY), embedded)
     server: MongoServer = request.getfixturevalue("mongo_server")
@@ -106,8 +105,8 @@ def empty_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     uri = f"{base.rstrip('/')}/{database}" + (f"?{query}" if query else "")
     environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"}
 
-    def shared(seal: Seal) -> Storage:
-        return MongoStorage(uri, driver="pymongo", seal=seal)
+    def shared(seal: Seal) -> Stores:
+        return MongoStores(uri, driver="pymongo", seal=seal)
 
     return Place(environ, lambda: shared(NO_KEY), shared)
 
@@ -206,7 +205,7 @@ def test_entries_that_nobody_seals_are_told(
 ) -> None:
     base, _, query = mongo_server.uri.partition("?")
     uri = f"{base.rstrip('/')}/{mongo_server.new_database()}" + (f"?{query}" if query else "")
-    place = Place({"MONGODB_URI": uri}, lambda: MongoStorage(uri, driver="motor"))
+    place = Place({"MONGODB_URI": uri}, lambda: MongoStores(uri, driver="motor"))
     place.prepare(lambda storage: storage.audit.append_all(entries(0)))
 
     assert place.type("verify", code=FAILED)[0].startswith("open: 4, since 1970-01-02")
@@ -249,7 +248,7 @@ def test_old_entries_go_behind_a_checkpoint(
     assert "can't delete entries from the last 31 days" in capsys.readouterr().err
 
 
-async def add_now(storage: Storage) -> None:
+async def add_now(storage: Stores) -> None:
     now = system_clock()
     await storage.audit.append(entry_of(Act.STARTED, key="new", at_ms=now, about="T1:C1:3"))
     await storage.trail.seal(owner="test", now_ms=now)
@@ -260,7 +259,7 @@ def test_a_key_is_needed_where_there_was_one(
 ) -> None:
     data = tmp_path / "data"
     environ = {"COUNTERSIGN_DATA_DIR": str(data), "COUNTERSIGN_AUDIT_KEY": KEY}
-    keyed = Place(environ, lambda: SqliteStorage(data, seal=Seal(KEY.encode())))
+    keyed = Place(environ, lambda: SqliteStores(data, seal=Seal(KEY.encode())))
     keyed.prepare(fill)
 
     assert keyed.type("verify")[0].startswith("T1: 4 entries verified")
@@ -295,38 +294,38 @@ def forged_row(key: str, action: str = "requested", **detail: object) -> dict[st
     }
 
 
-async def plant(storage: Storage, rows: Sequence[Mapping[str, object]]) -> None:
+async def plant(storage: Stores, rows: Sequence[Mapping[str, object]]) -> None:
     """Insert rows as somebody can who writes to the file or the server."""
-    if isinstance(storage, MongoStorage):
+    if isinstance(storage, MongoStores):
         documents = [{"_id": row[AUDIT.key], **row} for row in rows]
         await storage._client.collection("audit").insert_many(documents)
         return
-    assert isinstance(storage, SqliteStorage)
+    assert isinstance(storage, SqliteStores)
     for row in rows:
         values = ", ".join(f":{name}" for name in row)
         sql = f"INSERT INTO audit ({', '.join(row)}) VALUES ({values})"  # noqa: S608
         await storage._database.fetch(sql, row)
 
 
-async def all_rows(storage: Storage) -> list[dict[str, object]]:
-    if isinstance(storage, MongoStorage):
+async def all_rows(storage: Stores) -> list[dict[str, object]]:
+    if isinstance(storage, MongoStores):
         found = await storage._client.collection("audit").find({}).sort("seq").to_list(99)
         return [{**one, AUDIT.key: one["_id"]} for one in found]
-    assert isinstance(storage, SqliteStorage)
+    assert isinstance(storage, SqliteStores)
     return [dict(row) for row in await storage._database.fetch("SELECT * FROM audit ORDER BY seq")]
 
 
-async def empty(storage: Storage) -> None:
-    if isinstance(storage, MongoStorage):
+async def empty(storage: Stores) -> None:
+    if isinstance(storage, MongoStores):
         for name in ("audit", "chains"):
             await storage._client.collection(name).delete_many({})
         return
-    assert isinstance(storage, SqliteStorage)
+    assert isinstance(storage, SqliteStores)
     await storage._database.fetch("DROP TRIGGER IF EXISTS audit_kept")
     await storage._database.fetch("DELETE FROM audit")
 
 
-async def seal_now(storage: Storage) -> None:
+async def seal_now(storage: Stores) -> None:
     await storage.trail.seal(owner="test", now_ms=system_clock())
 
 
@@ -359,7 +358,7 @@ def test_an_entry_inserted_without_the_key_is_never_sealed(
 def test_i14_a_mark_that_is_no_hash_holds_up_nobody(mongo_server: MongoServer) -> None:
     uri = mongo_server.new_uri()
     environ = {"MONGODB_URI": uri, "COUNTERSIGN_AUDIT_KEY": KEY}
-    place = Place(environ, lambda: MongoStorage(uri, driver="motor", seal=Seal(KEY.encode())))
+    place = Place(environ, lambda: MongoStores(uri, driver="motor", seal=Seal(KEY.encode())))
     place.prepare(fill)
     place.prepare(lambda storage: plant(storage, [{**forged_row("forged:1"), "mac": "é"}]))
 
@@ -384,7 +383,7 @@ def test_the_dry_run_of_prune_seals_nothing(place: Place) -> None:
     assert "open: 1, since" in place.type("verify", code=FAILED)[1]
 
 
-async def rewrite_plainly(storage: Storage, *, altered: str = "") -> None:
+async def rewrite_plainly(storage: Stores, *, altered: str = "") -> None:
     """Write the whole chain anew without a key, as anybody can who writes to the database."""
     prev, rows = GENESIS, list[dict[str, object]]()
     for seq, row in enumerate(await all_rows(storage), 1):
@@ -394,7 +393,7 @@ async def rewrite_plainly(storage: Storage, *, altered: str = "") -> None:
         rows.append({**changed, **{name: form[name] for name in SEALED}})
     await empty(storage)
     await plant(storage, rows)
-    if isinstance(storage, MongoStorage):
+    if isinstance(storage, MongoStores):
         end = {"seq": rows[-1]["seq"], "hash": prev, "alg": PLAIN}
         chain = {"_id": "T1", **end, "batch": "", "leased_by": "", "leased_until_ms": 0}
         await storage._client.collection("chains").insert_one(chain)
@@ -415,12 +414,12 @@ def test_a_chain_rewritten_without_the_key_is_a_fault(
 def test_an_unkeyed_entry_behind_a_keyed_one_is_a_fault(
     keyed_place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def forge(storage: Storage) -> None:
+    async def forge(storage: Stores) -> None:
         head = (await storage.trail.heads())["T1"]
         row = forged_row("forged:1")
         form = NO_KEY.sealed(open_form(row), seq=5, prev=head.hash)
         await plant(storage, [{**row, **{name: form[name] for name in SEALED}}])
-        if isinstance(storage, MongoStorage):
+        if isinstance(storage, MongoStores):
             change = {"$set": {"seq": 5, "hash": form["hash"], "alg": PLAIN}}
             await storage._client.collection("chains").update_one({"_id": "T1"}, change)
 
@@ -473,7 +472,7 @@ def test_entries_of_before_the_key_may_be_pruned(place: Place) -> None:
 def test_an_emptied_audit_beside_approvals_is_a_fault(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def ask_and_empty(storage: Storage) -> None:
+    async def ask_and_empty(storage: Stores) -> None:
         await storage.approvals.add_all([an_approval()], entries=[an_entry("e1")])
         await storage.audit.append(an_entry("e2", thread_id="T2:C1:1"))
         await empty(storage)
@@ -515,11 +514,11 @@ def test_i14_damage_to_the_newest_entry_stops_nobody(
         "COUNTERSIGN_DATA_DIR": str(data),
         **({"COUNTERSIGN_AUDIT_KEY": KEY} if keyed else {}),
     }
-    place = Place(environ, lambda: SqliteStorage(data, seal=seal))
+    place = Place(environ, lambda: SqliteStores(data, seal=seal))
     place.prepare(fill)
 
-    async def damage(storage: Storage) -> None:
-        assert isinstance(storage, SqliteStorage)
+    async def damage(storage: Stores) -> None:
+        assert isinstance(storage, SqliteStores)
         await storage._database.fetch("DROP TRIGGER audit_sealed")
         await storage._database.fetch(f"UPDATE audit SET {harm} WHERE seq = 4")  # noqa: S608
         await storage.approvals.add_all([an_approval()], entries=[an_entry("e1")])
@@ -548,11 +547,11 @@ def test_i14_damage_to_the_record_of_a_chain_stops_nobody(
 ) -> None:
     uri = mongo_server.new_uri()
     environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"}
-    place = Place(environ, lambda: MongoStorage(uri, driver="pymongo"))
+    place = Place(environ, lambda: MongoStores(uri, driver="pymongo"))
     place.prepare(fill)
 
-    async def damage(storage: Storage) -> None:
-        assert isinstance(storage, MongoStorage)
+    async def damage(storage: Stores) -> None:
+        assert isinstance(storage, MongoStores)
         await storage._client.collection("chains").update_one({"_id": "T1"}, {"$set": harm})
 
     place.prepare(damage)

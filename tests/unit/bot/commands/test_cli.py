@@ -24,7 +24,7 @@ from bot.demo import POLICY
 from bot.errors import BotError
 from bot.ports.people import CHANNEL
 from storage.errors import StoreBusyError
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 
 NOBODY = "mongodb://u:secret@127.0.0.1:1/x"
 """The address of a database that is not there."""
@@ -370,7 +370,7 @@ async def test_the_real_demo_starts_serves_and_ends(tmp_path: Path) -> None:
 
 def test_backup_of_the_embedded_database(tmp_path: Path) -> None:
     said: list[str] = []
-    storage = SqliteStorage(tmp_path / "data")
+    storage = SqliteStores(tmp_path / "data")
     asyncio.run(_open_and_close(storage))
     environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path / "data")}
     copy = tmp_path / "copy.db"
@@ -396,7 +396,7 @@ def test_backup_is_for_the_embedded_database(capsys: pytest.CaptureFixture[str])
     assert "mongodump" in capsys.readouterr().err
 
 
-async def _open_and_close(storage: SqliteStorage) -> None:
+async def _open_and_close(storage: SqliteStores) -> None:
     await storage.open()
     await storage.close()
 

@@ -22,15 +22,15 @@ from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import Settings
 from bot.errors import SettingsError
 from bot.sandbox import ADA, BOT_USER, GUS, ONCALL, Sandbox
-from storage.base import Storage
+from bot.stores import Stores
+from storage.base import CheckResult
+from storage.documents import Unreadable
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
-from storage.mongo import MongoStorage
-from storage.records import Remark, Unreadable
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import APPROVAL_ID, THREAD_ID, a_thread, an_approval
 from tests.contract.spoiling import spoil
+from tests.support.stores import MongoStores, SqliteStores
 
-MakeStorage = Callable[[Settings], Storage]
+MakeStorage = Callable[[Settings], Stores]
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def environ(sandbox: Sandbox, tmp_path: Path) -> dict[str, str]:
     }
 
 
-def embedded(settings: Settings) -> Storage:
-    return SqliteStorage(settings.data_dir)
+def embedded(settings: Settings) -> Stores:
+    return SqliteStores(settings.data_dir)
 
 
 async def look(
@@ -204,7 +204,7 @@ async def test_an_agent_that_raises(environ: dict[str, str]) -> None:
 async def test_a_data_directory_in_use_may_be_the_running_bot(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
-    storage = SqliteStorage(tmp_path / "data")
+    storage = SqliteStores(tmp_path / "data")
     await storage.open()
     try:
         findings = await look(environ)
@@ -253,7 +253,7 @@ def in_new(directory: Path) -> Path:
 
 
 async def emptied(directory: Path) -> None:
-    storage = SqliteStorage(directory)
+    storage = SqliteStores(directory)
     await storage.open()
     await storage.close()
 
@@ -297,7 +297,7 @@ def test_faults_that_differ_have_remedies_that_differ() -> None:
 async def test_a_file_that_was_replaced_under_the_running_bot(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
-    storage = SqliteStorage(tmp_path / "data")
+    storage = SqliteStores(tmp_path / "data")
     await storage.open()
     try:
         (tmp_path / "data" / "countersign.db").unlink()
@@ -313,7 +313,7 @@ async def test_a_file_that_was_replaced_under_the_running_bot(
 async def test_records_that_cannot_be_read_are_named(
     environ: dict[str, str], tmp_path: Path, *, is_running: bool
 ) -> None:
-    storage = SqliteStorage(tmp_path / "data")
+    storage = SqliteStores(tmp_path / "data")
     await storage.open()
     await storage.approvals.add(an_approval())
     await storage.threads.ensure(a_thread(due_ms=1))
@@ -335,7 +335,7 @@ async def test_records_that_cannot_be_read_are_named(
 
 
 async def test_of_many_records_some_are_named(environ: dict[str, str]) -> None:
-    class Odd(SqliteStorage):
+    class Odd(SqliteStores):
         async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
             return [
                 Unreadable(kind="post", record_id=str(number), why="odd") for number in range(limit)
@@ -347,9 +347,9 @@ async def test_of_many_records_some_are_named(environ: dict[str, str]) -> None:
 
 
 async def test_what_the_server_lacks_is_told(environ: dict[str, str]) -> None:
-    class Lacking(SqliteStorage):
-        async def examine(self) -> Sequence[Remark]:
-            return [Remark(text="of 20 decisions, 8 were taken", remedy="use another")]
+    class Lacking(SqliteStores):
+        async def examine(self) -> Sequence[CheckResult]:
+            return [CheckResult(text="of 20 decisions, 8 were taken", remedy="use another")]
 
     (line,) = lines(await look(environ, make_storage=lambda _: Lacking(None)))
     assert line == "!!  server: of 20 decisions, 8 were taken → use another"
@@ -365,22 +365,22 @@ async def test_a_database_that_does_not_answer(environ: dict[str, str]) -> None:
     assert "hushhush" not in line
 
 
-def mongo(settings: Settings) -> Storage:
+def mongo(settings: Settings) -> Stores:
     assert settings.mongodb_uri is not None
-    return MongoStorage(settings.mongodb_uri.get_secret_value(), driver="motor")
+    return MongoStores(settings.mongodb_uri.get_secret_value(), driver="motor")
 
 
 async def test_the_database_is_closed_again(environ: dict[str, str], tmp_path: Path) -> None:
     found = await look(environ)
     assert found["database"].is_ok
-    storage = SqliteStorage(tmp_path / "data")
+    storage = SqliteStores(tmp_path / "data")
     await storage.open()  # refused while another process, or the doctor, has it
     assert await storage.approvals.count_pending() == 0
     await storage.close()
 
 
 async def test_a_database_that_stops_answering_is_closed(environ: dict[str, str]) -> None:
-    class Deaf(SqliteStorage):
+    class Deaf(SqliteStores):
         is_closed = False
 
         async def ping(self) -> None:

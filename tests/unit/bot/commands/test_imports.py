@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 
 HEAVY = {"aiohttp", "bot.main", "bot.demo", "bot.sandbox", "pydantic_ai", "pymongo", "slack_sdk"}
 
@@ -52,7 +52,7 @@ def test_help_loads_nothing_of_the_bot(argv: list[str], tmp_path: Path) -> None:
 
 
 async def test_a_copy_is_made_by_the_database_alone(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path / ".countersign")
+    storage = SqliteStores(tmp_path / ".countersign")
     await storage.open()
     await storage.close()
     modules = loaded(CALL, "backup", "copy.db", folder=tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.maintenance.pending import ANEW
 from bot.policy.terms import Group, Requirement, Rotation, Stage, Terms
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import Approval, Kind, Status
 from tests.contract.builders import THREAD_ID, an_approval
 from tests.unit.bot.commands.test_upkeep import Place, place
@@ -49,7 +49,7 @@ def test_what_waits_is_listed_by_deadline_and_choice(place: Place, tmp_path: Pat
     place.environ["COUNTERSIGN_POLICY"] = str(policy)
     now = hashlib.sha256(policy.read_bytes()).hexdigest()
 
-    async def work(storage: Storage) -> None:
+    async def work(storage: Stores) -> None:
         for one in (
             waiting(1),
             waiting(2, stuck="nobody is left", policy_file=now),
@@ -75,7 +75,7 @@ def test_what_waits_is_listed_by_deadline_and_choice(place: Place, tmp_path: Pat
 
 
 def test_a_call_is_asked_anew_and_nothing_else_is(place: Place) -> None:
-    async def work(storage: Storage) -> None:
+    async def work(storage: Stores) -> None:
         await storage.approvals.add(waiting(1))
         await storage.approvals.add(waiting(2, kind=Kind.DOUBT))
         await storage.approvals.add(waiting(3, original_json="{}"))
@@ -96,7 +96,7 @@ def test_a_call_is_asked_anew_and_nothing_else_is(place: Place) -> None:
 
 
 def test_all_that_another_policy_file_asked_is_asked_anew(place: Place, tmp_path: Path) -> None:
-    async def work(storage: Storage) -> None:
+    async def work(storage: Stores) -> None:
         await storage.approvals.add(waiting(1))
         await storage.approvals.add(waiting(2, original_json="{}"))
         await place.type("pending", "reask", "--outdated", fails=True)  # under which file?

@@ -20,10 +20,10 @@ from bot.main import INTAKE_S, start
 from bot.sandbox.server import Sandbox
 from bot.slack.app import STOP_PATIENCE
 from bot.tasks import CANCEL_S, CLOSE_S
-from storage.sqlite import SqliteStorage
 from tests.support.pace import brisk, brisk_seconds
 from tests.support.ports import free_port
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, Transport
+from tests.support.stores import SqliteStores
 
 PROMISED_S = 10.0
 STEPS_S = INTAKE_S + STOP_PATIENCE.total_seconds() + CANCEL_S + CLOSE_S + CLOSE_S
@@ -139,7 +139,7 @@ async def stop_while_all_hangs(loop: SkippingLoop, transport: Transport) -> floa
     )
     settings = Stage(sandbox=sandbox, transport=transport, environ=ports).settings
     asked, stack = Asked(), AsyncExitStack()
-    storage: Any = Silent(SqliteStorage(None), asked)
+    storage: Any = Silent(SqliteStores(None), asked)
     async with aiohttp.ClientSession() as session, AsyncExitStack() as around:
         around.push_async_callback(sandbox.stop)
         await sandbox.start()

@@ -11,16 +11,15 @@ import pytest
 
 from bot.audit.report import story
 from bot.commands.cli import FAILED, main
-from storage.base import Storage
-from storage.mongo import MongoStorage
-from storage.sqlite import SqliteStorage
+from bot.stores import Stores
 from tests.contract.builders import THREAD_ID, a_message, a_post, a_thread, an_approval, an_entry
 from tests.support.mongo import DRIVERS, MongoServer
+from tests.support.stores import MongoStores, SqliteStores
 
 CONTENT = {"messages": 1, "posts": 1, "log": 1, "audit": 1}
 
 
-async def fill(storage: Storage) -> None:
+async def fill(storage: Stores) -> None:
     await storage.open()
     await storage.threads.ensure(a_thread(active_ms=1_000))
     await storage.inbox.add(a_message())
@@ -33,11 +32,11 @@ async def fill(storage: Storage) -> None:
 class Place:
     """A database, the bot that has it, and the command line beside it."""
 
-    def __init__(self, make: Callable[[], Storage], **environ: str) -> None:
+    def __init__(self, make: Callable[[], Stores], **environ: str) -> None:
         self.make = make
         self.environ = environ
 
-    def do(self, work: Callable[[Storage], Any]) -> Any:
+    def do(self, work: Callable[[Stores], Any]) -> Any:
         async def doing() -> Any:
             storage = self.make()
             await fill(storage)
@@ -62,14 +61,14 @@ class Place:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "sqlite":
         path = tmp_path / "data"
-        return Place(lambda: SqliteStorage(path), COUNTERSIGN_DATA_DIR=str(path))
+        return Place(lambda: SqliteStores(path), COUNTERSIGN_DATA_DIR=str(path))
     server: MongoServer = request.getfixturevalue("mongo_server")
     uri = server.new_uri()
-    return Place(lambda: MongoStorage(uri), MONGODB_URI=uri, COUNTERSIGN_MONGO_DRIVER=request.param)
+    return Place(lambda: MongoStores(uri), MONGODB_URI=uri, COUNTERSIGN_MONGO_DRIVER=request.param)
 
 
 def test_forget_tells_first_and_then_does_it(place: Place) -> None:
-    async def work(storage: Storage) -> None:
+    async def work(storage: Stores) -> None:
         told = await place.type("forget", THREAD_ID)
         assert "1 message, 1 text, 1 turn in the log" in told[0]
         assert "Nothing was deleted" in told[1]
@@ -86,7 +85,7 @@ def test_forget_tells_first_and_then_does_it(place: Place) -> None:
 
 
 def test_prune_tells_first_and_then_does_it(place: Place) -> None:
-    async def work(storage: Storage) -> None:
+    async def work(storage: Stores) -> None:
         await storage.threads.ensure(a_thread(thread_id="T1:C1:2", active_ms=1 << 52))
         told = await place.type("prune", "--older-than", "90d")
         assert told[0].startswith(f"{THREAD_ID}: last active 1970-01-01: 1 message")
@@ -104,7 +103,7 @@ def test_prune_tells_first_and_then_does_it(place: Place) -> None:
 def test_what_is_open_is_refused_with_the_reason(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def work(storage: Storage) -> None:
+    async def work(storage: Stores) -> None:
         await storage.approvals.add(an_approval())
         await place.type("forget", THREAD_ID, "--yes", fails=True)
         assert "a request waits for people" in capsys.readouterr().err
@@ -119,7 +118,7 @@ def test_what_is_open_is_refused_with_the_reason(
 
 
 def test_a_thread_that_is_not_there(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
-    async def work(storage: Storage) -> None:
+    async def work(storage: Stores) -> None:
         del storage
         await place.type("forget", "T1:C1:99", fails=True)
         assert "no thread has the id 'T1:C1:99'" in capsys.readouterr().err
@@ -140,7 +139,7 @@ def test_an_age_that_is_none_is_refused(age: str, capsys: pytest.CaptureFixture[
 
 
 def test_a_stripped_entry_says_so(place: Place) -> None:
-    async def work(storage: Storage) -> None:
+    async def work(storage: Stores) -> None:
         del storage
         await place.type("forget", THREAD_ID, "--yes")
         told = await place.type("audit", "--thread", THREAD_ID)

@@ -13,9 +13,9 @@ from bot.maintenance.audit_sealer import Sealer, prune, verify
 from storage.chain import NO_KEY, Head
 from storage.errors import StoreUnavailableError
 from storage.ports.audit import Link, Unsealed
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_entry
 from tests.support.fakes import START_MS, FakeClock
+from tests.support.stores import SqliteStores
 
 HASH = "a" * 64
 
@@ -116,7 +116,7 @@ async def test_one_round_is_over_before_the_next_begins() -> None:
     assert len(trail.sealed) == 1
 
 
-async def test_a_head_needs_a_workspace_where_there_are_several(storage: SqliteStorage) -> None:
+async def test_a_head_needs_a_workspace_where_there_are_several(storage: SqliteStores) -> None:
     await storage.audit.append_all([an_entry("a"), an_entry("b", thread_id="T2:C1:1")])
     with pytest.raises(BotError, match="say --team"):
         await verify(storage, NO_KEY, head=Head(1, HASH))
@@ -125,7 +125,7 @@ async def test_a_head_needs_a_workspace_where_there_are_several(storage: SqliteS
 
 
 async def test_nothing_is_deleted_before_its_checkpoint_is_sealed(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     await storage.audit.append(an_entry("a", at_ms=1))
 

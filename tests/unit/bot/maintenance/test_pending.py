@@ -5,14 +5,14 @@ from __future__ import annotations
 from agents.models import Turn, call, say
 from bot.maintenance.pending import PendingQuery, PendingRequests
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
 from tests.support.force import forced
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, Office
 
 GROUPS = {"sre": {"users": [ADA]}, "security": {"users": [BEN]}}
 
 
-async def test_people_are_asked_anew_by_the_bot_that_runs(storage: SqliteStorage) -> None:
+async def test_people_are_asked_anew_by_the_bot_that_runs(storage: SqliteStores) -> None:
     force = forced(default={"ask": {"approve": [{"from": ["sre"]}]}}, groups=GROUPS)
     turns: list[Turn] = [call("look", {"what": "a"}, id="c1"), say("done")]
     office = Office(storage, turns, policy=force)

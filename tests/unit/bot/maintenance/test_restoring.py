@@ -13,15 +13,16 @@ from agents.models import call, say
 from bot.approvals.disclosure import Surface
 from bot.audit.report import story
 from bot.commands.cli import FAILED, main
+from bot.config.stores import restoring
 from bot.errors import NotApproverError
 from bot.maintenance.restoring import Restoring
 from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Status
-from storage.sqlite import SqliteStorage, back_up
-from storage.sqlite.restore import restoring
+from storage.sqlite import back_up
 from tests.support.force import Forced, forced
 from tests.support.stage import buttons
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import (
     ADA,
     BEN,
@@ -51,12 +52,12 @@ class Drill:
         self.directory = tmp_path / "data"
         self.copy = tmp_path / "copy.db"
         self.script = script
-        self.storages: list[SqliteStorage] = []
+        self.storages: list[SqliteStores] = []
 
     async def start(
         self, *script: object, before: Office | None = None, policy: Forced | None = None
     ) -> Office:
-        storage = SqliteStorage(self.directory)
+        storage = SqliteStores(self.directory)
         await storage.open()
         self.storages.append(storage)
         kept: dict[str, object] = {} if policy is None else {"policy": policy}
@@ -75,7 +76,7 @@ class Drill:
         for file in self.directory.glob("countersign.db*"):
             file.rename(file.with_suffix(".lost"))
         office.clock.forward(hours=self.later_h)
-        async with restoring(self.directory, self.copy) as storage:
+        async with restoring(self.directory, self.copy, uri="", driver="motor") as storage:
             await Restoring(storage=storage, clock=office.clock).mark()
         return await self.start(*script, before=office)
 
@@ -392,7 +393,7 @@ async def test_people_who_may_not_decide_may_not_decide_again(drill: Drill) -> N
 
 def made(directory: Path) -> Path:
     async def make() -> None:
-        storage = SqliteStorage(directory)
+        storage = SqliteStores(directory)
         await storage.open()
         office = Office(storage, [PAY, say("Paid.")])
         await office.hear(ASK)
@@ -441,7 +442,7 @@ def test_a_copy_that_was_put_in_place_by_hand_is_made_ready_there(
     asyncio.run(back_up(data, place / "countersign.db"))
 
     async def is_copy(directory: Path) -> bool:
-        storage = SqliteStorage(directory)
+        storage = SqliteStores(directory)
         await storage.open()
         try:
             return await storage.restoring.is_copy()
@@ -478,7 +479,7 @@ def test_a_running_bot_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFix
     asyncio.run(back_up(data, copy))
 
     async def beside() -> int:
-        storage = SqliteStorage(data)
+        storage = SqliteStores(data)
         await storage.open()
         argv = ["restore", str(copy), "--data-dir", str(data)]
         code = await asyncio.to_thread(main, argv, environ={})
@@ -496,11 +497,11 @@ async def test_a_restore_that_is_cut_off_leaves_nothing_and_can_be_repeated(
     await asyncio.to_thread(made, tmp_path / "first")
     await back_up(tmp_path / "first", copy)
     with pytest.raises(StoreUnavailableError, match="gone"):
-        async with restoring(data, copy):
+        async with restoring(data, copy, uri="", driver="motor"):
             raise StoreUnavailableError("gone")
     assert not (data / "countersign.db").exists()
 
-    async with restoring(data, copy) as storage:
+    async with restoring(data, copy, uri="", driver="motor") as storage:
         assert len(await storage.approvals.open_of(THREAD_ID)) == 1
     assert (data / "countersign.db").exists()
 

@@ -15,8 +15,8 @@ from bot.leases import FORGETTING_LEASE
 from bot.maintenance.retention import Forgetting, Retention
 from storage.errors import RecordNotFoundError, StoreUnavailableError
 from storage.retention import KEPT
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_delegation, a_whisper
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, ROOT, THREAD_ID, KilledError, Office, an_incoming
 
 ASK = "<@UBOT> pay Mia the secret sum"
@@ -29,7 +29,7 @@ def forgetting_of(office: Office, owner: str = "keeper", **changes: Any) -> Forg
     return replace(made, **changes)
 
 
-async def an_ended_thread(storage: SqliteStorage) -> Office:
+async def an_ended_thread(storage: SqliteStores) -> Office:
     office = Office(storage, [PAY, say("Paid."), say("Hello again.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -38,7 +38,7 @@ async def an_ended_thread(storage: SqliteStorage) -> Office:
     return office
 
 
-async def everything(storage: SqliteStorage) -> str:
+async def everything(storage: SqliteStores) -> str:
     """All texts in the database."""
     tables = await storage._database.fetch("SELECT name FROM sqlite_master WHERE type = 'table'")
     found = [
@@ -49,7 +49,7 @@ async def everything(storage: SqliteStorage) -> str:
 
 
 async def test_i12_of_a_forgotten_thread_only_ids_names_and_times_are_left(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await an_ended_thread(storage)
     before = await story(storage, thread_id=THREAD_ID)
@@ -74,7 +74,7 @@ async def test_i12_of_a_forgotten_thread_only_ids_names_and_times_are_left(
     assert await storage.retention.counts(THREAD_ID) == {"audit": len(after)}
 
 
-async def test_whoever_writes_in_a_forgotten_thread_starts_anew(storage: SqliteStorage) -> None:
+async def test_whoever_writes_in_a_forgotten_thread_starts_anew(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
     await forgetting_of(office).forget(THREAD_ID, how="forget")
 
@@ -85,7 +85,7 @@ async def test_whoever_writes_in_a_forgotten_thread_starts_anew(storage: SqliteS
     assert "secret sum" not in str(office.model.inputs[-1])
 
 
-async def test_nothing_that_waits_for_people_is_forgotten(storage: SqliteStorage) -> None:
+async def test_nothing_that_waits_for_people_is_forgotten(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     before = await everything(storage)
@@ -96,7 +96,7 @@ async def test_nothing_that_waits_for_people_is_forgotten(storage: SqliteStorage
     assert await everything(storage) == before
 
 
-async def test_a_thread_that_somebody_works_on_is_not_forgotten(storage: SqliteStorage) -> None:
+async def test_a_thread_that_somebody_works_on_is_not_forgotten(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
     await storage.threads.wake(THREAD_ID, now_ms=office.clock())
     now = office.clock()
@@ -106,7 +106,7 @@ async def test_a_thread_that_somebody_works_on_is_not_forgotten(storage: SqliteS
     assert forecast.refusal == "a process is working on it; try again"
 
 
-async def test_a_message_that_nobody_has_read_keeps_its_thread(storage: SqliteStorage) -> None:
+async def test_a_message_that_nobody_has_read_keeps_its_thread(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
     await office.inbox.receive(an_incoming("<@UBOT> hello", ts="1800000009.000001"))
     office.clock.forward(seconds=15)  # who took it has died
@@ -115,7 +115,7 @@ async def test_a_message_that_nobody_has_read_keeps_its_thread(storage: SqliteSt
     assert forecast.refusal == "a message has not been read yet"
 
 
-async def test_work_that_is_due_keeps_its_thread(storage: SqliteStorage) -> None:
+async def test_work_that_is_due_keeps_its_thread(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
     await storage.threads.wake(THREAD_ID, now_ms=office.clock())
 
@@ -144,7 +144,7 @@ class Meddling:
         return getattr(self._storage, name)
 
 
-async def test_i4_a_message_that_comes_meanwhile_is_read(storage: SqliteStorage) -> None:
+async def test_i4_a_message_that_comes_meanwhile_is_read(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
 
     async def somebody_writes(result: int) -> int:
@@ -161,7 +161,7 @@ async def test_i4_a_message_that_comes_meanwhile_is_read(storage: SqliteStorage)
     assert "471108150815" not in await everything(storage)
 
 
-async def test_what_comes_before_the_seal_keeps_all(storage: SqliteStorage) -> None:
+async def test_what_comes_before_the_seal_keeps_all(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
 
     async def somebody_writes(result: Any) -> Any:
@@ -177,7 +177,7 @@ async def test_what_comes_before_the_seal_keeps_all(storage: SqliteStorage) -> N
     assert await office.sweep.tick() == 1  # its lease was given back
 
 
-async def test_a_thread_that_is_woken_before_the_seal_is_kept(storage: SqliteStorage) -> None:
+async def test_a_thread_that_is_woken_before_the_seal_is_kept(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
 
     async def none(result: Any) -> Any:
@@ -191,7 +191,7 @@ async def test_a_thread_that_is_woken_before_the_seal_is_kept(storage: SqliteSto
 
 @pytest.mark.parametrize("step", ["seal", "erase", "strip"])
 async def test_i4_a_forgetting_that_is_cut_off_is_finished_by_the_next(
-    storage: SqliteStorage, step: str
+    storage: SqliteStores, step: str
 ) -> None:
     office = await an_ended_thread(storage)
 
@@ -211,7 +211,7 @@ async def test_i4_a_forgetting_that_is_cut_off_is_finished_by_the_next(
 
 
 async def test_what_a_thread_without_its_record_has_left_is_deleted(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     """As after the recipe of earlier releases, which left most of it."""
     office = await an_ended_thread(storage)
@@ -223,7 +223,7 @@ async def test_what_a_thread_without_its_record_has_left_is_deleted(
     assert set(await storage.retention.counts(THREAD_ID)) == {"audit"}
 
 
-async def test_a_long_forgetting_keeps_its_lease(storage: SqliteStorage) -> None:
+async def test_a_long_forgetting_keeps_its_lease(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
 
     async def slow(result: int) -> int:
@@ -235,7 +235,7 @@ async def test_a_long_forgetting_keeps_its_lease(storage: SqliteStorage) -> None
     assert forecast.refusal == ""
 
 
-async def test_whoever_lost_the_lease_meanwhile_says_so(storage: SqliteStorage) -> None:
+async def test_whoever_lost_the_lease_meanwhile_says_so(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
 
     async def too_slow(result: int) -> int:
@@ -261,19 +261,19 @@ LINK = "https://acme.slack.com/archives/C1/p1800000000000001"
         f"https://acme.slack.com/archives/C1/p1800000077000001?thread_ts={ROOT}&cid=C1",
     ],
 )
-async def test_a_thread_is_named_by_its_id_or_a_link(storage: SqliteStorage, name: str) -> None:
+async def test_a_thread_is_named_by_its_id_or_a_link(storage: SqliteStores, name: str) -> None:
     office = await an_ended_thread(storage)
     assert await forgetting_of(office).find(name) == THREAD_ID
 
 
-async def test_a_thread_is_named_by_an_approval(storage: SqliteStorage) -> None:
+async def test_a_thread_is_named_by_an_approval(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
     (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=9)
     assert await forgetting_of(office).find(approval.approval_id) == THREAD_ID
 
 
 @pytest.mark.parametrize("name", ["apr_1", LINK.replace("C1", "C2")])
-async def test_a_name_of_nothing_is_an_error(storage: SqliteStorage, name: str) -> None:
+async def test_a_name_of_nothing_is_an_error(storage: SqliteStores, name: str) -> None:
     office = await an_ended_thread(storage)
     with pytest.raises(RecordNotFoundError):
         await forgetting_of(office).find(name)
@@ -286,7 +286,7 @@ def retention_of(office: Office, **changes: Any) -> Retention:
     return Retention(forgetting=forgetting_of(office, **changes), keep=DAY)
 
 
-async def test_a_tick_forgets_what_is_older_than_it_is_to_be_kept(storage: SqliteStorage) -> None:
+async def test_a_tick_forgets_what_is_older_than_it_is_to_be_kept(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
     retention = retention_of(office)
     sweep = replace(office.sweep, retention=retention)
@@ -301,7 +301,7 @@ async def test_a_tick_forgets_what_is_older_than_it_is_to_be_kept(storage: Sqlit
     assert set(await storage.retention.counts(THREAD_ID)) == {"audit"}
 
 
-async def test_without_a_retention_nothing_is_ever_forgotten(storage: SqliteStorage) -> None:
+async def test_without_a_retention_nothing_is_ever_forgotten(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
     office.clock.forward(hours=24 * 3_000)
     await office.sweep.tick()
@@ -309,12 +309,12 @@ async def test_without_a_retention_nothing_is_ever_forgotten(storage: SqliteStor
     await storage.threads.get(THREAD_ID)
 
 
-async def test_i14_what_cannot_be_forgotten_keeps_nothing_else(storage: SqliteStorage) -> None:
+async def test_i14_what_cannot_be_forgotten_keeps_nothing_else(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
     old = await storage.threads.get(THREAD_ID)
     for number in range(7):  # they rest, but their cards were never drawn
         thread_id = f"T1:C1:{number}"
-        await storage.threads.ensure(replace(old, thread_id=thread_id, active_ms=5 + number))
+        await storage.threads.ensure(old.changed(thread_id=thread_id, active_ms=5 + number))
         (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
         stuck = replace(approval, approval_id=f"apr_{number}", thread_id=thread_id, due_ms=1)
         await storage.approvals.add(stuck)
@@ -328,10 +328,10 @@ async def test_i14_what_cannot_be_forgotten_keeps_nothing_else(storage: SqliteSt
     assert len(await storage.approvals.newest_of("T1:C1:3", limit=1)) == 1
 
 
-async def test_i14_what_cannot_be_read_keeps_nothing_else(storage: SqliteStorage) -> None:
+async def test_i14_what_cannot_be_read_keeps_nothing_else(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
     old = await storage.threads.get(THREAD_ID)
-    await storage.threads.ensure(replace(old, thread_id="T1:C1:0", active_ms=5))
+    await storage.threads.ensure(old.changed(thread_id="T1:C1:0", active_ms=5))
     await storage._database.fetch("UPDATE threads SET v = 9 WHERE id = 'T1:C1:0'")
     await storage._database.fetch("DROP TRIGGER audit_sealed")
     await storage._database.fetch(
@@ -347,16 +347,18 @@ async def test_i14_what_cannot_be_read_keeps_nothing_else(storage: SqliteStorage
         await forgetting_of(office).forecast("T1:C1:0")
 
 
-async def test_old_private_answers_and_delegations_go_with_the_rest(storage: SqliteStorage) -> None:
+async def test_old_private_answers_and_delegations_go_with_the_rest(storage: SqliteStores) -> None:
     office = Office(storage, [])
-    await storage.whispers.add(a_whisper("old", due_ms=None, created_ms=1, thread_ts=""))
+    await storage.ephemeral_messages.insert(
+        a_whisper("old", due_ms=None, created_ms=1, thread_ts="")
+    )
     await storage.delegations.add(a_delegation(created_ms=1, until_ms=2))
     await retention_of(office).step()
-    assert await storage.whispers.add(a_whisper("old"))
+    assert await storage.ephemeral_messages.insert(a_whisper("old"))
     assert await storage.delegations.add(a_delegation())
 
 
-async def test_a_database_that_is_away_is_asked_again_later(storage: SqliteStorage) -> None:
+async def test_a_database_that_is_away_is_asked_again_later(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
     office.clock.forward(hours=25)
     is_away = True
@@ -378,7 +380,7 @@ async def test_a_database_that_is_away_is_asked_again_later(storage: SqliteStora
     assert set(await storage.retention.counts(THREAD_ID)) == {"audit"}
 
 
-async def test_two_processes_forget_a_thread_once(storage: SqliteStorage) -> None:
+async def test_two_processes_forget_a_thread_once(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
     office.clock.forward(hours=25)
     other = retention_of(office, owner="other")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from bot.people.model import PersonRecord
 from bot.policy.terms import Group, Requirement, Stage, Terms
-from storage.base import Storage
-from storage.records import Approval, PersonRecord
+from bot.stores import Stores
+from storage.records import Approval
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock
 from tests.unit.bot.office import ADA, BEN, ROSA, Office
@@ -34,7 +35,7 @@ def terms(*users: str, **changes: Any) -> Terms:
     return Terms(**{**known, **changes})
 
 
-def lists_office(storage: Storage, now: str, **more: Any) -> Office:
+def lists_office(storage: Stores, now: str, **more: Any) -> Office:
     """An office whose people are sent lists; everybody is in UTC."""
     office = Office(storage, [], clock=FakeClock(ms(now)), has_lists=True, **more)
     for user_id in (ROSA, ADA, BEN, MIA, SAM):

@@ -12,11 +12,12 @@ import pytest
 from bot.approvals.overview import HomeData, HomeDataReader
 from bot.errors import DeliveryError
 from bot.notifications.digest_worker import MOST_LINES
+from bot.people.model import PersonRecord, PostedDigest
 from bot.policy.terms import QuietHours
-from storage.records import Decision, PersonRecord, PostedDigest, Status
-from storage.sqlite import SqliteStorage
+from storage.records import Decision, Status
 from tests.contract.builders import an_approval
 from tests.contract.spoiling import spoil
+from tests.support.stores import SqliteStores
 from tests.unit.bot.notifications.lists_stage import (
     MIA,
     ask,
@@ -33,8 +34,8 @@ MONDAY = "2026-11-23"
 
 
 @pytest.fixture
-async def storage() -> SqliteStorage:
-    storage = SqliteStorage(None)
+async def storage() -> SqliteStores:
+    storage = SqliteStores(None)
     await storage.open()
     return storage
 
@@ -43,7 +44,7 @@ def titles(office: Office, key: str) -> list[str]:
     return [one.approval.title for one in office.board.lists[f"T1:{key}"].items]
 
 
-async def test_it_comes_at_the_beginning_of_a_day_with_what_waits(storage: SqliteStorage) -> None:
+async def test_it_comes_at_the_beginning_of_a_day_with_what_waits(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 06:00")
     await ask(office, 2)
     await ask(office, 1)
@@ -54,7 +55,7 @@ async def test_it_comes_at_the_beginning_of_a_day_with_what_waits(storage: Sqlit
     assert titles(office, sent(office)[0]) == ["Pay 1", "Pay 2"]
 
 
-async def test_there_is_none_where_nothing_waits_any_more(storage: SqliteStorage) -> None:
+async def test_there_is_none_where_nothing_waits_any_more(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 06:00")
     approval = await ask(office, 1)
     await pass_time(office, minutes=5)
@@ -77,7 +78,7 @@ async def decide(office: Office, approval_id: str, *, by: str = BEN) -> None:
     await office.storage.approvals.decide(approval_id, decision, digest=approval.digest)
 
 
-async def test_i14_who_is_named_behind_much_else_has_a_list_too(storage: SqliteStorage) -> None:
+async def test_i14_who_is_named_behind_much_else_has_a_list_too(storage: SqliteStores) -> None:
     """Behind 600 that others decide, some of which cannot be read."""
     office = lists_office(storage, f"{MONDAY} 06:00")
     first = await ask(office, 1, terms(BEN, expires_s=10 * 3_600))
@@ -93,7 +94,7 @@ async def test_i14_who_is_named_behind_much_else_has_a_list_too(storage: SqliteS
     assert f"{MIA}:2026-11-23" in sent(office)
 
 
-async def test_everybody_has_a_morning_of_their_own(storage: SqliteStorage) -> None:
+async def test_everybody_has_a_morning_of_their_own(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 00:30")
     office.directory.add(ADA, timezone="Asia/Tokyo")
     office.directory.add(BEN, timezone="America/New_York")
@@ -110,7 +111,7 @@ async def test_everybody_has_a_morning_of_their_own(storage: SqliteStorage) -> N
     }
 
 
-async def test_a_week_has_one_list_a_working_day(storage: SqliteStorage) -> None:
+async def test_a_week_has_one_list_a_working_day(storage: SqliteStores) -> None:
     house = QuietHours(start="18:00", until="08:00", days=("sat", "sun"), timezone="Etc/UTC")
     office = lists_office(storage, f"{MONDAY} 07:00")
     await ask(office, 1, terms(ADA, quiet=house, expires_s=14 * 86_400))
@@ -122,7 +123,7 @@ async def test_a_week_has_one_list_a_working_day(storage: SqliteStorage) -> None
     assert all(one.is_replaced for one in older)
 
 
-async def test_it_comes_at_once_when_five_wait(storage: SqliteStorage) -> None:
+async def test_it_comes_at_once_when_five_wait(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 14:00")
     for number in range(4):
         await ask(office, number)
@@ -139,7 +140,7 @@ async def test_it_comes_at_once_when_five_wait(storage: SqliteStorage) -> None:
     assert sent(office)[1:] == [f"{ADA}:2026-11-24"]
 
 
-async def test_who_asked_for_it_gets_none(storage: SqliteStorage) -> None:
+async def test_who_asked_for_it_gets_none(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 14:00")
     for number in range(6):
         await ask(office, number, terms(ADA, ROSA))
@@ -148,7 +149,7 @@ async def test_who_asked_for_it_gets_none(storage: SqliteStorage) -> None:
     assert await storage.people.of("T1", [ROSA]) == {}
 
 
-async def test_five_that_they_cannot_decide_are_no_five(storage: SqliteStorage) -> None:
+async def test_five_that_they_cannot_decide_are_no_five(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 14:00")
     for number in range(6):
         await ask(office, number, counted_json=f'["{ADA}"]')
@@ -157,7 +158,7 @@ async def test_five_that_they_cannot_decide_are_no_five(storage: SqliteStorage) 
     assert (await person(office)).digest_day == ""
 
 
-async def test_of_many_the_first_are_lines_and_the_rest_is_counted(storage: SqliteStorage) -> None:
+async def test_of_many_the_first_are_lines_and_the_rest_is_counted(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 14:00")
     for number in range(MOST_LINES + 3):
         await ask(office, number)
@@ -168,7 +169,7 @@ async def test_of_many_the_first_are_lines_and_the_rest_is_counted(storage: Sqli
 
 
 async def test_members_of_a_user_group_are_named_by_it_those_of_a_channel_are_not(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, f"{MONDAY} 08:00")
     await ask(office, 1, terms())
@@ -179,7 +180,7 @@ async def test_members_of_a_user_group_are_named_by_it_those_of_a_channel_are_no
 
 
 async def test_who_is_away_gets_none_and_whom_they_asked_to_decide_gets_it(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, f"{MONDAY} 08:00")
     await office.lend(ADA)
@@ -189,7 +190,7 @@ async def test_who_is_away_gets_none_and_whom_they_asked_to_decide_gets_it(
     assert sent(office) == [f"{MIA}:2026-11-23"]
 
 
-async def test_who_wants_none_gets_none(storage: SqliteStorage) -> None:
+async def test_who_wants_none_gets_none(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:00")
     await keep(office, has_digest=False)
     for number in range(6):
@@ -200,7 +201,7 @@ async def test_who_wants_none_gets_none(storage: SqliteStorage) -> None:
 
 @pytest.mark.parametrize("changes", [{"is_deleted": True}, {"is_guest": True}])
 async def test_who_has_no_say_any_more_gets_none(
-    storage: SqliteStorage, changes: dict[str, bool]
+    storage: SqliteStores, changes: dict[str, bool]
 ) -> None:
     office = lists_office(storage, f"{MONDAY} 08:00")
     await ask(office, 1)
@@ -210,7 +211,7 @@ async def test_who_has_no_say_any_more_gets_none(
     assert sent(office) == []
 
 
-async def test_quiet_hours_keep_even_five_back(storage: SqliteStorage) -> None:
+async def test_quiet_hours_keep_even_five_back(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 23:00")
     await keep(office, quiet_from="22:00", quiet_until="07:00", timezone="Etc/UTC")
     for number in range(6):
@@ -221,7 +222,7 @@ async def test_quiet_hours_keep_even_five_back(storage: SqliteStorage) -> None:
     assert sent(office) == [f"{ADA}:2026-11-24"]
 
 
-async def test_it_waits_an_hour_after_a_reminder(storage: SqliteStorage) -> None:
+async def test_it_waits_an_hour_after_a_reminder(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:00")
     approval = await ask(office, 1, terms(ADA, risk="high"))
     await pass_time(office, minutes=40)
@@ -232,7 +233,7 @@ async def test_it_waits_an_hour_after_a_reminder(storage: SqliteStorage) -> None
     assert sent(office) == [f"{ADA}:2026-11-23"]
 
 
-async def test_two_processes_send_one(storage: SqliteStorage) -> None:
+async def test_two_processes_send_one(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:00")
     other = lists_office(storage, f"{MONDAY} 08:00")
     other.clock, other.board = office.clock, office.board
@@ -244,7 +245,7 @@ async def test_two_processes_send_one(storage: SqliteStorage) -> None:
 
 
 async def test_a_process_that_dies_with_the_post_leaves_it_to_the_next(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     await ask(office, 1)
@@ -269,7 +270,7 @@ class KilledError(BaseException):
     """The process ends here."""
 
 
-async def test_a_post_whose_answer_was_lost_is_found_not_repeated(storage: SqliteStorage) -> None:
+async def test_a_post_whose_answer_was_lost_is_found_not_repeated(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     await ask(office, 1)
     office.board.lost = True
@@ -281,7 +282,7 @@ async def test_a_post_whose_answer_was_lost_is_found_not_repeated(storage: Sqlit
 
 
 async def test_a_process_that_was_down_in_the_morning_sends_it_when_it_is_back(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, f"{MONDAY} 06:00")
     await ask(office, 1)
@@ -291,7 +292,7 @@ async def test_a_process_that_was_down_in_the_morning_sends_it_when_it_is_back(
     assert sent(later) == [f"{ADA}:2026-11-23"]
 
 
-async def test_who_cannot_be_messaged_is_not_tried_for_ever(storage: SqliteStorage) -> None:
+async def test_who_cannot_be_messaged_is_not_tried_for_ever(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     await ask(office, 1)
     office.board.fault = DeliveryError("conversations.open", "user_not_found")
@@ -302,7 +303,7 @@ async def test_who_cannot_be_messaged_is_not_tried_for_ever(storage: SqliteStora
     assert await office.plans.covered(approval, [ADA]) == {}  # so they are reminded
 
 
-async def test_while_slack_is_down_reminders_do_not_count_on_it(storage: SqliteStorage) -> None:
+async def test_while_slack_is_down_reminders_do_not_count_on_it(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     approval = await ask(office, 1)
     office.board.fault = DeliveryError("chat.postMessage", "fatal_error")
@@ -314,7 +315,7 @@ async def test_while_slack_is_down_reminders_do_not_count_on_it(storage: SqliteS
     assert sent(office) == [f"{ADA}:2026-11-23"]
 
 
-async def test_people_who_cannot_be_looked_up_wait_for_theirs(storage: SqliteStorage) -> None:
+async def test_people_who_cannot_be_looked_up_wait_for_theirs(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     await ask(office, 1)
     await pass_time(office, minutes=2, every=1)
@@ -326,7 +327,7 @@ async def test_people_who_cannot_be_looked_up_wait_for_theirs(storage: SqliteSto
     assert sent(office) == [f"{ADA}:2026-11-23"]
 
 
-async def test_a_list_says_what_became_of_its_lines(storage: SqliteStorage) -> None:
+async def test_a_list_says_what_became_of_its_lines(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     first, second = await ask(office, 1), await ask(office, 2)
     await pass_time(office, minutes=10)
@@ -348,7 +349,7 @@ async def test_a_list_says_what_became_of_its_lines(storage: SqliteStorage) -> N
 
 
 async def test_a_list_that_cannot_be_corrected_now_is_corrected_later(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     approval = await ask(office, 1)
@@ -363,7 +364,7 @@ async def test_a_list_that_cannot_be_corrected_now_is_corrected_later(
     assert not (await person(office)).posted
 
 
-async def test_a_line_whose_record_was_deleted_is_left_out(storage: SqliteStorage) -> None:
+async def test_a_line_whose_record_was_deleted_is_left_out(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     await ask(office, 1)
     await pass_time(office, minutes=10)
@@ -376,7 +377,7 @@ async def test_a_line_whose_record_was_deleted_is_left_out(storage: SqliteStorag
 
 
 async def test_who_went_to_another_zone_gets_it_in_their_morning_there(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, f"{MONDAY} 08:00")
     await ask(office, 1)
@@ -389,7 +390,7 @@ async def test_who_went_to_another_zone_gets_it_in_their_morning_there(
 
 
 async def test_others_who_are_at_work_for_the_same_person_are_left_alone(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, f"{MONDAY} 08:00")
     await ask(office, 1)
@@ -400,7 +401,7 @@ async def test_others_who_are_at_work_for_the_same_person_are_left_alone(
     assert (await person(office)).revision == before.revision + 1
 
 
-async def test_who_lost_its_lease_leaves_the_list_to_who_has_it(storage: SqliteStorage) -> None:
+async def test_who_lost_its_lease_leaves_the_list_to_who_has_it(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     await ask(office, 1)
     await pass_time(office, minutes=4, every=1)
@@ -429,7 +430,7 @@ class SlowOverviews:
 
 
 async def test_a_reminder_between_the_look_and_the_claim_goes_first(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     await ask(office, 1)
@@ -452,7 +453,7 @@ async def test_a_reminder_between_the_look_and_the_claim_goes_first(
     assert sent(office) == [f"{ADA}:2026-11-23"]
 
 
-async def test_after_many_tries_another_one_comes_tomorrow(storage: SqliteStorage) -> None:
+async def test_after_many_tries_another_one_comes_tomorrow(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     await ask(office, 1)
     office.board.fault = DeliveryError("chat.postMessage", "fatal_error")
@@ -464,7 +465,7 @@ async def test_after_many_tries_another_one_comes_tomorrow(storage: SqliteStorag
     assert sent(office) == [f"{ADA}:2026-11-24"]
 
 
-async def test_a_list_that_is_gone_is_corrected_no_more(storage: SqliteStorage) -> None:
+async def test_a_list_that_is_gone_is_corrected_no_more(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     approval = await ask(office, 1)
     await ask(office, 2)
@@ -475,14 +476,14 @@ async def test_a_list_that_is_gone_is_corrected_no_more(storage: SqliteStorage) 
     assert (await person(office)).posted is None
 
 
-async def test_a_step_at_a_time_is_enough(storage: SqliteStorage) -> None:
+async def test_a_step_at_a_time_is_enough(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     await ask(office, 1)
     await asyncio.gather(*(office.digests.step() for _ in range(5)))
     assert (await person(office)).revision == 0
 
 
-async def test_people_of_another_workspace_are_not_ours(storage: SqliteStorage) -> None:
+async def test_people_of_another_workspace_are_not_ours(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:55")
     stranger = PersonRecord(person_id="T9:UX", team_id="T9", user_id="UX", due_ms=1)
     await storage.people.add(stranger)
@@ -490,7 +491,7 @@ async def test_people_of_another_workspace_are_not_ours(storage: SqliteStorage) 
     assert (await storage.people.of("T9", ["UX"]))["UX"] == stranger
 
 
-async def test_what_one_turn_asks_for_stands_as_on_its_card(storage: SqliteStorage) -> None:
+async def test_what_one_turn_asks_for_stands_as_on_its_card(storage: SqliteStores) -> None:
     """Their deadline is the same, and their ids are of chance."""
     office = lists_office(storage, f"{MONDAY} 08:00")
     for number in range(4):

@@ -16,12 +16,13 @@ from bot.audit.report import story
 from bot.errors import DirectoryError, InvalidInputError, NotApproverError
 from bot.notifications.digest_schedule import left_to_list
 from bot.people.claims import read_snoozes
+from bot.people.model import PersonRecord, PostedDigest
 from bot.ports.people import Actor
 from bot.slack.destinations import approvers_text
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Kind, PersonRecord, PostedDigest
-from storage.sqlite import SqliteStorage
+from storage.records import Approval, Kind
 from tests.contract.builders import a_person, an_approval
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.due.test_escalation import (
     ASK,
     LIA,
@@ -53,14 +54,14 @@ HOUR_MS = 3_600_000
 
 
 @pytest.fixture
-async def storage() -> SqliteStorage:
-    storage = SqliteStorage(None)
+async def storage() -> SqliteStores:
+    storage = SqliteStores(None)
     await storage.open()
     return storage
 
 
 async def at_night(
-    storage: SqliteStorage, ask_of: dict[str, Any], *asleep: str, **more: Any
+    storage: SqliteStores, ask_of: dict[str, Any], *asleep: str, **more: Any
 ) -> Office:
     """It is a quarter to midnight, and some people have quiet hours."""
     office = an_office(storage, ask_of, **more)
@@ -83,7 +84,7 @@ def snoozed(approval: Approval) -> list[str]:
 
 
 async def test_who_sleeps_is_not_mentioned_and_hears_of_it_in_the_morning(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await at_night(storage, SECURITY, MIA)
     approval = await office.the_approval()
@@ -99,7 +100,7 @@ async def test_who_sleeps_is_not_mentioned_and_hears_of_it_in_the_morning(
     assert snoozed(await office.the_approval()) == []
 
 
-async def test_a_card_names_who_sleeps_and_is_not_for_them(storage: SqliteStorage) -> None:
+async def test_a_card_names_who_sleeps_and_is_not_for_them(storage: SqliteStores) -> None:
     """A new message has the plain names of people whom it is not for: nothing disturbs them."""
     office = await at_night(storage, SECURITY, MIA)
     approval = await office.the_approval()
@@ -110,14 +111,14 @@ async def test_a_card_names_who_sleeps_and_is_not_for_them(storage: SqliteStorag
 
 @pytest.mark.parametrize("loud", [{"urgent": True}, {"risk": "high"}, {"risk": "critical"}])
 async def test_what_is_urgent_or_of_high_risk_comes_through(
-    storage: SqliteStorage, loud: dict[str, Any]
+    storage: SqliteStores, loud: dict[str, Any]
 ) -> None:
     office = await at_night(storage, {**SECURITY, **loud}, MIA)
     assert mentioned(await office.the_approval()) == [MIA, SAM]
 
 
 async def test_where_all_sleep_until_it_has_expired_the_thread_hears_so(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await at_night(storage, {**SECURITY, "expires": "3h"}, MIA, SAM)
     approval = await office.the_approval()
@@ -128,13 +129,13 @@ async def test_where_all_sleep_until_it_has_expired_the_thread_hears_so(
 
 
 async def test_where_all_sleep_and_it_waits_until_the_morning_nothing_is_said(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await at_night(storage, SECURITY, MIA, SAM)
     assert (await office.the_approval()).messages_json == "[]"
 
 
-async def test_a_step_of_the_ladder_lets_backups_sleep_too(storage: SqliteStorage) -> None:
+async def test_a_step_of_the_ladder_lets_backups_sleep_too(storage: SqliteStores) -> None:
     steps = {**SECURITY, "remind": None, "escalate": [{"after": "1h", "add": ["leads"]}]}
     del steps["remind"]
     office = await at_night(storage, steps, LIA)
@@ -147,7 +148,7 @@ async def test_a_step_of_the_ladder_lets_backups_sleep_too(storage: SqliteStorag
 
 
 async def test_a_user_group_is_mentioned_as_long_as_one_of_it_is_awake(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     sre = {**SECURITY, "approve": [{"from": ["sre"]}]}
     office = await at_night(storage, sre, ADA)
@@ -155,7 +156,7 @@ async def test_a_user_group_is_mentioned_as_long_as_one_of_it_is_awake(
 
 
 async def test_a_user_group_of_sleepers_hears_of_it_in_the_morning(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     sre = {**SECURITY, "approve": [{"from": ["sre"]}]}
     office = await at_night(storage, sre, ADA, BEN)
@@ -166,7 +167,7 @@ async def test_a_user_group_of_sleepers_hears_of_it_in_the_morning(
 
 
 async def test_who_sleeps_and_is_not_in_the_channel_gets_the_card_in_the_morning(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, SECURITY)
     office.clock.forward(hours=15.75)
@@ -180,7 +181,7 @@ async def test_who_sleeps_and_is_not_in_the_channel_gets_the_card_in_the_morning
 
 
 async def test_a_database_that_does_not_say_who_sleeps_lets_all_be_told(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, SECURITY)
 
@@ -193,7 +194,7 @@ async def test_a_database_that_does_not_say_who_sleeps_lets_all_be_told(
 
 
 async def test_the_zone_of_before_holds_while_people_cannot_be_looked_up(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, SECURITY)
     found = await office.wishes.zone(a_person("UNOBODY", timezone="Asia/Tokyo"))
@@ -201,7 +202,7 @@ async def test_the_zone_of_before_holds_while_people_cannot_be_looked_up(
     assert await office.wishes.zone(a_person("UNOBODY")) == "Etc/UTC"
 
 
-async def test_wishes_are_kept_and_put_on_record(storage: SqliteStorage) -> None:
+async def test_wishes_are_kept_and_put_on_record(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY)
     office.directory.add(ADA, timezone="Europe/Berlin")
     actor = Actor(user_id=ADA, team_id="T1")
@@ -215,7 +216,7 @@ async def test_wishes_are_kept_and_put_on_record(storage: SqliteStorage) -> None
     assert entries[0].actor_id == ADA
 
 
-async def test_a_wish_holds_at_once(storage: SqliteStorage) -> None:
+async def test_a_wish_holds_at_once(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY)
     office.clock.forward(hours=15.75)
     approval = an_approval(team_id="T1")
@@ -229,7 +230,7 @@ async def test_a_wish_holds_at_once(storage: SqliteStorage) -> None:
     "hours", [("22:00", "22:00"), ("", "07:00"), ("22", "07:00"), ("25:00", "07:00"), ("x", "y")]
 )
 async def test_hours_that_are_none_are_refused(
-    storage: SqliteStorage, hours: tuple[str, str]
+    storage: SqliteStores, hours: tuple[str, str]
 ) -> None:
     office = an_office(storage, SECURITY)
     with pytest.raises(InvalidInputError):
@@ -237,13 +238,13 @@ async def test_hours_that_are_none_are_refused(
     assert (await office.wishes.of(ADA, team_id="T1")).revision == 0
 
 
-async def test_who_has_no_say_has_no_wishes(storage: SqliteStorage) -> None:
+async def test_who_has_no_say_has_no_wishes(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY)
     with pytest.raises(NotApproverError):
         await office.wishes.set(Actor(user_id=GUS, team_id="T1"), team_id="T1", has_digest=False)
 
 
-async def test_of_wishes_at_once_none_is_lost(storage: SqliteStorage) -> None:
+async def test_of_wishes_at_once_none_is_lost(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY)
     actor = Actor(user_id=ADA, team_id="T1")
     await asyncio.gather(
@@ -295,7 +296,7 @@ def test_what_would_expire_before_the_hour_is_over_is_told_now() -> None:
     assert left_to_list(on_a_list(), late, round(10.5 * HOUR_MS)) is None
 
 
-async def test_never_a_list_and_a_reminder_in_one_hour(storage: SqliteStorage) -> None:
+async def test_never_a_list_and_a_reminder_in_one_hour(storage: SqliteStores) -> None:
     """A day of many reminders for one person, minute by minute."""
     office = an_office(storage, SECURITY, has_lists=True)
     office.directory.channels["C1"] = frozenset({MIA, SAM})
@@ -322,7 +323,7 @@ async def test_never_a_list_and_a_reminder_in_one_hour(storage: SqliteStorage) -
     assert min(abs(a - b) for a in lists_at for b in reminders) >= HOUR_MS
 
 
-async def test_the_others_of_a_reminder_are_reminded(storage: SqliteStorage) -> None:
+async def test_the_others_of_a_reminder_are_reminded(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY, has_lists=True)
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -335,7 +336,7 @@ async def test_the_others_of_a_reminder_are_reminded(storage: SqliteStorage) -> 
 
 
 async def test_of_a_morning_after_quiet_hours_one_list_comes_in_place_of_all(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, "2026-11-23 23:00")
     await keep(office, ADA, **NIGHT)
@@ -348,7 +349,7 @@ async def test_of_a_morning_after_quiet_hours_one_list_comes_in_place_of_all(
 CLARIFY = call("ask_people", {"questions": ["Which Mia?"]}, id="c1")
 
 
-async def a_question(storage: SqliteStorage, *, hours: float, **more: Any) -> Office:
+async def a_question(storage: SqliteStores, *, hours: float, **more: Any) -> Office:
     office = Office(storage, [CLARIFY, say("Paid.")], **more)
     office.directory.add(ROSA, timezone="Etc/UTC")
     office.clock.forward(hours=hours)
@@ -358,7 +359,7 @@ async def a_question(storage: SqliteStorage, *, hours: float, **more: Any) -> Of
 
 
 async def test_who_is_to_answer_is_reminded_of_it_after_their_night(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     await storage.people.add(a_person(ROSA, **NIGHT))
     office = await a_question(storage, hours=22)  # it is six in the morning
@@ -369,7 +370,7 @@ async def test_who_is_to_answer_is_reminded_of_it_after_their_night(
     assert len(office.notifier.reminders) == 1
 
 
-async def test_a_question_is_reminded_of_an_hour_after_a_list(storage: SqliteStorage) -> None:
+async def test_a_question_is_reminded_of_an_hour_after_a_list(storage: SqliteStores) -> None:
     office = await a_question(storage, hours=1, has_lists=True)
     await keep(office, ROSA, digest_ms=office.clock(), digest_day="2027-01-15")
     await later(office, minutes=45)
@@ -393,7 +394,7 @@ def lists_to(office: Office, user_id: str) -> int:
 
 
 async def test_a_list_takes_the_place_of_mentions_that_a_night_has_delayed(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     night = {"from": "20:00", "until": "08:00", "timezone": "Etc/UTC"}
     quiet = {**SECURITY, "remind": "never"}
@@ -406,7 +407,7 @@ async def test_a_list_takes_the_place_of_mentions_that_a_night_has_delayed(
 
 
 async def test_a_list_takes_the_place_of_what_waited_for_the_end_of_own_hours(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await at_night(storage, {**SECURITY, "remind": "never"}, MIA, has_lists=True)
     assert snoozed(await office.the_approval()) == [MIA]
@@ -415,7 +416,7 @@ async def test_a_list_takes_the_place_of_what_waited_for_the_end_of_own_hours(
     assert told(office) == []
 
 
-async def test_a_snooze_ends_with_a_message_though_a_list_has_it(storage: SqliteStorage) -> None:
+async def test_a_snooze_ends_with_a_message_though_a_list_has_it(storage: SqliteStores) -> None:
     office = an_office(storage, {**SECURITY, "remind": "never"}, has_lists=True)
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -430,7 +431,7 @@ async def test_a_snooze_ends_with_a_message_though_a_list_has_it(storage: Sqlite
     assert told(office) == [("snooze_over", [MIA], MIA)]
 
 
-async def test_a_step_of_the_ladder_is_never_left_to_a_list(storage: SqliteStorage) -> None:
+async def test_a_step_of_the_ladder_is_never_left_to_a_list(storage: SqliteStores) -> None:
     steps = {**SECURITY, "remind": "never", "escalate": [{"after": "1h", "add": ["leads"]}]}
     office = an_office(storage, steps, has_lists=True)
     await office.hear(ASK)
@@ -439,7 +440,7 @@ async def test_a_step_of_the_ladder_is_never_left_to_a_list(storage: SqliteStora
     assert told(office) == [("escalation", [LIA], "")]
 
 
-async def test_what_is_new_is_told_at_once_whatever_list_comes(storage: SqliteStorage) -> None:
+async def test_what_is_new_is_told_at_once_whatever_list_comes(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY, has_lists=True)
     approval = an_approval(created_ms=office.clock(), expires_ms=office.clock() + HOUR_MS)
     await keep(office, MIA, digest_ms=office.clock(), digest_day="2027-01-15")
@@ -447,7 +448,7 @@ async def test_what_is_new_is_told_at_once_whatever_list_comes(storage: SqliteSt
 
 
 async def test_while_the_database_does_not_answer_all_are_reminded(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, SECURITY, has_lists=True)
     await office.hear(ASK)
@@ -464,7 +465,7 @@ async def test_while_the_database_does_not_answer_all_are_reminded(
 
 
 async def test_a_group_that_cannot_be_looked_up_keeps_nobody_else_from_a_list(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, "2026-11-23 08:00")
     await ask(office, 1, terms())
@@ -483,7 +484,7 @@ async def test_a_group_that_cannot_be_looked_up_keeps_nobody_else_from_a_list(
 
 
 async def test_terms_that_cannot_be_read_keep_nobody_else_from_a_list(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, "2026-11-23 08:00")
     broken = replace(await ask(office, 1), approval_id="apr_broken", terms_json="{")
@@ -493,7 +494,7 @@ async def test_terms_that_cannot_be_read_keep_nobody_else_from_a_list(
     assert await office.plans.covered(broken, [ADA]) == {}
 
 
-async def test_more_than_a_page_that_waits_is_looked_through(storage: SqliteStorage) -> None:
+async def test_more_than_a_page_that_waits_is_looked_through(storage: SqliteStores) -> None:
     office = lists_office(storage, "2026-11-23 08:00")
     for number in range(101):
         await ask(office, number, terms(SAM))
@@ -503,7 +504,7 @@ async def test_more_than_a_page_that_waits_is_looked_through(storage: SqliteStor
 
 
 async def test_what_is_newer_than_the_list_is_told_when_its_hour_is_over(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(
         storage, {**SECURITY, "remind": {"after": "15m", "times": 1}}, has_lists=True
@@ -525,7 +526,7 @@ async def test_what_is_newer_than_the_list_is_told_when_its_hour_is_over(
     }
 
 
-async def test_a_delegate_who_sleeps_is_told_in_the_morning(storage: SqliteStorage) -> None:
+async def test_a_delegate_who_sleeps_is_told_in_the_morning(storage: SqliteStores) -> None:
     office = an_office(
         storage, {"approve": [{"from": ["leads"]}], "expires": "24h", "remind": "never"}
     )

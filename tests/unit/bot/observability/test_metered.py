@@ -13,10 +13,10 @@ from agents.models import call, say
 from bot.audit.acts import Act
 from bot.observability import events
 from bot.observability.instrument import metered
-from storage.base import Storage
+from bot.stores import Stores
+from bot.threads.messages import Message
 from storage.errors import StoreUnavailableError
-from storage.records import DrawnCard, Kind, Message, Status
-from storage.sqlite import SqliteStorage
+from storage.records import DrawnCard, Kind, Status
 from tests.contract.builders import (
     APPROVAL_ID,
     DIGEST,
@@ -28,6 +28,7 @@ from tests.contract.builders import (
     an_entry,
 )
 from tests.support.fakes import FakeClock
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import Office
 
 
@@ -52,16 +53,16 @@ def tally() -> Tally:
 
 
 @pytest.fixture
-def watched(storage: SqliteStorage, tally: Tally) -> Storage:
+def watched(storage: SqliteStores, tally: Tally) -> Stores:
     return metered(storage, tally, FakeClock())
 
 
-def test_a_database_that_nobody_listens_to_is_itself(storage: SqliteStorage) -> None:
+def test_a_database_that_nobody_listens_to_is_itself(storage: SqliteStores) -> None:
     assert metered(storage, events.nobody, FakeClock()) is storage
 
 
 async def test_a_write_that_fails_is_told_with_the_kind_of_its_error(
-    storage: SqliteStorage, tally: Tally
+    storage: SqliteStores, tally: Tally
 ) -> None:
     await storage.close()
     with pytest.raises(StoreUnavailableError):
@@ -74,7 +75,7 @@ async def test_a_write_that_fails_is_told_with_the_kind_of_its_error(
     assert 0 < told.write.began_ns <= told.write.ended_ns
 
 
-async def test_a_write_that_is_cut_off_has_no_fault(storage: SqliteStorage, tally: Tally) -> None:
+async def test_a_write_that_is_cut_off_has_no_fault(storage: SqliteStores, tally: Tally) -> None:
     async def endless(message: Message) -> bool:
         await asyncio.Event().wait()
         return True
@@ -89,7 +90,7 @@ async def test_a_write_that_is_cut_off_has_no_fault(storage: SqliteStorage, tall
     assert (told.write.result, told.write.fault) == (None, "")
 
 
-async def test_requests_made_together_are_counted_once_each(watched: Storage, tally: Tally) -> None:
+async def test_requests_made_together_are_counted_once_each(watched: Stores, tally: Tally) -> None:
     approvals = [an_approval(), an_approval(approval_id="b", kind=Kind.DOUBT)]
 
     await watched.approvals.add_all(approvals)
@@ -103,7 +104,7 @@ async def test_requests_made_together_are_counted_once_each(watched: Storage, ta
 
 
 async def test_entries_of_the_audit_are_told_however_they_are_written(
-    watched: Storage, tally: Tally
+    watched: Stores, tally: Tally
 ) -> None:
     entries = [an_entry("a", action=Act.REFUSED), an_entry("b", action=Act.DECIDED)]
     requested, alone = an_entry("c", action=Act.REQUESTED), an_entry("d", action=Act.REFUSED)
@@ -116,7 +117,7 @@ async def test_entries_of_the_audit_are_told_however_they_are_written(
 
 
 async def test_a_tool_call_is_counted_when_it_has_a_result(
-    storage: SqliteStorage, tally: Tally
+    storage: SqliteStores, tally: Tally
 ) -> None:
     pay = call("pay", {"to": "Mia", "amount": 5}, id="c1")
     office = Office(storage, [pay, say("Paid.")], tell=tally)
@@ -128,7 +129,7 @@ async def test_a_tool_call_is_counted_when_it_has_a_result(
     assert tally.of == {ToolEvent: 1}
 
 
-async def test_a_message_is_counted_each_time_it_comes(watched: Storage, tally: Tally) -> None:
+async def test_a_message_is_counted_each_time_it_comes(watched: Stores, tally: Tally) -> None:
     await watched.inbox.add(a_message())
     await watched.inbox.add(a_message())
 
@@ -138,9 +139,7 @@ async def test_a_message_is_counted_each_time_it_comes(watched: Storage, tally: 
     ]
 
 
-async def test_the_steps_of_a_run_are_seen_at_its_checkpoint(
-    watched: Storage, tally: Tally
-) -> None:
+async def test_the_steps_of_a_run_are_seen_at_its_checkpoint(watched: Stores, tally: Tally) -> None:
     store, running = watched.checkpoints, CheckpointStatus.RUNNING
     await store.save("t#1", "{}", status=running, expected_version=0)
     await store.amend("t#1", "{}", expected_version=1)
@@ -153,7 +152,7 @@ async def test_the_steps_of_a_run_are_seen_at_its_checkpoint(
 
 
 async def test_the_end_of_a_turn_is_counted_by_whatever_write_records_it(
-    watched: Storage, tally: Tally
+    watched: Stores, tally: Tally
 ) -> None:
     await watched.threads.ensure(a_thread(due_ms=5))
     thread = await watched.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=20)
@@ -172,7 +171,7 @@ async def test_the_end_of_a_turn_is_counted_by_whatever_write_records_it(
 
 
 async def test_a_lease_that_ended_unreleased_is_counted_at_its_takeover(
-    watched: Storage, tally: Tally
+    watched: Stores, tally: Tally
 ) -> None:
     await watched.threads.ensure(a_thread(due_ms=5))
     await watched.approvals.add(an_approval(due_ms=5))
@@ -192,7 +191,7 @@ async def test_a_lease_that_ended_unreleased_is_counted_at_its_takeover(
     assert tally.of == {events.LeaseTakenOver: 2}
 
 
-async def test_work_of_a_thread_that_failed_is_counted(watched: Storage, tally: Tally) -> None:
+async def test_work_of_a_thread_that_failed_is_counted(watched: Stores, tally: Tally) -> None:
     await watched.threads.ensure(a_thread(due_ms=5))
     thread = await watched.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=20)
     assert thread is not None
@@ -205,7 +204,7 @@ async def test_work_of_a_thread_that_failed_is_counted(watched: Storage, tally: 
 
 
 async def test_all_that_is_not_metered_is_the_database_s_own(
-    watched: Storage, storage: SqliteStorage
+    watched: Stores, storage: SqliteStores
 ) -> None:
     await watched.threads.ensure(a_thread(due_ms=5))
 
@@ -215,7 +214,7 @@ async def test_all_that_is_not_metered_is_the_database_s_own(
 
 
 async def test_the_way_from_a_decision_to_its_card_and_its_run_is_timed(
-    watched: Storage, tally: Tally
+    watched: Stores, tally: Tally
 ) -> None:
     await watched.approvals.add(an_approval())
     decided = await watched.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
@@ -238,7 +237,7 @@ async def test_the_way_from_a_decision_to_its_card_and_its_run_is_timed(
 
 @pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED])
 async def test_each_decision_that_the_agent_has_gone_on_from_is_timed_once(
-    watched: Storage, tally: Tally, status: Status
+    watched: Stores, tally: Tally, status: Status
 ) -> None:
     office = Office(watched, [call("pay", {"to": "Mia", "amount": 5}, id="c1"), say("Well.")])
     await office.hear("<@UBOT> pay Mia")
@@ -247,7 +246,7 @@ async def test_each_decision_that_the_agent_has_gone_on_from_is_timed_once(
     assert tally.of[events.GoneOn] == 1
 
 
-async def test_a_card_is_not_drawn_by_who_lost_the_lease(watched: Storage, tally: Tally) -> None:
+async def test_a_card_is_not_drawn_by_who_lost_the_lease(watched: Stores, tally: Tally) -> None:
     await watched.approvals.add(an_approval())
     await watched.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
 

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from bot.observability.readiness import FAULTS, Readiness
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import Fault, StorageError, StoreBrokenError, StoreUnavailableError
 
 
@@ -28,7 +28,7 @@ class Pinged:
 
 
 def a_readiness(storage: Pinged, now: list[float]) -> Readiness:
-    return Readiness(cast(Storage, storage), now=lambda: now[0])
+    return Readiness(cast(Stores, storage), now=lambda: now[0])
 
 
 async def test_many_probes_are_one_look() -> None:

@@ -28,7 +28,6 @@ from bot.slack.app import answering
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
 from storage.records import Kind, Status
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import (
     APPROVAL_ID,
     a_decision,
@@ -37,6 +36,7 @@ from tests.contract.builders import (
     an_approval,
     an_entry,
 )
+from tests.support.stores import SqliteStores
 
 WENT_WELL = events.TimedWrite(1_000, 2_000, result=True)
 DOUBT = replace(an_approval(), kind=Kind.DOUBT)
@@ -151,7 +151,7 @@ async def test_a_database_that_is_away_leaves_the_last_levels() -> None:
 
 
 async def test_the_gauges_tell_what_waits() -> None:
-    storage = SqliteStorage(None)
+    storage = SqliteStores(None)
     await storage.open()
     approval = an_approval()
     await storage.threads.ensure(a_thread(due_ms=5))

@@ -35,8 +35,8 @@ from bot.slack.connect import Identity, Slack
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
 from storage.records import Status
-from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import GUS, THREAD_ID, Office
 
 RECORDED = Path("tests/data/telemetry.txt").read_text()
@@ -186,7 +186,7 @@ async def _call_slack(observed: Observed) -> None:
         await client.chat_postMessage(channel="C1", text="Paid.")
 
 
-async def test_one_afternoon_is_counted_timed_and_traced_as_ever(storage: SqliteStorage) -> None:
+async def test_one_afternoon_is_counted_timed_and_traced_as_ever(storage: SqliteStores) -> None:
     observed, clock = Observed(), FakeClock()
     save = Breakable(storage.checkpoints.save)
     storage.checkpoints.save = save  # type: ignore[method-assign]

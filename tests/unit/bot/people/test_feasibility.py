@@ -23,9 +23,9 @@ from bot.ports.tools import CheckedCall
 from bot.questions.record import Rules
 from bot.slack.cards.card_for import card_for
 from storage.records import Approval, Kind, Status
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, RULES, THREAD_ID, Office, an_actor
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -37,7 +37,7 @@ def drawn(approval: Approval) -> str:
     return json.dumps(card_for(approval, approvers_text="").blocks, ensure_ascii=False)
 
 
-def an_office(storage: SqliteStorage, *, rules: Rules = RULES, **changes: Any) -> Office:
+def an_office(storage: SqliteStores, *, rules: Rules = RULES, **changes: Any) -> Office:
     office = Office(storage, [PAY, say("I see.")], rules=rules, **changes)
     office.directory.groups["SEMPTY"] = frozenset()
     office.directory.groups["SROSA"] = frozenset({ROSA})
@@ -72,7 +72,7 @@ NAMED: list[tuple[tuple[str, ...], str]] = [
 
 @pytest.mark.parametrize(("names", "words"), NAMED, ids=[str(one[0]) for one in NAMED])
 async def test_i13_nobody_is_asked_what_nobody_can_decide(
-    storage: SqliteStorage, names: tuple[str, ...], words: str
+    storage: SqliteStores, names: tuple[str, ...], words: str
 ) -> None:
     office = an_office(storage, make_agent=asking(*names))
     await office.hear(ASK)
@@ -94,7 +94,7 @@ async def test_i13_nobody_is_asked_what_nobody_can_decide(
         await office.approvals.look(card.approval_id, an_actor(ADA), shown=card.digest)
 
 
-async def test_the_settings_are_looked_at_in_the_same_way(storage: SqliteStorage) -> None:
+async def test_the_settings_are_looked_at_in_the_same_way(storage: SqliteStores) -> None:
     office = an_office(storage, rules=replace(RULES, approvers=(ROSA,)))
     await office.hear(ASK)
     (card,) = office.notifier.cards.values()
@@ -103,14 +103,14 @@ async def test_the_settings_are_looked_at_in_the_same_way(storage: SqliteStorage
     assert "Ask a colleague to request it in a new thread" in card.decision.reason
 
 
-async def test_alone_with_self_approval_one_can_decide(storage: SqliteStorage) -> None:
+async def test_alone_with_self_approval_one_can_decide(storage: SqliteStores) -> None:
     office = an_office(storage, rules=replace(RULES, approvers=(ROSA,), self_approval=True))
     await office.hear(ASK)
     await office.decide(await office.the_approval(), by=ROSA)
     assert len(office.ran) == 1
 
 
-async def test_i13_where_approval_is_not_asked_for_nothing_runs(storage: SqliteStorage) -> None:
+async def test_i13_where_approval_is_not_asked_for_nothing_runs(storage: SqliteStores) -> None:
     office = an_office(storage, rules=replace(RULES, approvers=(ADA,), channels=("C2", "C3")))
     await office.hear(ASK)
     (card,) = office.notifier.cards.values()
@@ -143,7 +143,7 @@ async def test_i13_who_was_a_member_is_on_record(directory: FakeDirectory) -> No
     assert json.loads(approval.members_json) == [ADA, ROSA]
 
 
-async def test_i13_who_joined_since_or_has_left_does_not_decide(storage: SqliteStorage) -> None:
+async def test_i13_who_joined_since_or_has_left_does_not_decide(storage: SqliteStores) -> None:
     office = an_office(storage)
     office.directory.channels[CHANNEL] = frozenset({ROSA, ADA})
     await office.hear(ASK)
@@ -214,7 +214,7 @@ async def test_of_many_guests_not_all_are_looked_up(directory: FakeDirectory) ->
 # ---- later ------------------------------------------------------------------------------------
 
 
-async def test_backup_people_count_from_their_time_on(storage: SqliteStorage) -> None:
+async def test_backup_people_count_from_their_time_on(storage: SqliteStores) -> None:
     rules = replace(
         RULES, approvers=(ROSA,), escalate_after=timedelta(minutes=5), escalate_to=(BEN,)
     )
@@ -245,7 +245,7 @@ async def test_no_backup_people_help_without_a_time(directory: FakeDirectory) ->
 
 
 async def test_i8_when_people_leave_the_card_says_so_until_they_come_back(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, rules=replace(RULES, approvers=(ADA,)))
     await office.hear(ASK)
@@ -296,7 +296,7 @@ async def test_i13_who_was_counted_in_another_gate_is_nobody_here(
 
 
 async def test_i13_an_edit_that_nobody_could_decide_is_refused_at_the_form(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, rules=replace(RULES, exclude_editors=True))
     office.directory.channels[CHANNEL] = frozenset({ROSA, ADA})

@@ -29,8 +29,8 @@ from bot.people.thread_pass import ThreadPass
 from bot.questions.fields import values_json
 from bot.questions.texts import texts_json
 from storage.records import Approval, Decision, Status
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_message, a_thread, an_approval
+from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import filled_digest
 from tests.unit.bot.office import (
     ADA,
@@ -63,7 +63,7 @@ async def deciders(office: Office, approval: Approval) -> set[str]:
     return {who for who in (ROSA, ADA, BEN) if await may_decide(office, approval, who)}
 
 
-async def test_i13_who_spoke_in_an_earlier_turn_does_not_decide(storage: SqliteStorage) -> None:
+async def test_i13_who_spoke_in_an_earlier_turn_does_not_decide(storage: SqliteStores) -> None:
     office = Office(storage, [say("I wait for the word."), PAY, say("Paid.")])
     await office.hear("<@UBOT> when somebody says go, pay Mia", user_id=ROSA)
     await office.hear("<@UBOT> begin", user_id=BEN, ts="1800000000.000002")
@@ -74,7 +74,7 @@ async def test_i13_who_spoke_in_an_earlier_turn_does_not_decide(storage: SqliteS
 
 
 async def test_i13_who_answered_a_question_by_reply_does_not_decide(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     asks = call("ask_people", {"questions": ["Which order?"]}, id="q1")
     office = Office(storage, [asks, PAY, say("Paid.")])
@@ -96,7 +96,7 @@ async def test_i13_who_answered_a_question_by_reply_does_not_decide(
     ids=["a reason", "a plain no", "an edit", "a plain yes"],
 )
 async def test_i13_what_the_agent_reads_of_a_decision_counts(
-    storage: SqliteStorage, decided: dict[str, Any], later: set[str]
+    storage: SqliteStores, decided: dict[str, Any], later: set[str]
 ) -> None:
     office = Office(storage, [pays(5), pays(6), say("Done.")])
     await office.hear("<@UBOT> pay Mia", user_id=ROSA)
@@ -115,7 +115,7 @@ def an_agent(model: ScriptedModel) -> ChatModelAgent:
     return ChatModelAgent(name="A", model=model, tools=[gated, follow_up_tool()])
 
 
-async def test_i13_who_filled_in_what_was_missing_does_not_decide(storage: SqliteStorage) -> None:
+async def test_i13_who_filled_in_what_was_missing_does_not_decide(storage: SqliteStores) -> None:
     office = Office(storage, [call("book", {}, id="c1"), say("Booked.")], make_agent=an_agent)
     await office.hear("<@UBOT> book it", user_id=ROSA)
     question = await office.the_approval()
@@ -135,12 +135,12 @@ async def test_i13_who_filled_in_what_was_missing_does_not_decide(storage: Sqlit
     assert await deciders(office, await office.the_approval()) == {BEN}
 
 
-async def test_i13_words_are_on_record_before_the_agent_reads_them(storage: SqliteStorage) -> None:
+async def test_i13_words_are_on_record_before_the_agent_reads_them(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     seen: list[Sequence[str]] = []
 
     async def query(*_: object, **__: object) -> AsyncIterator[AgentEvent]:
-        seen.append(json.loads((await storage.threads.get(THREAD_ID)).requesters_json))
+        seen.append([*(await storage.threads.get(THREAD_ID)).requesters])
         if seen:
             raise KilledError
         yield make_message("It began.")
@@ -156,15 +156,15 @@ async def test_i13_words_are_on_record_before_the_agent_reads_them(storage: Sqli
     assert seen == [[ROSA]]
 
 
-async def test_i13_of_those_who_were_refused_nothing_was_read(storage: SqliteStorage) -> None:
+async def test_i13_of_those_who_were_refused_nothing_was_read(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear("<@UBOT> pay Mia", user_id=ROSA)
     await office.hear("<@UBOT> and Ben", user_id=GUS, ts="1800000000.000002")
 
-    assert json.loads((await storage.threads.get(THREAD_ID)).requesters_json) == [ROSA]
+    assert [*(await storage.threads.get(THREAD_ID)).requesters] == [ROSA]
 
 
-async def test_i13_a_message_that_waits_has_led_to_nothing(storage: SqliteStorage) -> None:
+async def test_i13_a_message_that_waits_has_led_to_nothing(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear("<@UBOT> pay Mia", user_id=ROSA)
     await office.hear("<@UBOT> what about this?", user_id=BEN, ts="1800000000.000002")
@@ -172,7 +172,7 @@ async def test_i13_a_message_that_waits_has_led_to_nothing(storage: SqliteStorag
     assert await deciders(office, await office.the_approval()) == {ADA, BEN}
 
 
-async def test_with_self_approval_they_may_all_decide(storage: SqliteStorage) -> None:
+async def test_with_self_approval_they_may_all_decide(storage: SqliteStores) -> None:
     rules = replace(RULES, self_approval=True)
     office = Office(storage, [say("I wait."), PAY, say("Paid.")], rules=rules)
     await office.hear("<@UBOT> when somebody says go, pay Mia", user_id=ROSA)
@@ -181,7 +181,7 @@ async def test_with_self_approval_they_may_all_decide(storage: SqliteStorage) ->
     assert await deciders(office, await office.the_approval()) == {ROSA, ADA, BEN}
 
 
-async def test_i11_nobody_is_written_down_twice(storage: SqliteStorage) -> None:
+async def test_i11_nobody_is_written_down_twice(storage: SqliteStores) -> None:
     await storage.threads.ensure(a_thread(thread_id=THREAD_ID, turn=1))
     await storage.threads.wake(THREAD_ID, now_ms=1)
     thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=1, until_ms=100)
@@ -193,13 +193,13 @@ async def test_i11_nobody_is_written_down_twice(storage: SqliteStorage) -> None:
     await storage.threads.release(THREAD_ID, fence=thread.fence, wakes=1, now_ms=2)
     await requesters.note(work, [BEN])  # nothing new: nothing is written
 
-    assert json.loads((await storage.threads.get(THREAD_ID)).requesters_json) == [ROSA, BEN]
+    assert [*(await storage.threads.get(THREAD_ID)).requesters] == [ROSA, BEN]
     with pytest.raises(CheckpointConflictError):
         await requesters.note(work, [ADA])
 
 
 async def test_of_a_thread_of_an_earlier_release_all_who_are_found_in_it_count(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     thread = await storage.threads.ensure(a_thread(thread_id=THREAD_ID, turn=2, requester_id=GUS))
     await storage.inbox.add(a_message(thread_id=THREAD_ID, message_id="m1", user_id=ROSA))
@@ -214,7 +214,7 @@ async def test_of_a_thread_of_an_earlier_release_all_who_are_found_in_it_count(
 
 
 async def test_of_a_thread_without_any_messages_who_began_it_counts(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     thread = await storage.threads.ensure(a_thread(thread_id=THREAD_ID, turn=1, requester_id=GUS))
     assert await Requesters(storage).of(ThreadPass(thread=thread)) == (GUS,)
@@ -234,7 +234,7 @@ async def test_of_a_thread_without_any_messages_who_began_it_counts(
     ],
 )
 async def test_i13_which_answers_are_words(
-    storage: SqliteStorage, answer: str, *, counts: bool
+    storage: SqliteStores, answer: str, *, counts: bool
 ) -> None:
     await storage.threads.ensure(a_thread(thread_id=THREAD_ID, turn=1))
     await storage.threads.wake(THREAD_ID, now_ms=1)
@@ -246,7 +246,7 @@ async def test_i13_which_answers_are_words(
         ThreadPass(thread=thread), [an_approval(status=Status.ANSWERED, decision=decision)]
     )
 
-    found = json.loads((await storage.threads.get(THREAD_ID)).requesters_json)
+    found = [*(await storage.threads.get(THREAD_ID)).requesters]
     assert found == ([ADA] if counts else [])
 
 
@@ -255,7 +255,7 @@ async def test_i13_which_answers_are_words(
     [(Status.APPROVED, ["UADA", "UBEN"]), (Status.REJECTED, [])],
 )
 async def test_i13_who_filled_in_what_others_approved_has_spoken(
-    storage: SqliteStorage, status: Status, *, counted: list[str]
+    storage: SqliteStores, status: Status, *, counted: list[str]
 ) -> None:
     await storage.threads.ensure(a_thread(thread_id=THREAD_ID, turn=1))
     await storage.threads.wake(THREAD_ID, now_ms=1)
@@ -268,5 +268,5 @@ async def test_i13_who_filled_in_what_others_approved_has_spoken(
 
     await Requesters(storage).note_decided(ThreadPass(thread=thread), [edited])
 
-    found = json.loads((await storage.threads.get(THREAD_ID)).requesters_json)
+    found = [*(await storage.threads.get(THREAD_ID)).requesters]
     assert found == counted

@@ -20,7 +20,8 @@ from agents.prebuilt.stages import StageInfo
 from bot.errors import InvalidInputError
 from bot.questions.base import check_decision
 from bot.questions.record import Asked, Rules, approval_from
-from storage.records import Approval, Decision, Status, Thread
+from bot.threads.model import Thread
+from storage.records import Approval, Decision, Status
 
 NOW = 1_800_000_000_000
 THREAD = Thread(

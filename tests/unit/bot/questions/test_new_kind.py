@@ -18,8 +18,8 @@ from bot.questions.form import FORM, AnswerForm, ask_of
 from bot.sandbox.blockkit.rules import message_errors, view_errors
 from bot.slack.cards.card_for import card_for
 from storage.records import Approval, Kind, Status
-from storage.sqlite import SqliteStorage
 from tests.scenario.asking import RAN, custom
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, an_event, typed
 from tests.unit.bot.office import ADA, Office
 from tests.unit.bot.questions.info_samples import approval_of, decided, forced, is_refused
@@ -29,7 +29,7 @@ INFO = RatingInfo("the release")
 
 
 @pytest.fixture
-async def counter(storage: SqliteStorage) -> Counter:
+async def counter(storage: SqliteStores) -> Counter:
     RAN.clear()
     counter = Counter.on(Office(storage, [], make_agent=custom(INFO)))
     await counter.send(an_event(text="<@UBOT> go"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from bot.slack.home.state import HomeState
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import asked
 from tests.unit.bot.counter_stage import Counter
 from tests.unit.bot.office import an_actor
@@ -14,7 +14,7 @@ from tests.unit.bot.slack.listeners.test_home import MIA, ONE, with_many
 MOST_S = 0.2
 
 
-async def test_a_home_with_a_hundred_items_costs_little(storage: SqliteStorage) -> None:
+async def test_a_home_with_a_hundred_items_costs_little(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     office.directory.add(MIA, timezone="America/New_York", locale="en-US")
     counter = Counter.on(office)

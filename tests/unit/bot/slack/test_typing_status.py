@@ -13,7 +13,7 @@ import pytest
 from bot.errors import DeliveryError
 from bot.slack.agentview.sessions import SESSION, AgentSessions
 from bot.slack.typing_status import STATUS, SlackPresence, Way
-from storage.records import Thread
+from bot.threads.model import Thread
 from tests.support.fakes import FakeClock
 from tests.unit.bot.office import ROSA
 

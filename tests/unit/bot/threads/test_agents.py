@@ -25,7 +25,8 @@ from agents.workflows import AgentTool
 from bot.errors import DirectoryError
 from bot.ports.tools import BatchWords, CheckedCall
 from bot.threads.agents import Catalog, nobody, tool_at
-from storage.records import Approval, Status, Thread
+from bot.threads.model import Thread
+from storage.records import Approval, Status
 from tests.contract.builders import an_approval
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from agents import Agent, ChatModelAgent, Runner, ScriptedModel
 from agents.models import say
 from bot.threads.agents import Catalog
+from bot.threads.model import Thread
 from bot.threads.runs.history import ThreadHistory
 from bot.words import say as words
-from storage.records import Thread
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, CHANNEL, ROSA, THREAD_ID, Office
 
 LATER = "1800000100.000001"
@@ -18,7 +18,7 @@ def an_agent(name: str) -> ChatModelAgent:
     return ChatModelAgent(name=name, model=ScriptedModel([say(f"I am {name}.")] * 3))
 
 
-def an_office(storage: SqliteStorage) -> Office:
+def an_office(storage: SqliteStores) -> Office:
     office = Office(storage, [])
 
     def runner(agent: Agent) -> Runner:
@@ -43,7 +43,7 @@ def an_office(storage: SqliteStorage) -> Office:
     return office
 
 
-async def test_the_first_message_names_the_agent_of_its_thread(storage: SqliteStorage) -> None:
+async def test_the_first_message_names_the_agent_of_its_thread(storage: SqliteStores) -> None:
     office = an_office(storage)
     await office.hear("<@UBOT> Deploy: payments 1.4.2")
     assert office.shown() == ["I am deployer."]
@@ -53,7 +53,7 @@ async def test_the_first_message_names_the_agent_of_its_thread(storage: SqliteSt
     assert office.shown()[-1] == "I am deployer."
 
 
-async def test_other_words_before_a_colon_name_nobody(storage: SqliteStorage) -> None:
+async def test_other_words_before_a_colon_name_nobody(storage: SqliteStores) -> None:
     office = an_office(storage)
     await office.hear("<@UBOT> note: this is new")
     assert office.shown() == ["I am rest."]
@@ -61,7 +61,7 @@ async def test_other_words_before_a_colon_name_nobody(storage: SqliteStorage) ->
     assert read.text == "note: this is new"
 
 
-async def test_another_agent_begins_in_another_thread(storage: SqliteStorage) -> None:
+async def test_another_agent_begins_in_another_thread(storage: SqliteStores) -> None:
     office = an_office(storage)
     await office.hear("<@UBOT> deploy: payments")
     await office.hear("<@UBOT> search: payments", ts=LATER)
@@ -70,7 +70,7 @@ async def test_another_agent_begins_in_another_thread(storage: SqliteStorage) ->
     assert office.shown() == ["I am deployer."]
 
 
-async def test_what_people_say_to_each_other_is_left_alone(storage: SqliteStorage) -> None:
+async def test_what_people_say_to_each_other_is_left_alone(storage: SqliteStores) -> None:
     office = an_office(storage)
     await office.hear("<@UBOT> deploy: payments")
     await office.hear("search: payments", user_id=ADA, ts=LATER)

@@ -26,7 +26,7 @@ from bot.threads.message_event import NO_TURN
 from bot.threads.runs.following import StoppableRun
 from bot.words import say as words
 from storage.records import Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_incoming
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -52,7 +52,7 @@ def test_a_message_that_is_more_is_none(text: str) -> None:
     assert not looks_like_stop(text)
 
 
-async def test_what_waits_is_cancelled_and_the_turn_is_over(storage: SqliteStorage) -> None:
+async def test_what_waits_is_cancelled_and_the_turn_is_over(storage: SqliteStores) -> None:
     office = Office(storage, [[PAY, PAY_BEN], say("Hello again.")])
     await office.hear(ASK)
     first, second = await office.open_approvals()
@@ -72,7 +72,7 @@ async def test_what_waits_is_cancelled_and_the_turn_is_over(storage: SqliteStora
     assert office.shown()[-1] == "Hello again."
 
 
-async def test_what_ran_before_is_named(storage: SqliteStorage) -> None:
+async def test_what_ran_before_is_named(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, PAY_BEN])
     await office.hear(ASK)
     await office.decide(await office.the_approval())
@@ -84,14 +84,14 @@ async def test_what_ran_before_is_named(storage: SqliteStorage) -> None:
 
 
 @pytest.mark.parametrize("user_id", [ADA, BEN])
-async def test_who_may_decide_may_stop(storage: SqliteStorage, user_id: str) -> None:
+async def test_who_may_decide_may_stop(storage: SqliteStores, user_id: str) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     await office.hear("<@UBOT> stop", user_id=user_id, ts=ts(1))
     assert await office.open_approvals() == []
 
 
-async def test_others_are_told_that_they_may_not(storage: SqliteStorage) -> None:
+async def test_others_are_told_that_they_may_not(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     await office.hear("<@UBOT> stop", user_id=GUS, ts=ts(1))
@@ -101,7 +101,7 @@ async def test_others_are_told_that_they_may_not(storage: SqliteStorage) -> None
     assert len(office.notifier.whispers) == 1
 
 
-async def test_a_message_that_becomes_a_stop_needs_the_right_to_it(storage: SqliteStorage) -> None:
+async def test_a_message_that_becomes_a_stop_needs_the_right_to_it(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Sorry.")])
     await office.hear(ASK)
     late = an_incoming("<@UBOT> hello", user_id=BEN, ts=ts(1))
@@ -114,7 +114,7 @@ async def test_a_message_that_becomes_a_stop_needs_the_right_to_it(storage: Sqli
     assert (BEN, words("refuse.stop")) in office.notifier.whispers
 
 
-async def test_with_nothing_to_stop_it_says_so(storage: SqliteStorage) -> None:
+async def test_with_nothing_to_stop_it_says_so(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     await office.hear("<@UBOT> hello")
     await office.hear("stop", ts=ts(1))
@@ -122,7 +122,7 @@ async def test_with_nothing_to_stop_it_says_so(storage: SqliteStorage) -> None:
     assert await storage.inbox.new(THREAD_ID, limit=5) == []
 
 
-async def test_what_was_not_begun_does_not_begin(storage: SqliteStorage) -> None:
+async def test_what_was_not_begun_does_not_begin(storage: SqliteStores) -> None:
     office = Office(storage, [])
     await office.inbox.receive(an_incoming(ASK))
     await office.inbox.receive(an_incoming("stop", ts=ts(1)))
@@ -132,7 +132,7 @@ async def test_what_was_not_begun_does_not_begin(storage: SqliteStorage) -> None
     assert office.notifier.whispers[-1] == (ROSA, words("message.stopped_early"))
 
 
-async def test_what_is_written_after_the_stop_is_the_next_turn(storage: SqliteStorage) -> None:
+async def test_what_is_written_after_the_stop_is_the_next_turn(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Then 6.")])
     await office.hear(ASK)
     await office.inbox.receive(an_incoming("stop", ts=ts(1)))
@@ -144,7 +144,7 @@ async def test_what_is_written_after_the_stop_is_the_next_turn(storage: SqliteSt
     assert "pay 6" in history
 
 
-async def test_a_run_is_stopped_after_its_tools(storage: SqliteStorage) -> None:
+async def test_a_run_is_stopped_after_its_tools(storage: SqliteStores) -> None:
     office = Office(storage, [])
     office.make_agent = lambda model: stopping_agent(office, model)
     await office.hear("<@UBOT> look")
@@ -168,7 +168,7 @@ def stopping_agent(office: Office, _: ScriptedModel) -> ChatModelAgent:
     return ChatModelAgent(name="A", model=office.model, tools=[look])
 
 
-async def test_another_process_hears_of_it_at_its_next_beat(storage: SqliteStorage) -> None:
+async def test_another_process_hears_of_it_at_its_next_beat(storage: SqliteStores) -> None:
     office = Office(storage, [])
     await office.inbox.receive(an_incoming(ASK))
     other = Office(storage, [], clock=office.clock, owner="other")
@@ -183,7 +183,7 @@ async def test_another_process_hears_of_it_at_its_next_beat(storage: SqliteStora
     runs.stop(THREAD_ID)  # over
 
 
-async def test_a_crash_in_between_changes_nothing(storage: SqliteStorage) -> None:
+async def test_a_crash_in_between_changes_nothing(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     approval = await office.the_approval()

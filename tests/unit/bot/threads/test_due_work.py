@@ -16,8 +16,8 @@ from bot.observability.context import context
 from bot.ports.notifier import Newest
 from bot.ports.people import Person
 from storage.records import Approval, Decision, Status
-from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeDirectory, FakeNotifier
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_actor
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -54,7 +54,7 @@ class CuriousDirectory(FakeDirectory):
         return await super().person(user_id)
 
 
-async def refusals(storage: SqliteStorage) -> list[tuple[str, object]]:
+async def refusals(storage: SqliteStores) -> list[tuple[str, object]]:
     return [
         (one.actor_id, one.detail.get("why"))
         for one in await story(storage, thread_id=THREAD_ID)
@@ -69,7 +69,7 @@ async def minutes_later(office: Office, minutes: float) -> None:
 
 
 async def test_what_is_logged_while_a_card_is_drawn_says_whose_it_is(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     notifier = AttentiveNotifier()
     office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
@@ -85,7 +85,7 @@ async def test_what_is_logged_while_a_card_is_drawn_says_whose_it_is(
     assert approval.interrupt_id
 
 
-async def test_a_reminder_links_to_a_card_that_came_only_just_now(storage: SqliteStorage) -> None:
+async def test_a_reminder_links_to_a_card_that_came_only_just_now(storage: SqliteStores) -> None:
     notifier = AttentiveNotifier(failing={"card"}, faults={"card": ARCHIVED})
     office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
     await office.hear(ASK)
@@ -97,7 +97,7 @@ async def test_a_reminder_links_to_a_card_that_came_only_just_now(storage: Sqlit
 
 
 async def test_people_are_looked_up_at_steps_of_the_ladder_and_at_no_other_time(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     directory = CuriousDirectory()
     office = Office(storage, [PAY, say("Paid.")], directory=directory)
@@ -111,7 +111,7 @@ async def test_people_are_looked_up_at_steps_of_the_ladder_and_at_no_other_time(
     assert directory.looked != []
 
 
-async def test_nobody_is_looked_up_for_a_question(storage: SqliteStorage) -> None:
+async def test_nobody_is_looked_up_for_a_question(storage: SqliteStores) -> None:
     directory = CuriousDirectory()
     ask = call("ask_people", {"questions": ["Which Mia?"]}, id="c1")
     office = Office(storage, [ask, say("Fine.")], directory=directory)
@@ -122,7 +122,7 @@ async def test_nobody_is_looked_up_for_a_question(storage: SqliteStorage) -> Non
     assert (len(office.notifier.reminders), directory.looked) == (1, [])
 
 
-async def test_i12_why_an_edit_was_refused_is_on_record(storage: SqliteStorage) -> None:
+async def test_i12_why_an_edit_was_refused_is_on_record(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -138,7 +138,7 @@ async def test_i12_why_an_edit_was_refused_is_on_record(storage: SqliteStorage) 
 
 
 async def test_an_approval_is_closed_from_the_moment_of_its_expiry(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
@@ -152,7 +152,7 @@ async def test_an_approval_is_closed_from_the_moment_of_its_expiry(
         await office.approvals.look(name, an_actor(ADA), shown=shown)
 
 
-async def test_a_decision_wakes_its_thread_once(storage: SqliteStorage) -> None:
+async def test_a_decision_wakes_its_thread_once(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -165,7 +165,7 @@ async def test_a_decision_wakes_its_thread_once(storage: SqliteStorage) -> None:
 
 
 async def test_a_reminder_links_to_a_card_that_was_updated_just_now(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     notifier = AttentiveNotifier()
     office = Office(storage, [PAY, say("Paid.")], notifier=notifier)

@@ -17,8 +17,8 @@ from bot.errors import DeliveryError
 from bot.leases import ATTENDANCE, LEASE
 from bot.ports.notifier import Newest
 from storage.records import Approval, Decision, Status
-from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeNotifier
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, THREAD_ID, KilledError, Office, an_incoming
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -148,7 +148,7 @@ class TwoProcesses:
         return self.notifier.cards[self.approval.approval_id]
 
 
-async def two(storage: SqliteStorage, *, is_drawn: bool) -> TwoProcesses:
+async def two(storage: SqliteStores, *, is_drawn: bool) -> TwoProcesses:
     notifier = EventfulNotifier()
     first = Office(storage, [PAY, say("Not paid.")], notifier=notifier, owner="first")
     second = Office(
@@ -185,7 +185,7 @@ async def draw(world: TwoProcesses, *, is_drawn: bool) -> None:
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("is_drawn", [False, True], ids=["posted", "updated"])
 async def test_i8_a_card_ends_as_its_record_says_whatever_came_while_it_was_sent(
-    storage: SqliteStorage, event: str, point: InterruptNode, is_drawn: bool
+    storage: SqliteStores, event: str, point: InterruptNode, is_drawn: bool
 ) -> None:
     world = await two(storage, is_drawn=is_drawn)
     world.notifier.point, world.notifier.event = point, EVENTS[event](world)
@@ -199,7 +199,7 @@ async def test_i8_a_card_ends_as_its_record_says_whatever_came_while_it_was_sent
 
 
 async def test_i8_a_decision_that_came_while_its_card_was_posted_is_drawn_at_once(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     world = await two(storage, is_drawn=False)
     world.notifier.point, world.notifier.event = "read", world.decide_there
@@ -209,7 +209,7 @@ async def test_i8_a_decision_that_came_while_its_card_was_posted_is_drawn_at_onc
 
 @pytest.mark.parametrize("fault", [None, DeliveryError("take back", "fatal_error")])
 async def test_i8_a_card_that_was_posted_twice_over_a_sleep_is_removed_once(
-    storage: SqliteStorage, fault: DeliveryError | None
+    storage: SqliteStores, fault: DeliveryError | None
 ) -> None:
     world = await two(storage, is_drawn=False)
     world.notifier.failing = set() if fault is None else {"take back"}
@@ -223,7 +223,7 @@ async def test_i8_a_card_that_was_posted_twice_over_a_sleep_is_removed_once(
 
 
 async def test_i8_a_card_that_was_posted_twice_is_removed_where_a_reminder_was_due_as_well(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     world = await two(storage, is_drawn=True)
     notifier, name = world.notifier, world.approval.approval_id
@@ -244,7 +244,7 @@ async def test_i8_a_card_that_was_posted_twice_is_removed_where_a_reminder_was_d
 
 
 async def test_i4_an_expiry_is_told_by_an_attendance_that_began_with_something_else(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     world = await two(storage, is_drawn=True)
     office = world.first
@@ -256,7 +256,7 @@ async def test_i4_an_expiry_is_told_by_an_attendance_that_began_with_something_e
     assert office.shown() == ["Not paid."]
 
 
-async def test_i8_a_born_lease_says_how_old_what_it_draws_is(storage: SqliteStorage) -> None:
+async def test_i8_a_born_lease_says_how_old_what_it_draws_is(storage: SqliteStores) -> None:
     world = await two(storage, is_drawn=False)
     await world.decide_there()
     world.first.clock.forward(seconds=2)
@@ -271,7 +271,7 @@ async def test_i8_a_born_lease_says_how_old_what_it_draws_is(storage: SqliteStor
 
 
 async def test_i8_a_click_whose_time_was_over_while_it_was_written_is_shown_by_the_next_tick(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     world = await two(storage, is_drawn=True)
     await world.decide_where_nobody_follows()
@@ -283,7 +283,7 @@ async def test_i8_a_click_whose_time_was_over_while_it_was_written_is_shown_by_t
 
 @pytest.mark.parametrize("gives_up", [False, True])
 async def test_i6_who_was_asleep_does_not_call_off_what_the_same_turn_has_asked_meanwhile(
-    storage: SqliteStorage, gives_up: bool
+    storage: SqliteStores, gives_up: bool
 ) -> None:
     pay_ben = call("pay", {"to": "Ben", "amount": 7}, id="c2")
     first = Office(storage, [PAY], owner="first")

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from agents.models import say
+from bot.threads.model import Thread
 from bot.threads.worker import Threads
 from storage.errors import StoreUnavailableError
-from storage.records import Thread
-from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import THREAD_ID, Office, an_incoming
 
 ASK = "<@UBOT> hi"
@@ -49,19 +49,19 @@ async def endless(_: Thread) -> list[str]:
 
 
 async def working(
-    storage: SqliteStorage, make: Callable[[FakeClock], Beats]
+    storage: SqliteStores, make: Callable[[FakeClock], Beats]
 ) -> tuple[Threads, Beats, int]:
     """A thread with endless work; how its lease fares is what the test says."""
     office = Office(storage, [say("Hello.")])
     await office.inbox.receive(an_incoming(ASK))
     beats = make(office.clock)
-    storage.threads.extend = beats.extend  # type: ignore[method-assign,assignment]
+    storage.threads.extend = beats.extend  # type: ignore[assignment]
     inbox = SimpleNamespace(sort=endless)
     threads = replace(office.threads, inbox=inbox, sleep=beats.sleep, beat=beats.sleep)  # type: ignore[arg-type]
     return threads, beats, office.clock()
 
 
-async def test_a_lost_lease_ends_the_work_at_once(storage: SqliteStorage) -> None:
+async def test_a_lost_lease_ends_the_work_at_once(storage: SqliteStores) -> None:
     threads, beats, began_ms = await working(storage, lambda clock: Beats(clock, [True, False]))
     with pytest.raises(asyncio.CancelledError):
         await threads.work(THREAD_ID)
@@ -73,7 +73,7 @@ async def test_a_lost_lease_ends_the_work_at_once(storage: SqliteStorage) -> Non
     "error", [StoreUnavailableError("gone"), OSError("reset"), ZeroDivisionError()]
 )
 async def test_faults_of_the_store_end_the_work_with_the_lease_and_not_later(
-    storage: SqliteStorage, error: Exception
+    storage: SqliteStores, error: Exception
 ) -> None:
     threads, beats, began_ms = await working(storage, lambda clock: Beats(clock, [error] * 99))
     with pytest.raises(asyncio.CancelledError):
@@ -82,7 +82,7 @@ async def test_faults_of_the_store_end_the_work_with_the_lease_and_not_later(
     assert len(beats.slept) > 10  # it was tried until the end
 
 
-async def test_a_fault_that_passes_ends_nothing(storage: SqliteStorage) -> None:
+async def test_a_fault_that_passes_ends_nothing(storage: SqliteStores) -> None:
     gone = StoreUnavailableError("gone")
     threads, beats, began_ms = await working(
         storage, lambda clock: Beats(clock, [gone, gone, True, False])
@@ -94,7 +94,7 @@ async def test_a_fault_that_passes_ends_nothing(storage: SqliteStorage) -> None:
 
 
 async def test_a_store_that_does_not_answer_is_not_waited_for_beyond_the_end(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     threads, _, _ = await working(storage, lambda clock: Beats(clock, []))
 
@@ -102,7 +102,7 @@ async def test_a_store_that_does_not_answer_is_not_waited_for_beyond_the_end(
         await asyncio.Event().wait()
         return True
 
-    storage.threads.extend = hangs  # type: ignore[method-assign]
+    storage.threads.extend = hangs
     threads = replace(threads, lease=threads.lease / 500, sleep=asyncio.sleep, beat=asyncio.sleep)
     threads.clock.follow()  # type: ignore[attr-defined]
     await storage.threads.wake(THREAD_ID, now_ms=threads.clock())
@@ -111,7 +111,7 @@ async def test_a_store_that_does_not_answer_is_not_waited_for_beyond_the_end(
             await threads.work(THREAD_ID)
 
 
-async def test_work_that_was_cut_off_is_found_again_at_once(storage: SqliteStorage) -> None:
+async def test_work_that_was_cut_off_is_found_again_at_once(storage: SqliteStores) -> None:
     threads, _, _ = await working(storage, lambda clock: Beats(clock, [False]))
     with pytest.raises(asyncio.CancelledError):
         await threads.work(THREAD_ID)
@@ -123,7 +123,7 @@ async def test_work_that_was_cut_off_is_found_again_at_once(storage: SqliteStora
 
 
 async def test_work_that_does_not_end_with_its_lease_keeps_nobody_from_the_thread(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [say("Hello.")])
     await office.inbox.receive(an_incoming(ASK))
@@ -139,7 +139,7 @@ async def test_work_that_does_not_end_with_its_lease_keeps_nobody_from_the_threa
             await is_stuck.wait()
 
     inbox.sort = stubborn
-    storage.threads.extend = beats.extend  # type: ignore[method-assign,assignment]
+    storage.threads.extend = beats.extend  # type: ignore[assignment]
     threads = replace(office.threads, inbox=inbox, sleep=beats.sleep, beat=beats.sleep)  # type: ignore[arg-type]
     stubborn_work = asyncio.create_task(threads.work(THREAD_ID))
     await is_cut_off.wait()
@@ -151,7 +151,7 @@ async def test_work_that_does_not_end_with_its_lease_keeps_nobody_from_the_threa
     assert office.shown() == ["Hello."]
 
 
-async def test_a_thread_that_others_cut_off_is_not_given_up(storage: SqliteStorage) -> None:
+async def test_a_thread_that_others_cut_off_is_not_given_up(storage: SqliteStores) -> None:
     """Five processes died while they had it, and none while it alone was tried again."""
     office = Office(storage, [say("Hello.")])
     await office.inbox.receive(an_incoming(ASK))
@@ -184,7 +184,7 @@ async def crash(office: Office, *, times: int) -> None:
 
 @pytest.mark.parametrize("at_end", [0, 1, 2])
 async def test_i4_a_turn_is_given_up_in_words_though_a_process_dies_at_that_too(
-    storage: SqliteStorage, at_end: int
+    storage: SqliteStores, at_end: int
 ) -> None:
     office = Office(storage, [say("Hello.")])
     await office.inbox.receive(an_incoming(ASK))
@@ -199,7 +199,7 @@ async def test_i4_a_turn_is_given_up_in_words_though_a_process_dies_at_that_too(
 
 
 async def test_a_thread_that_crashes_each_time_that_it_is_given_up_is_set_aside(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [say("Hello.")])
     await office.inbox.receive(an_incoming(ASK))
@@ -214,7 +214,7 @@ async def test_a_thread_that_crashes_each_time_that_it_is_given_up_is_set_aside(
 
 @pytest.mark.parametrize("step", ["checkpoints.save", "threads.release"])
 async def test_i4_a_process_that_outlives_faults_of_its_store_has_not_died_of_the_thread(
-    storage: SqliteStorage, step: str
+    storage: SqliteStores, step: str
 ) -> None:
     """A disk is full, or a server is changed, in the middle of the work, four times in a row."""
     office = Office(storage, [say("Hello.")] * 9)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agents.models import say
+from bot.threads.model import Thread
 from storage.errors import RecordNotFoundError
-from storage.records import Thread
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import THREAD_ID, KilledError, Office, an_incoming
 
 ASK = "<@UBOT> hi"
@@ -20,7 +20,7 @@ async def answered(office: Office) -> int:
     return found
 
 
-async def test_another_process_finds_the_messages_of_one_that_died(storage: SqliteStorage) -> None:
+async def test_another_process_finds_the_messages_of_one_that_died(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     await office.hear(ASK)
     await office.inbox.receive(an_incoming("and?", ts="1800000000.000002"))
@@ -31,7 +31,7 @@ async def test_another_process_finds_the_messages_of_one_that_died(storage: Sqli
     assert other.shown() == ["Hello.", "That is it."]
 
 
-async def test_a_message_without_its_thread_comes_again(storage: SqliteStorage) -> None:
+async def test_a_message_without_its_thread_comes_again(storage: SqliteStores) -> None:
     office, add = Office(storage, []), storage.threads.add
 
     async def dies(thread: Thread) -> bool:
@@ -49,7 +49,7 @@ async def test_a_message_without_its_thread_comes_again(storage: SqliteStorage) 
     assert len(await storage.inbox.of_turn(THREAD_ID, 1)) == 1
 
 
-async def test_one_message_in_two_processes_is_read_once(storage: SqliteStorage) -> None:
+async def test_one_message_in_two_processes_is_read_once(storage: SqliteStores) -> None:
     """Each sees no thread yet; both make it, and one of them has its lease."""
     office = Office(storage, [say("Hello.")])
     other = Office(
@@ -72,7 +72,7 @@ async def test_one_message_in_two_processes_is_read_once(storage: SqliteStorage)
 
 
 @pytest.mark.parametrize("text", ["<@UBOT> stop", "<@UBOT>"])
-async def test_what_is_refused_belongs_to_a_thread(storage: SqliteStorage, text: str) -> None:
+async def test_what_is_refused_belongs_to_a_thread(storage: SqliteStores, text: str) -> None:
     office = Office(storage, [])
     assert await office.inbox.receive(an_incoming(text, has_files=True)) is None
     thread = await storage.threads.get(THREAD_ID)

@@ -12,10 +12,10 @@ import pytest
 from agents.models import call, say
 from bot.errors import DeliveryError
 from bot.threads import outbox as outbox_module
+from bot.threads.messages import EphemeralMessage, Message
 from bot.words import adding, say as say_here, speaking
 from storage.errors import StoreUnavailableError
-from storage.records import Message, Whisper
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, CHANNEL, GUS, ROOT, ROSA, KilledError, Office, an_incoming
 from tests.unit.bot.words.test_languages import PSEUDO, longer
 
@@ -30,11 +30,11 @@ async def tell(office: Office, text: str = "Only you.", *, key: str = "1.2.3") -
     )
 
 
-async def left(office: Office) -> list[Whisper]:
-    return list(await office.storage.whispers.due(now_ms=FAR, limit=99))
+async def left(office: Office) -> list[EphemeralMessage]:
+    return list(await office.storage.ephemeral_messages.due(now_ms=FAR, limit=99))
 
 
-async def test_a_whisper_is_told_after_the_caller_has_gone_on(storage: SqliteStorage) -> None:
+async def test_a_whisper_is_told_after_the_caller_has_gone_on(storage: SqliteStores) -> None:
     office = Office(storage, [])
     await tell(office)
     assert office.notifier.whispers == []
@@ -44,7 +44,7 @@ async def test_a_whisper_is_told_after_the_caller_has_gone_on(storage: SqliteSto
     assert await left(office) == []
 
 
-async def test_the_same_answer_is_told_once(storage: SqliteStorage) -> None:
+async def test_the_same_answer_is_told_once(storage: SqliteStores) -> None:
     office = Office(storage, [])
     await tell(office)
     await tell(office)
@@ -54,7 +54,7 @@ async def test_the_same_answer_is_told_once(storage: SqliteStorage) -> None:
     assert len(office.notifier.whispers) == 3
 
 
-async def test_another_process_tells_what_a_crash_left(storage: SqliteStorage) -> None:
+async def test_another_process_tells_what_a_crash_left(storage: SqliteStores) -> None:
     first = Office(storage, [])
     await tell(first)
     first.queue.drop()
@@ -62,7 +62,7 @@ async def test_another_process_tells_what_a_crash_left(storage: SqliteStorage) -
     assert await second.sweep.tick() == 0
     second.clock.forward(seconds=15)
     assert await second.sweep.tick() == 1
-    await second.outbox.tell((await left(second))[0].whisper_id)  # claimed by one of the two
+    await second.outbox.tell((await left(second))[0].message_id)  # claimed by one of the two
     await second.queue.run()
     assert second.notifier.whispers == [(ADA, "Only you.")]
     assert await left(second) == []
@@ -70,7 +70,7 @@ async def test_another_process_tells_what_a_crash_left(storage: SqliteStorage) -
 
 @pytest.mark.parametrize("seconds", [4, 15])
 async def test_a_whisper_whose_turn_comes_late_is_told_once(
-    storage: SqliteStorage, seconds: int
+    storage: SqliteStores, seconds: int
 ) -> None:
     first = Office(storage, [])
     second = Office(storage, [], clock=first.clock, notifier=first.notifier, owner="second")
@@ -84,7 +84,7 @@ async def test_a_whisper_whose_turn_comes_late_is_told_once(
 
 
 async def test_a_whisper_that_takes_longer_than_its_lease_is_told_later(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office(storage, [])
     monkeypatch.setattr(outbox_module, "ATTENDANCE", timedelta(milliseconds=30))
@@ -107,7 +107,7 @@ async def test_a_whisper_that_takes_longer_than_its_lease_is_told_later(
 
 
 async def test_its_buttons_are_in_the_language_of_its_text_whoever_tells_it(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, heard = Office(storage, []), list[str]()
     office.notifier.failing.add("send_ephemeral")
@@ -131,7 +131,7 @@ async def test_its_buttons_are_in_the_language_of_its_text_whoever_tells_it(
 
 
 async def test_a_fault_that_may_pass_is_tried_again_for_some_minutes(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [])
     office.notifier.failing.add("send_ephemeral")
@@ -148,7 +148,7 @@ async def test_a_fault_that_may_pass_is_tried_again_for_some_minutes(
     assert office.notifier.whispers == []
 
 
-async def test_slack_says_when(storage: SqliteStorage) -> None:
+async def test_slack_says_when(storage: SqliteStores) -> None:
     office = Office(storage, [])
     office.notifier.failing.add("send_ephemeral")
     office.notifier.faults["send_ephemeral"] = DeliveryError(
@@ -160,7 +160,7 @@ async def test_slack_says_when(storage: SqliteStorage) -> None:
 
 
 async def test_what_slack_will_never_take_is_left(
-    storage: SqliteStorage, caplog: pytest.LogCaptureFixture
+    storage: SqliteStores, caplog: pytest.LogCaptureFixture
 ) -> None:
     office = Office(storage, [])
     office.notifier.failing.add("send_ephemeral")
@@ -176,17 +176,17 @@ async def test_what_slack_will_never_take_is_left(
 
 @pytest.mark.parametrize("is_slow", [True, False])
 async def test_without_a_database_it_is_told_all_the_same(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch, is_slow: bool
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, is_slow: bool
 ) -> None:
     office = Office(storage, [])
     monkeypatch.setattr(outbox_module, "RECORD_PATIENCE", timedelta(milliseconds=5))
 
-    async def away(_: Whisper) -> bool:
+    async def away(_: EphemeralMessage) -> bool:
         if is_slow:
             await asyncio.Event().wait()
         raise StoreUnavailableError("gone")
 
-    storage.whispers.add = away  # type: ignore[method-assign,assignment]
+    storage.ephemeral_messages.insert = away  # type: ignore[method-assign,assignment]
     await tell(office)
     await office.queue.run()
     assert office.notifier.whispers == [(ADA, "Only you.")]
@@ -195,7 +195,7 @@ async def test_without_a_database_it_is_told_all_the_same(
 # ---- where they come from ------------------------------------------------------------------------
 
 
-async def test_nothing_is_sent_before_an_event_is_acknowledged(storage: SqliteStorage) -> None:
+async def test_nothing_is_sent_before_an_event_is_acknowledged(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     for text, ts in [("and tell me how it went", "2"), ("yes, approve", "3")]:
@@ -206,7 +206,7 @@ async def test_nothing_is_sent_before_an_event_is_acknowledged(storage: SqliteSt
     assert [user for user, _ in office.notifier.whispers] == [ROSA, ROSA]
 
 
-async def test_a_stranger_is_told_though_the_process_dies(storage: SqliteStorage) -> None:
+async def test_a_stranger_is_told_though_the_process_dies(storage: SqliteStores) -> None:
     office = Office(storage, [say("never")])
     take = storage.inbox.take
 

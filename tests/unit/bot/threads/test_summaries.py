@@ -8,7 +8,7 @@ import pytest
 
 from agents.models import Turn, call, say
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, THREAD_ID, Office
 from tests.unit.bot.threads.flows.test_giving_up import pass_time
 
@@ -32,7 +32,7 @@ async def decide_all(office: Office, *statuses: Status) -> None:
         await office.decide(waiting, status)
 
 
-async def test_two_decisions_have_no_summary(storage: SqliteStorage) -> None:
+async def test_two_decisions_have_no_summary(storage: SqliteStores) -> None:
     office = Office(storage, [*pays(2), say("Paid.")])
     await office.hear("<@UBOT> pay Mia twice")
     await decide_all(office, Status.APPROVED, Status.APPROVED)
@@ -42,9 +42,7 @@ async def test_two_decisions_have_no_summary(storage: SqliteStorage) -> None:
 
 
 @pytest.mark.parametrize("together", [False, True])
-async def test_three_have_one_at_the_end_of_the_turn(
-    storage: SqliteStorage, together: bool
-) -> None:
+async def test_three_have_one_at_the_end_of_the_turn(storage: SqliteStores, together: bool) -> None:
     turns = [pays(3)] if together else pays(3)
     office = Office(storage, [*turns, say("Paid.")])
     await office.hear("<@UBOT> pay Mia")
@@ -57,7 +55,7 @@ async def test_three_have_one_at_the_end_of_the_turn(
     assert (post.posted, bool(post.ts)) == (True, True)
 
 
-async def test_it_grows_with_the_thread_and_stays_one_message(storage: SqliteStorage) -> None:
+async def test_it_grows_with_the_thread_and_stays_one_message(storage: SqliteStores) -> None:
     office = Office(storage, [*pays(3), say("Paid."), *pays(1, first=3), say("Paid again.")])
     await office.hear("<@UBOT> pay Mia")
     await decide_all(office, *[Status.APPROVED] * 3)
@@ -68,7 +66,7 @@ async def test_it_grows_with_the_thread_and_stays_one_message(storage: SqliteSto
     assert await storage.posts.get(SUMMARY) == before
 
 
-async def test_a_turn_without_decisions_leaves_it_alone(storage: SqliteStorage) -> None:
+async def test_a_turn_without_decisions_leaves_it_alone(storage: SqliteStores) -> None:
     office = Office(storage, [*pays(3), say("Paid."), say("Hello.")])
     await office.hear("<@UBOT> pay Mia")
     await decide_all(office, *[Status.APPROVED] * 3)
@@ -77,7 +75,7 @@ async def test_a_turn_without_decisions_leaves_it_alone(storage: SqliteStorage) 
 
 
 async def test_what_slack_does_not_take_is_shown_later_and_the_turn_ends_then(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [*pays(3), say("Paid.")])
     await office.hear("<@UBOT> pay Mia")
@@ -91,7 +89,7 @@ async def test_what_slack_does_not_take_is_shown_later_and_the_turn_ends_then(
     assert office.ran == [("pay", ("Mia", amount, "card")) for amount in (5, 6, 7)]
 
 
-async def test_what_slack_never_takes_is_given_up(storage: SqliteStorage) -> None:
+async def test_what_slack_never_takes_is_given_up(storage: SqliteStores) -> None:
     office = Office(storage, [*pays(3), say("Paid.")])
     await office.hear("<@UBOT> pay Mia")
     office.notices.is_down, office.notices.fault = True, "msg_too_long"
@@ -103,7 +101,7 @@ async def test_what_slack_never_takes_is_given_up(storage: SqliteStorage) -> Non
 
 
 async def test_a_process_that_died_before_it_was_posted_leaves_it_to_the_next(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     first = Office(storage, [*pays(3), say("Paid.")])
     await first.hear("<@UBOT> pay Mia")
@@ -117,7 +115,7 @@ async def test_a_process_that_died_before_it_was_posted_leaves_it_to_the_next(
     assert (first.ran, second.ran) == ([("pay", ("Mia", a, "card")) for a in (5, 6, 7)], [])
 
 
-async def test_one_decision_reads_nothing_for_it(storage: SqliteStorage) -> None:
+async def test_one_decision_reads_nothing_for_it(storage: SqliteStores) -> None:
     office = Office(storage, [*pays(1), say("Paid.")])
     await office.hear("<@UBOT> pay Mia")
     reads: list[str] = []

@@ -9,9 +9,10 @@ import pytest
 
 from bot.approvals.disclosure import Surface
 from bot.people.lookup_cache import DelegationCache
+from bot.people.model import DelegationRecord
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Decision, DelegationRecord, Status
-from storage.sqlite import SqliteStorage
+from storage.records import Approval, Decision, Status
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.due.test_batch_cards import an_office, asked
 from tests.unit.bot.approvals.due.test_thread_reactions import on_root
 from tests.unit.bot.office import ADA, THREAD_ID, Office, an_actor
@@ -40,7 +41,7 @@ async def followed(office: Office, stored: Sequence[Approval]) -> None:
     await office.queue.run()
 
 
-async def test_the_thread_is_woken_once_for_all(storage: SqliteStorage) -> None:
+async def test_the_thread_is_woken_once_for_all(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c")
     stored = await voted(office, cards)
     before = await storage.threads.get(THREAD_ID)
@@ -50,7 +51,7 @@ async def test_the_thread_is_woken_once_for_all(storage: SqliteStorage) -> None:
     assert [one for _, one in office.ran] == ["a", "b", "c"]
 
 
-async def test_each_has_its_own_vote_and_entries(storage: SqliteStorage) -> None:
+async def test_each_has_its_own_vote_and_entries(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c")
     await followed(office, await voted(office, cards))
     entries = await storage.audit.of_thread(THREAD_ID, limit=99)
@@ -59,7 +60,7 @@ async def test_each_has_its_own_vote_and_entries(storage: SqliteStorage) -> None
         assert all(acts.count(act) == 1 for act in ("voted", "decided", "resumed")), acts
 
 
-async def test_what_was_voted_stays_voted_when_the_process_dies(storage: SqliteStorage) -> None:
+async def test_what_was_voted_stays_voted_when_the_process_dies(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c")
     await voted(office, cards[:2])  # and nothing that follows
     office.queue.drop()
@@ -79,7 +80,7 @@ async def test_what_was_voted_stays_voted_when_the_process_dies(storage: SqliteS
     assert [one for _, one in other.ran] == ["a", "b"]
 
 
-async def test_somebody_who_changed_it_meanwhile_goes_before(storage: SqliteStorage) -> None:
+async def test_somebody_who_changed_it_meanwhile_goes_before(storage: SqliteStores) -> None:
     office, (first, second) = await asked(storage, "a", "b")
     await office.decide(second, Status.REJECTED)
     with pytest.raises(Exception, match="rejected") as caught:
@@ -89,7 +90,7 @@ async def test_somebody_who_changed_it_meanwhile_goes_before(storage: SqliteStor
 
 
 async def test_the_root_says_that_something_waits_as_long_as_one_does(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, cards = await asked(storage, "a", "b", "c")
     await followed(office, await voted(office, cards[:2]))

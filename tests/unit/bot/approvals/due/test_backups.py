@@ -15,11 +15,11 @@ from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError
 from bot.observability.instrument import metered
 from bot.observability.metrics import Metrics
-from storage.base import Storage
+from bot.stores import Stores
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock, FakeNotifier
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import (
     ADA,
     BEN,
@@ -43,7 +43,7 @@ CUT_OFF = DeliveryError("chat.postMessage", "connection failed")
 Go = Callable[[], Awaitable[bool]]
 
 
-def an_office(storage: Storage, *, owner: str = "office", **changes: object) -> Office:
+def an_office(storage: Stores, *, owner: str = "office", **changes: object) -> Office:
     fields: dict[str, object] = {"rules": QUIET, "owner": owner, **changes}
     return Office(storage, [PAY, say("It is over.")], **fields)  # type: ignore[arg-type]
 
@@ -72,7 +72,7 @@ async def asked(office: Office) -> Approval:
     return await office.the_approval()
 
 
-async def acts(storage: SqliteStorage) -> list[str]:
+async def acts(storage: SqliteStores) -> list[str]:
     return [entry.action for entry in await story(storage, thread_id=THREAD_ID)]
 
 
@@ -100,7 +100,7 @@ class Diary(FakeNotifier):
 
 @pytest.mark.parametrize("minutes", [30, 60], ids=["before it", "after it"])
 async def test_an_edit_that_waits_begins_the_escalation_anew(
-    storage: SqliteStorage, minutes: int
+    storage: SqliteStores, minutes: int
 ) -> None:
     office = an_office(storage, rules=replace(LADDER, exclude_editors=True))
     approval = await asked(office)
@@ -117,7 +117,7 @@ async def test_an_edit_that_waits_begins_the_escalation_anew(
 # ---- the ladder ----------------------------------------------------------------------------------
 
 
-async def test_the_ladder_from_silence_to_expiry(storage: SqliteStorage) -> None:
+async def test_the_ladder_from_silence_to_expiry(storage: SqliteStores) -> None:
     clock = FakeClock()
     diary = Diary(clock)
     office = an_office(storage, rules=LADDER, clock=clock, notifier=diary)
@@ -150,7 +150,7 @@ async def test_the_ladder_from_silence_to_expiry(storage: SqliteStorage) -> None
     assert len(diary.posts) == 1
 
 
-async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStorage) -> None:
+async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> None:
     office = an_office(storage)
     approval = await asked(office)
     assert json.loads(approval.backups_json) == [BEN]  # Rosa asked for it herself
@@ -178,14 +178,14 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStorage) ->
     assert (entry.at_ms, entry.actor_id, entry.detail) == (office.clock(), "", {"backups": [BEN]})
 
 
-async def test_the_request_says_in_the_audit_who_will_be_asked(storage: SqliteStorage) -> None:
+async def test_the_request_says_in_the_audit_who_will_be_asked(storage: SqliteStores) -> None:
     approval = await asked(an_office(storage))
     (entry, *_) = await story(storage, thread_id=THREAD_ID)
     assert entry.detail["backups"] == [BEN]
     assert entry.detail["escalates_ms"] == approval.escalate_ms
 
 
-async def test_without_backup_people_nothing_escalates(storage: SqliteStorage) -> None:
+async def test_without_backup_people_nothing_escalates(storage: SqliteStores) -> None:
     office = an_office(storage, rules=replace(RULES, remind_after=timedelta(hours=3)))
     approval = await asked(office)
     assert (approval.backups_json, approval.escalate_ms) == ("[]", None)
@@ -195,7 +195,7 @@ async def test_without_backup_people_nothing_escalates(storage: SqliteStorage) -
 
 
 async def test_a_reminder_of_the_same_moment_leaves_the_backup_people_out(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     clock = FakeClock()
     diary = Diary(clock)
@@ -209,7 +209,7 @@ async def test_a_reminder_of_the_same_moment_leaves_the_backup_people_out(
 
 
 async def test_a_reminder_mentions_who_was_asked_before_its_answer_was_lost(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     clock = FakeClock()
     diary = Diary(clock)
@@ -224,7 +224,7 @@ async def test_a_reminder_mentions_who_was_asked_before_its_answer_was_lost(
     assert diary.entries[-1] == (180, "reminder to all")
 
 
-async def test_questions_do_not_escalate(storage: SqliteStorage) -> None:
+async def test_questions_do_not_escalate(storage: SqliteStores) -> None:
     asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
     office = Office(storage, [asks, say("x")], rules=QUIET)
     await office.hear(ASK)
@@ -238,7 +238,7 @@ async def test_questions_do_not_escalate(storage: SqliteStorage) -> None:
 
 
 async def test_i1_the_backup_decides_after_the_escalation_and_not_before(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage)
     approval = await asked(office)
@@ -256,7 +256,7 @@ async def test_i1_the_backup_decides_after_the_escalation_and_not_before(
     assert [entry.actor_id for entry in refused] == [BEN, GUS, ROSA]
 
 
-async def test_who_was_asked_first_may_still_decide(storage: SqliteStorage) -> None:
+async def test_who_was_asked_first_may_still_decide(storage: SqliteStores) -> None:
     office = an_office(storage)
     approval = await asked(office)
     await tick(office, hours=1)
@@ -264,7 +264,7 @@ async def test_who_was_asked_first_may_still_decide(storage: SqliteStorage) -> N
     assert len(office.ran) == 1
 
 
-async def test_after_a_decision_nobody_else_is_asked(storage: SqliteStorage) -> None:
+async def test_after_a_decision_nobody_else_is_asked(storage: SqliteStores) -> None:
     office = an_office(storage)
     approval = await asked(office)
     await office.decide(approval, by=ADA)
@@ -274,7 +274,7 @@ async def test_after_a_decision_nobody_else_is_asked(storage: SqliteStorage) -> 
     assert (await storage.approvals.get(approval.approval_id)).escalated_ms is None
 
 
-async def test_expiry_wins(storage: SqliteStorage) -> None:
+async def test_expiry_wins(storage: SqliteStores) -> None:
     office = an_office(storage)
     approval = await asked(office)
     await tick(office, hours=8)  # the bot was away
@@ -285,7 +285,7 @@ async def test_expiry_wins(storage: SqliteStorage) -> None:
         await office.decide(approval, by=BEN)
 
 
-async def test_a_decision_between_record_and_message(storage: SqliteStorage) -> None:
+async def test_a_decision_between_record_and_message(storage: SqliteStores) -> None:
     office = an_office(storage)
     approval = await asked(office)
     draw = office.notifier.update_card
@@ -309,7 +309,7 @@ async def test_a_decision_between_record_and_message(storage: SqliteStorage) -> 
 
 
 @pytest.mark.parametrize("step", ["audit", "update", "wait to escalate", "escalate", "told"])
-async def test_i4_another_process_goes_on_after_a_crash(storage: SqliteStorage, step: str) -> None:
+async def test_i4_another_process_goes_on_after_a_crash(storage: SqliteStores, step: str) -> None:
     """The process dies before or after each step; in the end there is one message."""
     first = an_office(storage)
     approval = await asked(first)
@@ -364,7 +364,7 @@ def revive(office: Office) -> None:
             vars(thing).pop(name, None)
 
 
-async def test_of_two_processes_one_escalates(storage: SqliteStorage) -> None:
+async def test_of_two_processes_one_escalates(storage: SqliteStores) -> None:
     first = an_office(storage)
     approval = await asked(first)
     second = successor(first)
@@ -378,7 +378,7 @@ async def test_of_two_processes_one_escalates(storage: SqliteStorage) -> None:
     assert (await acts(storage)).count("escalated") == 1
 
 
-async def test_who_lost_the_lease_tells_nobody(storage: SqliteStorage) -> None:
+async def test_who_lost_the_lease_tells_nobody(storage: SqliteStores) -> None:
     first = an_office(storage)
     approval = await asked(first)
     second = successor(first)
@@ -395,7 +395,7 @@ async def test_who_lost_the_lease_tells_nobody(storage: SqliteStorage) -> None:
     assert (await acts(storage)).count("escalated") == 1
 
 
-async def test_the_lease_is_lost_before_the_record(storage: SqliteStorage) -> None:
+async def test_the_lease_is_lost_before_the_record(storage: SqliteStores) -> None:
     """Another process has put it on record, and is about to tell: that is not our business."""
     office = an_office(storage)
     approval = await asked(office)
@@ -423,7 +423,7 @@ async def test_the_lease_is_lost_before_the_record(storage: SqliteStorage) -> No
 # ---- a lame Slack, a database that is away -------------------------------------------------------
 
 
-async def test_a_message_whose_answer_was_lost_is_found(storage: SqliteStorage) -> None:
+async def test_a_message_whose_answer_was_lost_is_found(storage: SqliteStores) -> None:
     office = an_office(storage)
     approval = await asked(office)
     office.notifier.lost.add("escalate")
@@ -435,7 +435,7 @@ async def test_a_message_whose_answer_was_lost_is_found(storage: SqliteStorage) 
     assert (await office.the_approval()).escalation_told
 
 
-async def test_a_message_that_was_not_taken_is_tried_again(storage: SqliteStorage) -> None:
+async def test_a_message_that_was_not_taken_is_tried_again(storage: SqliteStores) -> None:
     office = an_office(storage)
     approval = await asked(office)
     office.notifier.failing.add("wait to escalate")
@@ -448,7 +448,7 @@ async def test_a_message_that_was_not_taken_is_tried_again(storage: SqliteStorag
 
 
 async def test_a_message_that_slack_never_takes(
-    storage: SqliteStorage, caplog: pytest.LogCaptureFixture
+    storage: SqliteStores, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whoever may decide may do so all the same; it is tried again with the next reminder."""
     office = an_office(storage)
@@ -465,7 +465,7 @@ async def test_a_message_that_slack_never_takes(
     assert office.notifier.reminders == [approval.approval_id]
 
 
-async def test_without_a_card_nobody_is_sent_to_it(storage: SqliteStorage) -> None:
+async def test_without_a_card_nobody_is_sent_to_it(storage: SqliteStores) -> None:
     office = an_office(storage)
     approval = await asked(office)
     office.notifier.failing.add("update")
@@ -479,7 +479,7 @@ async def test_without_a_card_nobody_is_sent_to_it(storage: SqliteStorage) -> No
 
 
 async def test_a_card_that_waits_does_not_delay_the_escalation(
-    storage: SqliteStorage, caplog: pytest.LogCaptureFixture
+    storage: SqliteStores, caplog: pytest.LogCaptureFixture
 ) -> None:
     office = an_office(storage)
     soon = DeliveryError("card", "has to wait its turn", retry_after=timedelta(hours=5))
@@ -496,7 +496,7 @@ async def test_a_card_that_waits_does_not_delay_the_escalation(
     assert "card update failed, will retry: " in caplog.text
 
 
-async def test_while_the_database_is_away_nobody_is_told(storage: SqliteStorage) -> None:
+async def test_while_the_database_is_away_nobody_is_told(storage: SqliteStores) -> None:
     office = an_office(storage)
     approval = await asked(office)
 
@@ -512,7 +512,7 @@ async def test_while_the_database_is_away_nobody_is_told(storage: SqliteStorage)
     assert office.notifier.escalations == [approval.approval_id]
 
 
-async def test_escalations_are_counted_once(storage: SqliteStorage) -> None:
+async def test_escalations_are_counted_once(storage: SqliteStores) -> None:
     metrics, clock = Metrics(), FakeClock()
     watched = metered(storage, metrics, clock)
     office = an_office(watched, clock=clock)

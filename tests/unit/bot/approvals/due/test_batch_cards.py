@@ -17,9 +17,9 @@ from bot.approvals.secondary_actions import Means
 from bot.errors import DeliveryError
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Status
-from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeBatchCards, FakeNotifier
 from tests.support.force import Forced, forced
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office, an_actor
 from tests.unit.bot.slack.cards.samples import an_approval
 
@@ -31,7 +31,7 @@ def by_sre(**more: object) -> Forced:
     return forced(default={"ask": ask}, groups={"sre": {"users": [ADA, BEN]}})
 
 
-def an_office(storage: SqliteStorage, *names: str, **more: Any) -> Office:
+def an_office(storage: SqliteStores, *names: str, **more: Any) -> Office:
     calls = [call("look", {"what": name}, id=f"c{name[:9]}") for name in names]
     notifier = FakeNotifier()
     policy = more.pop("policy", None) or by_sre()
@@ -46,7 +46,7 @@ def an_office(storage: SqliteStorage, *names: str, **more: Any) -> Office:
     )
 
 
-async def asked(storage: SqliteStorage, *names: str, **more: Any) -> tuple[Office, list[Approval]]:
+async def asked(storage: SqliteStores, *names: str, **more: Any) -> tuple[Office, list[Approval]]:
     office = an_office(storage, *names, **more)
     await office.hear("<@UBOT> look")
     return office, await office.open_approvals()
@@ -69,7 +69,7 @@ async def later(office: Office, **forward: float) -> None:
     await office.queue.run()
 
 
-async def test_calls_of_one_turn_have_one_card(storage: SqliteStorage) -> None:
+async def test_calls_of_one_turn_have_one_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c")
     assert {one.batch for one in cards} == {cards[0].approval_id}
     assert shown(office).posts == [cards[0].approval_id]
@@ -80,13 +80,13 @@ async def test_calls_of_one_turn_have_one_card(storage: SqliteStorage) -> None:
     assert [one.batch_ts for one in cards] == ["1800000000.000001", "", ""]
 
 
-async def test_one_call_has_a_card_of_its_own(storage: SqliteStorage) -> None:
+async def test_one_call_has_a_card_of_its_own(storage: SqliteStores) -> None:
     office, (card,) = await asked(storage, "a")
     assert card.batch == ""
     assert (office.notifier.posts, shown(office).posts) == ([card.approval_id], [])
 
 
-async def test_what_takes_no_line_has_a_card_of_its_own(storage: SqliteStorage) -> None:
+async def test_what_takes_no_line_has_a_card_of_its_own(storage: SqliteStores) -> None:
     office = an_office(storage, "a", "b")
     shown(office).refused = True
     await office.hear("<@UBOT> look")
@@ -100,14 +100,14 @@ async def test_what_takes_no_line_has_a_card_of_its_own(storage: SqliteStorage) 
     ids=["always_ask", "two", "dm"],
 )
 async def test_what_people_must_see_one_by_one_has_cards_of_its_own(
-    storage: SqliteStorage, more: dict[str, object]
+    storage: SqliteStores, more: dict[str, object]
 ) -> None:
     office, cards = await asked(storage, "a", "b", policy=by_sre(**more))
     assert {one.batch for one in cards} == {""}
     assert shown(office).posts == []
 
 
-async def test_each_decision_counts_by_itself_and_the_card_shows_it(storage: SqliteStorage) -> None:
+async def test_each_decision_counts_by_itself_and_the_card_shows_it(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c")
     await office.decide(cards[1], Status.REJECTED, reason="no")
     expected = {"a": Status.PENDING, "b": Status.REJECTED, "c": Status.PENDING}
@@ -121,7 +121,7 @@ async def test_each_decision_counts_by_itself_and_the_card_shows_it(storage: Sql
     assert [one.action for one in entries].count("voted") == 3
 
 
-async def test_many_decisions_at_once_redraw_it_a_few_times(storage: SqliteStorage) -> None:
+async def test_many_decisions_at_once_redraw_it_a_few_times(storage: SqliteStores) -> None:
     office, cards = await asked(storage, *(f"n{number}" for number in range(30)))
     stored = []
     for one in cards:
@@ -135,7 +135,7 @@ async def test_many_decisions_at_once_redraw_it_a_few_times(storage: SqliteStora
 
 
 async def test_news_of_one_card_is_drawn_at_most_every_second_and_a_half(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, cards = await asked(storage, "a", "b", "c", "d")
     await office.decide(cards[1], Status.REJECTED, reason="no")
@@ -148,7 +148,7 @@ async def test_news_of_one_card_is_drawn_at_most_every_second_and_a_half(
     assert office.paused == [0.5]
 
 
-async def test_more_than_a_hundred_have_a_second_card(storage: SqliteStorage) -> None:
+async def test_more_than_a_hundred_have_a_second_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, *(f"n{number}" for number in range(MOST_ON_CARD + 3)))
     keepers = [one.batch for one in cards]
     assert keepers[:MOST_ON_CARD] == [cards[0].approval_id] * MOST_ON_CARD
@@ -156,7 +156,7 @@ async def test_more_than_a_hundred_have_a_second_card(storage: SqliteStorage) ->
     assert shown(office).posts == [cards[0].approval_id, cards[MOST_ON_CARD].approval_id]
 
 
-async def test_what_is_edited_gets_a_card_of_its_own(storage: SqliteStorage) -> None:
+async def test_what_is_edited_gets_a_card_of_its_own(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c", policy=by_sre())
     await office.decide(cards[1], edited={"what": "z"})
     assert drawn(office) == {"a": Status.PENDING, "c": Status.PENDING}
@@ -164,7 +164,7 @@ async def test_what_is_edited_gets_a_card_of_its_own(storage: SqliteStorage) -> 
 
 
 @pytest.mark.parametrize("place", [0, 1])
-async def test_what_is_claimed_leaves_for_good(storage: SqliteStorage, place: int) -> None:
+async def test_what_is_claimed_leaves_for_good(storage: SqliteStores, place: int) -> None:
     office, cards = await asked(storage, "a", "b", "c")
     card = cards[place]
     means = Means(office.storage, office.approvals, office.clock)
@@ -184,7 +184,7 @@ async def test_what_is_claimed_leaves_for_good(storage: SqliteStorage, place: in
     assert office.notifier.cards[card.approval_id].status is Status.APPROVED
 
 
-async def test_a_question_about_one_is_asked_on_its_own_card(storage: SqliteStorage) -> None:
+async def test_a_question_about_one_is_asked_on_its_own_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b")
     means = Means(office.storage, office.approvals, office.clock)
     kept = await means.ask(cards[0].approval_id, an_actor(ADA), shown=cards[0].digest, text="why?")
@@ -195,7 +195,7 @@ async def test_a_question_about_one_is_asked_on_its_own_card(storage: SqliteStor
     assert len(office.notifier.questions) == 1
 
 
-async def test_a_split_gives_each_that_waits_its_own_card(storage: SqliteStorage) -> None:
+async def test_a_split_gives_each_that_waits_its_own_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c")
     await office.decide(cards[2])
     shared = office.attendance.shared
@@ -210,7 +210,7 @@ async def test_a_split_gives_each_that_waits_its_own_card(storage: SqliteStorage
 
 
 async def test_a_split_that_nobody_followed_is_made_good_by_the_clock(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, cards = await asked(storage, "a", "b")
     await storage.approvals.split(
@@ -222,7 +222,7 @@ async def test_a_split_that_nobody_followed_is_made_good_by_the_clock(
     assert shown(heir).cards == {cards[0].approval_id: []}
 
 
-async def test_a_card_that_is_gone_is_posted_again(storage: SqliteStorage) -> None:
+async def test_a_card_that_is_gone_is_posted_again(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b")
     shown(office).deleted.add(cards[0].approval_id)
     await office.attendance.redraw(cards[1].approval_id)
@@ -231,7 +231,7 @@ async def test_a_card_that_is_gone_is_posted_again(storage: SqliteStorage) -> No
     assert kept.batch_ts == "1800000000.000002"
 
 
-async def test_a_card_whose_answer_was_lost_is_found(storage: SqliteStorage) -> None:
+async def test_a_card_whose_answer_was_lost_is_found(storage: SqliteStores) -> None:
     office = an_office(storage, "a", "b")
     office.notifier.lost.add("batch")
     await office.hear("<@UBOT> look")
@@ -244,7 +244,7 @@ async def test_a_card_whose_answer_was_lost_is_found(storage: SqliteStorage) -> 
 
 
 async def test_another_process_finds_the_card_that_a_dead_one_posted(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, "a", "b")
 
@@ -263,7 +263,7 @@ async def test_another_process_finds_the_card_that_a_dead_one_posted(
     assert len(drawn(heir)) == 2
 
 
-async def test_a_card_that_slack_never_takes_is_split(storage: SqliteStorage) -> None:
+async def test_a_card_that_slack_never_takes_is_split(storage: SqliteStores) -> None:
     office = an_office(storage, "a", "b")
     office.notifier.failing.add("batch")
     office.notifier.faults["batch"] = GONE
@@ -273,7 +273,7 @@ async def test_a_card_that_slack_never_takes_is_split(storage: SqliteStorage) ->
     assert all(one.batch_left and one.card_ts for one in cards)
 
 
-async def test_a_card_that_slack_does_not_take_now_comes_later(storage: SqliteStorage) -> None:
+async def test_a_card_that_slack_does_not_take_now_comes_later(storage: SqliteStores) -> None:
     office = an_office(storage, "a", "b")
     office.notifier.failing.add("batch")
     await office.hear("<@UBOT> look")
@@ -284,7 +284,7 @@ async def test_a_card_that_slack_does_not_take_now_comes_later(storage: SqliteSt
     assert office.notifier.posts == []
 
 
-async def test_all_expire_on_their_card(storage: SqliteStorage) -> None:
+async def test_all_expire_on_their_card(storage: SqliteStores) -> None:
     office, _ = await asked(storage, "a", "b")
     await later(office, hours=9)
     assert drawn(office) == dict.fromkeys("ab", Status.EXPIRED)
@@ -302,7 +302,7 @@ def told_of(office: Office) -> list[str]:
     return [kind for kind, _, _ in office.notifier.told]
 
 
-async def test_one_reminder_speaks_for_all(storage: SqliteStorage) -> None:
+async def test_one_reminder_speaks_for_all(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c", policy=REMINDING)
     await later(office, minutes=15)
     await later(office, seconds=5)
@@ -320,7 +320,7 @@ async def test_one_reminder_speaks_for_all(storage: SqliteStorage) -> None:
 
 
 async def test_the_next_that_waits_is_reminded_of_when_the_first_is_decided(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, cards = await asked(storage, "a", "b", policy=REMINDING)
     await office.decide(cards[0])
@@ -427,7 +427,7 @@ def test_what_runs_otherwise_than_listed_leaves(changes: dict[str, Any]) -> None
     assert not stays(replace(approval, decision=replace(decision, **changes)))
 
 
-async def test_withdrawn_ones_stay_on_their_card(storage: SqliteStorage) -> None:
+async def test_withdrawn_ones_stay_on_their_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b")
     withdrawn = await office.approvals.withdrawals.withdraw(
         cards[1].approval_id, an_actor(ROSA), reason="not needed"

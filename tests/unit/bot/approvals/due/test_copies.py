@@ -10,9 +10,10 @@ from bot.approvals.due.visit import BATCH, read_beside
 from bot.approvals.secondary_actions import Means
 from bot.errors import DeliveryError
 from bot.people.claims import read_snoozes
+from bot.people.model import PersonRecord
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, PersonRecord, Status
-from storage.sqlite import SqliteStorage
+from storage.records import Approval, Status
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.due.test_batch_cards import (
     an_office as a_batch_office,
     drawn,
@@ -38,8 +39,8 @@ HERE: dict[str, Any] = {"everybody": {"here": True}}
 
 
 @pytest.fixture
-async def storage() -> SqliteStorage:
-    storage = SqliteStorage(None)
+async def storage() -> SqliteStores:
+    storage = SqliteStores(None)
     await storage.open()
     return storage
 
@@ -49,9 +50,7 @@ async def wish(office: Office, *people: str, has_copies: bool = True) -> None:
         await office.wishes.set(an_actor(one), team_id="T1", has_copies=has_copies)
 
 
-async def asked(
-    storage: SqliteStorage, rules: dict[str, Any], *wishing: str, **more: Any
-) -> Office:
+async def asked(storage: SqliteStores, rules: dict[str, Any], *wishing: str, **more: Any) -> Office:
     """An office where some wish for cards, and something was asked after that."""
     office = an_office(storage, rules, **more)
     await wish(office, *wishing)
@@ -71,7 +70,7 @@ def copies(approval: Approval) -> list[str]:
 
 
 async def test_who_asks_for_it_gets_the_card_though_they_are_in_the_channel(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await asked(storage, SECURITY, MIA)
     approval = await office.the_approval()
@@ -82,21 +81,21 @@ async def test_who_asks_for_it_gets_the_card_though_they_are_in_the_channel(
 
 
 async def test_who_has_the_card_is_reminded_there_and_not_in_the_thread(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await asked(storage, SECURITY, MIA)
     await later(office, minutes=15)
     assert told(office)[1:] == [("reminder", [SAM], ""), ("reminder", [MIA], MIA)]
 
 
-async def test_all_copies_say_how_it_ended(storage: SqliteStorage) -> None:
+async def test_all_copies_say_how_it_ended(storage: SqliteStores) -> None:
     office = await asked(storage, SECURITY, MIA, SAM)
     await office.decide(await office.the_approval(), by=SAM)
     assert [one.status for _, one in office.notifier.copies.values()] == [Status.APPROVED] * 2
 
 
 async def test_who_asks_for_none_any_more_gets_none_and_what_they_have_stays_true(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, SECURITY)
     await wish(office, MIA, SAM)
@@ -111,7 +110,7 @@ async def test_who_asks_for_none_any_more_gets_none_and_what_they_have_stays_tru
 
 
 async def test_members_of_a_user_group_get_theirs_beside_the_mention_of_it(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await asked(storage, STEPS, ADA)
     approval = await office.the_approval()
@@ -120,7 +119,7 @@ async def test_members_of_a_user_group_get_theirs_beside_the_mention_of_it(
     assert told(office)[1:] == [("reminder", ["S0SRE"], "")], "the handle reaches them once"
 
 
-async def test_nobody_gets_a_card_about_which_they_do_not_decide(storage: SqliteStorage) -> None:
+async def test_nobody_gets_a_card_about_which_they_do_not_decide(storage: SqliteStores) -> None:
     """Rosa asked, Mia is of another group, Gus is a guest: all of them like messages."""
     office = an_office(storage, SRE)
     office.directory.groups["S0SRE"] = frozenset({BEN, ROSA, GUS})
@@ -131,7 +130,7 @@ async def test_nobody_gets_a_card_about_which_they_do_not_decide(storage: Sqlite
 
 
 async def test_of_whom_nothing_can_be_looked_up_is_mentioned_and_gets_no_card(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, SECURITY)
     await wish(office, MIA)
@@ -142,7 +141,7 @@ async def test_of_whom_nothing_can_be_looked_up_is_mentioned_and_gets_no_card(
 
 
 async def test_a_backup_who_asks_for_it_gets_the_card_with_the_step(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await asked(storage, STEPS, LIA)
     assert copies(await office.the_approval()) == []
@@ -152,7 +151,7 @@ async def test_a_backup_who_asks_for_it_gets_the_card_with_the_step(
 
 
 async def test_who_takes_it_on_gets_the_card_if_they_ask_for_cards(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await asked(storage, {"approve": [{"from": ["everybody"]}]}, ADA, groups=HERE)
     approval = await office.the_approval()
@@ -163,7 +162,7 @@ async def test_who_takes_it_on_gets_the_card_if_they_ask_for_cards(
     assert told(office) == [("card", [ADA], ADA)], "once"
 
 
-async def test_in_quiet_hours_a_card_waits_for_their_end(storage: SqliteStorage) -> None:
+async def test_in_quiet_hours_a_card_waits_for_their_end(storage: SqliteStores) -> None:
     office = an_office(storage, {**SRE, "expires": "24h"})
     office.clock.forward(hours=15.75)  # from 08:00
     await keep(
@@ -183,7 +182,7 @@ async def test_in_quiet_hours_a_card_waits_for_their_end(storage: SqliteStorage)
 
 
 async def test_a_card_that_somebody_only_wished_for_keeps_none_in_the_thread_back(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, SECURITY)
     await wish(office, MIA)
@@ -198,7 +197,7 @@ async def test_a_card_that_somebody_only_wished_for_keeps_none_in_the_thread_bac
     assert office.notifier.posts == [approval.approval_id], "once"
 
 
-async def test_one_that_slack_never_takes_is_left_out(storage: SqliteStorage) -> None:
+async def test_one_that_slack_never_takes_is_left_out(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY)
     await wish(office, MIA)
     office.notifier.failing.add("copy")
@@ -209,7 +208,7 @@ async def test_one_that_slack_never_takes_is_left_out(storage: SqliteStorage) ->
 
 
 async def test_a_database_that_does_not_say_who_asks_for_cards_has_all_told_as_ever(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, SECURITY)
     await wish(office, MIA)
@@ -222,7 +221,7 @@ async def test_a_database_that_does_not_say_who_asks_for_cards_has_all_told_as_e
     assert copies(await office.the_approval()) == []
 
 
-async def test_the_wish_is_kept_with_the_others_and_in_the_audit(storage: SqliteStorage) -> None:
+async def test_the_wish_is_kept_with_the_others_and_in_the_audit(storage: SqliteStores) -> None:
     office = an_office(storage, SRE)
     await office.wishes.set(an_actor(ADA), team_id="T1", quiet=("22:00", "07:00"))
     await wish(office, ADA)
@@ -236,13 +235,13 @@ class TestOneCardForSeveral:
     """What a person's wish means where calls of one turn are on one card."""
 
     @staticmethod
-    async def asked(storage: SqliteStorage, *names: str) -> tuple[Office, list[Approval]]:
+    async def asked(storage: SqliteStores, *names: str) -> tuple[Office, list[Approval]]:
         office = a_batch_office(storage, *names)
         await wish(office, ADA)
         await office.hear("<@UBOT> look")
         return office, await office.open_approvals()
 
-    async def test_the_wish_of_one_splits_it_for_nobody(self, storage: SqliteStorage) -> None:
+    async def test_the_wish_of_one_splits_it_for_nobody(self, storage: SqliteStores) -> None:
         office, cards = await self.asked(storage, "a", "b", "c")
         keeper = cards[0]
         assert {one.batch for one in cards} == {keeper.approval_id}
@@ -253,7 +252,7 @@ class TestOneCardForSeveral:
         assert [one.cards_json for one in cards[1:]] == ["[]", "[]"]
         assert told(office) == []
 
-    async def test_its_copy_is_drawn_with_it(self, storage: SqliteStorage) -> None:
+    async def test_its_copy_is_drawn_with_it(self, storage: SqliteStores) -> None:
         office, cards = await self.asked(storage, "a", "b")
         await office.decide(cards[1], by=BEN)
         await later(office, seconds=5)
@@ -263,7 +262,7 @@ class TestOneCardForSeveral:
         assert drawn(office)["b"] is Status.APPROVED
         assert shown(office).copied == [ADA]
 
-    async def test_who_had_it_gets_the_card_of_what_leaves_it(self, storage: SqliteStorage) -> None:
+    async def test_who_had_it_gets_the_card_of_what_leaves_it(self, storage: SqliteStores) -> None:
         office, cards = await self.asked(storage, "a", "b", "c")
         await claim(office, cards[0], BEN)
         await later(office, seconds=5)
@@ -276,7 +275,7 @@ class TestOneCardForSeveral:
         assert told(office) == [("card", [ADA], ADA)]
         assert len(next(iter(shown(office).copies.values()))) == 2
 
-    async def test_a_copy_that_fails_is_made_up_for(self, storage: SqliteStorage) -> None:
+    async def test_a_copy_that_fails_is_made_up_for(self, storage: SqliteStores) -> None:
         office = a_batch_office(storage, "a", "b")
         await wish(office, ADA)
         office.notifier.failing.add("copy")
@@ -288,7 +287,7 @@ class TestOneCardForSeveral:
         assert shown(office).copied == [ADA]
         assert len(shown(office).posts) == 1, "the card of all stands once"
 
-    async def test_a_copy_that_slack_never_takes_is_left_out(self, storage: SqliteStorage) -> None:
+    async def test_a_copy_that_slack_never_takes_is_left_out(self, storage: SqliteStores) -> None:
         office = a_batch_office(storage, "a", "b")
         await wish(office, ADA)
         office.notifier.failing.add("copy")

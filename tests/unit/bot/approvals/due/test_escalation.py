@@ -17,8 +17,8 @@ from bot.layout.action_ids import ActionId
 from bot.people.claims import CardClaim, write_snoozes
 from bot.slack.cards.card_for import card_for
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
 from tests.support.force import forced
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click
 from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, KilledError, Office
 
@@ -40,7 +40,7 @@ STEPS: dict[str, Any] = {
 Step = Callable[..., Awaitable[object]]
 
 
-def an_office(storage: SqliteStorage, ask: dict[str, Any], **more: Any) -> Office:
+def an_office(storage: SqliteStores, ask: dict[str, Any], **more: Any) -> Office:
     groups = {**GROUPS, **more.pop("groups", {})}
     policy = forced(default={"ask": ask}, groups=groups, **more.pop("file", {}))
     office = Office(storage, [PAY, say("Paid.")], policy=policy, **more)
@@ -52,7 +52,7 @@ def an_office(storage: SqliteStorage, ask: dict[str, Any], **more: Any) -> Offic
     return office
 
 
-async def asked(storage: SqliteStorage, ask: dict[str, Any], **more: Any) -> Office:
+async def asked(storage: SqliteStores, ask: dict[str, Any], **more: Any) -> Office:
     office = an_office(storage, ask, **more)
     await office.hear(ASK)
     return office
@@ -76,7 +76,7 @@ def mentioned(approval: Approval) -> list[str]:
     return list(json.loads(approval.mentioned_json))
 
 
-async def test_the_ladder_from_silence_to_expiry(storage: SqliteStorage) -> None:
+async def test_the_ladder_from_silence_to_expiry(storage: SqliteStores) -> None:
     office = await asked(storage, STEPS)
     assert mentioned(await office.the_approval()) == ["S0SRE"]
     for minutes in (15, 30, 15, 60, 400):
@@ -92,7 +92,7 @@ async def test_the_ladder_from_silence_to_expiry(storage: SqliteStorage) -> None
     ]
 
 
-async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: SqliteStorage) -> None:
+async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: SqliteStores) -> None:
     office = await asked(storage, STEPS)
     await later(office, minutes=15)
     await later(office, minutes=30)
@@ -102,7 +102,7 @@ async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: Sqli
 
 
 async def test_the_messages_below_a_card_are_removed_when_it_is_decided(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await asked(storage, STEPS)
     await later(office, minutes=45)
@@ -116,7 +116,7 @@ async def test_the_messages_below_a_card_are_removed_when_it_is_decided(
 
 
 async def test_people_who_are_not_in_the_channel_get_the_card_themselves(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, {"approve": [{"from": ["security"]}]})
     office.directory.channels[CHANNEL] -= {SAM}
@@ -132,7 +132,7 @@ async def test_people_who_are_not_in_the_channel_get_the_card_themselves(
 
 
 async def test_a_direct_message_that_slack_never_takes_keeps_no_card_back(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, {"approve": [{"from": ["security"]}]})
     office.directory.channels[CHANNEL] -= {SAM}
@@ -144,7 +144,7 @@ async def test_a_direct_message_that_slack_never_takes_keeps_no_card_back(
 
 
 async def test_only_those_are_reminded_for_whom_the_card_still_waits(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     ask = {"approve": [{"from": ["sre"], "count": 2}, {"from": ["security"]}]}
     office = await asked(storage, ask)
@@ -153,7 +153,7 @@ async def test_only_those_are_reminded_for_whom_the_card_still_waits(
     assert told(office) == [("reminder", ["S0SRE"], "")]
 
 
-async def test_who_is_nobody_is_not_mentioned(storage: SqliteStorage) -> None:
+async def test_who_is_nobody_is_not_mentioned(storage: SqliteStores) -> None:
     office = an_office(storage, {"approve": [{"from": ["sre", "security"]}]})
     office.directory.add(SAM, is_deleted=True)
     office.directory.groups["S0SRE"] = frozenset({ROSA})  # who asked for it
@@ -161,14 +161,14 @@ async def test_who_is_nobody_is_not_mentioned(storage: SqliteStorage) -> None:
     assert mentioned(await office.the_approval()) == [MIA]
 
 
-async def test_a_look_up_that_fails_mentions_all(storage: SqliteStorage) -> None:
+async def test_a_look_up_that_fails_mentions_all(storage: SqliteStores) -> None:
     office = an_office(storage, {"approve": [{"from": ["sre", "security"]}]})
     office.directory.group_members = _not_found  # type: ignore[method-assign]
     await office.hear(ASK)
     assert mentioned(await office.the_approval()) == ["S0SRE", MIA, SAM]
 
 
-async def test_a_reminder_to_nobody_is_not_sent(storage: SqliteStorage) -> None:
+async def test_a_reminder_to_nobody_is_not_sent(storage: SqliteStores) -> None:
     office = await asked(storage, {"approve": [{"from": ["security"]}]})
     approval = await office.the_approval()
     snoozes = write_snoozes(dict.fromkeys((MIA, SAM), approval.expires_ms - 1))
@@ -180,7 +180,7 @@ async def test_a_reminder_to_nobody_is_not_sent(storage: SqliteStorage) -> None:
     assert (await office.the_approval()).reminders == 1
 
 
-async def test_a_snooze_ends_in_one_direct_message(storage: SqliteStorage) -> None:
+async def test_a_snooze_ends_in_one_direct_message(storage: SqliteStores) -> None:
     office = await asked(storage, {"approve": [{"from": ["security"]}], "remind": "never"})
     approval = await office.the_approval()
     until_ms = office.clock() + 60 * 60_000
@@ -201,7 +201,7 @@ def drawn(office: Office) -> str:
     return str(card_for(card, approvers_text="").blocks)
 
 
-async def test_a_claim_holds_reminders_up(storage: SqliteStorage) -> None:
+async def test_a_claim_holds_reminders_up(storage: SqliteStores) -> None:
     office = await asked(storage, STEPS)
     approval = await office.the_approval()
     claim = CardClaim().taken(ADA, office.clock()).to_text()
@@ -214,7 +214,7 @@ async def test_a_claim_holds_reminders_up(storage: SqliteStorage) -> None:
 
 
 async def test_a_claim_shows_on_all_copies_within_two_seconds_and_ends_by_itself(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, {"approve": [{"from": ["security"]}]})
     office.directory.channels[CHANNEL] -= {SAM}
@@ -242,7 +242,7 @@ def claimed_on(office: Office) -> list[str]:
 
 
 async def test_in_quiet_hours_the_card_mentions_nobody_and_rights_begin(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     quiet = {"quiet": {"from": "00:00", "until": "23:59"}, "timezone": "UTC"}
     office = await asked(storage, STEPS, file=quiet)
@@ -255,7 +255,7 @@ async def test_in_quiet_hours_the_card_mentions_nobody_and_rights_begin(
     assert (await acts(office)).count("escalated") == 1
 
 
-async def test_a_new_stage_mentions_its_people(storage: SqliteStorage) -> None:
+async def test_a_new_stage_mentions_its_people(storage: SqliteStores) -> None:
     stages = [
         {"name": "team", "approve": [{"from": ["sre"]}]},
         {"name": "lead", "approve": [{"from": ["leads"]}]},
@@ -268,7 +268,7 @@ async def test_a_new_stage_mentions_its_people(storage: SqliteStorage) -> None:
     assert mentioned(await office.the_approval()) == [LIA]
 
 
-async def test_a_route_to_a_channel_leaves_a_line_in_the_thread(storage: SqliteStorage) -> None:
+async def test_a_route_to_a_channel_leaves_a_line_in_the_thread(storage: SqliteStores) -> None:
     office = an_office(storage, {**STEPS, "route": {"channel": "C0ROOM"}})
     office.directory.channels["C0ROOM"] = frozenset({ADA, BEN})
     await office.hear(ASK)
@@ -282,7 +282,7 @@ async def test_a_route_to_a_channel_leaves_a_line_in_the_thread(storage: SqliteS
     assert [one.status for _, one in office.notifier.copies.values()] == [Status.APPROVED]
 
 
-async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStorage) -> None:
+async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStores) -> None:
     ask = {"approve": [{"from": ["security"]}, {"from": ["sre"]}], "route": "dm"}
     office = await asked(storage, ask)
     assert [user for _, _, user in told(office)] == [MIA, SAM, ADA, BEN]
@@ -306,7 +306,7 @@ def dying(step: Step, *, after: bool) -> Step:
 @pytest.mark.parametrize("step", ["climb", "mark_beside", "nudge", "append", "update_card"])
 @pytest.mark.parametrize("minutes", [15, 60])
 async def test_i4_a_crash_around_a_step_loses_nothing_and_tells_nobody_twice(
-    storage: SqliteStorage, step: str, minutes: int, *, after: bool
+    storage: SqliteStores, step: str, minutes: int, *, after: bool
 ) -> None:
     first = await asked(storage, STEPS)
     things: dict[str, object] = {"nudge": first.notifier, "update_card": first.notifier}
@@ -330,7 +330,7 @@ async def test_i4_a_crash_around_a_step_loses_nothing_and_tells_nobody_twice(
     assert state_of(await second.the_approval()).told == (minutes == 60)
 
 
-async def test_a_nudge_whose_answer_was_lost_is_found(storage: SqliteStorage) -> None:
+async def test_a_nudge_whose_answer_was_lost_is_found(storage: SqliteStores) -> None:
     office = await asked(storage, STEPS)
     office.notifier.lost.add("nudge")
     await later(office, minutes=15)
@@ -342,7 +342,7 @@ async def test_a_nudge_whose_answer_was_lost_is_found(storage: SqliteStorage) ->
 
 
 async def test_a_decision_in_the_moment_of_a_reminder_has_nobody_told(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await asked(storage, STEPS)
     approval, nudge = await office.the_approval(), office.notifier.nudge
@@ -360,7 +360,7 @@ async def test_a_decision_in_the_moment_of_a_reminder_has_nobody_told(
     assert (done.status, done.messages_json) == (Status.APPROVED, "[]")
 
 
-async def test_terms_that_cannot_be_read_leave_only_the_deadline(storage: SqliteStorage) -> None:
+async def test_terms_that_cannot_be_read_leave_only_the_deadline(storage: SqliteStores) -> None:
     office = await asked(storage, STEPS)
     approval = await office.the_approval()
     broken = Approval(**{**_fields(approval), "approval_id": "apr_b", "terms_json": "{"})
@@ -370,7 +370,7 @@ async def test_terms_that_cannot_be_read_leave_only_the_deadline(storage: Sqlite
 
 
 @pytest.mark.parametrize("damage", ["{", "[1]", '{"since_ms":1,"x":2}', "[{}]"])
-async def test_a_damaged_state_tells_nobody_twice(storage: SqliteStorage, damage: str) -> None:
+async def test_a_damaged_state_tells_nobody_twice(storage: SqliteStores, damage: str) -> None:
     office = await asked(storage, STEPS)
     approval = Approval(**{**_fields(await office.the_approval()), "ladder_json": damage})
     assert state_of(approval).announced
@@ -385,7 +385,7 @@ def _fields(approval: Approval) -> dict[str, Any]:
     return {name: getattr(approval, name) for name in approval.__slots__}
 
 
-async def test_who_is_away_is_not_mentioned_and_their_delegate_is(storage: SqliteStorage) -> None:
+async def test_who_is_away_is_not_mentioned_and_their_delegate_is(storage: SqliteStores) -> None:
     office = an_office(storage, {"approve": [{"from": ["security"]}]})
     await office.lend(MIA)
     await office.lend(MIA, LIA)
@@ -398,7 +398,7 @@ async def go_away(office: Office, *people: str) -> None:
         await office.lend(who)
 
 
-async def test_when_all_are_away_the_first_step_comes_at_once(storage: SqliteStorage) -> None:
+async def test_when_all_are_away_the_first_step_comes_at_once(storage: SqliteStores) -> None:
     ask = {"approve": [{"from": ["security"]}], "escalate": [{"after": "1h", "add": ["sre"]}]}
     office = an_office(storage, ask)
     await go_away(office, MIA, SAM)
@@ -411,7 +411,7 @@ async def test_when_all_are_away_the_first_step_comes_at_once(storage: SqliteSto
 
 
 async def test_when_all_go_away_later_the_first_step_comes_with_the_next_message(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     ask = {**STEPS, "approve": [{"from": ["security"]}]}
     office = await asked(storage, ask)

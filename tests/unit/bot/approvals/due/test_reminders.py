@@ -11,7 +11,7 @@ import pytest
 from agents.models import call, say
 from bot.errors import DeliveryError
 from storage.records import UNKNOWN_TS, Approval, Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, RULES, KilledError, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -21,7 +21,7 @@ LINK = "https://acme.slack.com/archives/C1/p1800000000000001?thread_ts=1.0&cid=C
 GONE = DeliveryError("chat.update", "is_archived", took_no_effect=True)
 
 
-async def asked(storage: SqliteStorage, **changes: object) -> tuple[Office, Approval]:
+async def asked(storage: SqliteStores, **changes: object) -> tuple[Office, Approval]:
     office = Office(storage, [PAY, say("It is over.")], **{"rules": LADDER, **changes})  # type: ignore[arg-type]
     await office.hear(ASK)
     return office, await office.the_approval()
@@ -38,7 +38,7 @@ def kinds(office: Office) -> list[tuple[str, str]]:
     return [(kind, state) for kind, _, state in office.notifier.nudges.values()]
 
 
-async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: SqliteStorage) -> None:
+async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: SqliteStores) -> None:
     office, approval = await asked(storage)
     await later(office, minutes=15)
     first = (await office.the_approval()).reminder_ts
@@ -50,7 +50,7 @@ async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: Sqli
 
 
 async def test_each_reminder_comes_after_twice_as_long_as_the_one_before(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, approval = await asked(storage, rules=replace(RULES, escalate_after=None))
     for number, minutes in enumerate((15, 30, 60), start=1):
@@ -60,7 +60,7 @@ async def test_each_reminder_comes_after_twice_as_long_as_the_one_before(
         assert office.notifier.reminders == [approval.approval_id] * number
 
 
-async def test_after_a_decision_no_message_asks_any_more(storage: SqliteStorage) -> None:
+async def test_after_a_decision_no_message_asks_any_more(storage: SqliteStores) -> None:
     office, approval = await asked(storage)
     await later(office, minutes=15)
     await later(office, hours=1)
@@ -71,7 +71,7 @@ async def test_after_a_decision_no_message_asks_any_more(storage: SqliteStorage)
     assert (done.reminder_ts, done.escalation_ts, done.due_ms) == ("", "", None)
 
 
-async def test_after_the_expiry_no_message_asks_any_more(storage: SqliteStorage) -> None:
+async def test_after_the_expiry_no_message_asks_any_more(storage: SqliteStores) -> None:
     office, _ = await asked(storage)
     for _ in range(9):
         await later(office, hours=1)
@@ -80,7 +80,7 @@ async def test_after_the_expiry_no_message_asks_any_more(storage: SqliteStorage)
 
 @pytest.mark.parametrize("fault", [DeliveryError("x", "fatal_error"), GONE])
 async def test_a_message_that_cannot_be_removed_now_is_removed_later(
-    storage: SqliteStorage, fault: DeliveryError
+    storage: SqliteStores, fault: DeliveryError
 ) -> None:
     office, approval = await asked(storage)
     await later(office, minutes=15)
@@ -111,7 +111,7 @@ def dying(step: Step, *, after: bool) -> Step:
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("step", ["remind", "mark_messages"])
 async def test_a_crash_around_a_reminder_leaves_one(
-    storage: SqliteStorage, step: str, *, after: bool
+    storage: SqliteStores, step: str, *, after: bool
 ) -> None:
     first, approval = await asked(storage)
     thing = first.notifier if step == "remind" else storage.approvals
@@ -138,7 +138,7 @@ async def test_a_crash_around_a_reminder_leaves_one(
 
 
 async def test_a_reminder_that_a_crash_left_unknown_is_found_when_it_is_decided(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     first, approval = await asked(storage)
     mark, storage.approvals.mark_messages = (  # type: ignore[method-assign]
@@ -156,7 +156,7 @@ async def test_a_reminder_that_a_crash_left_unknown_is_found_when_it_is_decided(
 
 
 async def test_a_message_to_backup_people_that_was_not_recorded_is_removed(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     first, approval = await asked(storage)
     mark, storage.approvals.mark_escalation_told = (  # type: ignore[method-assign]
@@ -173,7 +173,7 @@ async def test_a_message_to_backup_people_that_was_not_recorded_is_removed(
     assert kinds(first) == []
 
 
-async def test_a_decision_in_the_moment_of_the_reminder(storage: SqliteStorage) -> None:
+async def test_a_decision_in_the_moment_of_the_reminder(storage: SqliteStores) -> None:
     office, approval = await asked(storage)
     remind = office.notifier.remind
 
@@ -187,7 +187,7 @@ async def test_a_decision_in_the_moment_of_the_reminder(storage: SqliteStorage) 
     assert (await storage.approvals.get(approval.approval_id)).reminder_ts == ""
 
 
-async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: SqliteStorage) -> None:
+async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: SqliteStores) -> None:
     office, approval = await asked(storage)
     await later(office, minutes=15)
     await later(office, hours=1)
@@ -204,7 +204,7 @@ async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: Sqlit
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("step", ["remind", "escalate"])
 async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
-    storage: SqliteStorage, step: str, *, after: bool
+    storage: SqliteStores, step: str, *, after: bool
 ) -> None:
     office, _ = await asked(storage)
     await later(office, minutes=14)
@@ -238,7 +238,7 @@ async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
 
 
 async def test_without_a_card_nobody_is_reminded_and_the_number_goes_on(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, _ = await asked(storage, rules=RULES)
     waiting = await office.the_approval()

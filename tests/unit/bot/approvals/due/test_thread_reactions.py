@@ -14,8 +14,8 @@ from bot.approvals.due.thread_reactions import SHARED, WAITS, sign_of
 from bot.approvals.execution import Run, RunState
 from bot.errors import DeliveryError
 from storage.records import Approval, Decision, Kind, Status
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ROSA, THREAD_ID, Office, an_actor
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -76,7 +76,7 @@ def test_a_doubt_ends_as_people_say(choice: str, end: str) -> None:
     assert sign_of(doubt) == end
 
 
-async def test_it_waits_then_it_ran(storage: SqliteStorage) -> None:
+async def test_it_waits_then_it_ran(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -86,7 +86,7 @@ async def test_it_waits_then_it_ran(storage: SqliteStorage) -> None:
     assert (await storage.approvals.get(approval.approval_id)).sign == "ran"
 
 
-async def test_it_is_said_again_after_each_expiry(storage: SqliteStorage) -> None:
+async def test_it_is_said_again_after_each_expiry(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Nobody answered.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -95,7 +95,7 @@ async def test_it_is_said_again_after_each_expiry(storage: SqliteStorage) -> Non
     assert on_root(office) == ["expired"]
 
 
-async def test_withdrawn_by_the_requester(storage: SqliteStorage) -> None:
+async def test_withdrawn_by_the_requester(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("All right.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -107,7 +107,7 @@ async def test_withdrawn_by_the_requester(storage: SqliteStorage) -> None:
     assert on_root(office) == ["withdrawn"]
 
 
-async def test_while_another_waits_the_root_says_so(storage: SqliteStorage) -> None:
+async def test_while_another_waits_the_root_says_so(storage: SqliteStores) -> None:
     office = Office(storage, [[PAY, PAY_BEN], say("Done.")])
     await office.hear(ASK)
     first, second = await office.open_approvals()
@@ -117,7 +117,7 @@ async def test_while_another_waits_the_root_says_so(storage: SqliteStorage) -> N
     assert on_root(office) == ["rejected", "ran"]  # both ends of one turn
 
 
-async def test_a_later_turn_shows_its_own_end(storage: SqliteStorage) -> None:
+async def test_a_later_turn_shows_its_own_end(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("No."), PAY_BEN, say("Paid.")])
     await office.hear(ASK)
     await office.decide(await office.the_approval(), Status.REJECTED)
@@ -128,7 +128,7 @@ async def test_a_later_turn_shows_its_own_end(storage: SqliteStorage) -> None:
 
 
 async def test_another_process_takes_off_the_end_of_an_earlier_turn(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     first = Office(storage, [PAY, say("No.")])
     await first.hear(ASK)
@@ -139,7 +139,7 @@ async def test_another_process_takes_off_the_end_of_an_earlier_turn(
     assert on_root(second) == ["ran"]
 
 
-async def test_a_crash_before_the_sign_is_made_good(storage: SqliteStorage) -> None:
+async def test_a_crash_before_the_sign_is_made_good(storage: SqliteStores) -> None:
     first = Office(storage, [PAY])
     first.roots.fault = SLOW_DOWN
     await first.hear(ASK)
@@ -153,7 +153,7 @@ async def test_a_crash_before_the_sign_is_made_good(storage: SqliteStorage) -> N
     assert first.roots.done == ["+waits looked"]
 
 
-async def test_an_end_that_slack_does_not_take_now_comes_later(storage: SqliteStorage) -> None:
+async def test_an_end_that_slack_does_not_take_now_comes_later(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("All right.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -167,7 +167,7 @@ async def test_an_end_that_slack_does_not_take_now_comes_later(storage: SqliteSt
 
 
 async def test_a_sign_that_hangs_holds_nothing_up(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     monkeypatch.setattr("bot.approvals.due.thread_reactions.SIGN_PATIENCE", timedelta(0))
@@ -182,7 +182,7 @@ async def test_a_sign_that_hangs_holds_nothing_up(
 
 
 async def test_what_was_asked_while_another_process_took_the_sign_off_puts_it_on_again(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     first = Office(storage, [PAY])
     await first.hear(ASK)
@@ -199,7 +199,7 @@ async def test_what_was_asked_while_another_process_took_the_sign_off_puts_it_on
 
 
 async def test_what_is_asked_where_another_process_was_at_work_is_shown_twice(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     first = Office(storage, [PAY])
     await first.hear(ASK)
@@ -232,7 +232,7 @@ def a_waiting(approval: Approval) -> Approval:
     return replace(approval, approval_id="apr_other", interrupt_id="other", position=1, due_ms=None)
 
 
-async def test_records_of_earlier_releases_have_no_sign(storage: SqliteStorage) -> None:
+async def test_records_of_earlier_releases_have_no_sign(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("No.")])
     await office.hear(ASK)
     approval = await office.the_approval()

@@ -14,8 +14,8 @@ from bot.leases import ATTENDANCE, LEASE
 from bot.maintenance.retention import Forgetting
 from bot.ports.notifier import Newest
 from storage.records import Approval, Decision, Status
-from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeNotifier
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_incoming
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -49,7 +49,7 @@ class SlowNotifier(FakeNotifier):
             await before()
 
 
-async def an_undrawn(storage: SqliteStorage) -> tuple[Office, SlowNotifier]:
+async def an_undrawn(storage: SqliteStores) -> tuple[Office, SlowNotifier]:
     """An office whose approval is on record, and whose card waits to be drawn."""
     notifier = SlowNotifier()
     office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
@@ -71,7 +71,7 @@ async def is_at_rest(office: Office, approval: Approval) -> bool:
 
 
 async def test_i4_a_card_whose_turn_comes_late_gets_a_lease_of_its_own(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, notifier = await an_undrawn(storage)
     approval = await office.the_approval()
@@ -84,7 +84,7 @@ async def test_i4_a_card_whose_turn_comes_late_gets_a_lease_of_its_own(
 
 
 async def test_i4_a_card_that_its_process_did_not_draw_is_drawn_by_another_once(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, notifier = await an_undrawn(storage)
     approval = await office.the_approval()
@@ -110,7 +110,7 @@ async def marked(office: Office, approval: Approval) -> Approval:
     return stored
 
 
-async def an_approved(storage: SqliteStorage) -> tuple[Office, SlowNotifier, Approval]:
+async def an_approved(storage: SqliteStores) -> tuple[Office, SlowNotifier, Approval]:
     """An office whose approval is decided; what follows from that waits."""
     office, notifier = await an_undrawn(storage)
     await office.queue.run()
@@ -123,7 +123,7 @@ async def an_approved(storage: SqliteStorage) -> tuple[Office, SlowNotifier, App
 
 
 async def test_i4_a_lease_that_a_write_took_along_and_nobody_used_is_due_for_others(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, notifier, approval = await an_approved(storage)
     stored = await marked(office, approval)
@@ -137,7 +137,7 @@ async def test_i4_a_lease_that_a_write_took_along_and_nobody_used_is_due_for_oth
 
 
 async def test_i8_what_changes_while_a_card_is_sent_is_drawn_right_after(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, notifier = await an_undrawn(storage)
     approval = await office.the_approval()
@@ -149,7 +149,7 @@ async def test_i8_what_changes_while_a_card_is_sent_is_drawn_right_after(
 
 
 async def test_i8_a_card_that_had_to_wait_shows_what_the_record_says_then(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, notifier = await an_undrawn(storage)
     approval = await office.the_approval()
@@ -165,7 +165,7 @@ async def test_i8_a_card_that_had_to_wait_shows_what_the_record_says_then(
 
 
 async def test_one_attendance_of_an_approval_goes_on_at_a_time_and_sees_what_others_came_for(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, notifier = await an_undrawn(storage)
     await office.queue.run()
@@ -191,7 +191,7 @@ async def test_one_attendance_of_an_approval_goes_on_at_a_time_and_sees_what_oth
 
 
 async def test_what_was_wanted_while_a_card_was_sent_is_not_looked_for_twice(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, notifier = await an_undrawn(storage)
     await office.queue.run()
@@ -219,7 +219,7 @@ async def test_what_was_wanted_while_a_card_was_sent_is_not_looked_for_twice(
 
 
 async def test_an_attendance_that_lost_its_lease_unawares_goes_on_with_the_new_one(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, notifier = await an_undrawn(storage)
     await office.queue.run()
@@ -250,7 +250,7 @@ async def test_an_attendance_that_lost_its_lease_unawares_goes_on_with_the_new_o
     assert (stored.leased_by, stored.drawn_revision) == ("", stored.revision)
 
 
-async def test_whoever_waits_for_an_attendance_that_fails_goes_on(storage: SqliteStorage) -> None:
+async def test_whoever_waits_for_an_attendance_that_fails_goes_on(storage: SqliteStores) -> None:
     office, notifier = await an_undrawn(storage)
     await office.queue.run()
     approval = await office.the_approval()
@@ -276,7 +276,7 @@ async def test_whoever_waits_for_an_attendance_that_fails_goes_on(storage: Sqlit
 
 
 async def test_i6_of_two_processes_each_goes_on_from_what_the_other_has_stored(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     first = Office(storage, [[PAY, PAY_BEN], say("Both done.")], owner="first")
     await first.hear(ASK)
@@ -290,7 +290,7 @@ async def test_i6_of_two_processes_each_goes_on_from_what_the_other_has_stored(
 
 
 async def test_i6_who_only_looked_at_a_run_goes_on_from_what_it_saw_then(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     first = Office(storage, [PAY, say("Both done.")], owner="first")
     second = Office(storage, [PAY_BEN], clock=first.clock, notifier=first.notifier, owner="second")
@@ -305,7 +305,7 @@ async def test_i6_who_only_looked_at_a_run_goes_on_from_what_it_saw_then(
 
 
 async def test_i6_a_thread_that_was_forgotten_and_began_anew_is_not_the_one_that_was_left(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     first = Office(storage, [PAY, say("Both done.")], owner="first")
     second = Office(
@@ -330,7 +330,7 @@ async def test_i6_a_thread_that_was_forgotten_and_began_anew_is_not_the_one_that
 
 
 async def test_i12_a_decision_that_nobody_noted_is_noted_with_its_resume(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from bot.commands.simulation.cases import read_cases
 from bot.commands.simulation.rehearse import rehearse
-from storage.base import Storage
+from bot.stores import Stores
 
 CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
 
 
-async def test_each_card_of_a_batch_is_refused_for_its_own_reason(storage: Storage) -> None:
+async def test_each_card_of_a_batch_is_refused_for_its_own_reason(storage: Stores) -> None:
     """Who asked for all of them opens no form, and hears the same about each."""
     case = next(one for one in read_cases(CASES) if one.id == "E136")
     *asked, batch = copy.deepcopy(case.data["timeline"])

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from bot.commands.simulation.cases import read_cases
 from bot.commands.simulation.rehearse import rehearse
-from storage.base import Storage
+from bot.stores import Stores
 
 CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
 
 
-async def test_other_cards_of_the_run_are_superseded_with_it(storage: Storage) -> None:
+async def test_other_cards_of_the_run_are_superseded_with_it(storage: Stores) -> None:
     case = next(one for one in read_cases(CASES) if one.id == "E105")
     asked = {"audit": ["requested"], "state": "pending", "messages": [["+0m", "card", ["S0SRE"]]]}
     timeline = [

@@ -8,14 +8,14 @@ import pytest
 
 from bot.commands.simulation.cases import read_cases
 from bot.commands.simulation.rehearse import rehearse
-from storage.base import Storage
+from bot.stores import Stores
 
 CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
 
 
 @pytest.mark.parametrize("risk", ["medium", "critical"])
 async def test_the_edit_is_a_vote_but_for_what_has_become_critical(
-    storage: Storage, risk: str
+    storage: Stores, risk: str
 ) -> None:
     case = next(one for one in read_cases(CASES) if one.id == "E041")
     policy = copy.deepcopy(case.policy)

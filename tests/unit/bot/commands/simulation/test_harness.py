@@ -19,7 +19,7 @@ from bot.commands.simulation.steps import SimulatedSteps
 from bot.leases import CLICK_PATIENCE
 from bot.questions.record import Rules
 from bot.slack.typing_status import BEFORE_FIRST
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import Status
 
 CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
@@ -56,7 +56,7 @@ class Watched(Simulation):
 
 
 @pytest.fixture
-async def acts(case: Case, storage: Storage) -> AsyncIterator[SimulatedSteps]:
+async def acts(case: Case, storage: Stores) -> AsyncIterator[SimulatedSteps]:
     script = Script()
     agents = actors(script, case.world, [DEPLOY])
 
@@ -169,7 +169,7 @@ async def test_a_start_that_cannot_be_checked_waits_for_time_to_pass(acts: Simul
 
 
 async def test_time_passes_in_few_steps_while_a_lease_is_extended(
-    acts: SimulatedSteps, storage: Storage
+    acts: SimulatedSteps, storage: Stores
 ) -> None:
     """A record was due when its lease was taken; it is due again when the extended lease ends."""
     await acts.request([DEPLOY])

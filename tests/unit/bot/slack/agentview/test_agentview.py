@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -17,8 +17,8 @@ from bot.slack.agentview.prompts import PROMPTS, WHO_ARE_YOU, SuggestedPrompts
 from bot.slack.agentview.sessions import SESSION, AgentSessions
 from bot.slack.agentview.tasks import SlackTaskBoard
 from bot.slack.listeners.slash_commands.introduction import asks_who
+from bot.threads.model import Thread
 from bot.threads.named_agents import Prompt
-from storage.records import Thread
 from tests.support.fakes import FakeClock
 from tests.unit.bot.office import ROSA
 
@@ -185,5 +185,5 @@ async def test_tasks_are_shown_elsewhere_after_one_channel_refused_them(reason: 
             await board.begin(THREAD, TASKS)
     assert len(line.calls) == 1
     with pytest.raises(DeliveryError):
-        await board.begin(replace(THREAD, channel_id="C0OTHER"), TASKS)
+        await board.begin(THREAD.changed(channel_id="C0OTHER"), TASKS)
     assert len(line.calls) == 2

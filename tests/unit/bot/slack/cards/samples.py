@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from bot.approvals.execution import Run, RunState
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
+from bot.people.model import DelegationRecord
 from bot.policy.terms import BreakGlass, GrantTerms, Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form, Option
 from bot.slack.cards.agent_text import reply_cards
@@ -39,7 +40,7 @@ from bot.slack.side_messages.reminders import (
     nudge_text,
     reminder_text,
 )
-from storage.records import Approval, Decision, DelegationRecord, Kind, Status
+from storage.records import Approval, Decision, Kind, Status
 from tests.unit.bot.asked import (
     answer_modal,
     choose_modal,

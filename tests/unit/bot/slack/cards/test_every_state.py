@@ -21,8 +21,8 @@ from bot.people.access import approver_names
 from bot.questions.form import AnswerForm, Form
 from bot.slack.cards.card_for import card_for
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
 from tests.browser.states import STATES as OF_CALLS
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import Office
 from tests.unit.bot.slack.cards.samples import CARDS as SAMPLES, an_approval, decided
 from tests.unit.bot.slack.cards.test_golden import MESSAGES
@@ -172,7 +172,7 @@ DEMO = {
 
 
 @pytest.mark.parametrize("words", DEMO)
-async def test_no_value_of_the_demos_tools_stands_twice(storage: SqliteStorage, words: str) -> None:
+async def test_no_value_of_the_demos_tools_stands_twice(storage: SqliteStores, words: str) -> None:
     office = Office(storage, [], make_agent=lambda _: build(DemoModel()))
     await office.hear(f"<@UBOT> {words}")
     approval = await office.the_approval()

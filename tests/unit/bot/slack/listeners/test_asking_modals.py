@@ -12,9 +12,9 @@ from agents.core.errors import ArgumentError, InvalidArgumentsError
 from bot.layout.action_ids import PICKS, ActionId
 from bot.ports.tools import CheckedCall
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
 from tests.scenario import asking
 from tests.scenario.asking import RAN
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, an_event, typed
 from tests.unit.bot.office import ADA, Office
 
@@ -22,7 +22,7 @@ Values = dict[str, Any]
 
 
 @pytest.fixture
-async def opened(storage: SqliteStorage) -> Callable[[str], Any]:
+async def opened(storage: SqliteStores) -> Callable[[str], Any]:
     RAN.clear()
 
     async def open_one(agent: str) -> tuple[Counter, Approval]:

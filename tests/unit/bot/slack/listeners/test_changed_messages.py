@@ -9,9 +9,9 @@ import pytest
 from agents.models import say
 from bot.approvals.withdrawals import said_of
 from bot.threads.message_event import NO_TURN
+from bot.threads.messages import MessageStatus
 from bot.words import say as words
-from storage.records import MessageStatus
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import ASK, Counter, an_event
 from tests.unit.bot.office import ADA, BOT, CHANNEL, ROOT, ROSA, THREAD_ID, Office, an_incoming
 
@@ -95,7 +95,7 @@ async def test_a_preview_of_a_link_is_no_edit(counter: Counter) -> None:
     assert counter.office.notifier.whispers == []
 
 
-async def test_an_edit_that_names_the_agent_speaks_to_it(storage: SqliteStorage) -> None:
+async def test_an_edit_that_names_the_agent_speaks_to_it(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     counter = Counter.on(office)
     before = a_message("hello", ts=ROOT)
@@ -128,7 +128,7 @@ async def test_a_deleted_message_that_was_read_changes_nothing(counter: Counter)
 
 
 async def test_a_root_that_is_deleted_before_it_is_read_starts_nothing(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [])
     counter = Counter.on(office)
@@ -166,7 +166,7 @@ async def test_an_odd_change_is_acknowledged(counter: Counter, odd: dict[str, An
         assert (await counter.send(changed(subtype, **odd))).status == 200
 
 
-async def test_files_are_refused_once_and_the_words_are_taken(storage: SqliteStorage) -> None:
+async def test_files_are_refused_once_and_the_words_are_taken(storage: SqliteStores) -> None:
     office = Office(storage, [say("Thanks."), say("Again.")])
     counter = Counter.on(office)
     for ts in (ROOT, LATER):
@@ -177,7 +177,7 @@ async def test_files_are_refused_once_and_the_words_are_taken(storage: SqliteSto
     assert office.notifier.whispers == [(ROSA, words("refuse.files"))]
 
 
-async def test_a_file_alone_is_no_message(storage: SqliteStorage) -> None:
+async def test_a_file_alone_is_no_message(storage: SqliteStores) -> None:
     office = Office(storage, [])
     counter = Counter.on(office)
     event = a_message(f"<@{BOT}>", ts=ROOT, subtype="file_share", channel=CHANNEL, files=[{}])

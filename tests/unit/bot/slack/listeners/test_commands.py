@@ -11,16 +11,16 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
 from bot.layout.action_ids import ActionId
+from bot.people.model import DelegationRecord
 from bot.slack.listeners.commands import COMMAND
-from storage.records import DelegationRecord
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import MIA, TOM, TWO, asked
 from tests.unit.bot.counter_stage import Counter, an_event, signed
 from tests.unit.bot.office import BEN, CHANNEL, GUS, ROOT, ROSA, THREAD_ID
 
 
 @pytest.fixture
-async def counter(storage: SqliteStorage) -> Counter:
+async def counter(storage: SqliteStores) -> Counter:
     office = await asked(storage, TWO)
     office.directory.add(MIA, timezone="America/New_York")
     return Counter.on(office)

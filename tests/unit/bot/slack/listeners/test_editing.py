@@ -13,9 +13,9 @@ from bot.layout.action_ids import ActionId
 from bot.layout.forms.pages import FormDraft
 from bot.questions.drawing import drawn_question
 from bot.questions.inputs import InputsQuestion
-from storage.base import Storage
+from bot.stores import Stores
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import form_of
 from tests.unit.bot.counter_stage import Counter, a_click, a_counter
 from tests.unit.bot.layout.forms_stage import submitted
@@ -30,7 +30,7 @@ ARGUMENTS = {"region": "region-001", **{f"f{number}": 1 for number in range(120)
 STRANGER = "UTOM"
 
 
-async def a_long_form(storage: Storage, counter: Counter, *, is_read: bool = True) -> Approval:
+async def a_long_form(storage: Stores, counter: Counter, *, is_read: bool = True) -> Approval:
     """A pending call with more arguments than a modal has room for."""
     schema = {"type": "object", "properties": PROPERTIES, "required": [*PROPERTIES]}
     approval = replace(
@@ -88,12 +88,12 @@ def searching(
 
 
 @pytest.fixture
-async def counter(storage: SqliteStorage) -> Counter:
+async def counter(storage: SqliteStores) -> Counter:
     return await a_counter(storage)
 
 
 async def test_a_page_is_turned_with_what_was_typed(
-    storage: SqliteStorage, counter: Counter
+    storage: SqliteStores, counter: Counter
 ) -> None:
     approval = await a_long_form(storage, counter)
     view = opened(approval)
@@ -110,7 +110,7 @@ async def test_a_page_is_turned_with_what_was_typed(
 
 
 async def test_a_page_is_turned_only_by_who_has_opened_the_whole_call(
-    storage: SqliteStorage, counter: Counter
+    storage: SqliteStores, counter: Counter
 ) -> None:
     approval = await a_long_form(storage, counter, is_read=False)
     await counter.send(turning(approval, opened(approval), "1", argument_3="7"))
@@ -118,7 +118,7 @@ async def test_a_page_is_turned_only_by_who_has_opened_the_whole_call(
 
 
 async def test_what_was_typed_on_all_pages_is_one_edit(
-    storage: SqliteStorage, counter: Counter
+    storage: SqliteStores, counter: Counter
 ) -> None:
     approval = await a_long_form(storage, counter)
     await counter.send(turning(approval, opened(approval), "1", argument_3="7"))
@@ -136,7 +136,7 @@ async def test_what_was_typed_on_all_pages_is_one_edit(
 
 
 async def test_a_faulty_page_stays_and_says_what_is_wrong(
-    storage: SqliteStorage, counter: Counter
+    storage: SqliteStores, counter: Counter
 ) -> None:
     approval = await a_long_form(storage, counter)
     await counter.send(turning(approval, opened(approval), "1", argument_3="many"))
@@ -149,7 +149,7 @@ async def test_a_faulty_page_stays_and_says_what_is_wrong(
     assert "|" not in view["private_metadata"]
 
 
-async def test_too_much_to_carry_is_said(storage: SqliteStorage, counter: Counter) -> None:
+async def test_too_much_to_carry_is_said(storage: SqliteStores, counter: Counter) -> None:
     approval = await a_long_form(storage, counter)
     texts = {f"t{number}": {"type": "string"} for number in range(120)}
     wide = replace(
@@ -167,7 +167,7 @@ async def test_too_much_to_carry_is_said(storage: SqliteStorage, counter: Counte
     assert view["blocks"][0]["text"]["text"].startswith("Too many changes for one form.")
 
 
-async def test_choices_are_searched(storage: SqliteStorage, counter: Counter) -> None:
+async def test_choices_are_searched(storage: SqliteStores, counter: Counter) -> None:
     approval = await a_long_form(storage, counter)
     answer = await counter.send(searching(approval, opened(approval), "N-14"))
     options = json.loads(answer.body)["options"]
@@ -179,7 +179,7 @@ async def test_choices_are_searched(storage: SqliteStorage, counter: Counter) ->
 
 @pytest.mark.parametrize("typed", [None, 5, {"a": 1}, "x" * 100_000])
 async def test_strange_searches_are_answered(
-    storage: SqliteStorage, counter: Counter, typed: object
+    storage: SqliteStores, counter: Counter, typed: object
 ) -> None:
     approval = await a_long_form(storage, counter)
     answer = await counter.send(searching(approval, opened(approval), typed))
@@ -188,7 +188,7 @@ async def test_strange_searches_are_answered(
 
 
 async def test_who_may_not_edit_turns_and_finds_nothing(
-    storage: SqliteStorage, counter: Counter
+    storage: SqliteStores, counter: Counter
 ) -> None:
     approval = await a_long_form(storage, counter)
     view = opened(approval)
@@ -200,14 +200,14 @@ async def test_who_may_not_edit_turns_and_finds_nothing(
 
 @pytest.mark.parametrize("page", ["", "-1", "1.5", "٣", "1" * 50, None, 1, "99999"])
 async def test_a_page_that_is_none_is_refused(
-    storage: SqliteStorage, counter: Counter, page: object
+    storage: SqliteStores, counter: Counter, page: object
 ) -> None:
     approval = await a_long_form(storage, counter)
     await counter.send(turning(approval, opened(approval), page))
     assert counter.views.updated == []
 
 
-async def test_a_page_beyond_the_last_is_the_last(storage: SqliteStorage, counter: Counter) -> None:
+async def test_a_page_beyond_the_last_is_the_last(storage: SqliteStores, counter: Counter) -> None:
     approval = await a_long_form(storage, counter)
     await counter.send(turning(approval, opened(approval), "999"))
     view = counter.views.updated[0]["view"]
@@ -217,7 +217,7 @@ async def test_a_page_beyond_the_last_is_the_last(storage: SqliteStorage, counte
 
 @pytest.mark.parametrize("kept", [5, None, "nonsense", "|", "a.b|c"])
 async def test_a_form_that_keeps_something_else_does_nothing(
-    storage: SqliteStorage, counter: Counter, kept: object
+    storage: SqliteStores, counter: Counter, kept: object
 ) -> None:
     approval = await a_long_form(storage, counter)
     view = {**opened(approval), "private_metadata": kept}
@@ -229,7 +229,7 @@ async def test_a_form_that_keeps_something_else_does_nothing(
 
 
 async def test_a_search_in_what_has_no_choices_finds_none(
-    storage: SqliteStorage, counter: Counter
+    storage: SqliteStores, counter: Counter
 ) -> None:
     approval = await a_long_form(storage, counter)
     payload = searching(approval, opened(approval), "", block_id="argument_1")
@@ -237,7 +237,7 @@ async def test_a_search_in_what_has_no_choices_finds_none(
 
 
 async def test_a_form_that_slack_does_not_take_is_said(
-    storage: SqliteStorage, counter: Counter
+    storage: SqliteStores, counter: Counter
 ) -> None:
     approval = await a_long_form(storage, counter)
     counter.views.failing = True

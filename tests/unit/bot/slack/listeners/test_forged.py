@@ -11,8 +11,8 @@ import pytest
 from agents.models import Turn, call, say
 from bot.layout.action_ids import IN_MENU, ActionId, encode, encode_option
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
 from tests.support.force import Forced, forced
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, typed
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office
 
@@ -53,7 +53,7 @@ def everything_goes() -> Forced:
     return forced(asks, default={"ask": ask}, groups=groups)
 
 
-def an_office(storage: SqliteStorage, *turns: Turn, **more: Any) -> Office:
+def an_office(storage: SqliteStores, *turns: Turn, **more: Any) -> Office:
     office = Office(storage, [*turns, say("done")], policy=everything_goes(), **more)
     office.directory.add(TOM)
     office.directory.add(APP, is_bot=True)
@@ -62,7 +62,7 @@ def an_office(storage: SqliteStorage, *turns: Turn, **more: Any) -> Office:
     return office
 
 
-async def a_counter(storage: SqliteStorage, turn: Turn | None) -> Counter:
+async def a_counter(storage: SqliteStores, turn: Turn | None) -> Counter:
     """Something waits: a call, a question, or (for None) a call of which nobody knows the end."""
     office = an_office(storage, turn or PAY, dies_in_tools=turn is None)
     await office.hear("<@UBOT> do it")
@@ -119,7 +119,7 @@ async def in_peace(counter: Counter, before: Approval) -> None:
 @WAITING
 @pytest.mark.parametrize("user_id", STRANGERS)
 async def test_who_has_no_right_does_nothing(
-    storage: SqliteStorage, turn: Turn | None, user_id: str
+    storage: SqliteStores, turn: Turn | None, user_id: str
 ) -> None:
     counter = await a_counter(storage, turn)
     before = await counter.office.the_approval()
@@ -134,7 +134,7 @@ async def test_who_has_no_right_does_nothing(
     assert forms <= {ActionId.DETAILS_MODAL, ActionId.NOTICE_MODAL}
 
 
-async def test_a_foreign_workspace_does_nothing(storage: SqliteStorage) -> None:
+async def test_a_foreign_workspace_does_nothing(storage: SqliteStores) -> None:
     counter = await a_counter(storage, LOOK)
     before = await counter.office.the_approval()
     for payload in all_payloads(before, ADA):
@@ -145,7 +145,7 @@ async def test_a_foreign_workspace_does_nothing(storage: SqliteStorage) -> None:
 
 
 @pytest.mark.parametrize("user_id", [ADA, BEN, ROSA])
-async def test_nothing_moves_what_is_decided(storage: SqliteStorage, user_id: str) -> None:
+async def test_nothing_moves_what_is_decided(storage: SqliteStores, user_id: str) -> None:
     counter = await a_counter(storage, LOOK)
     before = await counter.office.the_approval()
     await counter.office.decide(before, Status.REJECTED, by=ADA)
@@ -163,7 +163,7 @@ async def test_nothing_moves_what_is_decided(storage: SqliteStorage, user_id: st
 
 
 @WAITING
-async def test_no_value_is_taken_for_another(storage: SqliteStorage, turn: Turn | None) -> None:
+async def test_no_value_is_taken_for_another(storage: SqliteStores, turn: Turn | None) -> None:
     """Whoever may decide sends values of the wrong kind: no form fails, or runs anything."""
     counter = await a_counter(storage, turn)
     before = await counter.office.the_approval()

@@ -20,7 +20,7 @@ from bot.slack.home.messages import COPIES, FROM, LIST, MESSAGES_FORM, UNTIL as 
 from bot.slack.home.settings import AWAY_FORM, TEST_YES, UNTIL, WHO
 from bot.slack.home.state import HomeState, Shown
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import ASK, TWO, an_office, asked
 from tests.unit.bot.counter_stage import Counter
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, an_actor
@@ -30,7 +30,7 @@ ONE: dict[str, Any] = {"approve": [{"from": ["security"]}]}
 
 
 @pytest.fixture
-async def counter(storage: SqliteStorage) -> Counter:
+async def counter(storage: SqliteStores) -> Counter:
     office = await asked(storage, ONE)
     office.directory.add(MIA, name="Mia Chen", timezone="America/New_York", locale="en-US")
     office.directory.add(ROSA, name="Rosa Ortiz")
@@ -152,7 +152,7 @@ async def test_who_asked_sees_it_as_their_own(counter: Counter) -> None:
     assert buttons(home)["Open"] == ActionId.DETAILS
 
 
-async def test_who_has_voted_waits_no_more(storage: SqliteStorage) -> None:
+async def test_who_has_voted_waits_no_more(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     office.directory.add(MIA)
     counter = Counter.on(office)
@@ -408,7 +408,7 @@ async def test_a_click_on_what_is_decided_says_so_in_a_form(counter: Counter) ->
     assert counter.views.opened[-1]["title"]["text"] == "Too late"
 
 
-async def test_cards_of_one_turn_can_be_chosen_together(storage: SqliteStorage) -> None:
+async def test_cards_of_one_turn_can_be_chosen_together(storage: SqliteStores) -> None:
     two = [call("pay", {"to": "Mia", "amount": n}, id=f"c{n}") for n in (1, 2)]
     office = an_office(storage, ONE, turns_of_model=[two, say("Paid.")])
     office.directory.add(MIA)
@@ -430,7 +430,7 @@ async def test_one_card_alone_cannot_be_chosen_with_others(counter: Counter) -> 
     assert "Choose several…" not in buttons(await home_of(counter))
 
 
-async def test_cards_of_high_risk_cannot_be_chosen_together(storage: SqliteStorage) -> None:
+async def test_cards_of_high_risk_cannot_be_chosen_together(storage: SqliteStores) -> None:
     two = [call("pay", {"to": "Mia", "amount": n}, id=f"c{n}") for n in (1, 2)]
     office = an_office(storage, {**ONE, "risk": "high"}, turns_of_model=[two, say("Paid.")])
     office.directory.add(MIA)

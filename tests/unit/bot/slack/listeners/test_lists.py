@@ -15,8 +15,8 @@ from bot.layout.short_ids import LENGTH, prefix_of, short_id
 from bot.sandbox.blockkit.rules import message_errors
 from bot.words import say as words_of
 from storage.records import Status
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_grant
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import an_office, asked
 from tests.unit.bot.counter_stage import Counter
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROOT, ROSA, THREAD_ID
@@ -25,7 +25,7 @@ from tests.unit.bot.slack.listeners.test_home import MIA, ONE, with_many
 
 
 @pytest.fixture
-async def counter(storage: SqliteStorage) -> Counter:
+async def counter(storage: SqliteStores) -> Counter:
     office = await asked(storage, ONE)
     office.directory.add(MIA, name="Mia Chen", timezone="America/New_York", locale="en-US")
     office.directory.add(ROSA, name="Rosa Ortiz")
@@ -350,7 +350,7 @@ async def test_what_is_meant_for_the_agent_is_no_word(counter: Counter, text: st
     assert counter.views.whispered == []
 
 
-async def test_a_mention_outside_of_a_thread_is_for_the_agent(storage: SqliteStorage) -> None:
+async def test_a_mention_outside_of_a_thread_is_for_the_agent(storage: SqliteStores) -> None:
     counter = Counter.on(an_office(storage, ONE, turns_of_model=[say("Hello.")]))
     event = mentioned("<@UBOT> list")
     del event["event"]["thread_ts"]

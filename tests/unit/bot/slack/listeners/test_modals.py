@@ -10,7 +10,7 @@ import pytest
 from agents.models import call, say
 from bot.layout.action_ids import ActionId
 from storage.records import Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import (
     Counter,
     a_click,
@@ -106,7 +106,7 @@ async def test_values_that_the_tool_does_not_take_are_on_record(counter: Counter
     assert "many" not in str(refused.detail)
 
 
-async def test_a_question_is_not_answered_by_nothing(storage: SqliteStorage) -> None:
+async def test_a_question_is_not_answered_by_nothing(storage: SqliteStores) -> None:
     asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
     counter = await a_counter(storage, asks, say("Thanks."))
     question = await counter.office.the_approval()

@@ -13,7 +13,7 @@ from agents.models import call, say
 from bot.layout.action_ids import ActionId
 from bot.slack.home import view
 from storage.records import Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import (
     Counter,
     a_click,
@@ -78,7 +78,7 @@ NOT_OURS = "Only people in this workspace can do this."
 
 
 @pytest.fixture
-async def counter(storage: SqliteStorage) -> Counter:
+async def counter(storage: SqliteStores) -> Counter:
     office = Office(storage, [PAY, say("Paid.")])
     office.directory.add(WIM, name="Wim Vos", enterprise_id="E1")
     # Of the same organisation, in a channel that both workspaces share; and of no workspace here.

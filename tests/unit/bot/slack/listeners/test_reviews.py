@@ -21,8 +21,8 @@ from bot.layout.short_ids import short_id
 from bot.policy.tally import read_votes
 from bot.slack.listeners.modals import Window
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
 from tests.support.force import forced
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import (
     ASK,
     PAY,
@@ -52,7 +52,7 @@ def an_agent(ran: list[tuple[str, object]]) -> Callable[[ScriptedModel], ChatMod
 
 
 async def a_mail(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> tuple[Counter, Approval]:
     ran: list[tuple[str, object]] = []
     asks = call("write", {"to": "Mia", "body": BODY}, id="c1")
@@ -111,7 +111,7 @@ async def test_who_asked_reads_why_they_cannot_decide_and_can_withdraw(counter: 
     assert actions(view) == ["page", "withdraw"]
 
 
-async def test_who_asked_reads_which_group_can_decide(storage: SqliteStorage) -> None:
+async def test_who_asked_reads_which_group_can_decide(storage: SqliteStores) -> None:
     counter, approval = await a_ruled(storage)
     await counter.send(a_click(approval, ActionId.DETAILS, ROSA))
     (view,) = counter.views.opened
@@ -141,7 +141,7 @@ async def test_approve_in_the_review_approves_with_its_note(counter: Counter) ->
 # ---- pages -------------------------------------------------------------------------------------
 
 
-async def test_a_long_text_is_read_to_the_end_before_the_yes(storage: SqliteStorage) -> None:
+async def test_a_long_text_is_read_to_the_end_before_the_yes(storage: SqliteStores) -> None:
     counter, approval = await a_mail(storage)
     await counter.send(a_click(approval, ActionId.APPROVE))
     first = counter.views.opened[-1]
@@ -159,7 +159,7 @@ async def test_a_long_text_is_read_to_the_end_before_the_yes(storage: SqliteStor
     assert counter.office.ran == [("write", "Mia")]
 
 
-async def test_the_button_of_the_form_reads_on_to_the_yes(storage: SqliteStorage) -> None:
+async def test_the_button_of_the_form_reads_on_to_the_yes(storage: SqliteStores) -> None:
     counter, approval = await a_mail(storage)
     page = "request"
     for number in range(1, 7):
@@ -175,7 +175,7 @@ async def test_the_button_of_the_form_reads_on_to_the_yes(storage: SqliteStorage
     assert counter.office.ran == [("write", "Mia")]
 
 
-async def test_who_jumps_to_the_last_page_has_not_read_the_rest(storage: SqliteStorage) -> None:
+async def test_who_jumps_to_the_last_page_has_not_read_the_rest(storage: SqliteStores) -> None:
     counter, approval = await a_mail(storage)
     await counter.send(a_click(approval, ActionId.DETAILS))
     await counter.send(turned(approval, "text.6", counter))
@@ -186,7 +186,7 @@ async def test_who_jumps_to_the_last_page_has_not_read_the_rest(storage: SqliteS
     assert not has_opened(await counter.office.the_approval(), ADA, Opened.DETAILS)
 
 
-async def test_one_person_reads_for_nobody_else(storage: SqliteStorage) -> None:
+async def test_one_person_reads_for_nobody_else(storage: SqliteStores) -> None:
     counter, approval = await a_mail(storage)
     await counter.send(a_click(approval, ActionId.DETAILS))
     for number in range(1, 7):
@@ -198,7 +198,7 @@ async def test_one_person_reads_for_nobody_else(storage: SqliteStorage) -> None:
     assert "Page 1 of 6" in (await counter.send(sent)).body
 
 
-async def test_what_was_typed_stays_on_each_page(storage: SqliteStorage) -> None:
+async def test_what_was_typed_stays_on_each_page(storage: SqliteStores) -> None:
     counter, approval = await a_mail(storage)
     await counter.send(a_click(approval, ActionId.DETAILS))
     for page in ("text.1", "history", "technical", "request"):
@@ -208,7 +208,7 @@ async def test_what_was_typed_stays_on_each_page(storage: SqliteStorage) -> None
         assert block["element"]["initial_value"] == "so far"
 
 
-async def test_a_page_that_slack_does_not_show_was_not_read(storage: SqliteStorage) -> None:
+async def test_a_page_that_slack_does_not_show_was_not_read(storage: SqliteStores) -> None:
     counter, approval = await a_mail(storage)
     await counter.send(a_click(approval, ActionId.DETAILS))
     click = turned(approval, "text.1", counter)
@@ -220,7 +220,7 @@ async def test_a_page_that_slack_does_not_show_was_not_read(storage: SqliteStora
 @pytest.mark.parametrize(
     "value", ["text.1", "text.0=", "text.99999=", "nothing=", "=", "text.1.2=", None, 5, "text.7="]
 )
-async def test_a_forged_page_shows_nothing(storage: SqliteStorage, value: object) -> None:
+async def test_a_forged_page_shows_nothing(storage: SqliteStores, value: object) -> None:
     counter, approval = await a_mail(storage)
     await counter.send(a_click(approval, ActionId.DETAILS))
     about = encode_page("request", approval.approval_id, approval.digest).partition("=")[2]
@@ -261,7 +261,7 @@ async def test_history_and_technical_say_what_is_on_record(counter: Counter) -> 
 # ---- critical ----------------------------------------------------------------------------------
 
 
-def ruled(storage: SqliteStorage, **rule: Any) -> Office:
+def ruled(storage: SqliteStores, **rule: Any) -> Office:
     ask = {"approve": [{"from": ["sre"]}], **rule}
     policy = forced(default={"ask": ask}, groups={"sre": {"usergroups": ["S0SRE"]}})
     office = Office(storage, [PAY, say("Paid.")], policy=policy, is_gated=False)
@@ -269,13 +269,13 @@ def ruled(storage: SqliteStorage, **rule: Any) -> Office:
     return office
 
 
-async def a_ruled(storage: SqliteStorage, **rule: Any) -> tuple[Counter, Approval]:
+async def a_ruled(storage: SqliteStores, **rule: Any) -> tuple[Counter, Approval]:
     office = ruled(storage, **rule)
     await office.hear(ASK)
     return Counter.on(office), await office.the_approval()
 
 
-async def test_what_is_critical_takes_a_reason_and_its_name(storage: SqliteStorage) -> None:
+async def test_what_is_critical_takes_a_reason_and_its_name(storage: SqliteStores) -> None:
     counter, approval = await a_ruled(storage, risk="critical")
     await counter.send(a_click(approval, ActionId.APPROVE))
     view = counter.views.opened[-1]
@@ -299,7 +299,7 @@ async def test_what_is_critical_takes_a_reason_and_its_name(storage: SqliteStora
 
 @pytest.mark.parametrize("form", [ActionId.GRANT_MODAL, ActionId.BATCH_MODAL])
 async def test_nothing_else_approves_what_is_critical(
-    storage: SqliteStorage, form: ActionId
+    storage: SqliteStores, form: ActionId
 ) -> None:
     counter, approval = await a_ruled(storage, risk="critical", grants=GRANTS)
     boxes = {"selected_options": [{"value": encode(approval.approval_id, approval.digest)}]}
@@ -319,7 +319,7 @@ GRANTS = {"max_time": "2h", "max_uses": 5, "vary": []}
     ("value", "uses", "for_s"), [("ask", None, 0), ("time", 5, 3_600), ("uses", 5, 7_200)]
 )
 async def test_the_next_time_is_asked_about_or_allowed(
-    storage: SqliteStorage, value: str, uses: int | None, for_s: int
+    storage: SqliteStores, value: str, uses: int | None, for_s: int
 ) -> None:
     counter, approval = await a_ruled(storage, grants=GRANTS)
     await counter.send(a_click(approval, ActionId.DETAILS))
@@ -339,7 +339,7 @@ async def test_the_next_time_is_asked_about_or_allowed(
 
 @pytest.mark.parametrize("rule", [{}, {"risk": "high", "grants": GRANTS}])
 async def test_where_it_is_not_offered_a_forged_wish_approves_nothing(
-    storage: SqliteStorage, rule: dict[str, Any]
+    storage: SqliteStores, rule: dict[str, Any]
 ) -> None:
     counter, approval = await a_ruled(storage, **rule)
     await counter.send(a_click(approval, ActionId.DETAILS))
@@ -349,7 +349,7 @@ async def test_where_it_is_not_offered_a_forged_wish_approves_nothing(
     assert counter.office.ran == []
 
 
-async def test_a_grant_is_as_narrow_as_its_ticks(storage: SqliteStorage) -> None:
+async def test_a_grant_is_as_narrow_as_its_ticks(storage: SqliteStores) -> None:
     counter, approval = await a_ruled(storage, grants={**GRANTS, "vary": ["amount", "how"]})
     await counter.send(a_click(approval, ActionId.GRANT))
     only = inputs(counter.views.opened[-1])["only"]["element"]
@@ -410,7 +410,7 @@ def handing(to: object, day: object = "2027-01-20", what: object = "all") -> dic
     }
 
 
-async def test_a_right_is_handed_over_from_the_card(storage: SqliteStorage) -> None:
+async def test_a_right_is_handed_over_from_the_card(storage: SqliteStores) -> None:
     counter, approval = await a_ruled(storage)
     counter.office.directory.add("UTOM")
     await counter.send(a_click(approval, ActionId.HAND_OVER))
@@ -437,7 +437,7 @@ async def test_a_right_is_handed_over_from_the_card(storage: SqliteStorage) -> N
     ],
 )
 async def test_what_cannot_be_handed_over_is_said_at_its_input(
-    storage: SqliteStorage, values: dict[str, Any], place: str, words: str
+    storage: SqliteStores, values: dict[str, Any], place: str, words: str
 ) -> None:
     counter, approval = await a_ruled(storage)
     answer = await counter.send(a_submission(approval, ActionId.HAND_OVER_MODAL, values))
@@ -445,7 +445,7 @@ async def test_what_cannot_be_handed_over_is_said_at_its_input(
     assert list(await storage.delegations.current("T1", now_ms=counter.office.clock())) == []
 
 
-async def test_a_ring_of_rights_is_refused(storage: SqliteStorage) -> None:
+async def test_a_ring_of_rights_is_refused(storage: SqliteStores) -> None:
     counter, approval = await a_ruled(storage)
     await counter.send(a_submission(approval, ActionId.HAND_OVER_MODAL, handing(BEN)))
     answer = await counter.send(a_submission(approval, ActionId.HAND_OVER_MODAL, handing(ADA), BEN))
@@ -453,7 +453,7 @@ async def test_a_ring_of_rights_is_refused(storage: SqliteStorage) -> None:
 
 
 async def test_the_form_lists_what_waits_and_whose_right_a_new_one_ends(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter, approval = await a_ruled(storage)
     counter.office.directory.add("UTOM")
@@ -603,7 +603,7 @@ async def test_a_form_that_slack_does_not_open_is_said(counter: Counter) -> None
     assert (await counter.office.the_approval()).seen_json == "[]"
 
 
-async def test_an_edit_brings_the_reason_that_its_rule_wants(storage: SqliteStorage) -> None:
+async def test_an_edit_brings_the_reason_that_its_rule_wants(storage: SqliteStores) -> None:
     rule = {"edit": True, "reason": {"approve": "required"}}
     counter, approval = await a_ruled(storage, **rule)
     await counter.send(a_click(approval, ActionId.EDIT))
@@ -628,7 +628,7 @@ def card_of(view: dict[str, Any]) -> dict[str, Any]:
 
 
 async def test_an_edit_of_what_is_critical_takes_a_reason_and_its_name(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     counter, approval = await a_ruled(storage, risk="critical", edit=True)
     await counter.send(a_click(approval, ActionId.EDIT))

@@ -13,8 +13,8 @@ from bot.errors import DirectoryError
 from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.home.state import PAGE
 from bot.slack.listeners.shortcuts import ASK_ABOUT, MY_APPROVALS
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import PAY, an_office, asked
 from tests.unit.bot.counter_stage import Counter
 from tests.unit.bot.notifications.lists_stage import lists_office, terms
@@ -65,7 +65,7 @@ def everywhere(by: str = MIA) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def counter(storage: SqliteStorage) -> Counter:
+async def counter(storage: SqliteStores) -> Counter:
     office = an_office(storage, ONE, turns_of_model=[PAY, say("Paid.")])
     office.directory.add(MIA)
     return Counter.on(office)
@@ -76,7 +76,7 @@ def told(counter: Counter) -> str:
     return " ".join(text for _, text in [*notifier.whispers, *notifier.responses])
 
 
-async def test_ones_approvals_open_as_a_form(storage: SqliteStorage) -> None:
+async def test_ones_approvals_open_as_a_form(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     office.directory.add(MIA, timezone="America/New_York")
     counter = Counter.on(office)
@@ -91,7 +91,7 @@ async def test_ones_approvals_open_as_a_form(storage: SqliteStorage) -> None:
 
 
 async def test_of_more_than_a_page_the_form_says_how_many_there_are(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, "2026-11-23 08:00")
     for number in range(PAGE + 3):

@@ -12,7 +12,8 @@ import pytest
 
 from bot.layout.action_ids import ActionId
 from bot.leases import CLICK_PATIENCE
-from storage.base import Storage
+from bot.stores import Stores
+from bot.threads.messages import InboxStore
 from storage.errors import (
     Fault,
     RecordFormatError,
@@ -22,7 +23,6 @@ from storage.errors import (
     StoreUnavailableError,
 )
 from storage.ports.approvals import ApprovalStore
-from storage.ports.messages import InboxStore
 from tests.unit.bot.counter_stage import (
     Counter,
     Proxy,
@@ -61,7 +61,7 @@ def with_store(
 ) -> Counter:
     """The same counter over a storage some of whose parts are replaced."""
     office = copy.copy(counter.office)
-    proxy = cast(Storage, Proxy(counter.office.storage, changes))
+    proxy = cast(Stores, Proxy(counter.office.storage, changes))
     office.approvals = replace(office.approvals, storage=proxy)
     office.outbox = replace(office.outbox, storage=proxy)
     office.inbox = replace(
@@ -222,12 +222,12 @@ async def test_a_lasting_fault_is_logged_with_what_it_is(
 class AwayWhispers:
     """Nothing can be put on record."""
 
-    async def add(self, _: object) -> bool:
+    async def insert(self, _: object) -> bool:
         raise StoreUnavailableError("refused")
 
 
 async def test_a_refusal_is_told_though_it_cannot_be_recorded(counter: Counter) -> None:
-    away = with_store(counter, whispers=AwayWhispers())
+    away = with_store(counter, ephemeral_messages=AwayWhispers())
     approval = await counter.office.the_approval()
     assert (await away.send(a_click(approval, ActionId.APPROVE, ROSA))).status == 200
     assert "own request" in away.told(ROSA)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from agents.models import call, say
 from bot.errors import DeliveryError
 from bot.slack.messages.private import lost_text
 from storage.records import Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ROSA, THREAD_ID, Office
 from tests.unit.bot.slack.messages.test_notifier import Scene, scene
 
@@ -47,7 +45,7 @@ async def test_a_direct_message_says_so_once(scene: Scene, reason: str, words: s
 
 async def test_in_a_direct_message_there_is_nobody_to_tell_elsewhere(scene: Scene) -> None:
     before = len(scene.methods())
-    await scene.notifier.lose(replace(scene.thread, channel_id="D1"), "is_archived")
+    await scene.notifier.lose(scene.thread.changed(channel_id="D1"), "is_archived")
     assert len(scene.methods()) == before
 
 
@@ -67,7 +65,7 @@ def test_each_loss_has_its_words(reason: str, words: str) -> None:
 
 @pytest.mark.parametrize("reason", ["is_archived", "thread_not_found", "not_in_channel"])
 async def test_a_text_that_has_no_place_any_more_ends_its_turn_kindly(
-    storage: SqliteStorage, reason: str
+    storage: SqliteStores, reason: str
 ) -> None:
     office = Office(storage, [say("Hello.")])
     office.notifier.failing, office.notifier.faults = {"say"}, {"say": gone(reason)}
@@ -78,7 +76,7 @@ async def test_a_text_that_has_no_place_any_more_ends_its_turn_kindly(
 
 
 async def test_a_card_that_has_no_place_expires_and_who_asked_knows(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("Nobody could answer.")])
     office.notifier.failing, office.notifier.faults = {"card"}, {"card": gone()}
@@ -93,7 +91,7 @@ async def test_a_card_that_has_no_place_expires_and_who_asked_knows(
     assert office.ran == []
 
 
-async def test_that_it_cannot_be_told_either_stops_nothing(storage: SqliteStorage) -> None:
+async def test_that_it_cannot_be_told_either_stops_nothing(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Hello.")])
     office.notifier.failing = {"card", "say", "lose"}
     office.notifier.faults = {"card": gone(), "say": gone()}

@@ -24,7 +24,9 @@ from bot.slack.destinations import approvers_text, mentions_of
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.messages.streams import BRIEF
 from bot.slack.ratelimit import Pacer
-from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Post, Status, Thread
+from bot.threads.messages import Post
+from bot.threads.model import Thread
+from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Status
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock
 
@@ -575,7 +577,7 @@ async def test_a_stream_names_the_workspace_of_its_reader(scene: Scene) -> None:
         return scene.sandbox.workspace.person(user_id).team_id
 
     scene.notifier.team_of = team_of
-    scene.thread = replace(scene.thread, requester_id=zoe.id)
+    scene.thread = scene.thread.changed(requester_id=zoe.id)
     await scene.stream("p1").append("Deploying payments ")
     board = SlackTaskBoard(scene.notifier.try_call)
     assert await board.begin(scene.thread, [ToolTask(task_id="c1", title="Search")])

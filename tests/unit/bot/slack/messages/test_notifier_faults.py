@@ -17,7 +17,8 @@ from bot.errors import DeliveryError
 from bot.slack.calls import MOST_PATIENCE, retry_after, took_no_effect
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.ratelimit import Pacer
-from storage.records import Approval, Decision, Post, Status
+from bot.threads.messages import Post
+from storage.records import Approval, Decision, Status
 from tests.support.fakes import FakeClock
 from tests.unit.bot.slack.messages.test_notifier import Scene, a_scene, reading, yes
 

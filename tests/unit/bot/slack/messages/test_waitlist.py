@@ -10,6 +10,7 @@ import pytest
 
 from bot.notifications.digest import Digest, ListItem
 from bot.people.current_policy import NoPolicy
+from bot.people.model import PostedDigest
 from bot.ports.people import Person
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.calls import Putting
@@ -18,7 +19,7 @@ from bot.slack.home.items import ShownNames
 from bot.slack.home.times import TimeReader
 from bot.slack.home.view import LIST
 from bot.slack.messages.digests import SlackLists
-from storage.records import UNKNOWN_TS, Approval, Decision, PostedDigest, Status
+from storage.records import UNKNOWN_TS, Approval, Decision, Status
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from storage.records import PersonRecord
+from bot.people.model import PersonRecord
 from tests.support.stage import Stage, a_stage
 
 OPEN_LIST = "countersign:home_list"

@@ -22,10 +22,11 @@ from bot.questions.feedback import feedback_json
 from bot.questions.fields import values_json
 from bot.questions.form import edited_digest, in_order
 from bot.questions.texts import texts_json
-from storage.records import Approval, Decision, Status, Thread
-from storage.sqlite import SqliteStorage
+from bot.threads.model import Thread
+from storage.records import Approval, Decision, Status
 from tests.scenario import asking
 from tests.scenario.asking import RAN
+from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import chosen_digest, filled_digest
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, Office, an_actor
 
@@ -38,7 +39,7 @@ def nothing_ran() -> None:
     RAN.clear()
 
 
-def an_office(storage: SqliteStorage, agent: str) -> Office:
+def an_office(storage: SqliteStores, agent: str) -> Office:
     """A new process with one of the agents that ask."""
     return Office(storage, [], make_agent=getattr(asking, agent))
 
@@ -105,7 +106,7 @@ def edited(**changes: object) -> Fields:
     ],
 )
 async def test_answer_goes_on(
-    storage: SqliteStorage, agent: str, fields: Fields, ran: list[object]
+    storage: SqliteStores, agent: str, fields: Fields, ran: list[object]
 ) -> None:
     office = an_office(storage, agent)
     await office.hear(ASK)
@@ -121,14 +122,14 @@ async def test_answer_goes_on(
     assert card.status is not Status.PENDING
 
 
-async def test_choice_is_told_to_the_model(storage: SqliteStorage) -> None:
+async def test_choice_is_told_to_the_model(storage: SqliteStores) -> None:
     office = an_office(storage, "choose_several")
     await office.hear(ASK)
     await take(office, await office.the_approval(), answer_json=selected_json(["1", "3"]))
     assert office.shown() == ["Good."]
 
 
-async def test_feedback_goes_round(storage: SqliteStorage) -> None:
+async def test_feedback_goes_round(storage: SqliteStores) -> None:
     office = an_office(storage, "feedback")
     await office.hear(ASK)
     await take(office, await office.the_approval(), answer_json=feedback_json("Shorter."))
@@ -157,7 +158,7 @@ async def test_feedback_goes_round(storage: SqliteStorage) -> None:
     ],
 )
 async def test_wrong_answer_is_refused_and_nothing_is_recorded(
-    storage: SqliteStorage, agent: str, fields: dict[str, Any]
+    storage: SqliteStores, agent: str, fields: dict[str, Any]
 ) -> None:
     office = an_office(storage, agent)
     await office.hear(ASK)
@@ -169,7 +170,7 @@ async def test_wrong_answer_is_refused_and_nothing_is_recorded(
 
 
 @pytest.mark.parametrize("agent", ["choose_place", "human_all", "staged", "graph_break", "policy"])
-async def test_who_asked_lets_nothing_run(storage: SqliteStorage, agent: str) -> None:
+async def test_who_asked_lets_nothing_run(storage: SqliteStores, agent: str) -> None:
     office = an_office(storage, agent)
     await office.hear(ASK)
     with pytest.raises(NotApproverError):
@@ -177,7 +178,7 @@ async def test_who_asked_lets_nothing_run(storage: SqliteStorage, agent: str) ->
     assert RAN == []
 
 
-async def test_policy_names_who_decides(storage: SqliteStorage) -> None:
+async def test_policy_names_who_decides(storage: SqliteStores) -> None:
     office = an_office(storage, "policy")
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -188,7 +189,7 @@ async def test_policy_names_who_decides(storage: SqliteStorage) -> None:
 
 
 async def test_who_asked_fills_in_what_is_missing_but_no_guest_does(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage, "complete")
     await office.hear(ASK)
@@ -211,7 +212,7 @@ async def test_who_asked_fills_in_what_is_missing_but_no_guest_does(
         ("graph_break", "Stopped before “pay”: nobody answered in time"),
     ],
 )
-async def test_nobody_answers(storage: SqliteStorage, agent: str, says: str) -> None:
+async def test_nobody_answers(storage: SqliteStores, agent: str, says: str) -> None:
     office = an_office(storage, agent)
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -223,7 +224,7 @@ async def test_nobody_answers(storage: SqliteStorage, agent: str, says: str) -> 
     assert office.notifier.cards[approval.approval_id].status is Status.EXPIRED
 
 
-async def test_two_questions_of_a_graph_at_once(storage: SqliteStorage) -> None:
+async def test_two_questions_of_a_graph_at_once(storage: SqliteStores) -> None:
     def make(_: ScriptedModel) -> Agent:
         def size(_: asking.State) -> asking.State:
             return {"amount": node_interrupt("How many?", response_type=int)}
@@ -261,7 +262,7 @@ class Stopping:
             yield event
 
 
-async def test_stopped_run_asks_nobody_and_goes_on(storage: SqliteStorage) -> None:
+async def test_stopped_run_asks_nobody_and_goes_on(storage: SqliteStores) -> None:
     office = an_office(storage, "choose_place")
     stopping = Stopping(office.runner)
 

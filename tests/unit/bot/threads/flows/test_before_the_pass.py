@@ -6,7 +6,7 @@ from agents.models import call, say
 from bot.approvals.disclosure import Surface
 from bot.approvals.execution import Run, RunState
 from storage.records import Approval, Decision, Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office, an_actor, an_incoming
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -24,7 +24,7 @@ async def decide(office: Office, card: Approval, *, by: str = ADA) -> Approval:
     return decided
 
 
-async def is_at_rest(storage: SqliteStorage) -> bool:
+async def is_at_rest(storage: SqliteStores) -> bool:
     """Whether nothing is due in the thread, and each card shows what its record says."""
     thread = await storage.threads.get(THREAD_ID)
     found = await storage.approvals.newest_of(THREAD_ID, limit=9)
@@ -40,7 +40,7 @@ async def follow(office: Office, *decided: Approval) -> None:
 
 
 async def test_what_another_process_decides_meanwhile_is_seen_by_the_same_pass(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [[PAY, PAY_BEN], say("Both paid.")])
     other = Office(storage, [], clock=office.clock, notifier=office.notifier, owner="other")
@@ -57,7 +57,7 @@ async def test_what_another_process_decides_meanwhile_is_seen_by_the_same_pass(
 
 
 async def test_a_message_that_comes_before_the_pass_is_kept_for_the_agent(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("Paid."), say("You are welcome.")])
     await office.hear("<@UBOT> pay Mia")
@@ -69,7 +69,7 @@ async def test_a_message_that_comes_before_the_pass_is_kept_for_the_agent(
     assert await is_at_rest(storage)
 
 
-async def test_a_stop_that_comes_before_the_pass_lets_nothing_run(storage: SqliteStorage) -> None:
+async def test_a_stop_that_comes_before_the_pass_lets_nothing_run(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear("<@UBOT> pay Mia")
     decided = await decide(office, await office.the_approval())

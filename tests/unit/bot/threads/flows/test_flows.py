@@ -19,9 +19,9 @@ from bot.errors import (
 )
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Kind, Status
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_post
 from tests.support.fakes import Queue
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import (
     ADA,
     BEN,
@@ -39,7 +39,7 @@ PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = f"<@{'UBOT'}> pay Mia"
 
 
-async def test_a_free_tool_needs_nobody(storage: SqliteStorage) -> None:
+async def test_a_free_tool_needs_nobody(storage: SqliteStores) -> None:
     office = Office(storage, [call("look", {"what": "payments"}, id="c1"), say("All fine.")])
     await office.hear("<@UBOT> status of payments")
     assert office.ran == [("look", "payments")]
@@ -47,7 +47,7 @@ async def test_a_free_tool_needs_nobody(storage: SqliteStorage) -> None:
     assert not office.notifier.cards
 
 
-async def test_reject_with_a_reason(storage: SqliteStorage) -> None:
+async def test_reject_with_a_reason(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("I see.")])
     await office.hear(ASK)
     await office.decide(await office.the_approval(), Status.REJECTED, reason="too much")
@@ -57,7 +57,7 @@ async def test_reject_with_a_reason(storage: SqliteStorage) -> None:
     assert "ejected" in told
 
 
-async def test_with_two_questions_a_reply_answers_neither(storage: SqliteStorage) -> None:
+async def test_with_two_questions_a_reply_answers_neither(storage: SqliteStores) -> None:
     both = [
         call("ask_people", {"questions": ["How much?"]}, id="q1"),
         call("ask_people", {"questions": ["How?"]}, id="q2"),
@@ -69,7 +69,7 @@ async def test_with_two_questions_a_reply_answers_neither(storage: SqliteStorage
     assert "More than one" in office.notifier.whispers[-1][1]
 
 
-async def test_a_reply_never_approves(storage: SqliteStorage) -> None:
+async def test_a_reply_never_approves(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     await office.hear("yes, approve", user_id=ADA, ts="1800000000.000002")
@@ -87,7 +87,7 @@ async def test_a_reply_never_approves(storage: SqliteStorage) -> None:
 
 
 async def test_only_who_tries_again_about_what_waits_gets_the_buttons(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, PAY, say("x")])
     await office.hear(ASK)
@@ -101,7 +101,7 @@ async def test_only_who_tries_again_about_what_waits_gets_the_buttons(
     assert (len(await office.open_approvals()), office.notifier.choices[-1]) == (1, [])
 
 
-async def test_the_buttons_of_a_reply_are_told_by_another_process(storage: SqliteStorage) -> None:
+async def test_the_buttons_of_a_reply_are_told_by_another_process(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -115,7 +115,7 @@ async def test_the_buttons_of_a_reply_are_told_by_another_process(storage: Sqlit
     assert second.notifier.choices == [[approval.approval_id]]
 
 
-async def test_a_message_while_waiting_is_kept_for_the_next_turn(storage: SqliteStorage) -> None:
+async def test_a_message_while_waiting_is_kept_for_the_next_turn(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid."), say("It went well.")])
     await office.hear(ASK)
     await office.hear("and tell me how it went", ts="1800000000.000002")
@@ -127,7 +127,7 @@ async def test_a_message_while_waiting_is_kept_for_the_next_turn(storage: Sqlite
     assert "Paid." in str(office.model.inputs[-1])
 
 
-async def test_the_same_post_twice_makes_one_turn(storage: SqliteStorage) -> None:
+async def test_the_same_post_twice_makes_one_turn(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     await asyncio.gather(
         office.inbox.receive(an_incoming(ASK)), office.inbox.receive(an_incoming(ASK))
@@ -137,7 +137,7 @@ async def test_the_same_post_twice_makes_one_turn(storage: SqliteStorage) -> Non
     assert office.model.calls == 1
 
 
-async def test_people_talking_with_each_other_are_left_alone(storage: SqliteStorage) -> None:
+async def test_people_talking_with_each_other_are_left_alone(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     assert await office.inbox.receive(an_incoming("hi all")) is None
     stranger = an_incoming("in some thread", ts="1800000000.000009")
@@ -149,13 +149,13 @@ async def test_people_talking_with_each_other_are_left_alone(storage: SqliteStor
     assert await office.inbox.receive(to_ada) is None
 
 
-async def test_a_direct_message_needs_no_mention(storage: SqliteStorage) -> None:
+async def test_a_direct_message_needs_no_mention(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     await office.hear("hi", is_direct=True)
     assert office.shown() == ["Hello."]
 
 
-async def test_guests_are_not_passed_on(storage: SqliteStorage) -> None:
+async def test_guests_are_not_passed_on(storage: SqliteStores) -> None:
     office = Office(storage, [say("never")])
     await office.hear(ASK, user_id=GUS)
     assert office.model.calls == 0
@@ -164,7 +164,7 @@ async def test_guests_are_not_passed_on(storage: SqliteStorage) -> None:
     ]
 
 
-async def test_a_guest_cannot_answer_a_question(storage: SqliteStorage) -> None:
+async def test_a_guest_cannot_answer_a_question(storage: SqliteStores) -> None:
     asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
     office = Office(storage, [asks, say("x")])
     await office.hear(ASK)
@@ -173,7 +173,7 @@ async def test_a_guest_cannot_answer_a_question(storage: SqliteStorage) -> None:
     assert "Guests" in office.notifier.whispers[-1][1]
 
 
-async def test_a_failed_look_up_keeps_the_message(storage: SqliteStorage) -> None:
+async def test_a_failed_look_up_keeps_the_message(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     office.directory.is_down = True
     await office.hear(ASK)
@@ -185,7 +185,7 @@ async def test_a_failed_look_up_keeps_the_message(storage: SqliteStorage) -> Non
     assert office.shown() == ["Hello."]
 
 
-async def test_only_approvers_may_look(storage: SqliteStorage) -> None:
+async def test_only_approvers_may_look(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -197,7 +197,7 @@ async def test_only_approvers_may_look(storage: SqliteStorage) -> None:
     assert {e.actor_id for e in entries if e.action == "refused"} == {ROSA, GUS}
 
 
-async def test_unknown_and_outdated(storage: SqliteStorage) -> None:
+async def test_unknown_and_outdated(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -208,7 +208,7 @@ async def test_unknown_and_outdated(storage: SqliteStorage) -> None:
             await office.approvals.look(approval.approval_id, an_actor(ADA), shown=shown)
 
 
-async def test_reminder_then_expiry(storage: SqliteStorage) -> None:
+async def test_reminder_then_expiry(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Nobody was there.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -232,7 +232,7 @@ async def test_reminder_then_expiry(storage: SqliteStorage) -> None:
     assert await office.sweep.tick() == 0
 
 
-async def test_no_reminder_after_a_decision(storage: SqliteStorage) -> None:
+async def test_no_reminder_after_a_decision(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     await office.decide(await office.the_approval())
@@ -241,7 +241,7 @@ async def test_no_reminder_after_a_decision(storage: SqliteStorage) -> None:
     assert office.notifier.reminders == []
 
 
-async def test_crash_after_the_message_was_stored(storage: SqliteStorage) -> None:
+async def test_crash_after_the_message_was_stored(storage: SqliteStores) -> None:
     first = Office(storage, [])
     await first.inbox.receive(an_incoming(ASK))
     second = Office(storage, [say("Hello.")], clock=first.clock)
@@ -251,7 +251,7 @@ async def test_crash_after_the_message_was_stored(storage: SqliteStorage) -> Non
     assert second.shown() == ["Hello."]
 
 
-async def test_crash_after_the_decision(storage: SqliteStorage) -> None:
+async def test_crash_after_the_decision(storage: SqliteStores) -> None:
     first = Office(storage, [PAY])
     await first.hear(ASK)
     approval = await first.the_approval()
@@ -266,7 +266,7 @@ async def test_crash_after_the_decision(storage: SqliteStorage) -> None:
     assert second.notifier.cards[approval.approval_id].status is Status.APPROVED
 
 
-async def test_crash_between_checkpoint_and_record(storage: SqliteStorage) -> None:
+async def test_crash_between_checkpoint_and_record(storage: SqliteStores) -> None:
     first = Office(storage, [PAY])
 
     async def dies(*_: object, **__: object) -> frozenset[str]:
@@ -287,7 +287,7 @@ async def test_crash_between_checkpoint_and_record(storage: SqliteStorage) -> No
     assert len(second.ran) == 1
 
 
-async def test_a_lost_answer_to_a_post_makes_no_second_card(storage: SqliteStorage) -> None:
+async def test_a_lost_answer_to_a_post_makes_no_second_card(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     office.notifier.lost.add("card")
     await office.hear(ASK)
@@ -302,7 +302,7 @@ async def test_a_lost_answer_to_a_post_makes_no_second_card(storage: SqliteStora
     assert (await storage.approvals.get(approval.approval_id)).card_ts != ""
 
 
-async def test_a_deleted_card_is_posted_again(storage: SqliteStorage) -> None:
+async def test_a_deleted_card_is_posted_again(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -312,7 +312,7 @@ async def test_a_deleted_card_is_posted_again(storage: SqliteStorage) -> None:
     assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
 
 
-async def test_a_failed_redraw_is_repeated(storage: SqliteStorage) -> None:
+async def test_a_failed_redraw_is_repeated(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -328,7 +328,7 @@ async def test_a_failed_redraw_is_repeated(storage: SqliteStorage) -> None:
 
 
 async def test_a_failed_text_is_repeated_and_the_model_not_asked_again(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [say("Hello.")])
     office.notifier.failing.add("say")
@@ -342,7 +342,7 @@ async def test_a_failed_text_is_repeated_and_the_model_not_asked_again(
     assert office.model.calls == 1
 
 
-async def test_a_model_that_fails_is_asked_again_then_given_up(storage: SqliteStorage) -> None:
+async def test_a_model_that_fails_is_asked_again_then_given_up(storage: SqliteStores) -> None:
     office = Office(storage, [RuntimeError("down")] * 20)
     await office.hear(ASK)
     for _ in range(10):
@@ -357,7 +357,7 @@ async def test_a_model_that_fails_is_asked_again_then_given_up(storage: SqliteSt
     assert thread.due_ms is None
 
 
-async def test_a_model_that_recovers(storage: SqliteStorage) -> None:
+async def test_a_model_that_recovers(storage: SqliteStores) -> None:
     office = Office(storage, [RuntimeError("down"), say("Hello.")])
     await office.hear(ASK)
     office.clock.forward(minutes=10)
@@ -366,7 +366,7 @@ async def test_a_model_that_recovers(storage: SqliteStorage) -> None:
     assert office.shown() == ["Hello."]
 
 
-async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStorage) -> None:
+async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStores) -> None:
     first = Office(storage, [PAY])
     await first.hear(ASK)
     approval = await first.the_approval()
@@ -379,7 +379,7 @@ async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStorage) 
     assert stored.status is CheckpointStatus.CLOSED
 
 
-async def in_doubt(storage: SqliteStorage, *words: str) -> tuple[Office, Approval]:
+async def in_doubt(storage: SqliteStores, *words: str) -> tuple[Office, Approval]:
     """A process died while an approved call ran; another one took over and asks."""
     first = Office(storage, [PAY])
     await first.hear(ASK)
@@ -398,14 +398,14 @@ async def in_doubt(storage: SqliteStorage, *words: str) -> tuple[Office, Approva
     return second, doubt
 
 
-async def test_a_call_in_doubt_is_run_again_when_people_say_so(storage: SqliteStorage) -> None:
+async def test_a_call_in_doubt_is_run_again_when_people_say_so(storage: SqliteStores) -> None:
     office, doubt = await in_doubt(storage, "Paid.")
     await office.decide(doubt, Status.APPROVED, answers='{"choice": "again"}')
     assert office.ran == [("pay", ("Mia", 5, "card"))]
     assert office.shown()[-1] == "Paid."
 
 
-async def test_a_call_in_doubt_that_ran_is_not_run_again(storage: SqliteStorage) -> None:
+async def test_a_call_in_doubt_that_ran_is_not_run_again(storage: SqliteStores) -> None:
     office, doubt = await in_doubt(storage, "Good.")
     answers = '{"choice": "ran", "result": "receipt 77"}'
     await office.decide(doubt, Status.ANSWERED, answers=answers)
@@ -413,14 +413,14 @@ async def test_a_call_in_doubt_that_ran_is_not_run_again(storage: SqliteStorage)
     assert "receipt 77" in str(office.model.inputs[-1])
 
 
-async def test_a_call_in_doubt_is_given_up(storage: SqliteStorage) -> None:
+async def test_a_call_in_doubt_is_given_up(storage: SqliteStores) -> None:
     office, doubt = await in_doubt(storage, "I see.")
     await office.decide(doubt, Status.REJECTED, answers='{"choice": "give_up"}')
     assert office.ran == []
     assert office.shown()[-1] == "I see."
 
 
-async def test_a_call_in_doubt_expires(storage: SqliteStorage) -> None:
+async def test_a_call_in_doubt_expires(storage: SqliteStores) -> None:
     office, _ = await in_doubt(storage, "Nobody knows.")
     office.clock.forward(hours=9)
     await office.sweep.tick()
@@ -429,7 +429,7 @@ async def test_a_call_in_doubt_expires(storage: SqliteStorage) -> None:
     assert office.shown()[-1] == "Nobody knows."
 
 
-async def test_one_sweep_starts_all_that_is_due(storage: SqliteStorage) -> None:
+async def test_one_sweep_starts_all_that_is_due(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     office.clock.forward(hours=9)
@@ -438,7 +438,7 @@ async def test_one_sweep_starts_all_that_is_due(storage: SqliteStorage) -> None:
 
 
 async def test_the_loser_of_a_race_that_changed_the_card_is_told_so(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
@@ -448,7 +448,7 @@ async def test_the_loser_of_a_race_that_changed_the_card_is_told_so(
         await office.approvals.decide(approval, decision, surface=Surface.CARD)
 
 
-async def test_an_unclear_doubt_answer_runs_nothing(storage: SqliteStorage) -> None:
+async def test_an_unclear_doubt_answer_runs_nothing(storage: SqliteStores) -> None:
     office, doubt = await in_doubt(storage, "x")
     await office.decide(doubt, Status.APPROVED, answers='{"choice": "surely"}')
     assert office.ran == []
@@ -460,7 +460,7 @@ async def test_an_unclear_doubt_answer_runs_nothing(storage: SqliteStorage) -> N
     assert office.notifier.cards[doubt.approval_id].status is Status.CANCELLED
 
 
-async def test_a_lost_lease_stops_the_work(storage: SqliteStorage) -> None:
+async def test_a_lost_lease_stops_the_work(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     await office.inbox.receive(an_incoming(ASK))
     set_turn = storage.threads.set_turn
@@ -478,7 +478,7 @@ async def test_a_lost_lease_stops_the_work(storage: SqliteStorage) -> None:
     assert office.shown() == ["Hello."]
 
 
-async def test_a_text_kept_back_by_a_crash_is_shown(storage: SqliteStorage) -> None:
+async def test_a_text_kept_back_by_a_crash_is_shown(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     await office.hear(ASK)
     await storage.posts.add(a_post("left", thread_id=THREAD_ID, text="Left behind."))
@@ -489,7 +489,7 @@ async def test_a_text_kept_back_by_a_crash_is_shown(storage: SqliteStorage) -> N
     assert office.shown() == ["Hello.", "Left behind."]
 
 
-async def test_text_that_grows_is_shown_piece_by_piece(storage: SqliteStorage) -> None:
+async def test_text_that_grows_is_shown_piece_by_piece(storage: SqliteStores) -> None:
     office = Office(storage, [say("One two three four five six seven.")])
     await office.hear(ASK)
     (stream,) = office.notifier.streams
@@ -499,7 +499,7 @@ async def test_text_that_grows_is_shown_piece_by_piece(storage: SqliteStorage) -
 
 @pytest.mark.parametrize("is_down", [False, True])
 async def test_work_ends_when_its_lease_cannot_be_kept(
-    storage: SqliteStorage, is_down: bool
+    storage: SqliteStores, is_down: bool
 ) -> None:
     office = Office(storage, [say("Hello.")])
     await office.inbox.receive(an_incoming(ASK))
@@ -515,7 +515,7 @@ async def test_work_ends_when_its_lease_cannot_be_kept(
     async def endless(*_: object) -> None:
         await asyncio.Event().wait()
 
-    storage.threads.extend = refused  # type: ignore[method-assign]
+    storage.threads.extend = refused
     office.inbox = SimpleNamespace(sort=endless)  # type: ignore[assignment]
     threads = replace(office.threads, inbox=office.inbox, lease=timedelta(milliseconds=3))
     with pytest.raises(asyncio.CancelledError):
@@ -523,7 +523,7 @@ async def test_work_ends_when_its_lease_cannot_be_kept(
     assert beats.is_set()
 
 
-async def test_a_text_cut_off_while_it_grew_is_not_said_twice(storage: SqliteStorage) -> None:
+async def test_a_text_cut_off_while_it_grew_is_not_said_twice(storage: SqliteStores) -> None:
     office = Office(storage, [say("One two three four.")])
 
     async def dies(_: str) -> str:
@@ -548,7 +548,7 @@ async def test_a_text_cut_off_while_it_grew_is_not_said_twice(storage: SqliteSto
     assert second.model.calls == 0
 
 
-async def test_the_cards_of_a_turn_that_failed_are_closed(storage: SqliteStorage) -> None:
+async def test_the_cards_of_a_turn_that_failed_are_closed(storage: SqliteStores) -> None:
     first = Office(storage, [[PAY, call("pay", {"to": "Ben", "amount": 7}, id="c2")]])
     await first.hear(ASK)
     paid, other = await first.open_approvals()
@@ -561,7 +561,7 @@ async def test_the_cards_of_a_turn_that_failed_are_closed(storage: SqliteStorage
     assert second.notifier.cards[other.approval_id].status is Status.SUPERSEDED
 
 
-async def test_a_fault_of_ours_ends_the_turn_at_last(storage: SqliteStorage) -> None:
+async def test_a_fault_of_ours_ends_the_turn_at_last(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
 
     async def broken(_: object) -> None:
@@ -579,7 +579,7 @@ async def test_a_fault_of_ours_ends_the_turn_at_last(storage: SqliteStorage) -> 
     assert await office.sweep.tick() == 0
 
 
-async def test_the_last_word_is_repeated_when_slack_is_away(storage: SqliteStorage) -> None:
+async def test_the_last_word_is_repeated_when_slack_is_away(storage: SqliteStores) -> None:
     office = Office(storage, [call("pay", {"to": "x", "amount": 1}, id="c1")] * 30)
     office.model._turns = [[RuntimeError("down")]] * 30
     await office.hear(ASK)
@@ -596,7 +596,7 @@ async def test_the_last_word_is_repeated_when_slack_is_away(storage: SqliteStora
 
 
 async def test_who_asks_in_anothers_thread_is_a_requester_beside_them(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [say("Hello."), PAY, say("Paid.")])
     await office.hear("<@UBOT> hi", user_id=ROSA)
@@ -610,7 +610,7 @@ async def test_who_asks_in_anothers_thread_is_a_requester_beside_them(
     assert len(office.ran) == 1
 
 
-async def test_all_who_asked_in_one_turn_are_requesters(storage: SqliteStorage) -> None:
+async def test_all_who_asked_in_one_turn_are_requesters(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.inbox.receive(an_incoming(ASK))
     await office.hear("<@UBOT> quickly", user_id=BEN, ts="1800000000.000002")
@@ -621,7 +621,7 @@ async def test_all_who_asked_in_one_turn_are_requesters(storage: SqliteStorage) 
 
 
 async def test_a_guest_who_writes_while_the_agent_works_is_refused(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [call("look", {"what": "x"}, id="c1"), say("Fine."), say("never")])
 
@@ -646,7 +646,7 @@ async def test_a_guest_who_writes_while_the_agent_works_is_refused(
 
 
 async def test_a_message_older_than_the_question_is_not_its_answer(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     asks = call("ask_people", {"questions": ["Which account?"]}, id="q1")
     office = Office(storage, [PAY, asks, say("Thanks."), say("Noted.")])
@@ -665,7 +665,7 @@ async def test_a_message_older_than_the_question_is_not_its_answer(
 
 
 async def test_a_stalled_worker_does_not_end_the_turn_of_who_took_over(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
@@ -683,7 +683,7 @@ async def test_a_stalled_worker_does_not_end_the_turn_of_who_took_over(
 
 
 async def test_an_approval_that_was_closed_too_early_still_ends_its_interrupt(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("It was cancelled.")])
     await office.hear(ASK)
@@ -697,7 +697,7 @@ async def test_an_approval_that_was_closed_too_early_still_ends_its_interrupt(
     assert office.shown()[-1] == "It was cancelled."
 
 
-async def test_a_why_that_was_just_said_is_marked_so(storage: SqliteStorage) -> None:
+async def test_a_why_that_was_just_said_is_marked_so(storage: SqliteStores) -> None:
     office = Office(storage, [[say("Rosa wants Mia paid."), PAY], [PAY_BEN], say("Done.")])
     await office.hear(ASK)
     first = await office.the_approval()

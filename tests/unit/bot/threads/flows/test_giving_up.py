@@ -27,12 +27,13 @@ from agents.core.errors import (
 from agents.core.messages import read_log
 from agents.models import call, say
 from agents.runs.document import OpenRun
+from bot.threads.messages import MessageStatus, Post
 from bot.threads.worker import MAX_ATTEMPTS, explain
 from storage.errors import RecordRefusedError
-from storage.records import Approval, Decision, MessageStatus, Post, Status
-from storage.sqlite import SqliteStorage
+from storage.records import Approval, Decision, Status
 from tests.chaos.points import Fragile
 from tests.contract.builders import a_post
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -58,7 +59,7 @@ async def pass_time(office: Office, *, times: int = 8) -> None:
     ],
 )
 async def test_i8_who_is_quicker_than_the_end_of_a_turn_leaves_no_card_that_lies(
-    storage: SqliteStorage, quick: str, status: Status, words: str
+    storage: SqliteStores, quick: str, status: Status, words: str
 ) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
@@ -88,7 +89,7 @@ async def test_i8_who_is_quicker_than_the_end_of_a_turn_leaves_no_card_that_lies
     assert office.ran == []
 
 
-async def test_what_people_wrote_meanwhile_is_read_at_once(storage: SqliteStorage) -> None:
+async def test_what_people_wrote_meanwhile_is_read_at_once(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, *[DOWN] * 6, say("I read it.")])
     await office.hear(ASK)
     await office.hear("and tell me how it went", ts="1800000000.000002")
@@ -102,7 +103,7 @@ async def test_what_people_wrote_meanwhile_is_read_at_once(storage: SqliteStorag
 
 
 async def test_i4_who_was_overtaken_after_a_long_outage_ends_no_turn(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     """Slack was away for many attempts; then another process writes first, once."""
     office = Office(storage, [say("I read it.")])
@@ -122,7 +123,7 @@ async def test_i4_who_was_overtaken_after_a_long_outage_ends_no_turn(
     assert office.shown() == ["I read it."]
 
 
-async def test_the_next_turn_knows_of_the_one_that_was_given_up(storage: SqliteStorage) -> None:
+async def test_the_next_turn_knows_of_the_one_that_was_given_up(storage: SqliteStores) -> None:
     office = Office(storage, [*[DOWN] * 6, say("Sorry about that.")])
     await office.hear("<@UBOT> pay Mia forty")
     await pass_time(office)
@@ -136,7 +137,7 @@ async def test_the_next_turn_knows_of_the_one_that_was_given_up(storage: SqliteS
 
 
 @pytest.mark.parametrize("step", ["log.append", "threads.set_turn", "checkpoints.close", "say"])
-async def test_a_crash_while_giving_up_is_repeated(storage: SqliteStorage, step: str) -> None:
+async def test_a_crash_while_giving_up_is_repeated(storage: SqliteStores, step: str) -> None:
     office = Office(storage, [PAY, *[DOWN] * 6])
     await office.hear(ASK)
     await office.decide(await office.the_approval())
@@ -170,7 +171,7 @@ async def test_a_turn_that_was_given_up_is_ended_whole_whatever_write_was_the_la
     number, died = 0, True
     while died:
         number += 1
-        storage = SqliteStorage(None)
+        storage = SqliteStores(None)
         await storage.open()
         died = await die_while_giving_up(storage, Deadly(number), is_refused=is_refused)
         stored = await storage.checkpoints.load(f"{THREAD_ID}#1")
@@ -186,9 +187,9 @@ async def test_a_turn_that_was_given_up_is_ended_whole_whatever_write_was_the_la
     assert number > 15
 
 
-async def die_while_giving_up(storage: SqliteStorage, plan: Deadly, *, is_refused: bool) -> bool:
+async def die_while_giving_up(storage: SqliteStores, plan: Deadly, *, is_refused: bool) -> bool:
     """Give a turn up, die, and have another process go on; whether there was such a point."""
-    fragile = Fragile(storage, plan)  # type: ignore[arg-type]
+    fragile: Any = Fragile(storage, plan)  # type: ignore[arg-type]
     offices = [Office(fragile, [PAY, *[DOWN] * 9])]
     offices.append(Office(storage, [DOWN] * 9, clock=offices[0].clock))
     if is_refused:
@@ -232,7 +233,7 @@ async def crashing(office: Office, step: str) -> bool:
     return False
 
 
-async def test_the_last_word_is_repeated_until_slack_takes_it(storage: SqliteStorage) -> None:
+async def test_the_last_word_is_repeated_until_slack_takes_it(storage: SqliteStores) -> None:
     office = Office(storage, [DOWN] * 6)
     await office.hear(ASK)
     office.notifier.failing.add("say")
@@ -247,7 +248,7 @@ async def test_the_last_word_is_repeated_until_slack_takes_it(storage: SqliteSto
     assert (await storage.threads.get(THREAD_ID)).due_ms is None
 
 
-async def test_a_text_that_was_growing_is_ended(storage: SqliteStorage) -> None:
+async def test_a_text_that_was_growing_is_ended(storage: SqliteStores) -> None:
     office = Office(storage, [DOWN] * 6)
     await storage.posts.add(a_post(f"{THREAD_ID}#1:m1", thread_id=THREAD_ID, text="", ts="9.9"))
     await storage.posts.add(a_post(f"{THREAD_ID}#1:m2", thread_id=THREAD_ID, text=""))
@@ -257,7 +258,7 @@ async def test_a_text_that_was_growing_is_ended(storage: SqliteStorage) -> None:
     assert await storage.posts.unfinished(THREAD_ID) == []
 
 
-async def test_messages_that_cannot_be_sorted_reach_no_agent(storage: SqliteStorage) -> None:
+async def test_messages_that_cannot_be_sorted_reach_no_agent(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     check = office.access.check_person
 
@@ -294,7 +295,7 @@ class Broken:
         return ""
 
 
-async def test_a_fault_without_anybody_waiting_is_only_logged(storage: SqliteStorage) -> None:
+async def test_a_fault_without_anybody_waiting_is_only_logged(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     await office.hear(ASK)
 
@@ -308,7 +309,7 @@ async def test_a_fault_without_anybody_waiting_is_only_logged(storage: SqliteSto
     assert (await storage.threads.get(THREAD_ID)).due_ms is None
 
 
-async def test_a_turn_that_is_too_large_is_ended_at_once(storage: SqliteStorage) -> None:
+async def test_a_turn_that_is_too_large_is_ended_at_once(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
 
     async def too_large(*_: object, **__: object) -> None:
@@ -327,7 +328,7 @@ def test_other_errors_say_what_happened() -> None:
 # ---- answers that the run refuses ----------------------------------------------------------------
 
 
-async def test_a_refused_answer_cancels_itself_and_nothing_else(storage: SqliteStorage) -> None:
+async def test_a_refused_answer_cancels_itself_and_nothing_else(storage: SqliteStores) -> None:
     office = Office(storage, [[PAY, MORE], say("One of two.")])
     await office.hear(ASK)
     first, second = await office.open_approvals()
@@ -371,7 +372,7 @@ def refusing(office: Office, error: ResumeError, *, only: str = "") -> None:
 
 
 async def test_what_the_run_refuses_is_told_to_the_agent_as_cancelled(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("It was cancelled.")])
     await office.hear(ASK)
@@ -384,7 +385,7 @@ async def test_what_the_run_refuses_is_told_to_the_agent_as_cancelled(
     assert office.notifier.cards[approval.approval_id].status is Status.CANCELLED
 
 
-async def test_when_nothing_can_be_told_the_turn_is_ended(storage: SqliteStorage) -> None:
+async def test_when_nothing_can_be_told_the_turn_is_ended(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -399,7 +400,7 @@ async def test_when_nothing_can_be_told_the_turn_is_ended(storage: SqliteStorage
 
 
 async def test_an_approval_that_was_not_used_does_not_stay_approved(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [[PAY, MORE]])
     await office.hear(ASK)
@@ -423,7 +424,7 @@ async def test_an_approval_that_was_not_used_does_not_stay_approved(
 
 
 async def test_i12_a_yes_of_which_a_run_was_never_told_is_withdrawn_with_its_turn(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     """Somebody says yes to the second call while the first ends its process, three times."""
     office = Office(storage, [[PAY, MORE]], dies_in_tools=True)
@@ -469,7 +470,7 @@ async def test_i12_a_yes_of_which_a_run_was_never_told_is_withdrawn_with_its_tur
     ],
 )
 async def test_a_model_that_refuses_for_good_is_asked_once_and_named_at_once(
-    storage: SqliteStorage, error: Exception, words: str
+    storage: SqliteStores, error: Exception, words: str
 ) -> None:
     office = Office(storage, [error, say("never")])
     await office.hear(ASK)
@@ -485,7 +486,7 @@ async def test_a_model_that_refuses_for_good_is_asked_once_and_named_at_once(
     assert (thread.turn_open, thread.due_ms) == (False, None)
 
 
-async def test_a_busy_model_is_asked_again(storage: SqliteStorage) -> None:
+async def test_a_busy_model_is_asked_again(storage: SqliteStores) -> None:
     busy = ModelHTTPError(429, "gpt-55"), ModelHTTPError(503, "gpt-55")
     office = Office(storage, [*busy, say("Hello.")])
     await office.hear(ASK)
@@ -496,14 +497,14 @@ async def test_a_busy_model_is_asked_again(storage: SqliteStorage) -> None:
 # ---- turns in which nothing is said --------------------------------------------------------------
 
 
-async def test_a_turn_without_a_word_says_so(storage: SqliteStorage) -> None:
+async def test_a_turn_without_a_word_says_so(storage: SqliteStores) -> None:
     office = Office(storage, [call("look", {"what": "x"}, id="c1"), say("  ")])
     await office.hear(ASK)
     assert office.shown() == ["The agent finished without a message."]
     assert await storage.posts.unfinished(THREAD_ID) == []
 
 
-async def test_a_turn_with_a_card_needs_no_more_words(storage: SqliteStorage) -> None:
+async def test_a_turn_with_a_card_needs_no_more_words(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say(" ")])
     await office.hear(ASK)
     await office.decide(await office.the_approval())
@@ -511,7 +512,7 @@ async def test_a_turn_with_a_card_needs_no_more_words(storage: SqliteStorage) ->
     assert office.shown() == []
 
 
-async def test_a_crash_before_it_is_said_changes_nothing(storage: SqliteStorage) -> None:
+async def test_a_crash_before_it_is_said_changes_nothing(storage: SqliteStores) -> None:
     office = Office(storage, [say(" ")])
     add = storage.posts.add
 

@@ -16,9 +16,9 @@ from bot.approvals.requests import under_policy
 from bot.people.terms_of import terms_of
 from bot.policy.terms import Group, Terms
 from storage.records import Kind, Status
-from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
 from tests.support.force import forced, of_settings
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import RULES, THREAD_ID, KilledError, Office
 from tests.unit.bot.questions.info_samples import call_fields
 
@@ -43,14 +43,14 @@ async def acts(office: Office) -> set[str]:
     return {one.action for one in found} & wanted
 
 
-async def test_an_ungated_call_that_a_rule_allows_runs_on_record(storage: SqliteStorage) -> None:
+async def test_an_ungated_call_that_a_rule_allows_runs_on_record(storage: SqliteStores) -> None:
     office = Office(storage, LOOK, policy=forced())
     await office.hear("<@UBOT> look")
     assert office.ran == [("look", "x")]
     assert await acts(office) == {"allowed", "started", "executed"}
 
 
-async def test_a_call_that_a_rule_denies_never_runs(storage: SqliteStorage) -> None:
+async def test_a_call_that_a_rule_denies_never_runs(storage: SqliteStores) -> None:
     office = Office(storage, LOOK, policy=forced(default={"deny": "Not here."}))
     await office.hear("<@UBOT> look")
     assert (office.ran, await office.open_approvals()) == ([], [])
@@ -59,7 +59,7 @@ async def test_a_call_that_a_rule_denies_never_runs(storage: SqliteStorage) -> N
 
 
 async def test_an_ungated_call_that_a_rule_asks_about_waits_for_people(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     force = forced(default={"ask": {"approve": [{"from": ["sre"]}]}}, groups=GROUPS)
     office = Office(storage, LOOK, policy=force)
@@ -70,7 +70,7 @@ async def test_an_ungated_call_that_a_rule_asks_about_waits_for_people(
 
 
 async def test_under_the_policy_of_the_settings_ungated_calls_are_as_they_were(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     force = forced(default={"deny": "must not be asked"})
     force.is_settings = True
@@ -80,7 +80,7 @@ async def test_under_the_policy_of_the_settings_ungated_calls_are_as_they_were(
     assert await acts(office) == {"executed"}
 
 
-async def test_an_allowed_call_whose_process_died_is_a_doubt(storage: SqliteStorage) -> None:
+async def test_an_allowed_call_whose_process_died_is_a_doubt(storage: SqliteStores) -> None:
     pay: list[Turn] = [call("pay", {"to": "Ben", "amount": 5}, id="c1"), say("done")]
     force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]})
     office = Office(storage, pay, policy=force, is_gated=False, dies_in_tools=True)
@@ -106,7 +106,7 @@ def a_step(_: ScriptedModel) -> Agent:
     return GraphAgent(graph.add_edge(START, "confirm").add_edge("confirm", END).compile(), "step")
 
 
-async def test_the_defaults_say_who_approves_a_step_of_a_graph(storage: SqliteStorage) -> None:
+async def test_the_defaults_say_who_approves_a_step_of_a_graph(storage: SqliteStores) -> None:
     force = forced(
         groups=GROUPS, defaults={"approve": [{"from": ["sre"], "count": 2}], "expires": "2h"}
     )
@@ -121,7 +121,7 @@ async def test_the_defaults_say_who_approves_a_step_of_a_graph(storage: SqliteSt
 
 @pytest.mark.parametrize("is_settings", [True, False])
 async def test_a_step_of_a_graph_that_nobody_may_approve_asks_nobody(
-    storage: SqliteStorage,
+    storage: SqliteStores,
     is_settings: bool,
 ) -> None:
     force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]} if is_settings else {})
@@ -131,7 +131,7 @@ async def test_a_step_of_a_graph_that_nobody_may_approve_asks_nobody(
     assert await office.open_approvals() == []
 
 
-async def test_the_settings_say_who_approves_a_step_of_a_graph(storage: SqliteStorage) -> None:
+async def test_the_settings_say_who_approves_a_step_of_a_graph(storage: SqliteStores) -> None:
     force = of_settings(APPROVERS="UADA,UBEN", EXPIRE_AFTER="2h", SELF_APPROVAL="yes")
     office = Office(storage, [], make_agent=a_step, policy=force, rules=NOBODY)
     await office.hear("<@UBOT> go")
@@ -141,7 +141,7 @@ async def test_the_settings_say_who_approves_a_step_of_a_graph(storage: SqliteSt
 
 
 async def test_the_settings_name_people_for_steps_in_their_channels_only(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     force = of_settings(APPROVERS="channel", CHANNELS="C0OPS,C0PAY")
     cards = Office(storage, [], policy=force).cards
@@ -149,7 +149,7 @@ async def test_the_settings_name_people_for_steps_in_their_channels_only(
     assert cards.defaults("C0ANY") == ""
 
 
-async def test_the_defaults_say_who_chooses_what_a_call_does(storage: SqliteStorage) -> None:
+async def test_the_defaults_say_who_chooses_what_a_call_does(storage: SqliteStores) -> None:
     force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]})
     policy = Office(storage, [], policy=force).cards
     chosen = under_policy(an_approval(terms_json=""), CallInfo(**call_fields()), policy)
@@ -157,7 +157,7 @@ async def test_the_defaults_say_who_chooses_what_a_call_does(storage: SqliteStor
 
 
 async def test_people_whom_code_names_are_not_replaced_by_the_defaults(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]})
     policy = Office(storage, [], policy=force).cards

@@ -17,12 +17,13 @@ from agents.middlewares.base import Middleware
 from agents.models import AnsweringModel, call, say
 from bot.audit.acts import Act
 from bot.errors import DeliveryError
-from storage.base import Storage
-from storage.records import Post, Thread
-from storage.sqlite import SqliteStorage
+from bot.stores import Stores
+from bot.threads.messages import Post
+from bot.threads.model import Thread
 from tests.property.worlds.hall import Mortal
 from tests.property.worlds.relay import Planned, dies
 from tests.support.fakes import FakeClock, FakeNotifier
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ROOT, THREAD_ID, KilledError, Office
 
 ASK = "<@UBOT> pay Mia"
@@ -79,7 +80,7 @@ class Payment:
         middlewares: Of the agent.
     """
 
-    storage: Storage
+    storage: Stores
     clock: FakeClock = field(default_factory=FakeClock)
     notifier: FakeNotifier = field(default_factory=lambda: FakeNotifier(is_brief=True))
     answers: int = 0
@@ -89,7 +90,7 @@ class Payment:
     def office(self, life: Planned, owner: str) -> Office:
         """A bot."""
         office = Office(
-            storage=cast(SqliteStorage, Mortal(life, self.storage)),
+            storage=cast(SqliteStores, Mortal(life, self.storage)),
             turns_of_model=(),
             make_agent=lambda _: ChatModelAgent(
                 name="A",
@@ -151,13 +152,13 @@ class Payment:
 
 
 @pytest.fixture
-def payment(storage: SqliteStorage) -> Payment:
+def payment(storage: SqliteStores) -> Payment:
     return Payment(storage)
 
 
 @asynccontextmanager
 async def a_payment(*, is_brief: bool = True) -> AsyncIterator[Payment]:
-    storage = SqliteStorage(None)
+    storage = SqliteStores(None)
     await storage.open()
     yield Payment(storage, notifier=FakeNotifier(is_brief=is_brief))
     await storage.close()
@@ -339,12 +340,12 @@ async def test_who_died_right_after_the_end_of_a_run_has_said_its_text(payment: 
         assert len(other.notifier.messages[HELLO_KEY]) == 1
 
 
-async def test_a_text_that_no_history_has_is_on_record(storage: SqliteStorage) -> None:
+async def test_a_text_that_no_history_has_is_on_record(storage: SqliteStores) -> None:
     """An agent of one function says what it likes, and keeps nothing."""
 
-    def office(storage: Storage, life: Planned, notifier: FakeNotifier, owner: str) -> Office:
+    def office(storage: Stores, life: Planned, notifier: FakeNotifier, owner: str) -> Office:
         return Office(
-            storage=cast(SqliteStorage, Mortal(life, storage)),
+            storage=cast(SqliteStores, Mortal(life, storage)),
             turns_of_model=(),
             make_agent=lambda _: function_agent("A", greeting),
             clock=clock,

@@ -9,7 +9,7 @@ import pytest
 
 from agents.models import call, say
 from storage.errors import StoreUnavailableError
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import THREAD_ID, Office, an_incoming
 
 LOOK = call("look", {"what": "payments"}, id="c1")
@@ -29,7 +29,7 @@ def counted(office: Office, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 async def test_what_wakes_it_meanwhile_is_seen_when_the_lease_is_given_back(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office(storage, [LOOK, say("One."), say("Two.")])
     claims, take = counted(office, monkeypatch), storage.inbox.take
@@ -48,7 +48,7 @@ async def test_what_wakes_it_meanwhile_is_seen_when_the_lease_is_given_back(
 
 
 async def test_what_comes_after_that_is_looked_for_once_more(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office(storage, [say("One."), say("Two.")])
     release = storage.threads.release
@@ -67,7 +67,7 @@ async def test_what_comes_after_that_is_looked_for_once_more(
 
 
 async def test_after_a_failure_it_begins_anew(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office(storage, [say("One.")])
     release = storage.threads.release
@@ -120,7 +120,7 @@ class Interrupted:
 
 
 async def test_who_came_while_a_pass_was_cut_off_begins_anew(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office(storage, [say("One.")])
     play = Interrupted(office, monkeypatch)
@@ -135,7 +135,7 @@ async def test_who_came_while_a_pass_was_cut_off_begins_anew(
 
 
 async def test_a_pass_that_lost_its_lease_unawares_goes_on_with_the_new_one(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office(storage, [say("One.")])
     play = Interrupted(office, monkeypatch)
@@ -150,7 +150,7 @@ async def test_a_pass_that_lost_its_lease_unawares_goes_on_with_the_new_one(
 
 
 async def test_who_came_for_more_before_the_database_went_away_begins_anew(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office(storage, [say("One.")])
     release = storage.threads.release

@@ -10,7 +10,7 @@ from agents.models import call, say
 from bot.errors import REFUSALS, DeliveryError, OutdatedCardError
 from bot.slack.calls import Addresses
 from storage.records import Approval, Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_refusals import later
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission
 from tests.unit.bot.office import ADA, BEN, CHANNEL, ROOT, THREAD_ID, Office
@@ -33,7 +33,7 @@ def accept(office: Office) -> None:
     office.notifier.is_refused = False
 
 
-async def refused_after_decision(storage: SqliteStorage) -> tuple[Office, Approval]:
+async def refused_after_decision(storage: SqliteStores) -> tuple[Office, Approval]:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -50,7 +50,7 @@ def test_a_refusal_of_the_app_is_not_permanent(reason: str) -> None:
     assert not DeliveryError("chat.update", "is_archived").is_refusal
 
 
-async def test_card_and_text_come_when_the_token_is_good(storage: SqliteStorage) -> None:
+async def test_card_and_text_come_when_the_token_is_good(storage: SqliteStores) -> None:
     office, approval = await refused_after_decision(storage)
     assert len(office.ran) == 1
     assert office.notifier.cards[approval.approval_id].status is Status.PENDING
@@ -70,7 +70,7 @@ async def test_card_and_text_come_when_the_token_is_good(storage: SqliteStorage)
 
 
 async def test_what_waits_comes_at_once_when_slack_takes_a_call_again(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office, approval = await refused_after_decision(storage)
     for _ in range(8):
@@ -85,7 +85,7 @@ async def test_what_waits_comes_at_once_when_slack_takes_a_call_again(
     assert office.shown() == ["Paid."]
 
 
-async def test_another_process_catches_up_when_it_starts(storage: SqliteStorage) -> None:
+async def test_another_process_catches_up_when_it_starts(storage: SqliteStores) -> None:
     first, approval = await refused_after_decision(storage)
     second = Office(storage, [], clock=first.clock, notifier=first.notifier, owner="second")
     accept(second)
@@ -93,7 +93,7 @@ async def test_another_process_catches_up_when_it_starts(storage: SqliteStorage)
     assert second.notifier.cards[approval.approval_id].status is Status.APPROVED
 
 
-async def test_catching_up_leaves_alone_what_the_place_refuses(storage: SqliteStorage) -> None:
+async def test_catching_up_leaves_alone_what_the_place_refuses(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     refuse(office, "is_archived")
     await office.hear(ASK)
@@ -102,7 +102,7 @@ async def test_catching_up_leaves_alone_what_the_place_refuses(storage: SqliteSt
     assert office.notifier.posts == []
 
 
-async def test_a_click_on_a_card_that_is_over_draws_it_again(storage: SqliteStorage) -> None:
+async def test_a_click_on_a_card_that_is_over_draws_it_again(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -116,7 +116,7 @@ async def test_a_click_on_a_card_that_is_over_draws_it_again(storage: SqliteStor
 
 
 async def test_who_clicks_just_after_a_decision_has_nothing_drawn_again(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
@@ -137,7 +137,7 @@ async def test_who_clicks_just_after_a_decision_has_nothing_drawn_again(
     )
 
 
-async def test_an_outdated_click_draws_the_card_again(storage: SqliteStorage) -> None:
+async def test_an_outdated_click_draws_the_card_again(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -148,17 +148,17 @@ async def test_an_outdated_click_draws_the_card_again(storage: SqliteStorage) ->
     assert OutdatedCardError().approval_id == ""
 
 
-async def test_a_refused_click_is_answered_by_its_own_address(storage: SqliteStorage) -> None:
+async def test_a_refused_click_is_answered_by_its_own_address(storage: SqliteStores) -> None:
     office, approval = await refused_after_decision(storage)
     click = {**a_click(approval, "countersign:approve", BEN), "response_url": URL}
     await Counter.on(office).send(click)
     ((address, text),) = office.notifier.responses
     assert address == URL
     assert "<@UADA> was first: approved" in text
-    assert await storage.whispers.due(now_ms=office.clock() + 10**9, limit=9) == []
+    assert await storage.ephemeral_messages.due(now_ms=office.clock() + 10**9, limit=9) == []
 
 
-async def test_an_allowed_click_is_told_that_it_counts(storage: SqliteStorage) -> None:
+async def test_an_allowed_click_is_told_that_it_counts(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -170,7 +170,7 @@ async def test_an_allowed_click_is_told_that_it_counts(storage: SqliteStorage) -
     assert (address, text.startswith("Your decision counts.")) == (URL, True)
 
 
-async def test_an_allowed_click_is_answered_by_its_card_alone(storage: SqliteStorage) -> None:
+async def test_an_allowed_click_is_answered_by_its_card_alone(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     click = {**a_click(await office.the_approval(), "countersign:approve"), "response_url": URL}
@@ -180,7 +180,7 @@ async def test_an_allowed_click_is_answered_by_its_card_alone(storage: SqliteSto
     assert office.notifier.whispers == []
 
 
-async def test_a_form_says_that_it_counts(storage: SqliteStorage) -> None:
+async def test_a_form_says_that_it_counts(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("I see.")])
     await office.hear(ASK)
     approval = await office.the_approval()
@@ -194,7 +194,7 @@ async def test_a_form_says_that_it_counts(storage: SqliteStorage) -> None:
 
 
 async def test_an_answer_that_may_have_been_shown_is_not_shown_twice(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [])
     office.notifier.failing.add("send_ephemeral")
@@ -208,7 +208,7 @@ async def test_an_answer_that_may_have_been_shown_is_not_shown_twice(
     assert office.notifier.whispers == [(ADA, "No.")]
 
 
-async def test_an_answer_without_an_address_waits_for_the_token(storage: SqliteStorage) -> None:
+async def test_an_answer_without_an_address_waits_for_the_token(storage: SqliteStores) -> None:
     office = Office(storage, [])
     refuse(office)
     await office.outbox.send_ephemeral(
@@ -221,7 +221,7 @@ async def test_an_answer_without_an_address_waits_for_the_token(storage: SqliteS
 
 
 async def test_an_address_that_fails_leaves_the_answer_to_the_token(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [])
     refuse(office)
@@ -258,7 +258,7 @@ def test_only_slack_is_sent_answers(api: str, address: str, is_slacks: bool) -> 
 
 
 async def test_a_card_that_shows_the_record_as_it_is_is_not_drawn_again(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)

@@ -12,9 +12,10 @@ from agents.core.errors import CheckpointConflictError
 from agents.models import say
 from bot.people.thread_pass import ThreadPass
 from bot.threads.message_event import Incoming
+from bot.threads.messages import Message
+from bot.threads.model import Thread
 from bot.threads.worker import MAX_ATTEMPTS
-from storage.records import Message, Thread
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Proxy
 from tests.unit.bot.office import THREAD_ID, KilledError, Office, an_incoming
 
@@ -53,13 +54,13 @@ async def received(office: Office, incoming: Incoming) -> None:
     assert await office.inbox.receive(incoming) == THREAD_ID
 
 
-async def texts_of(storage: SqliteStorage, thread: Thread) -> list[str]:
+async def texts_of(storage: SqliteStores, thread: Thread) -> list[str]:
     messages: Sequence[Message] = await storage.inbox.of_turn(THREAD_ID, thread.turn)
     return [message.text for message in messages]
 
 
 async def test_i4_who_lost_the_lease_begins_no_turn_with_a_part_of_its_messages(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     """One process sleeps before it takes messages, and wakes when the other one has looked."""
     sleeper = Office(storage, [say("I have read it.")], owner="sleeper")
@@ -87,7 +88,7 @@ async def test_i4_who_lost_the_lease_begins_no_turn_with_a_part_of_its_messages(
 
 
 async def test_i4_messages_of_a_turn_that_was_never_opened_are_found(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     first = Office(storage, [])
     set_turn = storage.threads.set_turn
@@ -111,7 +112,7 @@ async def test_i4_messages_of_a_turn_that_was_never_opened_are_found(
 
 
 async def test_i4_what_a_sleeper_takes_after_the_look_for_it_is_found(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     """It takes them late, under no lease any more, and may not open the turn."""
     sleeper = Office(storage, [], owner="sleeper")
@@ -134,7 +135,7 @@ async def test_i4_what_a_sleeper_takes_after_the_look_for_it_is_found(
     assert await texts_of(storage, await storage.threads.get(THREAD_ID)) == ["pay Mia"]
 
 
-async def test_i4_a_turn_that_fails_before_it_is_open_says_so(storage: SqliteStorage) -> None:
+async def test_i4_a_turn_that_fails_before_it_is_open_says_so(storage: SqliteStores) -> None:
     office, faults = Office(storage, []), [ZeroDivisionError()] * MAX_ATTEMPTS
     set_turn = storage.threads.set_turn
 

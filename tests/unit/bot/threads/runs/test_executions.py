@@ -16,7 +16,7 @@ from bot.approvals.disclosure import Surface
 from bot.threads.runs.executions import ExecutionRecorder
 from storage.errors import StoreUnavailableError
 from storage.records import Decision, Status
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, THREAD_ID, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -66,7 +66,7 @@ def finished(at: str) -> CallFinished:
     return CallFinished(checkpoint_id=TURN, address=at, outcome=ToolOutcome.RAN, text="paid")
 
 
-async def test_of_a_quick_call_only_the_end_is_told(storage: SqliteStorage) -> None:
+async def test_of_a_quick_call_only_the_end_is_told(storage: SqliteStores) -> None:
     witness, marks, at = await marked(Office(storage, [PAY]), timedelta(seconds=60))
     (approval,) = witness.watched(TURN)
     await witness.noted(started(at))
@@ -77,7 +77,7 @@ async def test_of_a_quick_call_only_the_end_is_told(storage: SqliteStorage) -> N
     assert newest == await storage.approvals.get(approval.approval_id)
 
 
-async def test_of_a_slow_call_it_is_told_that_it_runs(storage: SqliteStorage) -> None:
+async def test_of_a_slow_call_it_is_told_that_it_runs(storage: SqliteStores) -> None:
     witness, marks, at = await marked(Office(storage, [PAY]), timedelta(milliseconds=1))
     await witness.noted(started(at))
     async with asyncio.timeout(60):
@@ -86,14 +86,14 @@ async def test_of_a_slow_call_it_is_told_that_it_runs(storage: SqliteStorage) ->
     assert marks.states == ["running", "ran"]
 
 
-async def test_a_start_that_a_dead_process_left_is_told_at_once(storage: SqliteStorage) -> None:
+async def test_a_start_that_a_dead_process_left_is_told_at_once(storage: SqliteStores) -> None:
     witness, marks, at = await marked(Office(storage, [PAY]), timedelta(seconds=60))
     await witness.noted(started(at, is_news=False))
     assert marks.states == ["running"]
 
 
 async def test_nothing_is_told_any_more_of_a_turn_that_is_forgotten(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     witness, marks, at = await marked(Office(storage, [PAY]), timedelta(milliseconds=1))
     await witness.noted(started(at))
@@ -103,7 +103,7 @@ async def test_nothing_is_told_any_more_of_a_turn_that_is_forgotten(
     assert marks.states == []
 
 
-async def test_a_database_that_is_away_keeps_no_call_from_running(storage: SqliteStorage) -> None:
+async def test_a_database_that_is_away_keeps_no_call_from_running(storage: SqliteStores) -> None:
     witness, marks, at = await marked(Office(storage, [PAY]), timedelta(milliseconds=1))
 
     async def away(*_: object, **__: object) -> None:

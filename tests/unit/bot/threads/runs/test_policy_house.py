@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,11 +11,12 @@ import pytest
 
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from bot.policy.terms import Group, Rotation, Terms
+from bot.threads.model import Thread
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers
-from storage.records import AuditEntry, Thread
-from storage.sqlite import SqliteStorage
+from storage.records import AuditEntry
 from tests.support.fakes import FakeClock, FakeDirectory
 from tests.support.force import Forced, forced
+from tests.support.stores import SqliteStores
 
 THREAD = "T1:C0OPS:18.1"
 GROUPS = {"sre": {"users": ["U0ADA", "U0BEN"]}, "leads": {"users": ["U0LIA"]}}
@@ -36,7 +36,7 @@ CALL = PolicyCall(
 
 
 def a_house(
-    storage: SqliteStorage, force: Forced, directory: FakeDirectory | None = None
+    storage: SqliteStores, force: Forced, directory: FakeDirectory | None = None
 ) -> BotPolicy:
     return BotPolicy(
         storage=storage,
@@ -47,7 +47,7 @@ def a_house(
     )
 
 
-async def test_a_start_waits_as_the_application_says(storage: SqliteStorage) -> None:
+async def test_a_start_waits_as_the_application_says(storage: SqliteStores) -> None:
     house = a_house(storage, forced(BIG, groups=GROUPS))
     assert not await house.wait(("i1",), 0)
 
@@ -59,7 +59,7 @@ async def test_a_start_waits_as_the_application_says(storage: SqliteStorage) -> 
 
 
 async def judged(
-    storage: SqliteStorage,
+    storage: SqliteStores,
     force: Forced,
     call: PolicyCall = CALL,
     code: Ruling | None = None,
@@ -77,7 +77,7 @@ def terms_in(ruling: Ruling) -> Terms:
 
 
 async def test_a_rule_that_asks_gives_its_terms_and_what_they_are_bound_to(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     ruling = await judged(storage, forced(BIG, groups=GROUPS))
     terms = terms_in(ruling)
@@ -86,7 +86,7 @@ async def test_a_rule_that_asks_gives_its_terms_and_what_they_are_bound_to(
     assert ruling.kind == "review"
 
 
-async def test_a_rule_that_allows_says_who_decides_a_doubt(storage: SqliteStorage) -> None:
+async def test_a_rule_that_allows_says_who_decides_a_doubt(storage: SqliteStores) -> None:
     small = replace(CALL, arguments={"x": 1})
     ruling = await judged(storage, forced(BIG, groups=GROUPS, defaults=BY_SRE), small)
     assert isinstance(ruling, Allow)
@@ -96,19 +96,19 @@ async def test_a_rule_that_allows_says_who_decides_a_doubt(storage: SqliteStorag
 
 
 async def test_where_no_default_names_anybody_nobody_decides_a_doubt(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     small = replace(CALL, arguments={"x": 1})
     assert await judged(storage, forced(BIG, groups=GROUPS), small) == Allow(rule="default")
 
 
-async def test_file_and_code_deny_together(storage: SqliteStorage) -> None:
+async def test_file_and_code_deny_together(storage: SqliteStores) -> None:
     force = forced(default={"deny": "Never here."})
     ruling = await judged(storage, force, code=Deny("Not today.", rule="stop"))
     assert ruling == Deny("Never here.; Not today.", rule="default + code:stop")
 
 
-async def test_a_gate_takes_its_people_from_the_file(storage: SqliteStorage) -> None:
+async def test_a_gate_takes_its_people_from_the_file(storage: SqliteStores) -> None:
     gated = replace(CALL, gated=True)
     force = forced(groups=GROUPS, defaults=BY_SRE)
     ruling = await judged(storage, force, gated, Ask(rule="gate", kind="review"))
@@ -118,7 +118,7 @@ async def test_a_gate_takes_its_people_from_the_file(storage: SqliteStorage) -> 
     assert ruling.kind == "review"
 
 
-async def test_a_gate_without_anybody_in_the_file_denies(storage: SqliteStorage) -> None:
+async def test_a_gate_without_anybody_in_the_file_denies(storage: SqliteStores) -> None:
     gated = replace(CALL, gated=True)
     assert isinstance(await judged(storage, forced(), gated, Ask(rule="gate")), Deny)
 
@@ -131,7 +131,7 @@ async def test_a_gate_without_anybody_in_the_file_denies(storage: SqliteStorage)
     ],
 )
 async def test_inside_of_a_gate_that_asked_only_what_code_says_counts(
-    storage: SqliteStorage, code: Ask, names: tuple[str, ...], needed: list[str]
+    storage: SqliteStores, code: Ask, names: tuple[str, ...], needed: list[str]
 ) -> None:
     force = forced(BIG, groups=GROUPS, defaults=BY_SRE)
     terms = terms_in(await judged(storage, force, code=code, inside=True))
@@ -140,21 +140,21 @@ async def test_inside_of_a_gate_that_asked_only_what_code_says_counts(
 
 
 async def test_inside_a_gate_takes_the_people_of_the_rule_where_no_default_names_anybody(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     force = forced(BIG, groups=GROUPS)
     terms = terms_in(await judged(storage, force, code=Ask(rule="gate"), inside=True))
     assert terms.requirements["sre"].count == 2
 
 
-async def test_inside_a_denial_of_the_file_stands(storage: SqliteStorage) -> None:
+async def test_inside_a_denial_of_the_file_stands(storage: SqliteStores) -> None:
     force = forced(default={"deny": "Never."})
     ruling = await judged(storage, force, code=Ask(rule="gate"), inside=True)
     assert ruling == Deny("Never.", rule="default")
 
 
 async def test_ids_of_nobody_are_handed_on_so_that_nobody_is_asked(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     code = Ask(rule="odd", approvers=("U-OPS",))
     ruling = await judged(storage, forced(), code=code)
@@ -177,7 +177,7 @@ async def test_ids_of_nobody_are_handed_on_so_that_nobody_is_asked(
     ],
 )
 async def test_a_rule_sees_where_the_call_stands(
-    storage: SqliteStorage, when: dict[str, Any], matches: bool
+    storage: SqliteStores, when: dict[str, Any], matches: bool
 ) -> None:
     rule = {"name": "here", "when": when, "then": {"deny": "no"}}
     ruling = await judged(storage, forced(rule), replace(CALL, tags=("money",)))
@@ -185,7 +185,7 @@ async def test_a_rule_sees_where_the_call_stands(
 
 
 async def test_a_rule_about_requesters_sees_all_whose_words_led_to_it(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     thread = Thread(
         thread_id=THREAD,
@@ -195,7 +195,7 @@ async def test_a_rule_about_requesters_sees_all_whose_words_led_to_it(
         requester_id="U0ADA",
         created_ms=1,
         turn=1,
-        requesters_json=json.dumps(["U0ADA", "U0ROSA"]),
+        requesters=("U0ADA", "U0ROSA"),
     )
     await storage.threads.ensure(thread)
     rule = {"name": "ours", "when": {"requester": {"in": ["sre"]}}, "then": "allow"}
@@ -220,7 +220,7 @@ async def test_a_group_is_the_union_of_what_slack_says() -> None:
     assert await members(Group(users=("U1",))) == frozenset({"U1"})
 
 
-async def entries(storage: SqliteStorage) -> list[AuditEntry]:
+async def entries(storage: SqliteStores) -> list[AuditEntry]:
     return list(await storage.audit.of_thread(THREAD, limit=100))
 
 
@@ -250,7 +250,7 @@ async def test_nobody_knows_who_is_in_a_group_of_a_large_channel(
     assert (await members(Group(channels=("C1",))) is not None) is is_known
 
 
-async def test_what_a_rule_settles_is_on_record_once(storage: SqliteStorage) -> None:
+async def test_what_a_rule_settles_is_on_record_once(storage: SqliteStores) -> None:
     house = a_house(storage, forced())
     for _ in range(2):
         await house.note(CALL, Allow(rule="default"))
@@ -262,7 +262,7 @@ async def test_what_a_rule_settles_is_on_record_once(storage: SqliteStorage) -> 
     assert found[1].detail["reason"] == "no"
 
 
-async def test_a_secret_argument_is_not_on_record(storage: SqliteStorage) -> None:
+async def test_a_secret_argument_is_not_on_record(storage: SqliteStores) -> None:
     house = a_house(storage, forced())
     call = replace(CALL, arguments={"password": "hunter2"}, secret=("password",))
     await house.note(call, Allow(rule="default"))
@@ -271,7 +271,7 @@ async def test_a_secret_argument_is_not_on_record(storage: SqliteStorage) -> Non
 
 
 async def test_the_policy_of_the_settings_lets_ungated_calls_pass_unasked(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     force = forced()
     assert not a_house(storage, force).allows_ungated
@@ -296,7 +296,7 @@ def settings() -> Forced:
     return force
 
 
-async def test_people_of_the_settings_decide_what_a_gate_asks(storage: SqliteStorage) -> None:
+async def test_people_of_the_settings_decide_what_a_gate_asks(storage: SqliteStores) -> None:
     gated = replace(CALL, gated=True)
     ruling = await judged(storage, settings(), gated, Ask(rule="gate", kind="review"))
     terms = terms_in(ruling)
@@ -305,7 +305,7 @@ async def test_people_of_the_settings_decide_what_a_gate_asks(storage: SqliteSto
 
 @pytest.mark.parametrize("gated", [False, True])
 async def test_people_of_the_settings_decide_where_a_rule_of_code_names_nobody(
-    storage: SqliteStorage, *, gated: bool
+    storage: SqliteStores, *, gated: bool
 ) -> None:
     code = Ask(rule="small", kind="review")
     ruling = await judged(storage, settings(), replace(CALL, gated=gated), code)
@@ -315,7 +315,7 @@ async def test_people_of_the_settings_decide_where_a_rule_of_code_names_nobody(
 
 @pytest.mark.parametrize("gated", [False, True])
 async def test_where_a_rule_of_code_names_people_the_settings_add_none(
-    storage: SqliteStorage, *, gated: bool
+    storage: SqliteStores, *, gated: bool
 ) -> None:
     code = Ask(rule="big", approvers=("U0LIA",))
     ruling = await judged(storage, settings(), replace(CALL, gated=gated), code)
@@ -326,7 +326,7 @@ async def test_where_a_rule_of_code_names_people_the_settings_add_none(
 
 
 async def test_a_gate_in_a_rule_of_code_asks_the_people_of_the_settings(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     gated = replace(CALL, gated=True)
     code = Ask(rule="gate", kind="review")
@@ -334,7 +334,7 @@ async def test_a_gate_in_a_rule_of_code_asks_the_people_of_the_settings(
     assert (list(terms.requirements), terms.edit) == (["sre"], "yes")
 
 
-async def test_what_a_rule_of_code_allows_the_settings_allow(storage: SqliteStorage) -> None:
+async def test_what_a_rule_of_code_allows_the_settings_allow(storage: SqliteStores) -> None:
     for call in (replace(CALL, gated=True), IN_PAY):
         assert isinstance(await judged(storage, settings(), call, Allow("small")), Allow)
 
@@ -343,7 +343,7 @@ async def test_what_a_rule_of_code_allows_the_settings_allow(storage: SqliteStor
     "code", [Ask(rule="gate"), Ask(rule="small"), Ask(rule="big", approvers=("U0LIA",))]
 )
 async def test_what_asks_people_is_denied_outside_of_the_channels_of_the_settings(
-    storage: SqliteStorage, code: Ask
+    storage: SqliteStores, code: Ask
 ) -> None:
     ruling = await judged(storage, settings(), replace(IN_PAY, gated=True), code)
     assert ruling == Deny("Not in this channel.", rule="elsewhere")

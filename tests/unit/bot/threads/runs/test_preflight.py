@@ -24,8 +24,8 @@ from bot.questions.record import deciders_from
 from bot.threads.runs.preflight import StartCheck
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Kind, Status
-from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock, FakeDirectory
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID, KilledError, Office
 from tests.unit.bot.slack.cards.samples import an_approval
 
@@ -51,7 +51,7 @@ def paying(policy: Policy, *, dies: bool = False) -> Callable[[ScriptedModel], A
     return lambda model: ChatModelAgent(name="A", model=model, tools=[policy_gate(pay, policy)])
 
 
-async def in_doubt(storage: SqliteStorage, policy: Policy, decider: str = "") -> Office:
+async def in_doubt(storage: SqliteStores, policy: Policy, decider: str = "") -> Office:
     """A call was cut off, and another process asks what became of it."""
     first = Office(storage, [PAY], make_agent=paying(policy, dies=True))
     try:
@@ -66,7 +66,7 @@ async def in_doubt(storage: SqliteStorage, policy: Policy, decider: str = "") ->
     return second
 
 
-async def test_f3_doubt_is_decided_by_the_people_of_the_call(storage: SqliteStorage) -> None:
+async def test_f3_doubt_is_decided_by_the_people_of_the_call(storage: SqliteStores) -> None:
     office = await in_doubt(storage, BEN_DECIDES, BEN)
     doubt = await office.the_approval()
     assert doubt.kind is Kind.DOUBT
@@ -80,7 +80,7 @@ async def test_f3_doubt_is_decided_by_the_people_of_the_call(storage: SqliteStor
 
 
 async def test_f3_doubt_of_a_call_that_a_rule_allowed_is_for_the_people_of_the_settings(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     office = await in_doubt(storage, RulePolicy(rules=(), default=Allow()))
     doubt = await office.the_approval()
@@ -90,7 +90,7 @@ async def test_f3_doubt_of_a_call_that_a_rule_allowed_is_for_the_people_of_the_s
 
 
 async def test_f3_doubt_of_two_gates_is_for_those_whom_a_rule_names(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     def make(model: ScriptedModel, *, dies: bool) -> Agent:
         @tool
@@ -145,7 +145,7 @@ def test_f3_nobody_who_asked_meanwhile_decides_a_doubt() -> None:
 class Desk:
     """The start of one call whose decisions are on record."""
 
-    def __init__(self, storage: SqliteStorage) -> None:
+    def __init__(self, storage: SqliteStores) -> None:
         self.storage = storage
         self.clock = FakeClock()
         self.directory = FakeDirectory()
@@ -201,7 +201,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(storage: SqliteStorage) -> Desk:
+def desk(storage: SqliteStores) -> Desk:
     return Desk(storage)
 
 
@@ -364,7 +364,7 @@ async def test_f7_who_has_left_the_workspace_lets_it_lapse(desk: Desk) -> None:
 
 @pytest.mark.parametrize("fault", [StoreUnavailableError("connection reset"), ValueError("ours")])
 async def test_an_error_before_the_start_keeps_the_decision(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch, fault: Exception
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:
     """R3: nothing runs, nothing has failed, and the same decision lets the call run later."""
     first = Office(storage, [PAY], make_agent=paying(BEN_DECIDES))

@@ -14,7 +14,7 @@ from agents.graph import START, GraphAgent, StateGraph, node_interrupt
 from agents.models import AnsweringModel, call, say
 from agents.prebuilt import create_react_agent
 from storage.records import Kind
-from storage.sqlite import SqliteStorage
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, KilledError, Office
 
 ACTED: list[str] = []
@@ -82,7 +82,7 @@ ASKERS = [a_node, before, after, a_stage]
 
 
 async def approved_earlier(
-    storage: SqliteStorage, make_agent: Callable[[ScriptedModel], Agent], *, seconds: float
+    storage: SqliteStores, make_agent: Callable[[ScriptedModel], Agent], *, seconds: float
 ) -> Office:
     """Ada approved, the process died before the run went on, and another one goes on with it."""
     ACTED.clear()
@@ -103,7 +103,7 @@ async def go_on(office: Office) -> None:
 @pytest.mark.parametrize("make_agent", ASKERS)
 @pytest.mark.parametrize(("seconds", "starts"), [(30, True), (3 * 3_600, False)])
 async def test_i13_an_approval_of_a_step_ages(
-    storage: SqliteStorage,
+    storage: SqliteStores,
     make_agent: Callable[[ScriptedModel], Agent],
     seconds: float,
     starts: bool,
@@ -120,7 +120,7 @@ async def test_i13_an_approval_of_a_step_ages(
 
 @pytest.mark.parametrize("make_agent", ASKERS)
 async def test_i13_who_approved_a_step_has_to_be_there_still(
-    storage: SqliteStorage, make_agent: Callable[[ScriptedModel], Agent]
+    storage: SqliteStores, make_agent: Callable[[ScriptedModel], Agent]
 ) -> None:
     office = await approved_earlier(storage, make_agent, seconds=120)
     office.directory.add(ADA, team_id="T2", is_external=True)
@@ -130,7 +130,7 @@ async def test_i13_who_approved_a_step_has_to_be_there_still(
 
 
 async def test_f3_a_step_in_doubt_is_decided_by_the_people_of_its_approval(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     ACTED.clear()
 

@@ -14,10 +14,11 @@ from agents.core.calls import ToolCall
 from agents.core.observers import ToolOutcome
 from bot.errors import DeliveryError
 from bot.ports.tools import ToolTask
+from bot.threads.messages import Post
+from bot.threads.model import Thread
 from bot.threads.runs.task_board import MARK, TaskUpdates, end_tasks
-from storage.records import Post, Thread
-from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ROSA, THREAD_ID
 
 THREAD = Thread(
@@ -60,7 +61,7 @@ class FakeBoard:
 class Scene:
     """The tasks of a segment."""
 
-    storage: SqliteStorage
+    storage: SqliteStores
     board: FakeBoard = field(default_factory=FakeBoard)
     before_first: timedelta = timedelta(0)
     spawned: list[asyncio.Task[None]] = field(default_factory=list)
@@ -93,7 +94,7 @@ def ended(name: str, outcome: ToolOutcome = ToolOutcome.RAN) -> ToolEvent:
     return ToolEvent(**whose, call=call, result="x", outcome=outcome)  # type: ignore[arg-type]
 
 
-async def test_calls_that_take_their_time_are_tasks(storage: SqliteStorage) -> None:
+async def test_calls_that_take_their_time_are_tasks(storage: SqliteStores) -> None:
     scene = Scene(storage)
     scene.tasks.see(calls("search_docs", "get_status"))
     await scene.rest()
@@ -109,7 +110,7 @@ async def test_calls_that_take_their_time_are_tasks(storage: SqliteStorage) -> N
     await scene.rest()
 
 
-async def test_short_calls_are_not_shown_and_nobody_waits(storage: SqliteStorage) -> None:
+async def test_short_calls_are_not_shown_and_nobody_waits(storage: SqliteStores) -> None:
     scene = Scene(storage, before_first=timedelta(hours=1))
     scene.tasks.see(calls("look"))
     scene.tasks.see(ended("look"))
@@ -120,7 +121,7 @@ async def test_short_calls_are_not_shown_and_nobody_waits(storage: SqliteStorage
 
 
 async def test_what_people_are_asked_about_has_its_card_and_no_task(
-    storage: SqliteStorage,
+    storage: SqliteStores,
 ) -> None:
     scene = Scene(storage)
     scene.tasks.see(calls("look", "pay"))
@@ -136,7 +137,7 @@ async def test_what_people_are_asked_about_has_its_card_and_no_task(
 
 @pytest.mark.parametrize("fault", ["unknown_method", "ratelimited"])
 async def test_what_slack_does_not_take_is_not_tried_again(
-    storage: SqliteStorage, fault: str
+    storage: SqliteStores, fault: str
 ) -> None:
     scene = Scene(storage, board=FakeBoard(fault=fault))
     scene.tasks.see(calls("look"))
@@ -147,7 +148,7 @@ async def test_what_slack_does_not_take_is_not_tried_again(
     assert scene.board.done == ["begin"]
 
 
-async def test_without_a_board_nothing_begins(storage: SqliteStorage) -> None:
+async def test_without_a_board_nothing_begins(storage: SqliteStores) -> None:
     scene = Scene(storage, board=FakeBoard(is_there=False))
     scene.tasks.see(calls("look"))
     assert scene.spawned == []
@@ -158,7 +159,7 @@ async def test_without_a_board_nothing_begins(storage: SqliteStorage) -> None:
     [(f"{MARK}5", "5.5", ["removed"]), (f"{MARK}5", "", []), (":m1", "5.5", [])],
 )
 async def test_what_a_dead_process_left_is_removed(
-    storage: SqliteStorage, key: str, ts: str, done: list[str]
+    storage: SqliteStores, key: str, ts: str, done: list[str]
 ) -> None:
     board = FakeBoard()
     post = Post(post_id=f"{THREAD_ID}#1{key}", thread_id=THREAD_ID, text="", created_ms=1)

@@ -8,8 +8,8 @@ import pytest
 
 from agents.models import call, say
 from bot.ports.threads import Words
-from storage.records import Thread
-from storage.sqlite import SqliteStorage
+from bot.threads.model import Thread
+from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ROOT, THREAD_ID, KilledError, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -43,7 +43,7 @@ def watched(office: Office) -> FakePresence:
     return presence
 
 
-async def test_each_step_is_shown_and_nothing_while_people_decide(storage: SqliteStorage) -> None:
+async def test_each_step_is_shown_and_nothing_while_people_decide(storage: SqliteStores) -> None:
     office = Office(storage, [LOOK, PAY, say("Paid.")])
     presence = watched(office)
     await office.hear("<@UBOT> pay Mia")
@@ -55,14 +55,14 @@ async def test_each_step_is_shown_and_nothing_while_people_decide(storage: Sqlit
     assert presence.done == ["is running Pay 5 to Mia…", "cleared"]
 
 
-async def test_it_is_gone_when_the_run_fails(storage: SqliteStorage) -> None:
+async def test_it_is_gone_when_the_run_fails(storage: SqliteStores) -> None:
     office = Office(storage, [LOOK])  # the script ends: an error
     presence = watched(office)
     await office.hear("<@UBOT> pay Mia")
     assert presence.done[-1] == "cleared"
 
 
-async def test_who_takes_over_after_a_crash_takes_it_down(storage: SqliteStorage) -> None:
+async def test_who_takes_over_after_a_crash_takes_it_down(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear("<@UBOT> pay Mia")
     office.dies_in_tools = True
@@ -77,7 +77,7 @@ async def test_who_takes_over_after_a_crash_takes_it_down(storage: SqliteStorage
     assert presence.messages[0] == ROOT
 
 
-async def test_secrets_and_lines_do_not_reach_the_status(storage: SqliteStorage) -> None:
+async def test_secrets_and_lines_do_not_reach_the_status(storage: SqliteStores) -> None:
     long = call("pay", {"to": "M\nia " + "x" * 200, "amount": 5}, id="c1")
     office = Office(storage, [long, say("Paid.")])
     presence = watched(office)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from storage.base import Ledgers
 from storage.documents import Collection, Where
 from storage.errors import RecordFormatError, RecordNotFoundError
 from storage.retention import key_ranges, place_of
@@ -14,28 +15,11 @@ Collections = Mapping[str, Collection[Any]]
 _DUE: Where = {"due_ms": {"$gt": -1}}
 
 
-class Ledgers(Protocol):
-    """The data of a thread beside its documents: log, checkpoints, audit."""
+class RetentionStore:
+    """Finds threads that are no longer needed, and deletes them piece by piece.
 
-    async def counts(self, thread_id: str) -> Mapping[str, int]:
-        """Count what there is of a thread, by kind."""
-        ...
-
-    async def erase(self, thread_id: str, *, limit: int) -> int:
-        """Delete up to `limit` of each kind, but nothing of the audit; return how many."""
-        ...
-
-    async def strip(self, thread_id: str, *, limit: int) -> int:
-        """See `RetentionStore.strip`."""
-        ...
-
-    async def clear_log(self) -> bool:
-        """See `RetentionStore.clear_log`."""
-        ...
-
-
-class RetentionRecords:
-    """See `storage.ports.retention.RetentionStore`.
+    Everything of a thread is found by its id: in a field, or as the beginning of a key. What is
+    kept of it is its audit, and of that what `storage.retention` says.
 
     Args:
         collections: The collections, by name.
@@ -46,10 +30,10 @@ class RetentionRecords:
         self._collections = collections
         self._threads = collections["threads"]
         self._ledgers = ledgers
-        self.strip = ledgers.strip
-        self.clear_log = ledgers.clear_log
+        self.strip, self.clear_log = ledgers.strip, ledgers.clear_log
 
     async def named(self, channel_id: str, thread_ts: str) -> Sequence[str]:
+        """Ids of the threads at this place, of whatever workspace."""
         found: list[str] = []
         for team_id in await teams_of(self._threads):
             thread_id = f"{team_id}:{channel_id}:{thread_ts}"
@@ -60,6 +44,18 @@ class RetentionRecords:
     async def resting(
         self, *, before_ms: int, limit: int, after: tuple[int, str] = (-1, "")
     ) -> Sequence[tuple[int, str]]:
+        """Threads at rest in which nothing has happened since `before_ms`, longest ago first.
+
+        They are not read, so that one that cannot be read keeps no other.
+
+        Args:
+            before_ms: Their `active_ms` is less.
+            limit: At most so many.
+            after: The last of the page before.
+
+        Returns:
+            `active_ms` and id of each.
+        """
         where = {"turn_open": False, "due_ms": None, "active_ms": {"$lt": before_ms}}
         places = await self._threads.places(
             where, sort=["active_ms"], limit=max(limit, 0), after=after
@@ -67,6 +63,12 @@ class RetentionRecords:
         return [(int(str(active_ms)), str(key)) for active_ms, key in places]
 
     async def left(self, thread_id: str) -> Mapping[str, int]:
+        """Count what is not over in a thread: nothing of it may be deleted then.
+
+        Returns:
+            By what it is, and only what there is: `requests` (open, or with a card to be drawn),
+            `messages` (read by no turn), `texts` (not shown), `answers` (private, not told).
+        """
         here = {"thread_id": thread_id}
         requests = self._collections["approvals"]
         found = {
@@ -76,11 +78,14 @@ class RetentionRecords:
             "texts": await _all(
                 self._collections["posts"], {**here, "posted": False, "failure": ""}
             ),
-            "answers": await _all(self._collections["whispers"], {**place_of(thread_id), **_DUE}),
+            "answers": await _all(
+                self._collections["ephemeral_messages"], {**place_of(thread_id), **_DUE}
+            ),
         }
         return {name: number for name, number in found.items() if number}
 
     async def counts(self, thread_id: str) -> Mapping[str, int]:
+        """Count what there is of a thread, by collection; only what there is."""
         found = {
             name: sum([await _all(self._collections[name], where) for where in wheres])
             for name, wheres in wheres_of(thread_id).items()
@@ -89,6 +94,11 @@ class RetentionRecords:
         return {name: number for name, number in found.items() if number}
 
     async def seal(self, thread_id: str, *, owner: str, now_ms: int, until_ms: int) -> int | None:
+        """Take the lease of a thread at rest, in one conditional write; it need not be readable.
+
+        Returns:
+            The fencing token; None, and nothing written, when it is not at rest.
+        """
         try:
             await self._threads.get(thread_id)
         except RecordFormatError as error:  # nothing works on it, whether it is due or not
@@ -100,6 +110,13 @@ class RetentionRecords:
         )
 
     async def erase(self, thread_id: str, *, limit: int) -> int:
+        """Delete up to `limit` records of each kind; not the thread itself, and not its audit.
+
+        A message that no turn has read stays: somebody wrote it meanwhile.
+
+        Returns:
+            How many were deleted; 0 when nothing is left.
+        """
         erased = await self._ledgers.erase(thread_id, limit=limit)
         for name, wheres in wheres_of(thread_id).items():
             for where in wheres:
@@ -107,15 +124,18 @@ class RetentionRecords:
         return erased
 
     async def drop(self, thread_id: str, *, fence: int) -> bool:
+        """Delete the thread itself, if nobody woke it since it was sealed and the lease is held."""
         sealed = {"id": thread_id, "fence": fence, "due_ms": None, "leased_until_ms": {"$gt": 0}}
         return bool(await self._threads.delete(sealed, limit=1))
 
     async def give_back(self, thread_id: str, *, fence: int) -> None:
+        """Give the lease of a sealed thread back; what woke it meanwhile is due."""
         await self._threads.release(thread_id, fence=fence)
 
-    async def erase_whispers(self, *, before_ms: int, limit: int) -> int:
+    async def erase_ephemeral(self, *, before_ms: int, limit: int) -> int:
+        """Delete private answers that are over and older; return how many."""
         where = {"created_ms": {"$lt": before_ms}, "due_ms": None}
-        return await self._collections["whispers"].delete(where, limit=limit)
+        return await self._collections["ephemeral_messages"].delete(where, limit=limit)
 
 
 def wheres_of(thread_id: str) -> dict[str, list[Where]]:
@@ -128,7 +148,7 @@ def wheres_of(thread_id: str) -> dict[str, list[Where]]:
     return {
         "approvals": [here],
         "messages": [{**here, "turn": {"$ne": 0}}],
-        "whispers": [place_of(thread_id)],
+        "ephemeral_messages": [place_of(thread_id)],
         "grants": [here],
         "posts": [*keys],
     }

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
-from storage.documents import Document, Spec, Where, update
-from storage.erasing import Collections
+from bot.maintenance.erasing import Collections
+from bot.threads.messages import Message, MessageStatus
+from bot.threads.model import Thread
+from storage.base import CopyMarks
+from storage.documents import Collection, Document, Spec, Where, update
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 from storage.flat import FlatRecords
-from storage.ports.restoring import epoch_step
 from storage.records.approvals import Approval, Status
-from storage.records.threads import Message, MessageStatus, Thread
 
 _PAGE = 100
 
@@ -30,24 +32,11 @@ class EpochDocument(Document):
     number: int = 0
 
 
-class CopyMarks(Protocol):
-    """The state of a database that is a restored copy."""
+class RestoreStore:
+    """Finds what a copy left unfinished, and marks it.
 
-    async def is_copy(self) -> bool:
-        """See `RestoreStore.is_copy`."""
-        ...
-
-    async def end(self) -> None:
-        """See `RestoreStore.end`."""
-        ...
-
-    async def newest_entry_ms(self) -> int:
-        """Return the time of the newest entry of the audit but `restored`; 0 without one."""
-        ...
-
-
-class RestoreRecords:
-    """See `storage.ports.restoring.RestoreStore`.
+    What is read for that is read once, by nobody but the one who goes back, so that it needs no
+    index. A record that cannot be read is passed over: it keeps no other from being marked.
 
     Args:
         collections: The collections, by name.
@@ -57,32 +46,51 @@ class RestoreRecords:
     def __init__(self, collections: Collections, marks: CopyMarks) -> None:
         self._collections = collections
         self._epochs = collections["epochs"]
-        self._threads = FlatRecords(collections["threads"], Thread)
+        self._threads: Collection[Thread] = collections["threads"]
+        self._messages: Collection[Message] = collections["messages"]
         self._approvals = FlatRecords(collections["approvals"], Approval)
         self._marks = marks
         self.is_copy, self.end = marks.is_copy, marks.end
 
     async def begin_epoch(self) -> int:
+        """Begin a new epoch, and stamp the approvals of the copy with its number.
+
+        Stamped (`restored_epoch`) is each approval that is open, or due. The number is greater than
+        that of the copy, and never the same for two returns to one copy.
+
+        Returns:
+            The number.
+        """
         await self._epochs.insert(EpochDocument())
-        step = epoch_step()
+        # No two lives of one copy share a number.
+        step = 1 + secrets.randbelow(2**32)
         begun = await update(
             self._epochs, _EPOCH, lambda one: one.changed(number=one.number + step)
         )
         epoch = int(begun.number) if begun is not None else 0
         # Of the copy is all that stands in the database now: no clock is asked.
         for where in ({"open": True}, _DUE):
-            await self._change_all(
-                self._approvals, where, lambda one: replace(one, restored_epoch=epoch)
+            await _each(
+                self._approvals.collection,
+                where,
+                lambda key: self._approvals.change(
+                    key, lambda one: replace(one, restored_epoch=epoch)
+                ),
             )
         return epoch
 
     async def epoch(self) -> int:
+        """Return the number of the present epoch; 0 when the database never went back to a copy."""
         try:
             return int((await self._epochs.get(_EPOCH)).number)
         except RecordNotFoundError:
             return 0
 
     async def newest_ms(self) -> int:
+        """Return the time of the newest thing in the database: the moment to which it went back.
+
+        Entries of the audit with the action `restored` do not count. 0 for an empty database.
+        """
         newest = [await self._marks.newest_entry_ms()]
         for name, field in (("messages", "received_ms"), ("threads", "active_ms")):
             places = await self._collections[name].places({}, sort=[f"-{field}"], limit=1)
@@ -90,24 +98,37 @@ class RestoreRecords:
         return max(newest)
 
     async def leased(self, *, now_ms: int) -> int:
+        """Count the threads and approvals that somebody works on."""
         where = {"leased_until_ms": {"$gt": now_ms}}
         stores = (self._collections["threads"], self._collections["approvals"])
         return sum([await one.count(where, with_quarantined=True) for one in stores])
 
     async def pending(self, *, limit: int, after: str = "") -> tuple[Sequence[Approval], str]:
+        """Open approvals that nobody has decided, by id, of those after the given one.
+
+        Returns:
+            They, and the id to go on after; empty at the end.
+        """
         page = await self._approvals.find({"open": True}, limit=limit, after=(after,))
         last = page.last or (page.records[-1].approval_id if page.records else "",)
         return [one for one in page.records if one.status is Status.PENDING], str(last[-1])
 
     async def unfinished(self, *, limit: int, after: str = "") -> tuple[Sequence[Thread], str]:
+        """Threads with an open turn or with work; otherwise like `pending`."""
         found: dict[str, Thread] = {}
         for where in ({"turn_open": True}, _DUE):
             page = await self._threads.find(where, limit=limit, after=(after,))
-            found |= {one.thread_id: one for one in page.records}
+            found |= {one.thread_id: one for one in page.documents}
         threads = [found[key] for key in sorted(found)][:limit]
         return threads, threads[-1].thread_id if threads else ""
 
     async def rewrite(self, approval: Approval) -> bool:
+        """Replace an approval as a whole.
+
+        Returns:
+            False, and nothing written, when its stored `revision` is not one less.
+        """
+
         def rewrite(one: Approval) -> Approval | None:
             return approval if one.revision == approval.revision - 1 else None
 
@@ -115,43 +136,48 @@ class RestoreRecords:
         return await self._approvals.changed(key, rewrite, writes_due=True) is not None
 
     async def mark(self, thread_id: str, *, epoch: int, now_ms: int, to_ms: int) -> None:
+        """Set `restored_epoch`, `restored_to_ms`, and `due_ms` to `now_ms`; end its lease.
+
+        Its unread messages are taken by the turn `-epoch`.
+        """
         unread = {"thread_id": thread_id, "turn": 0}
-        await self._change_all(
-            FlatRecords(self._collections["messages"], Message),
+        taken = {"status": MessageStatus.TAKEN, "turn": -epoch}
+        await _each(
+            self._messages,
             unread,
-            lambda one: replace(one, status=MessageStatus.TAKEN, turn=-epoch),
+            lambda key: update(self._messages, key, lambda one: one.changed(**taken)),
         )
-        await self._threads.changed(
-            thread_id,
-            lambda one: replace(one, restored_epoch=epoch, restored_to_ms=to_ms, due_ms=now_ms),
-            writes_due=True,
-            releases=True,
-        )
+        marked = {"restored_epoch": epoch, "restored_to_ms": to_ms, "due_ms": now_ms}
+        try:
+            await update(
+                self._threads,
+                thread_id,
+                lambda one: one.changed(**marked),
+                writes_due=True,
+                releases=True,
+            )
+        except RecordNotFoundError:
+            return
         # Whoever works on it by an old token has lost it.
         lease = await self._threads.claim(
             thread_id, owner="restore", now_ms=now_ms, until_ms=now_ms + 1
         )
         if lease is not None:
-            threads = self._collections["threads"]
-            await threads.release(thread_id, fence=lease.fence, due_ms=now_ms)
+            await self._threads.release(thread_id, fence=lease.fence, due_ms=now_ms)
 
-    async def settle(self, thread_id: str, *, fence: int, turn: int) -> bool:
-        def settle(one: Thread) -> Thread:
-            return replace(one, restored_epoch=0, restored_turn=turn)
 
-        return await self._threads.changed(thread_id, settle, fence=fence) is not None
-
-    async def _change_all(
-        self, records: FlatRecords[Any], where: Where, change: Callable[[Any], Any]
-    ) -> None:
-        collection, after = records.collection, None
-        while True:
-            places = await collection.places(where, limit=_PAGE, after=after)
-            for *_, key in places:
-                try:
-                    await records.change(str(key), change)
-                except (RecordFormatError, RecordNotFoundError, RecordConflictError):
-                    continue
-            if len(places) < _PAGE:
-                return
-            after = places[-1]
+async def _each(
+    collection: Collection[Any], where: Where, change: Callable[[str], Awaitable[object]]
+) -> None:
+    """Change each document that is as `where` says, by its key."""
+    after = None
+    while True:
+        places = await collection.places(where, limit=_PAGE, after=after)
+        for *_, key in places:
+            try:
+                await change(str(key))
+            except (RecordFormatError, RecordNotFoundError, RecordConflictError):
+                continue
+        if len(places) < _PAGE:
+            return
+        after = places[-1]

@@ -1,0 +1,96 @@
+"""The stores of all features, over the collections of one database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bot.maintenance.copies import EpochDocument, RestoreStore
+from bot.maintenance.erasing import RetentionStore
+from bot.people.model import (
+    DelegationRecord,
+    DelegationStore,
+    Grant,
+    GrantStore,
+    PeopleStore,
+    PersonRecord,
+)
+from bot.threads.messages import EphemeralMessage, InboxStore, Message, Post, PostStore
+from bot.threads.model import Thread, ThreadStore
+from storage.approvals import ApprovalDocument, ApprovalLists, ApprovalRecords
+from storage.base import DocumentDatabase
+from storage.documents import Collection, Document, Unreadable
+
+KINDS: tuple[type[Document], ...] = (
+    Thread,
+    Message,
+    ApprovalDocument,
+    Post,
+    EphemeralMessage,
+    DelegationRecord,
+    PersonRecord,
+    Grant,
+    EpochDocument,
+)
+"""The kinds of documents that a database of the bot holds."""
+
+
+class Stores:
+    """One database with the stores of all features.
+
+    Args:
+        database: Made for `KINDS`.
+    """
+
+    def __init__(self, database: DocumentDatabase) -> None:
+        self.database = database
+        found: dict[str, Collection[Any]] = {
+            kind.spec.name: database.collection(kind) for kind in KINDS
+        }
+        self._found = found
+        self.audit, self.trail = database.audit, database.trail
+        self.log, self.checkpoints = database.log, database.checkpoints
+        self.threads = ThreadStore(found["threads"])
+        self.inbox = InboxStore(found["messages"])
+        self.approvals = ApprovalRecords(found["approvals"], database.audit)
+        self.lists = ApprovalLists(found["approvals"])
+        self.posts = PostStore(found["posts"])
+        self.ephemeral_messages: Collection[EphemeralMessage] = found["ephemeral_messages"]
+        self.delegations = DelegationStore(found["delegations"])
+        self.people = PeopleStore(found["people"])
+        self.grants = GrantStore(found["grants"])
+        self.retention = RetentionStore(found, database.ledgers)
+        self.restoring = RestoreStore(found, database.marks)
+        self.open, self.open_beside = database.open, database.open_beside
+        self.open_to_read, self.close = database.open_to_read, database.close
+        self.ping, self.examine = database.ping, database.examine
+        self.server_ms = database.server_ms
+
+    async def teams(self) -> set[str]:
+        """The workspaces that have approvals: an audit without entries of them was emptied."""
+        approvals = self._found["approvals"]
+        found: set[str] = set()
+        first = ""
+        while places := await approvals.places(
+            {"thread_id": {"$gte": first}}, sort=("thread_id", "created_ms", "position"), limit=1
+        ):
+            team_id = str(places[0][0]).partition(":")[0]
+            found.add(team_id)
+            first = f"{team_id};"  # all thread ids of one are skipped at once
+        return found
+
+    async def reconsider(self) -> None:
+        """Lift the quarantine of this release everywhere: they may have been repaired."""
+        for one in self._found.values():
+            await one.recheck()
+
+    async def count_unreadable(self) -> int:
+        """Count the documents that this release has met and could not read."""
+        return sum([await one.count_quarantined() for one in self._found.values()])
+
+    async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
+        """Look at all documents, and name those that this release cannot read; it takes long."""
+        found: list[Unreadable] = []
+        for one in self._found.values():
+            found += await one.unreadable(limit=limit - len(found))
+        return found
