@@ -108,7 +108,7 @@ async def test_a_restored_copy_takes_the_place_of_a_lost_database(directory: Pat
 OPENS = """
 import asyncio, itertools, os, signal, sqlite3, sys
 from pathlib import Path
-from storage.sqlite import SqliteStores
+from tests.support.stores import SqliteStores
 
 count = last = 0
 

@@ -297,7 +297,7 @@ async def test_a_storage_opens_once_its_server_is_there(
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from storage.sqlite import SqliteStores
+from tests.support.stores import SqliteStores
 from tests.contract.builders import a_message
 
 async def write():

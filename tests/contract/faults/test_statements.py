@@ -211,7 +211,7 @@ import asyncio, resource, sys
 from datetime import timedelta
 from pathlib import Path
 from storage.errors import StorageError, StoreUnavailableError
-from storage.sqlite import SqliteStores
+from tests.support.stores import SqliteStores
 from tests.contract.builders import a_decision, an_approval, an_entry
 
 BIG = 100_000_000
