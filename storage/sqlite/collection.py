@@ -106,7 +106,9 @@ class SqliteCollection(Collection[D]):
             f"SELECT {self._chosen}, {chosen} FROM {self._table} WHERE {condition} "  # noqa: S608 - as above
             f"ORDER BY {order} LIMIT :limit"
         )
-        return await self._database.read(sql, {**values, "limit": max(limit, 0)})
+        # A list may take long: while the reader works, this process serves nobody else.
+        run = self._database.read if "id" in where else self._database.fetch
+        return await run(sql, {**values, "limit": max(limit, 0)})
 
     async def _change(
         self,

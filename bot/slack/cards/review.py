@@ -144,7 +144,7 @@ class _ReviewPage:
 
     @property
     def _proof(self) -> Proof:
-        """What has been read once this page is shown; until then, *Next* shows more."""
+        """The proof once this page is shown: until all pages were shown, *Next* shows more."""
         is_last = page_number(self._page) == self._count > 0
         is_next = self._reader.pages >= self._count - 1
         is_read = self._reader.has_read or self._count == 0 or (is_last and is_next)

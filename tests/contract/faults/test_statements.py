@@ -20,7 +20,7 @@ from tests.contract.builders import a_message, a_thread, an_approval, an_entry
 from tests.contract.faults.driver import PLACES, Faults, HungDisk, Place, break_sqlite
 from tests.support.stores import SqliteStores
 
-WITHIN_S = 5
+WITHIN_S = 60
 NAME = "countersign.db"
 
 

@@ -112,7 +112,7 @@ async def test_what_was_acknowledged_goes_on_by_itself(stage: Stage, outage: Out
     assert stage.bot is not None
     await stage.bot.tasks.idle()
     # The decision is on record; before the thread hears of it, the database goes away.
-    outage.begins_with = "UPDATE threads SET body"
+    outage.begins_with = "UPDATE threads SET due_ms"
     await stage.click("Ada", card, APPROVE)
     await stage.bot.tasks.idle()
     assert agents.RAN == []
@@ -165,7 +165,7 @@ async def test_i14_due_work_that_cannot_be_read_keeps_no_other(
     about = {"channel_id": broken.channel, "thread_ts": ts, "user_id": broken.user("Ada")}
     whisper = a_whisper(**about, text="This is yours.", created_ms=now, due_ms=now)
     await broken.bot.storage.ephemeral_messages.insert(whisper)
-    faults.error, faults.only = malformed, "FROM approvals WHERE due_ms <= "
+    faults.error, faults.only = malformed, "FROM approvals WHERE true AND due_ms <= "
 
     with pytest.raises(StoreUnavailableError, match="malformed"):
         await broken.tick()
