@@ -106,8 +106,8 @@ class SqliteCollection(Collection[D]):
             f"SELECT {self._chosen}, {chosen} FROM {self._table} WHERE {condition} "  # noqa: S608 - as above
             f"ORDER BY {order} LIMIT :limit"
         )
-        # A list may take long: while the reader works, this process serves nobody else.
-        run = self._database.read if "id" in where else self._database.fetch
+        # The look for due work may find much, and no person waits for it: nobody waits behind it.
+        run = self._database.fetch if "leased_until_ms" in where else self._database.read
         return await run(sql, {**values, "limit": max(limit, 0)})
 
     async def _change(
