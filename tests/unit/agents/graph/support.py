@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from operator import add
 from typing import Annotated, Any, TypedDict
+
+import pytest
 
 from agents.core.asking.answers import InDoubtResult
 from agents.core.asking.infos import InDoubtInfo
@@ -84,6 +87,15 @@ async def settled(lab: Lab, result: GraphResult | StateSnapshot) -> GraphResult 
         again = InDoubtResult(choice="again", by="U1")
         result = await lab.run(resume_map={one.id: again for one in doubts})
     return result
+
+
+async def cut_off(call: Coroutine[Any, Any, object], begun: asyncio.Event) -> None:
+    """Cancel a call when its node has begun."""
+    task = asyncio.create_task(call)
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 def ids(result: GraphResult | StateSnapshot) -> list[str]:

@@ -10,7 +10,7 @@ from agents.core.checkpoint import CheckpointStatus, CheckpointStore, StoredChec
 from agents.core.errors import CheckpointNotFoundError
 from agents.graph import NoCheckpointerError, StateGraph, ThreadBusyError
 from agents.memory import MemoryCheckpointStore
-from tests.unit.agents.graph.support import Lab, State, chain
+from tests.unit.agents.graph.support import Lab, State, chain, cut_off
 
 
 def asking(lab: Lab) -> StateGraph:
@@ -81,13 +81,15 @@ async def test_a_thread_that_is_not_there_cannot_be_deleted() -> None:
 
 
 async def test_a_thread_that_is_being_worked_on_is_not_deleted() -> None:
+    begun = asyncio.Event()
+
     async def slow(state: State) -> object:
+        begun.set()
         await asyncio.Event().wait()
         return None
 
     lab = Lab(lambda lab: chain(lab, a=slow))
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(lab.start(), 0.05)
+    await cut_off(lab.start(), begun)
     with pytest.raises(ThreadBusyError):
         await lab.graph.delete_thread("t")
     assert await lab.store.load("t") is not None

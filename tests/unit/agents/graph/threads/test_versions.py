@@ -16,7 +16,8 @@ from agents.graph import (
     ThreadBusyError,
     node_interrupt,
 )
-from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
+from agents.memory import MemoryCheckpointStore
+from tests.unit.agents.graph.support import Lab, State, chain, cut_off, fan, ids, values_of
 
 Build = Callable[[Lab], StateGraph]
 
@@ -146,14 +147,16 @@ async def test_a_thread_of_a_renamed_graph_can_be_cancelled() -> None:
 
 
 async def test_a_thread_that_is_left_running_says_how_to_end_it() -> None:
+    begun = asyncio.Event()
+
     async def slow(state: State) -> object:
         lab.ran["slow"] += 1
+        begun.set()
         await asyncio.Event().wait()
         return None
 
     lab = Lab(lambda lab: chain(lab, a=slow))
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(lab.start(), 0.05)
+    await cut_off(lab.start(), begun)
     for call in (lab.graph.cancel("t", "x"), lab.graph.fork("t"), lab.start(), lab.run(resume=1)):
         with pytest.raises(ThreadBusyError, match="recover"):
             await call
@@ -165,9 +168,19 @@ async def test_a_thread_that_is_left_running_says_how_to_end_it() -> None:
 
 
 async def test_a_recovery_that_is_stopped_loses_neither_answers_nor_what_is_finished() -> None:
+    finished, begun = asyncio.Event(), asyncio.Event()
+
+    class Noticing(MemoryCheckpointStore):
+        async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+            await super().append(checkpoint_id, entry, base=base, index=index)
+            if lab.ran["a done"]:
+                finished.set()
+
     async def slow(state: State) -> object:
         answer = node_interrupt("b?")
         if not lab.flags:
+            await finished.wait()
+            begun.set()
             await asyncio.Event().wait()
         return {"b": answer}
 
@@ -178,11 +191,11 @@ async def test_a_recovery_that_is_stopped_loses_neither_answers_nor_what_is_fini
             .add_edge("__start__", "b")
             .add_node("c", lab.write("c"))
             .add_edge(["a", "b"], "c")
-        )
+        ),
+        store=Noticing(),
     )
     first, second = ids(await lab.start())
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(lab.run(resume_map={first: 1, second: 2}), 0.05)
+    await cut_off(lab.run(resume_map={first: 1, second: 2}), begun)
     lab.flags["alive"] = True
     token = CancelToken()
     token.cancel()
