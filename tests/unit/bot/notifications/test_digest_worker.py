@@ -101,7 +101,7 @@ async def test_everybody_has_a_morning_of_their_own(storage: SqliteStores) -> No
     await ask(office, 1, terms(ADA, BEN, MIA))
     posted: dict[str, int] = {}
     for hour in range(1, 32):
-        await pass_time(office, hours=1)
+        await pass_time(office, hours=1, every=30)
         posted.update({one: hour for one in sent(office) if one not in posted})
     assert posted == {
         f"{MIA}:2026-11-23": 9,
@@ -134,9 +134,9 @@ async def test_it_comes_at_once_when_five_wait(storage: SqliteStores) -> None:
     assert sent(office) == [f"{ADA}:2026-11-23"]
     for number in range(5, 15):
         await ask(office, number)
-    await pass_time(office, hours=9)
+    await pass_time(office, hours=9, every=30)
     assert sent(office) == [f"{ADA}:2026-11-23"]
-    await pass_time(office, hours=11)
+    await pass_time(office, hours=11, every=30)
     assert sent(office)[1:] == [f"{ADA}:2026-11-24"]
 
 
