@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.sandbox.workspace.records import UserGroup
+from tests.support.sizes import size
 from tests.support.stage import Stage, a_stage
 
 APPROVE = "countersign:approve"
@@ -88,15 +89,16 @@ async def test_a_hundred_clicks_in_a_minute_need_few_look_ups(tmp_path: Path) ->
         assert [m["text"] for one in people for m in stage.sandbox.ephemerals(one)] == []
 
 
-async def test_forty_requests_in_two_minutes_are_all_decided(tmp_path: Path) -> None:
+async def test_many_requests_in_two_minutes_are_all_decided(tmp_path: Path) -> None:
+    count = size(20, 40)
     policy = a_policy(tmp_path, {"oncall": GROUP})
     async with a_stage(tmp_path, "socket", COUNTERSIGN_POLICY=policy) as stage:
-        for number in range(40):
+        for number in range(count):
             await stage.say("Rosa", f"@countersign deploy payments 1.4.{number} to production")
             await stage.click("Ada", await stage.card(number=number + 1), APPROVE)
-        await all_approved(stage, 40)
+        await all_approved(stage, count)
         assert stage.sandbox.ephemerals(stage.user("Ada")) == []
-        assert len(lookups(stage)) <= 8
+        assert len(lookups(stage)) <= 4, lookups(stage)
 
 
 async def test_a_policy_with_sixty_groups_starts_three_times_in_a_minute(tmp_path: Path) -> None:
