@@ -32,6 +32,7 @@ from tests.support.ports import free_port
 from tests.support.stage import (
     APP_TOKEN,
     BOT_TOKEN,
+    PATIENCE_S,
     SECRET,
     Stage,
     Transport,
@@ -45,17 +46,29 @@ ASK = "@countersign deploy payments 1.4.2 to production"
 BOTH: Sequence[Transport] = ("socket", "http")
 
 
+ENDLESS_S = 3_600.0
+"""A delay that lasts until the sandbox ends: whatever happens before has not waited for it."""
+
+
+async def sleep(seconds: float) -> None:
+    """Wait in the sandbox; an endless delay ends with it."""
+    if seconds == ENDLESS_S:
+        await asyncio.Event().wait()
+    await asyncio.sleep(seconds)
+
+
 @asynccontextmanager
-async def a_sandbox() -> AsyncIterator[Sandbox]:
-    """A sandbox that loses patience early and repeats soon."""
+async def a_sandbox(*, ack_timeout: float = PATIENCE_S) -> AsyncIterator[Sandbox]:
+    """A sandbox that repeats soon."""
     async with Sandbox(
         clock=time.time,
         pace=brisk_seconds,
         signing_secret=SECRET,
         bot_token=BOT_TOKEN,
         app_token=APP_TOKEN,
-        ack_timeout=1.5,
+        ack_timeout=ack_timeout,
         retry_delays=(0, 0.1, 0.2),
+        sleep=sleep,
     ) as sandbox:
         yield sandbox
 
@@ -82,6 +95,16 @@ async def a_bot(
 @pytest.fixture(params=BOTH)
 async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
     async with a_sandbox() as sandbox, a_bot(sandbox, tmp_path, request.param) as opened:
+        yield opened
+
+
+@pytest.fixture(params=BOTH)
+async def impatient(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
+    """On a socket, the bot says nothing about an event that failed: Slack waits in vain."""
+    async with (
+        a_sandbox(ack_timeout=1.5) as sandbox,
+        a_bot(sandbox, tmp_path, request.param) as opened,
+    ):
         yield opened
 
 
@@ -120,6 +143,12 @@ def is_final(stage: Stage) -> bool:
     return len(cards) == 1 and "Approved" in str(cards[0]) and not buttons(cards[0])
 
 
+def is_acknowledged(stage: Stage) -> bool:
+    """Whether the newest click or form was, and all before it were."""
+    acks = [one.ok for one in stage.sandbox.stats.acks if one.kind == "interactive"]
+    return bool(acks) and all(acks)
+
+
 def is_live(stage: Stage) -> int:
     """How often the deployment took place, as the agent says."""
     return sum(text.startswith("Done.") for text in stage.texts())
@@ -146,7 +175,7 @@ async def test_1_click_is_acknowledged_although_all_that_follows_fails(
     stage.sandbox.faults.add(effect, "chat.*")
     stage.sandbox.faults.add(effect, "conversations.replies")
     await stage.click("Ada", card, APPROVE)
-    assert stage.sandbox.stats.ack_ms()[-1] < 1_500
+    assert is_acknowledged(stage)
     await stage.click("Ben", card, APPROVE)
     stage.sandbox.calm()
     await sooner_or_later(stage, lambda: is_final(stage) and is_live(stage))
@@ -183,7 +212,7 @@ class Gate:
 def block() -> str:
     """Block."""
     Gate.begun.set()
-    return "done" if Gate.open.wait(timeout=10) else "never let go"
+    return "done" if Gate.open.wait(timeout=PATIENCE_S) else "never let go"
 
 
 def blocking(_: Model) -> Agent:
@@ -205,10 +234,10 @@ async def test_2_tool_that_blocks_delays_no_click(tmp_path: Path, transport: Tra
         try:
             late = sandbox.payload_of_click(stage.user("Ben"), stage.channel, card["ts"], APPROVE)
             await stage.click("Ada", card, APPROVE)
-            assert await asyncio.to_thread(Gate.begun.wait, 5)
+            assert await asyncio.to_thread(Gate.begun.wait, PATIENCE_S)
             await sandbox.send_interaction(late)
             assert "was first" in await stage.whispered("Ben", ".")
-            assert max(sandbox.stats.ack_ms()) < 1_000
+            assert is_acknowledged(stage)
         finally:
             Gate.open.set()
         await stage.said("It is over")
@@ -216,19 +245,19 @@ async def test_2_tool_that_blocks_delays_no_click(tmp_path: Path, transport: Tra
 
 async def test_2_slow_slack_is_not_on_the_way_of_an_acknowledgement(stage: Stage) -> None:
     card = await a_card(stage)
-    stage.sandbox.faults.add("slow", "chat.*", delay=2.0)
+    stage.sandbox.faults.add("slow", "chat.*", delay=ENDLESS_S)
     await stage.click("Ada", card, APPROVE)
-    assert stage.sandbox.stats.ack_ms()[-1] < 1_000
+    assert is_acknowledged(stage)
     stage.sandbox.calm()
     await sooner_or_later(stage, lambda: is_final(stage))
 
 
 async def test_2_rate_limit_is_not_waited_for_before_an_acknowledgement(stage: Stage) -> None:
     card = await a_card(stage)
-    stage.sandbox.faults.add("ratelimited", "*", retry_after=2)
+    stage.sandbox.faults.add("ratelimited", "*", retry_after=3_600)
     await stage.click("Ada", card, REJECT)
     await stage.click("Ben", card, APPROVE)
-    assert max(stage.sandbox.stats.ack_ms()) < 1_000
+    assert is_acknowledged(stage)
     stage.sandbox.calm()
 
 
@@ -299,7 +328,7 @@ async def test_4_interactions_without_a_listener_are_answered(
 ) -> None:
     user = {"id": stage.user("Ada"), "team_id": "T0ACMEWORK"}
     await stage.sandbox.send_interaction({"user": user, "team": {"id": "T0ACMEWORK"}, **payload})
-    assert stage.sandbox.stats.ack_ms()[-1] < 1_000
+    assert is_acknowledged(stage)
 
 
 BEYOND_BOLT: list[dict[str, Any]] = [
@@ -329,7 +358,7 @@ BEYOND_BOLT: list[dict[str, Any]] = [
 async def test_4_signed_nonsense_is_answered(stage: Stage, payload: dict[str, Any]) -> None:
     user = {"id": stage.user("Ada"), "team_id": "T0ACMEWORK"}
     await stage.sandbox.send_interaction({"user": user, "team": {"id": "T0ACMEWORK"}, **payload})
-    assert stage.sandbox.stats.ack_ms()[-1] < 1_000
+    assert is_acknowledged(stage)
 
 
 # ---- 5: one post, several events ----------------------------------------------------------------
@@ -524,8 +553,9 @@ class Away:
 
 @pytest.mark.parametrize("times", [1, 2, 4])
 async def test_a_event_that_could_not_be_stored_comes_again_and_counts_once(
-    stage: Stage, times: int
+    impatient: Stage, times: int
 ) -> None:
+    stage = impatient
     assert stage.bot is not None
     storage = cast(Any, stage.bot.storage)
     storage.inbox = Away(storage.inbox, times)
@@ -552,10 +582,10 @@ async def test_b_click_whose_trigger_expired_is_answered(stage: Stage) -> None:
 
 async def test_b_modal_is_opened_before_anything_slow(stage: Stage) -> None:
     card = await a_card(stage)
-    stage.sandbox.faults.add("hang", "chat.*", delay=2)
+    stage.sandbox.faults.add("hang", "chat.*", delay=ENDLESS_S)
     await stage.click("Ada", card, REJECT)
     assert await stage.modal("Ada")
-    assert stage.sandbox.stats.ack_ms()[-1] < 1_000
+    assert is_acknowledged(stage)
     stage.sandbox.calm()
 
 
@@ -666,7 +696,7 @@ async def test_e_nobody_decides_while_the_token_is_revoked(stage: Stage, error: 
     card = await a_card(stage)
     stage.sandbox.revoke_token(error)
     await stage.click("Ada", card, APPROVE)
-    assert stage.sandbox.stats.ack_ms()[-1] < 1_500
+    assert is_acknowledged(stage)
     await stage.tick()
     stage.sandbox.restore_token()
     assert APPROVE in buttons(stage.cards()[0])
@@ -684,7 +714,7 @@ async def test_e_decision_counts_while_the_channel_is_closed(stage: Stage, how: 
     }[how]
     leave(stage.channel)
     await stage.click("Ada", card, APPROVE)
-    assert sandbox.stats.ack_ms()[-1] < 1_500
+    assert is_acknowledged(stage)
     back(stage.channel)
     await sooner_or_later(stage, lambda: is_final(stage) and is_live(stage))
 
