@@ -67,7 +67,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Policy": ("COUNTERSIGN_POLICY",),
     "Approvers without a policy file": tuple(IN_A_POLICY),
-    "Stores": (
+    "Storage": (
         "COUNTERSIGN_DATA_DIR",
         "MONGODB_URI",
         "COUNTERSIGN_MONGO_DRIVER",

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.stores import KINDS, Stores
-from tests.support.stores import MongoStores, SqliteStores
+from storage.mongo import MongoStorage
+from storage.sqlite import SqliteStorage
 
 KEYS: Mapping[str, str] = {
     "audit": "entry_id",
@@ -36,8 +37,9 @@ _GUARDS = {"audit": ("audit_sealed", "audit_kept")}
 
 async def spoil(storage: Stores, table: str, key: str, **fields: Any) -> None:
     """Overwrite fields of a stored record, past all checks."""
-    if isinstance(storage, MongoStores):
-        found = storage._client.collection(table)
+    engine = storage.database
+    if isinstance(engine, MongoStorage):
+        found = engine._client.collection(table)
         where = {"_id": f"{key}/1" if table == "log" else key}
         if table in DOCUMENTS:
             fields = {
@@ -47,9 +49,9 @@ async def spoil(storage: Stores, table: str, key: str, **fields: Any) -> None:
             fields["revision"] = 1 << 20  # another process wrote it
         assert (await found.update_one(where, {"$set": fields})).matched_count == 1
         return
-    assert isinstance(storage, SqliteStores)
+    assert isinstance(engine, SqliteStorage)
     for trigger in _GUARDS.get(table, ()):
-        await storage._database.fetch(f"DROP TRIGGER IF EXISTS {trigger}")
+        await engine._database.fetch(f"DROP TRIGGER IF EXISTS {trigger}")
     changes = [f"{name} = {_sql(value)}" for name, value in fields.items()]
     if table in DOCUMENTS:
         changes = [
@@ -57,7 +59,7 @@ async def spoil(storage: Stores, table: str, key: str, **fields: Any) -> None:
             for name, value in fields.items()
         ]
         changes.append(f"revision = {1 << 20}")  # another process wrote it
-    rows = await storage._database.fetch(
+    rows = await engine._database.fetch(
         f"UPDATE {table} SET {', '.join(changes)} "  # noqa: S608
         f"WHERE {KEYS.get(table, 'id')} = :key RETURNING 1",
         {"key": key},
@@ -67,13 +69,14 @@ async def spoil(storage: Stores, table: str, key: str, **fields: Any) -> None:
 
 async def raw(storage: Stores, table: str, key: str) -> dict[str, Any]:
     """A stored record as it is; of a document, the fields of its body beside the engine's."""
-    if isinstance(storage, MongoStores):
-        found = await storage._client.collection(table).find_one({"_id": key})
+    engine = storage.database
+    if isinstance(engine, MongoStorage):
+        found = await engine._client.collection(table).find_one({"_id": key})
         stored = dict(found or {})
         work = stored.pop("_work", {})
         return {**_defaults(table), **stored, **work} if stored else {}
-    assert isinstance(storage, SqliteStores)
-    rows = await storage._database.fetch(
+    assert isinstance(engine, SqliteStorage)
+    rows = await engine._database.fetch(
         f"SELECT * FROM {table} WHERE {KEYS.get(table, 'id')} = :key",  # noqa: S608
         {"key": key},
     )

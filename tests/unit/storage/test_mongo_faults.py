@@ -42,7 +42,7 @@ def test_a_lasting_fault_is_known_by_what_it_is(error: PyMongoError, fault: Faul
 
     assert isinstance(found, StoreBrokenError)
     assert found.fault is fault
-    assert "mended" in str(found)
+    assert "repaired" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,8 @@ async def test_whoever_has_awaited_a_write_reads_it(storage: SqliteStores) -> No
         await storage.posts.add(a_post(name))
         is_added = await storage.posts.get(name) == a_post(name)
         await storage.posts.finish(name, ts="1.2")
-        return is_added and await storage.posts.get(name) == a_post(name, ts="1.2", posted=True)
+        finished = a_post(name, ts="1.2", posted=True, revision=1)
+        return is_added and await storage.posts.get(name) == finished
 
     assert all(await asyncio.gather(*(write_and_read(f"post-{n}") for n in range(200))))
 

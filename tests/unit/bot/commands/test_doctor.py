@@ -347,11 +347,12 @@ async def test_of_many_records_some_are_named(environ: dict[str, str]) -> None:
 
 
 async def test_what_the_server_lacks_is_told(environ: dict[str, str]) -> None:
-    class Lacking(SqliteStores):
-        async def examine(self) -> Sequence[CheckResult]:
-            return [CheckResult(text="of 20 decisions, 8 were taken", remedy="use another")]
+    async def examine() -> Sequence[CheckResult]:
+        return [CheckResult(text="of 20 decisions, 8 were taken", remedy="use another")]
 
-    (line,) = lines(await look(environ, make_storage=lambda _: Lacking(None)))
+    storage = SqliteStores(None)
+    storage.examine = examine
+    (line,) = lines(await look(environ, make_storage=lambda _: storage))
     assert line == "!!  server: of 20 decisions, 8 were taken → use another"
 
 
@@ -380,20 +381,20 @@ async def test_the_database_is_closed_again(environ: dict[str, str], tmp_path: P
 
 
 async def test_a_database_that_stops_answering_is_closed(environ: dict[str, str]) -> None:
-    class Deaf(SqliteStores):
-        is_closed = False
+    storage = SqliteStores(None)
+    close, closed = storage.close, list[bool]()
 
-        async def ping(self) -> None:
-            raise StoreUnavailableError("gone")
+    async def ping() -> None:
+        raise StoreUnavailableError("gone")
 
-        async def close(self) -> None:
-            self.is_closed = True
-            await super().close()
+    async def note_close() -> None:
+        closed.append(True)
+        await close()
 
-    storage = Deaf(None)
+    storage.ping, storage.close = ping, note_close
     (line,) = lines(await look(environ, make_storage=lambda _: storage))
     assert "gone" in line
-    assert storage.is_closed
+    assert closed == [True]
 
 
 async def test_a_wrong_bot_token(environ: dict[str, str]) -> None:
