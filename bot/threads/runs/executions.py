@@ -144,7 +144,8 @@ class ExecutionRecorder:
             starting.cancel()
             await asyncio.wait({starting})
         if not isinstance(notice, WorkStarted):
-            await self._take(turn, news, closes=news.state in ENDED)
+            has_started = starting is not None
+            await self._take(turn, news, closes=news.state in ENDED, has_started=has_started)
         elif not (notice.is_news and self.quick):
             await self._tell_start(turn, news)
         elif turn.at(news.at):
@@ -164,9 +165,16 @@ class ExecutionRecorder:
                 extra={"action": "run_untold"},
             )
 
-    async def _take(self, turn: _Watched, news: ExecutionUpdate, *, closes: bool = False) -> None:
+    async def _take(
+        self,
+        turn: _Watched,
+        news: ExecutionUpdate,
+        *,
+        closes: bool = False,
+        has_started: bool = False,
+    ) -> None:
         for approval in turn.at(news.at):
-            await self._tell(turn, approval, news, closes=closes)
+            await self._tell(turn, approval, news, closes=closes, has_started=has_started)
 
     async def doubted(self, checkpoint_id: str, address: str) -> None:
         """Mark an execution as in doubt, without the runtime."""
@@ -203,7 +211,13 @@ class ExecutionRecorder:
             await self._tell(watched, approval, news)
 
     async def _tell(
-        self, watched: _Watched, approval: Approval, news: ExecutionUpdate, *, closes: bool = False
+        self,
+        watched: _Watched,
+        approval: Approval,
+        news: ExecutionUpdate,
+        *,
+        closes: bool = False,
+        has_started: bool = False,
     ) -> None:
         """Store an update; drop it if the stored state is newer.
 
@@ -213,10 +227,11 @@ class ExecutionRecorder:
             news: The update.
             closes: Whether the interrupt is gone, because its call ended in a run that continues.
                 The decision has been in the audit since before the start.
+            has_started: Whether the call just ran: the start of a quick call is not stored.
         """
         while True:
             run = run_of(approval)
-            if not _is_newer(run, news):
+            if not _is_newer(run, news, has_started=has_started):
                 return
             now = self.clock()
             text = _shown(approval, news.text)
@@ -235,13 +250,13 @@ class ExecutionRecorder:
             approval = newest
 
 
-def _is_newer(run: Run | None, news: ExecutionUpdate) -> bool:
+def _is_newer(run: Run | None, news: ExecutionUpdate, *, has_started: bool) -> bool:
     if run is None:
         return True
     if run.state in ENDED or run.state is news.state:
         return False
-    if run.state is RunState.DOUBT:  # only people settle a doubt
-        return news.state in {RunState.RUNNING, RunState.RAN}
+    if run.state is RunState.DOUBT:  # only people settle a doubt, or let the call run again
+        return has_started or news.state in {RunState.RUNNING, RunState.RAN}
     return True
 
 

@@ -9,8 +9,10 @@ from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from agents import ToolOutcome
-from agents.core.observers import CallFinished, WorkStarted
+from agents.core.observers import CallFinished, WorkInDoubt, WorkStarted
 from agents.models import call
 from bot.approvals.disclosure import Surface
 from bot.threads.runs.executions import ExecutionRecorder
@@ -62,8 +64,8 @@ def started(at: str, *, is_news: bool = True) -> WorkStarted:
     return WorkStarted(checkpoint_id=TURN, address=at, is_news=is_news)
 
 
-def finished(at: str) -> CallFinished:
-    return CallFinished(checkpoint_id=TURN, address=at, outcome=ToolOutcome.RAN, text="paid")
+def finished(at: str, *, outcome: ToolOutcome = ToolOutcome.RAN) -> CallFinished:
+    return CallFinished(checkpoint_id=TURN, address=at, outcome=outcome, text="paid")
 
 
 async def test_of_a_quick_call_only_the_end_is_told(storage: SqliteStores) -> None:
@@ -115,3 +117,23 @@ async def test_a_database_that_is_away_keeps_no_call_from_running(storage: Sqlit
     marks.store = store
     await witness.noted(finished(at))
     assert marks.states == ["running", "ran"]
+
+
+@pytest.mark.parametrize("outcome", [ToolOutcome.RAN, ToolOutcome.FAILED])
+async def test_a_quick_call_that_people_let_run_again_shows_how_it_ended(
+    storage: SqliteStores, outcome: ToolOutcome
+) -> None:
+    witness, marks, at = await marked(Office(storage, [PAY]), timedelta(seconds=60))
+    await witness.noted(WorkInDoubt(checkpoint_id=TURN, address=at))
+    await witness.noted(started(at))
+    await witness.noted(finished(at, outcome=outcome))
+    assert marks.states == ["doubt", str(outcome)]
+
+
+async def test_a_call_that_is_stopped_before_it_runs_again_may_still_have_run(
+    storage: SqliteStores,
+) -> None:
+    witness, marks, at = await marked(Office(storage, [PAY]), timedelta(seconds=60))
+    await witness.noted(WorkInDoubt(checkpoint_id=TURN, address=at))
+    await witness.noted(finished(at, outcome=ToolOutcome.REFUSED))
+    assert marks.states == ["doubt"]
