@@ -25,7 +25,7 @@ from tests.support.pace import brisk, brisk_seconds
 POLICY = Path(__file__).with_name("means.yaml")
 NAMES = {ROSA: "Rosa", ADA: "Ada", BEN: "Ben", MIA: "Mia"}
 DESK = ViewportSize(width=1280, height=800)
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 """So long a step may take where the machine has other things to do, too."""
 PHONE = ViewportSize(width=390, height=844)
 
