@@ -107,7 +107,7 @@ reference: $(VENV)/.dev
 	PYTHONPATH=docs/_ext $(BIN)/python -m reference_pages
 
 docs: $(VENV)/.docs
-	$(BIN)/sphinx-build -b html -W --keep-going -q docs docs/_build/html
+	$(BIN)/sphinx-build -b html -W --keep-going -q -j auto docs docs/_build/html
 
 # Links to other hosts, too; this needs the network.
 docs-links: $(VENV)/.docs
