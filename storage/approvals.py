@@ -1,4 +1,4 @@
-"""Approvals: what people must decide or answer, and what became of it."""
+"""The store of approvals: requests and questions, their decisions and outcomes."""
 
 from __future__ import annotations
 

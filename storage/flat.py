@@ -1,4 +1,4 @@
-"""Flat records, kept as documents until they are documents themselves.
+"""Store flat dataclasses as documents, until each of them is a document itself.
 
 A flat record is a dataclass without nested parts; some of its fields hold JSON as text. Here such
 a class is given a document of the same fields, and each change is a function of the record.

@@ -1,4 +1,4 @@
-"""The port of a tool, its definition, its description of a call, and the base of wrappers."""
+"""The `Tool` protocol, the definition of a tool, the description of a call, and `ToolWrapper`."""
 
 from __future__ import annotations
 

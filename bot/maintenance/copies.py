@@ -1,4 +1,4 @@
-"""Going back to a copy, written once: what the copy left unfinished is found, and marked."""
+"""Restore of a backup: find the work that the backup left unfinished, and mark it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EPOCH = "epoch"
 
 
 class EpochDocument(Document):
-    """The number of the present epoch; one greater with each return to a copy, or more."""
+    """The current restore epoch. Each restore raises the number."""
 
     spec = Spec(name="epochs", noun="epoch")
 
@@ -33,10 +33,10 @@ class EpochDocument(Document):
 
 
 class RestoreStore:
-    """Finds what a copy left unfinished, and marks it.
+    """Finds the work that a backup left unfinished, and marks it.
 
-    What is read for that is read once, by nobody but the one who goes back, so that it needs no
-    index. A record that cannot be read is passed over: it keeps no other from being marked.
+    Only a restore reads these lists, once, so they need no index. An unreadable record is skipped;
+    the others are still marked.
 
     Args:
         collections: The collections, by name.

@@ -1,4 +1,4 @@
-"""The removal of old threads, written once: found by indexes, deleted a few documents at a time."""
+"""Retention: find old threads by an index, and delete their documents in small batches."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _DUE: Where = {"due_ms": {"$gt": -1}}
 class RetentionStore:
     """Finds threads that are no longer needed, and deletes them piece by piece.
 
-    Everything of a thread is found by its id: in a field, or as the beginning of a key. What is
-    kept of it is its audit, and of that what `storage.retention` says.
+    Documents of a thread have its id in a field, or at the beginning of their key. Its audit stays,
+    as far as `storage.retention` says.
 
     Args:
         collections: The collections, by name.

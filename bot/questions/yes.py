@@ -1,4 +1,4 @@
-"""Makes every button and form that agrees to a call, which needs proof of the whole call.
+"""Make every button and form that approves a call; each needs a proof of the whole call.
 
 Builders give such a button or form an id that only shows something; `yes` alone lets it agree.
 """

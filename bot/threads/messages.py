@@ -1,4 +1,4 @@
-"""Messages of a thread: what people write, what agents say, what one person is told privately."""
+"""Stored messages of a thread: messages of people, posts of agents, ephemeral messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads, and the right to work on one."""
+"""The document of a Slack thread, its lease, and the store of threads."""
 
 from __future__ import annotations
 

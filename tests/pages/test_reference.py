@@ -26,7 +26,7 @@ from bot.config.manifest import (
     read_manifest,
 )
 from bot.config.settings import GROUPS, Settings, variables
-from bot.errors import BotError
+from bot.errors import BotError, InvalidSettingsError
 from bot.observability.actions import ACTIONS
 from bot.observability.metrics import Metrics
 from bot.policy.evaluation.context import ToolFacts
@@ -140,6 +140,21 @@ def test_the_range_of_a_setting_has_both_ends(name: str) -> None:
             if value in {"1s", "30d"} and needed != LONG:
                 continue  # the other one limits it
         Settings.load({**BASE, **needed, name: value})  # raises if it is refused
+
+
+def _outside(value: str) -> list[str]:
+    """A value, one smaller and one greater, in the unit of the page."""
+    number, unit = re.fullmatch(r"(\d+)(\w?)", value).groups()  # type: ignore[union-attr]
+    return [f"{int(number) - 1}{unit}", f"{int(number) + 1}{unit}"]
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_a_setting_refuses_what_is_outside_of_its_range(name: str) -> None:
+    least, most = RANGES[name]
+    needed = {**LONG, "COUNTERSIGN_ESCALATE_TO": "U0BENBENBE"} if "ESCALATE" in name else LONG
+    for value in (_outside(least)[0], _outside(most)[1]):
+        with pytest.raises(InvalidSettingsError, match=name):
+            Settings.load({**BASE, **needed, name: value})
 
 
 def test_a_default_on_the_page_is_the_default() -> None:

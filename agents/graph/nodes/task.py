@@ -1,4 +1,4 @@
-"""Runs a part of a node once, even if the node runs several times."""
+"""`task()`: run a part of a node once, even if the node runs again."""
 
 from __future__ import annotations
 
