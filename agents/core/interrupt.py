@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -100,7 +101,7 @@ def _raise(
     info: object, state: object, signals: tuple[InterruptSignal, ...], *, is_hidden: bool
 ) -> NoReturn:
     scope = current_scope("interrupt()")
-    if isinstance(info, RuntimeInfo) and not scope.slot.startswith(info.asked_in):
+    if isinstance(info, RuntimeInfo) and not re.fullmatch(info.asked_in, scope.slot):
         name = type(info).__name__
         raise AgentConfigError(f"{scope.address} cannot ask with {name}; use {info.use_instead}")
     # First: an info that cannot be stored must not create an interrupt.

@@ -26,7 +26,7 @@ from agents.core.component.state import (
     get_resume_context,
     interrupt_info,
     is_checked,
-    state_slot,
+    runtime_slot,
 )
 from agents.core.digest import call_digest, canonical_json
 from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
@@ -194,7 +194,7 @@ class CallGate(ToolWrapper, ABC):
             InterruptSignal: The gate or the wrapped tool asks people.
         """
         granted = granted_arguments()
-        with state_slot(self.slot):
+        with runtime_slot(self.slot):
             scope = current_scope("a gate")
             if granted is None:
                 decided = await self._decide(arguments)
@@ -228,7 +228,7 @@ class CallGate(ToolWrapper, ABC):
 
         Nothing runs and nothing is stored. The arguments must be validated.
         """
-        with state_slot(self.slot):
+        with runtime_slot(self.slot):
             _, _, state = get_interrupt_state(GateState)
             state = replace(state or GateState(), info=_asked(state))
             try:

@@ -14,7 +14,7 @@ from agents.agent import AgentInput
 from agents.core.component.doubts import begin_answered
 from agents.core.component.exits import contained
 from agents.core.component.held import has_new_answer
-from agents.core.component.state import state_slot
+from agents.core.component.state import runtime_slot
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import ungrouped
 from agents.core.scope import current_scope
@@ -125,7 +125,7 @@ class Chain:
 @contextmanager
 def _hook(slot: str) -> Iterator[None]:
     """Run a hook in its state slot. A repeated hook finds its answer there again."""
-    with hook_answers().found_again(slot), state_slot(slot), ungrouped(), contained():
+    with hook_answers().found_again(slot), runtime_slot(slot), ungrouped(), contained():
         yield
 
 

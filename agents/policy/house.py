@@ -109,6 +109,9 @@ class ApplicationPolicy(Protocol):
         return False
 
 
+_METHODS = ("rule", "note", "grant", "wait")
+
+
 @dataclass(frozen=True, slots=True)
 class House:
     """The application's policy as part of a run.
@@ -123,6 +126,15 @@ class House:
     policy: ApplicationPolicy
     guard: Callable[[Tool, bool], Tool]
     time_limit: float = TIME_LIMIT
+
+    def __post_init__(self) -> None:
+        # A missing method would only be noticed when a call needs it.
+        missing = [name for name in _METHODS if not callable(getattr(self.policy, name, None))]
+        if missing:
+            raise AgentConfigError(
+                f"the policy {type(self.policy).__name__} has no {', '.join(missing)}; "
+                "inherit from ApplicationPolicy"
+            )
 
     def guarded(self, tool: Tool, *, in_code: bool = False) -> Tool:
         """Return the tool with a gate by which the policy evaluates each call.

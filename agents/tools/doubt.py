@@ -12,7 +12,7 @@ from agents.core.calls import ToolCall, ToolReturn
 from agents.core.codec import Json
 from agents.core.component.doubts import Doubt
 from agents.core.component.held import HeldAnswers
-from agents.core.component.state import state_slot
+from agents.core.component.state import runtime_slot
 from agents.core.journal import STARTED
 from agents.core.observers import ToolOutcome
 from agents.core.scope import AskAgain, current_scope
@@ -37,7 +37,7 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Doubt | None:
     started = scope.run.journal.find(STARTED, str(scope.address))
     if started is None and not scope.run.waits_at(scope.address, _DOUBT):
         return None
-    with state_slot(_DOUBT):
+    with runtime_slot(_DOUBT):
         before = Doubt.before()
         # An idempotent call runs again without asking people.
         if started is not None and not tool.definition.idempotent:
@@ -60,7 +60,7 @@ async def ask_doubt(tool: Tool, call: ToolCall, started: Mapping[str, Json]) -> 
         call: The call.
         started: The journal's entry about its start, at least its arguments.
     """
-    with state_slot(_DOUBT):
+    with runtime_slot(_DOUBT):
         await _doubt_of(tool, call, started).ask()
 
 

@@ -30,7 +30,7 @@ class RuntimeInfo:
     component would get an approval that nothing checks.
 
     Attributes:
-        asked_in: Beginning of the state slots of the part.
+        asked_in: Pattern of the state slots of the part.
         use_instead: What another component uses instead.
     """
 
@@ -78,7 +78,7 @@ class CallInfo(RuntimeInfo):
         leaves: Whether people outside of the company see the effect; see `EXTERNAL`.
     """
 
-    asked_in: ClassVar[str] = "gate"
+    asked_in: ClassVar[str] = r"gate(\d+|\.house)"
     use_instead: ClassVar[str] = (
         'a gate around the tool, as in @tool(gate="approval"), or in a node '
         "node_interrupt(..., response_type=ApprovalResult)"

@@ -16,7 +16,7 @@ from agents.core.component.state import (
     get_interrupt_state,
     get_resume_context,
     interrupt_info,
-    state_slot,
+    runtime_slot,
 )
 from agents.core.errors import CheckpointDecodeError, LeftInDoubtError, NotAnsweredError
 from agents.core.interrupt import stateful_interrupt
@@ -95,7 +95,7 @@ async def begin_answered(
     journal = scope.run.journal
     begun = journal.find(STARTED, at)
     if begun is not None or scope.run.waits_at(scope.address, slot):
-        with state_slot(slot):
+        with runtime_slot(slot):
             before = Doubt.before(at)
             if begun is not None:  # found again after each earlier doubt
                 held = before.held if before is not None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import TypeVar, overload
 from agents.core.address import Address, Segment
 from agents.core.asking.answers import is_unanswered, names_outcome
 from agents.core.codec import decode
-from agents.core.errors import NotAnsweredError, ResumeDataError
+from agents.core.errors import AgentConfigError, NotAnsweredError, ResumeDataError
 from agents.core.kinds import as_kind, fits
 from agents.core.pending import InterruptNode
 from agents.core.scope import current_scope, entered
@@ -18,6 +19,9 @@ from agents.core.scope import current_scope, entered
 __all__ = ["address_segment", "get_interrupt_state", "get_resume_context", "state_slot"]
 
 T = TypeVar("T")
+
+_RESERVED = re.compile(r"gate(\d*|\.house)|doubt|question|.*[:/].*", re.DOTALL)
+"""Slots in which gates, nodes, hooks and questions about started work store their state."""
 
 
 @contextmanager
@@ -47,7 +51,22 @@ def state_slot(name: str) -> Iterator[None]:
 
     Args:
         name: Unique among the wrappers at one address; never empty.
+
+    Raises:
+        AgentConfigError: The runtime uses this name. What is stored in its slot would be taken for
+            the state of a gate, or for the answer to a question about started work.
     """
+    if not name or _RESERVED.fullmatch(name):
+        raise AgentConfigError(
+            f"state_slot() cannot use the name {name!r}; use another, without ':' or '/'"
+        )
+    with runtime_slot(name):
+        yield
+
+
+@contextmanager
+def runtime_slot(name: str) -> Iterator[None]:
+    """Enter a slot of the runtime; see `state_slot`."""
     scope = current_scope("state_slot()")
     point = scope.run.enter(scope.address, name)
     with entered(replace(scope, slot=name, point=point)):

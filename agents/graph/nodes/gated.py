@@ -15,7 +15,7 @@ from agents.core.asking.infos import InDoubtInfo
 from agents.core.codec import Json, decode
 from agents.core.component.doubts import Doubt
 from agents.core.component.held import HeldAnswers
-from agents.core.component.state import state_slot
+from agents.core.component.state import runtime_slot
 from agents.core.errors import (
     CheckpointError,
     ModelError,
@@ -51,7 +51,7 @@ async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
     """
     scope, graph, node = current_scope("begin_gated()"), here.topology.name, here.node.name
     at = str(scope.address)
-    with state_slot(DOUBT):
+    with runtime_slot(DOUBT):
         before = Doubt.before()
         begun = scope.run.journal.find(STARTED, at)
         if begun is not None:

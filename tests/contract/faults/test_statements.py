@@ -221,7 +221,7 @@ async def main():
     await storage.open()
     await storage.approvals.add(an_approval(approval_id="poisoned", due_ms=1))
     large = f"json_set(body, '$.preview', printf('%.*c', {BIG}, 'x'))"
-    await storage._database.fetch(f"UPDATE approvals SET body = {large}")
+    await storage._database.fetch_unlimited(f"UPDATE approvals SET body = {large}")
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + int(sys.argv[2]) * 1_000_000
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
