@@ -94,6 +94,7 @@ class Player:
     scene: str
     thread: str = ""
     _shots: int = 0
+    _pressed: Locator | None = None
 
     @property
     def pane(self) -> Locator:
@@ -155,11 +156,23 @@ class Player:
 
     async def press(self, action: str, *, within: Locator | None = None) -> None:
         """Press a button of a card."""
-        await (within or self.pane).locator(f'[data-action-id="countersign:{action}"]').last.click()
+        found = (within or self.pane).locator(f'[data-action-id="countersign:{action}"]')
+        self._pressed = found.last
+        await self._pressed.click()
 
     async def agree(self) -> None:
-        """Say it once more, in the dialog of what is dangerous."""
-        await self.page.get_by_test_id("confirm-accept").click()
+        """Say it once more, in the dialog of what is dangerous.
+
+        A card that was drawn anew meanwhile has other buttons: then the button is pressed again.
+        """
+        while True:
+            async with self.page.expect_response("**/sandbox/action") as sent:
+                await self.page.get_by_test_id("confirm-accept").click()
+            answer = await (await sent.value).json()
+            if answer.get("error") != "action_not_found":
+                return
+            assert self._pressed is not None
+            await self._pressed.click()
 
     async def pick(self, label: str, *, within: Locator | None = None) -> None:
         """Choose something of the card's menu."""

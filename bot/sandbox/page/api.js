@@ -42,6 +42,7 @@ const ERRORS = {
   no_text: "There is nothing to send.",
   message_not_found: "This message does not exist any more.",
   view_not_found: "This dialog is not open any more.",
+  action_not_found: "This message has just changed. Look at it, and press again.",
   dispatch_unknown_error: "The app answered with an error.",
   unknown_command: "This app doesn't have that command.",
   app_busy: "countersign is busy. Try again in a moment.",
