@@ -650,7 +650,7 @@ def read_document(kind: type[D], body: object, *, version: object, key: str, col
         kind: The class of the document.
         body: JSON text.
         version: The schema version of the body.
-        key: The key, for errors.
+        key: The key under which it is stored, which it has to name.
         columns: The columns of the engine that are fields of the document.
 
     Raises:
@@ -664,6 +664,9 @@ def read_document(kind: type[D], body: object, *, version: object, key: str, col
     except (ValueError, TypeError, RecursionError) as error:
         fault = _fault_of(error)
         raise RecordFormatError(kind.spec.noun, version, fault, record_id=key) from error
+    if document.key != key:
+        fault = f"field {kind.spec.key!r} is damaged"
+        raise RecordFormatError(kind.spec.noun, version, fault, record_id=key)
     return document
 
 

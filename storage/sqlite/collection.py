@@ -154,10 +154,7 @@ class SqliteCollection(Collection[D]):
         return tuple(row[f"_{number}"] for number in range(len(names)))
 
     def _body(self, row: Row) -> tuple[str, object, object]:
-        content, body = row["content"], row["body"]
-        if isinstance(content, str) and isinstance(body, str):
-            body = f"{content[:-1]},{body[1:]}" if len(body) > len("{}") else content
-        return str(row["id"]), row["v"], body
+        return str(row["id"]), row["v"], _joined(row["content"], row["body"])
 
     def _columns(self, row: Row) -> Row:
         return {name: row[name] for name in self._fields}
@@ -247,6 +244,16 @@ def _statements(kind: type[Document]) -> list[str]:
             for name, columns in indexes.items()
         ),
     ]
+
+
+def _joined(content: object, body: object) -> str | None:
+    """Make one JSON object of two; None where a bracket that is left out is none."""
+    if not isinstance(content, str) or not isinstance(body, str):
+        return None
+    if body == "{}":
+        return content
+    is_whole = content.endswith("}") and body.startswith("{")
+    return f"{content[:-1]},{body[1:]}" if is_whole else None
 
 
 def _index(index: Index) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -414,6 +415,50 @@ async def test_a_document_that_is_no_work_needs_no_due_time(database: Any) -> No
     assert await notes.insert(Note(id="n1", text="x")) == {"n1"}
     changed = await update(notes, "n1", lambda one: one.changed(text="y"))
     assert await notes.get("n1") == changed == Note(id="n1", text="y", revision=1)
+
+
+DAMAGED = [
+    *(("body", text) for text in ("", "{", "[]", "7", "x", "{ }", '["rank":3}', '{"rank":3')),
+    *(("content", text) for text in ("", "{", "{}", '{"task_id":"t1"]', '{"task_id":"t1"')),
+]
+
+
+@pytest.mark.parametrize(("column", "text"), DAMAGED)
+async def test_sqlite_takes_no_damaged_part_for_an_empty_one(column: str, text: str) -> None:
+    async with in_memory() as database:
+        tasks: Tasks = database.collection(Task)
+        await tasks.insert(a_task(rank=3))
+        await set_column(database, "t1", column, text)
+
+        with pytest.raises(RecordFormatError, match="task t1"):
+            await tasks.get("t1")
+        assert [one.record_id for one in await tasks.unreadable(limit=9)] == ["t1"]
+
+
+async def test_sqlite_reads_no_record_that_names_another_key() -> None:
+    """In MongoDB the key is stored once."""
+    async with in_memory() as database:
+        tasks: Tasks = database.collection(Task)
+        await tasks.insert(a_task("t1", due_ms=1), a_task("t2", due_ms=1))
+        await set_column(database, "t1", "content", '{"task_id":"t2"}')
+
+        with pytest.raises(RecordFormatError, match="field 'task_id' is damaged"):
+            await tasks.get("t1")
+        assert [one.task_id for one in await tasks.due(now_ms=5, limit=9)] == ["t2"]
+        assert [one.record_id for one in await tasks.unreadable(limit=9)] == ["t1"]
+
+
+@asynccontextmanager
+async def in_memory() -> AsyncIterator[SqliteStorage]:
+    database = SqliteStorage(None, kinds=KINDS)
+    await database.open()
+    yield database
+    await database.close()
+
+
+async def set_column(database: SqliteStorage, key: str, column: str, value: object) -> None:
+    sql = f"UPDATE tasks SET {column} = :value WHERE id = :key RETURNING 1"  # noqa: S608
+    assert len(await database._database.fetch(sql, {"key": key, "value": value})) == 1
 
 
 @pytest.mark.parametrize(
