@@ -317,11 +317,15 @@ class Collection(ABC, Generic[D]):
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[D]:
         """Read documents that are due and that nobody has a lease of, earliest first."""
+        names = ["due_ms", "id"]
         found: list[D] = []
+        after: Place | None = None
         while len(found) < limit:
-            rows = await self._rows(self._is_due(now_ms), ["due_ms", "id"], limit=limit)
-            found = await self._read(rows)
-            if len(found) == len(rows):
+            size = limit - len(found)
+            rows = await self._rows(self._is_due(now_ms), names, limit=size, after=after)
+            found += await self._read(rows)
+            after = self._place(rows[-1], names) if len(rows) == size else None
+            if after is None:
                 break
         return found
 

@@ -18,6 +18,7 @@ from storage.errors import (
     RecordFormatError,
     RecordNotFoundError,
     RecordRefusedError,
+    StoreUnavailableError,
 )
 from storage.mongo import Driver, MongoStorage
 from storage.sqlite import SqliteStorage
@@ -398,6 +399,24 @@ async def test_a_list_that_must_be_whole_says_what_it_lacks(database: Any, tasks
         await tasks.find({}, strict=True)
 
 
+@pytest.mark.parametrize("limit", [2, 99])
+async def test_a_record_that_cannot_be_marked_does_not_hold_up_due_work(
+    database: Any, tasks: Tasks, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    await tasks.insert(*(a_task(f"t{n}", due_ms=5 + n // 2) for n in range(6)))
+    for name in ("t0", "t1", "t3"):
+        await spoil(database, name, rank="text")
+
+    async def fail(*_: object, **__: object) -> bool:
+        raise StoreUnavailableError("writes fail")
+
+    monkeypatch.setattr(tasks, "_change", fail)
+    async with asyncio.timeout(10):
+        found = await tasks.due(now_ms=99, limit=limit)
+
+    assert [one.task_id for one in found] == ["t2", "t4", "t5"][:limit]
+
+
 async def test_what_was_repaired_is_read_after_a_recheck(database: Any, tasks: Tasks) -> None:
     await tasks.insert(a_task(due_ms=1))
     await spoil(database, "t1", rank="text")
@@ -446,6 +465,17 @@ async def test_sqlite_reads_no_record_that_names_another_key() -> None:
             await tasks.get("t1")
         assert [one.task_id for one in await tasks.due(now_ms=5, limit=9)] == ["t2"]
         assert [one.record_id for one in await tasks.unreadable(limit=9)] == ["t1"]
+
+
+async def test_sqlite_goes_on_past_a_key_that_is_no_text() -> None:
+    async with in_memory() as database:
+        tasks: Tasks = database.collection(Task)
+        await tasks.insert(a_task("t1", due_ms=1), a_task("t2", due_ms=2))
+        await set_column(database, "t1", "id", b"t1")
+
+        async with asyncio.timeout(10):
+            found = await tasks.due(now_ms=5, limit=1)
+        assert [one.task_id for one in found] == ["t2"]
 
 
 @asynccontextmanager
