@@ -238,13 +238,17 @@ class Collection(ABC, Generic[D]):
             releases: Whether the same write gives the lease back.
 
         Returns:
-            The document as stored, with the next revision.
+            The document as stored, with the next revision, and with the `fence` that was given.
 
         Raises:
             RecordConflictError: Somebody wrote first, or the lease was lost.
             RecordRefusedError: No database can hold it.
         """
         new = document.changed(revision=based_on.revision + 1)
+        if fence is not None:  # `document` may be from before the lease was taken
+            new = new.changed(fence=fence)
+        if releases:
+            new = new.changed(**_NO_LEASE)
         where = {"id": new.key, "revision": based_on.revision, "v": self.kind.spec.version}
         changes: dict[str, Value] = dict(_NO_LEASE) if releases else {}
         if writes_due or due_of(new) != due_of(based_on):
@@ -445,10 +449,12 @@ class Collection(ABC, Generic[D]):
 
     def _parse(self, row: Row) -> D:
         key, version, text = self._body(row)
-        self.known.pop(key, None)
+        known = self.known.pop(key, None)
         columns = self._columns(row)
         document = read_document(self.kind, text, version=version, key=key, columns=columns)
-        self.known[document.key] = document
+        # The answer may be late: this process may have taken the lease or written since.
+        is_late = known is not None and _age(known) > _age(document)
+        self.known[key] = known if known is not None and is_late else document
         return document
 
     def _is_due(self, now_ms: int) -> dict[str, object]:
@@ -530,6 +536,12 @@ def _sorting(sort: Sequence[str]) -> tuple[list[str], bool]:
     """The fields of an order, the key last; and whether the last one comes first."""
     is_down = bool(sort) and sort[0].startswith("-")
     return [*(name.removeprefix("-") for name in sort), "id"], is_down
+
+
+def _age(document: Document) -> tuple[int, int]:
+    """Orders the states of one document: no write lowers its fencing token or its revision."""
+    fence = document.fence if isinstance(document, WorkDocument) else 0
+    return fence, document.revision
 
 
 _locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()

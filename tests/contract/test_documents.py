@@ -417,6 +417,42 @@ async def test_a_record_that_cannot_be_marked_does_not_hold_up_due_work(
     assert [one.task_id for one in found] == ["t2", "t4", "t5"][:limit]
 
 
+async def test_a_late_answer_does_not_replace_a_newer_lease(
+    tasks: Tasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await tasks.insert(a_task(due_ms=1))
+    late = await tasks._rows({"id": "t1"}, ["id"], limit=1)
+    held = await tasks.claim("t1", owner="w", now_ms=10, until_ms=99)
+    assert held is not None
+
+    async def answer(*_: object, **__: object) -> Any:
+        return late
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks, "_rows", answer)
+        assert (await tasks.get("t1")).fence == 0
+
+    assert tasks.known["t1"] == held
+    changed = await update(tasks, "t1", lambda one: one.changed(rank=1), fence=held.fence)
+    assert changed == held.changed(rank=1, revision=1)
+
+
+async def test_a_held_write_returns_its_own_lease(tasks: Tasks) -> None:
+    """A reader may hand in a document that it read before the lease was taken."""
+    await tasks.insert(a_task(due_ms=1))
+    before = await tasks.get("t1")
+    held = await tasks.claim("t1", owner="w", now_ms=10, until_ms=99)
+    assert held is not None
+
+    changed = await tasks.replace(before.changed(rank=1), based_on=before, fence=held.fence)
+    assert changed.fence == held.fence
+    freed = await tasks.replace(
+        held.changed(rank=2), based_on=changed, fence=held.fence, releases=True
+    )
+    assert (freed.fence, freed.leased_by, freed.leased_until_ms) == (held.fence, "", 0)
+    assert await tasks.get("t1") == freed
+
+
 async def test_what_was_repaired_is_read_after_a_recheck(database: Any, tasks: Tasks) -> None:
     await tasks.insert(a_task(due_ms=1))
     await spoil(database, "t1", rank="text")
