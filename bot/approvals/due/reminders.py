@@ -45,9 +45,10 @@ class Reminders:
             visit.fresh.add(ESCALATION)
         if approval.status is Status.PENDING and now >= (approval.escalate_ms or now + 1):
             store, name = self.approvals, approval.approval_id
-            newest = await store.escalate(name, fence=approval.fence, now_ms=now)
-            newest = newest or await store.get(name)
-            approval = replace(newest, fence=approval.fence)  # keep our fencing token
+            escalated = await store.escalate(name, fence=approval.fence, now_ms=now)
+            if escalated is None:  # the lease may be lost: keep our token, not that of its holder
+                escalated = replace(await store.get(name), fence=approval.fence)
+            approval = escalated
         if approval.escalated_ms is not None and not approval.escalation_told:
             # The process that escalated may have crashed before this.
             await note_escalation(self.audit, approval, approval.escalated_ms)
