@@ -123,7 +123,7 @@ class RestoreStore:
         return threads, threads[-1].thread_id if threads else ""
 
     async def rewrite(self, approval: Approval) -> bool:
-        """Replace an approval as a whole.
+        """Replace an approval as a whole, and end its lease.
 
         Returns:
             False, and nothing written, when its stored `revision` is not one less.
@@ -133,7 +133,12 @@ class RestoreStore:
             return approval if one.revision == approval.revision - 1 else None
 
         key = approval.approval_id
-        return await self._approvals.changed(key, rewrite, writes_due=True) is not None
+        changed = await self._approvals.changed(key, rewrite, writes_due=True, releases=True)
+        if changed is None:
+            return False
+        if approval.due_ms is not None:
+            await _raise_fence(self._approvals.collection, key, now_ms=approval.due_ms)
+        return True
 
     async def mark(self, thread_id: str, *, epoch: int, now_ms: int, to_ms: int) -> None:
         """Set `restored_epoch`, `restored_to_ms`, and `due_ms` to `now_ms`; end its lease.
@@ -158,12 +163,14 @@ class RestoreStore:
             )
         except RecordNotFoundError:
             return
-        # Whoever works on it by an old token has lost it.
-        lease = await self._threads.claim(
-            thread_id, owner="restore", now_ms=now_ms, until_ms=now_ms + 1
-        )
-        if lease is not None:
-            await self._threads.release(thread_id, fence=lease.fence, due_ms=now_ms)
+        await _raise_fence(self._threads, thread_id, now_ms=now_ms)
+
+
+async def _raise_fence(collection: Collection[Any], key: str, *, now_ms: int) -> None:
+    """Make the tokens of all earlier leases of due work void; it stays due."""
+    lease = await collection.claim(key, owner="restore", now_ms=now_ms, until_ms=now_ms + 1)
+    if lease is not None:
+        await collection.release(key, fence=lease.fence, due_ms=now_ms)
 
 
 async def _each(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from bot.maintenance.restoring import asked_anew
 from bot.stores import Stores
 from storage.mongo.commands import Commands
 from storage.mongo.restoring import MongoCopyMarks
@@ -94,13 +95,32 @@ async def test_threads_come_page_by_page(storage: Stores) -> None:
 async def test_an_approval_is_rewritten_as_a_whole_and_once(storage: Stores) -> None:
     old = an_approval(decision=a_decision(), status=Status.APPROVED)
     await storage.approvals.add(old)
-    new = an_approval(revision=2, restored_to_ms=7, remind_ms=None, due_ms=7, open=True)
+    new = an_approval(revision=2, restored_to_ms=7, remind_ms=None, due_ms=7, open=True, fence=1)
 
     assert await storage.restoring.rewrite(new)
     assert await storage.approvals.get(APPROVAL_ID) == new
     assert not await storage.restoring.rewrite(new)
     assert not await storage.restoring.rewrite(replace(new, revision=9))
     assert not await storage.restoring.rewrite(replace(new, approval_id="apr_x", revision=3))
+
+
+async def test_an_approval_that_is_asked_anew_has_no_holder(storage: Stores) -> None:
+    await storage.approvals.add(an_approval(due_ms=5))
+    old = await storage.approvals.claim(APPROVAL_ID, owner="old", now_ms=10, until_ms=10**14)
+    assert old is not None
+    anew = asked_anew(old, to_ms=9, now_ms=20)
+
+    assert await storage.restoring.rewrite(anew)
+
+    assert await storage.approvals.get(APPROVAL_ID) == anew
+    assert [one.fence for one in await storage.approvals.due(now_ms=20, limit=9)] == [anew.fence]
+    for _ in range(2):  # before and after the next claim
+        assert not await storage.approvals.mark_card(
+            APPROVAL_ID, fence=old.fence, card_ts="1.1", drawn_revision=1
+        )
+        new = await storage.approvals.claim(APPROVAL_ID, owner="new", now_ms=20, until_ms=99)
+    assert new is None
+    assert (await storage.approvals.get(APPROVAL_ID)).leased_by == "new"
 
 
 async def test_a_marked_thread_is_due_and_nobody_has_it(storage: Stores) -> None:
