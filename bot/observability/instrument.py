@@ -176,6 +176,8 @@ class _MeteredCheckpoints(_Told):
 
     def __init__(self, store: AmendingStore, tell: events.TellEvent) -> None:
         super().__init__(store)
+        # A check for a protocol does not see what `__getattr__` finds.
+        self.load, self.append = store.load, store.append
         self.save = _Write(store.save).timed(_TellStep(tell, "checkpoint"))
         self.amend = _Write(store.amend).timed(_TellStep(tell, "checkpoint"))
         self.claim = _Write(store.claim).timed(_TellStep(tell, "resume"))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections import Counter
 
 import pytest
 
 from agents import ToolEvent
-from agents.core.checkpoint import CheckpointStatus
+from agents.core.checkpoint import AmendingStore, CheckpointStatus
 from agents.models import call, say
 from bot.audit.acts import Act
 from bot.observability import events
@@ -59,6 +60,14 @@ def watched(storage: SqliteStores, tally: Tally) -> Stores:
 
 def test_a_database_that_nobody_listens_to_is_itself(storage: SqliteStores) -> None:
     assert metered(storage, events.nobody, FakeClock()) is storage
+
+
+def test_checkpoints_that_are_watched_still_take_small_changes(watched: Stores) -> None:
+    """From Python 3.12 on, a check for a protocol does not ask `__getattr__`."""
+    assert isinstance(watched.checkpoints, AmendingStore)
+    for name in dir(AmendingStore):
+        if not name.startswith("_"):
+            inspect.getattr_static(watched.checkpoints, name)
 
 
 async def test_a_write_that_fails_is_told_with_the_kind_of_its_error(
