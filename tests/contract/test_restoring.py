@@ -114,12 +114,14 @@ async def test_an_approval_that_is_asked_anew_has_no_holder(storage: Stores) -> 
 
     assert await storage.approvals.get(APPROVAL_ID) == anew
     assert [one.fence for one in await storage.approvals.due(now_ms=20, limit=9)] == [anew.fence]
-    for _ in range(2):  # before and after the next claim
+    for owner in ("new", None):  # before and after the next claim
         assert not await storage.approvals.mark_card(
             APPROVAL_ID, fence=old.fence, card_ts="1.1", drawn_revision=1
         )
-        new = await storage.approvals.claim(APPROVAL_ID, owner="new", now_ms=20, until_ms=99)
-    assert new is None
+        new = await storage.approvals.claim(
+            APPROVAL_ID, owner=owner or "late", now_ms=20, until_ms=99
+        )
+        assert (new is not None) == (owner == "new")
     assert (await storage.approvals.get(APPROVAL_ID)).leased_by == "new"
 
 
