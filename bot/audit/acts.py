@@ -29,7 +29,7 @@ class Act(StrEnum):
     REQUESTED = "requested"
     """The bot asked people for an approval or an answer."""
     UNDELIVERABLE = "undeliverable"
-    """Slack will not take a card or a text."""
+    """Slack will not take a card or a text, or a text stopped the process."""
     REMINDED = "reminded"
     """Approvers were reminded."""
     HANDED_OVER = "handed_over"

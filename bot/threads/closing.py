@@ -48,7 +48,7 @@ GIVEN_UP = "failed"
 """Key of the post about a turn that failed."""
 STOPPED = "stopped"
 """Key of the post about a turn that a person stopped."""
-_DEADLY = "it stopped the process"
+_DEADLY = "the process stopped again and again, maybe while posting this; it may stand in Slack"
 """Why a text is not posted any more during which the process died again and again."""
 
 
@@ -261,7 +261,12 @@ class RunTermination:
         return await self.abandon(thread, text)
 
     async def drop_deadly(self, thread: Thread) -> None:
-        """Drop the next text: the process died again and again, perhaps while posting it."""
+        """Drop the next text: the process died again and again, perhaps while posting it.
+
+        Texts are posted one at a time, and unfinished ones first, so the first unfinished text is
+        the one that was posted when the process died. Slack may have taken it: each attempt looks
+        for the message, and another look here could stop the process once more.
+        """
         posts = await self.storage.posts.unfinished(thread.thread_id)
         texts = [post for post in posts if post.text]
         if texts and not texts[0].post_id.endswith((f":{GIVEN_UP}", f":{STOPPED}")):

@@ -40,7 +40,7 @@ from bot.observability.context import about
 from bot.people.thread_pass import LeftOver, ThreadPass
 from bot.ports.process import Clock
 from bot.stores import Stores
-from bot.threads.closing import STOPPED, is_given_up
+from bot.threads.closing import STOPPED, is_given_up, set_turn
 from bot.threads.inbox import ThreadInbox
 from bot.threads.messages import Message, Post
 from bot.threads.model import Thread
@@ -472,13 +472,19 @@ class Threads:
 
     async def _give_up(self, thread: Thread, error: Exception) -> None:
         """End the turn with the error, and post the error."""
+        newest = await self.storage.threads.get(thread.thread_id)
+        current = newest.changed(fence=thread.fence)  # ours, not that of another owner
+        try:
+            await set_turn(  # do we still own the lease?
+                self.storage.threads, current, turn=current.turn, turn_open=current.turn_open
+            )
+        except CheckpointConflictError:
+            return
         logger.error(
             "turn failed: %s",
             error,
             extra={"action": "turn_failed", "thread_id": thread.thread_id},
         )
-        newest = await self.storage.threads.get(thread.thread_id)
-        current = newest.changed(fence=thread.fence)  # ours, not that of another owner
         if isinstance(error, TurnCrashedError):
             await self.turns.ending.drop_deadly(current)
         if current.turn_open or await self._has_new(thread) or await self._has_left(current):

@@ -12,11 +12,12 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart,
 
 from agents import AgentEvent, AgentInput, ChatModelAgent, make_message
 from agents.agent import function_agent
+from agents.core.errors import StepLimitError
 from agents.core.messages import read_log, text_of
 from agents.middlewares.base import Middleware
 from agents.models import AnsweringModel, call, say
 from bot.audit.acts import Act
-from bot.errors import DeliveryError
+from bot.errors import DeliveryError, TurnCrashedError
 from bot.stores import Stores
 from bot.threads.messages import Post
 from bot.threads.model import Thread
@@ -31,6 +32,7 @@ PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 KEY = f"{THREAD_ID}#1:agent:A/m2"
 HELLO_KEY = f"{THREAD_ID}#1:agent:A/m1"
 APPEND, SAID = ("checkpoints", "append"), ("slack", "say")
+DEADLY = "the process stopped again and again, maybe while posting this; it may stand in Slack"
 NOT_NOW = DeliveryError("chat.postMessage", "fatal_error")
 NEVER = DeliveryError("chat.postMessage", "is_archived")
 
@@ -254,12 +256,41 @@ async def test_i4_a_turn_whose_last_text_ends_each_bot_that_says_it_is_given_up_
     assert "This stopped my process 5 times" in payment.notifier.texts[f"{THREAD_ID}#1:failed"]
     left = await payment.storage.posts.get(KEY)
     assert left is not None
-    assert (left.posted, left.failure) == (False, "it stopped the process")
+    assert (left.posted, left.failure) == (False, DEADLY)
     entries = [one.action for one in await payment.storage.audit.of_thread(THREAD_ID, limit=50)]
     assert Act.UNDELIVERABLE in entries
     last = payment.office(Planned(), "last")  # the thread goes on
     await last.hear("<@UBOT> hello", ts="1800000009.000001", thread_ts=ROOT)
     assert payment.notifier.texts[f"{THREAD_ID}#2:agent:A/m1"] == "Hello."
+
+
+@pytest.mark.parametrize("error", [TurnCrashedError(3), StepLimitError("A", 9)])
+async def test_a_process_that_lost_a_thread_gives_up_nothing_in_it(
+    payment: Payment, error: Exception
+) -> None:
+    """It was suspended; the next owner says a text, and its turn goes on."""
+    office = await payment.asked(Planned())
+    storage, clock = payment.storage, payment.clock
+    await storage.threads.wake(THREAD_ID, now_ms=clock())
+    old = await storage.threads.claim(
+        THREAD_ID, owner="p1", now_ms=clock(), until_ms=clock() + 60_000
+    )
+    clock.forward(minutes=5)
+    new = await storage.threads.claim(
+        THREAD_ID, owner="p2", now_ms=clock(), until_ms=clock() + 60_000
+    )
+    assert old is not None
+    assert new is not None
+    key = f"{THREAD_ID}#1:good"
+    await storage.posts.add(
+        Post(post_id=key, thread_id=THREAD_ID, text="Good.", created_ms=clock())
+    )
+    await office.threads._give_up(old, error)
+    (left,) = await storage.posts.unfinished(THREAD_ID)
+    assert (left.post_id, payment.notifier.texts) == (key, {})
+    entries = {one.action for one in await storage.audit.of_thread(THREAD_ID, limit=50)}
+    assert not entries & {Act.UNDELIVERABLE, Act.TURN_FAILED}
+    assert (await storage.threads.get(THREAD_ID)).turn_open
 
 
 @pytest.mark.parametrize("step", range(1, 40))
