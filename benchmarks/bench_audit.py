@@ -100,7 +100,7 @@ async def turn(storage: SqliteStores, number: int) -> None:
     """All that the store is asked for one approval, with its entries."""
     approval = an_approval(approval_id=f"apr_{number}", position=number)
     entries = [an_entry(number, act) for act in ACTS]
-    await storage.approvals.add_all([approval])
+    await storage.approvals.insert(approval)
     append = storage.append if isinstance(storage, Unchained) else storage.audit.append_all
     for entry in entries:
         await append([entry])

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from bot.approvals.model import Approval
 from bot.layout.blocks import Card
 from bot.slack.cards.card_for import card_for
-from storage.records import Approval
 from tests.unit.bot.slack.cards.samples import APPROVERS, CARDS, an_approval
 
 ROUNDS = 15

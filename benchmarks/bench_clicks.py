@@ -31,7 +31,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
@@ -45,6 +45,7 @@ from slack_bolt.authorization import AuthorizeResult
 
 from benchmarks.harness import percentile, table
 from bot import main as main_module
+from bot.approvals.model import Decision, Status
 from bot.config.settings import Settings
 from bot.main import Outside, start
 from bot.slack.bot import Countersign
@@ -54,8 +55,8 @@ from bot.slack.intake.http import web_app
 from bot.slack.ratelimit import Pacer
 from bot.stores import Stores
 from bot.tasks import Tasks
-from storage.records import Decision, Status
 from tests.contract.builders import a_thread, an_approval
+from tests.support.decided import decide
 from tests.support.stores import SqliteStores
 
 SECRET = "0123456789abcdef0123456789abcdef"
@@ -153,8 +154,7 @@ async def fill(storage: Stores, count: int) -> list[tuple[str, str]]:
         name = uuid.uuid4().hex
         thread = a_thread(thread_id=f"T1:C1:{name}", thread_ts=f"{number}.5", requester_id="UREQ")
         await storage.threads.ensure(thread)
-        approval = replace(
-            an_approval(),
+        approval = an_approval().changed(
             approval_id=f"apr_{name}",
             interrupt_id=name,
             thread_id=thread.thread_id,
@@ -171,7 +171,7 @@ async def fill(storage: Stores, count: int) -> list[tuple[str, str]]:
             card_ts=f"{name}",
             drawn_revision=1,
         )
-        await storage.approvals.add(approval)
+        await storage.approvals.insert(approval)
         made.append((approval.approval_id, approval.digest))
     return made
 
@@ -298,7 +298,7 @@ async def same_work(storage: Stores, stack: AsyncExitStack) -> str:
         approval = await storage.approvals.get(approval_id)
         now = time.time_ns() // 1_000_000
         decision = Decision(status=Status.APPROVED, by=body["user"]["id"], at_ms=now)
-        await storage.approvals.decide(approval_id, decision, digest=approval.digest)
+        await decide(storage.approvals, approval_id, decision, digest=approval.digest)
         await ack()
 
     async def handle(request: web.Request) -> web.Response:
@@ -330,7 +330,7 @@ async def bare(storage: Stores, stack: AsyncExitStack) -> str:
         now = time.time_ns() // 1_000_000
         decision = Decision(status=Status.APPROVED, by=payload["user"]["id"], at_ms=now)
         digest = hashlib.sha256(approval_id.removeprefix("apr_").encode()).hexdigest()
-        await storage.approvals.decide(approval_id, decision, digest=digest)
+        await decide(storage.approvals, approval_id, decision, digest=digest)
         return web.Response()
 
     return await listen(handle, stack)
@@ -477,7 +477,7 @@ async def compare(name: str, environ: dict[str, str], stack: AsyncExitStack, api
         api=api,
         quiet_url=await quiet(bot.tasks, stack),
     )
-    shown = replace(an_approval(), approval_id=f"apr_{'0' * 32}", digest="0" * 64)
+    shown = an_approval().changed(approval_id=f"apr_{'0' * 32}", digest="0" * 64)
     blocks = card_for(shown, approvers_text="Members of this channel may decide.").blocks
     await contest.play(8, blocks)  # who the people are is looked up once a minute
     for what, card, crowds in (("with its card", blocks, PEOPLE), ("bare", None, PEOPLE[::2])):

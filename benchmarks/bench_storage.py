@@ -15,8 +15,8 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -25,9 +25,10 @@ from agents.models import Turn, call, say
 from benchmarks.bench_clicks import free_port, slack
 from benchmarks.bench_runtime import round_trip
 from benchmarks.harness import Counted, seconds, table
+from bot.approvals.model import Approval
+from bot.approvals.queries import count_pending
 from bot.stores import Stores
 from storage.errors import StoreUnavailableError
-from storage.records import Approval
 from tests.contract.builders import a_thread, an_approval
 from tests.support.mongo import spawn_mongo_server
 from tests.support.stores import MongoStores, SqliteStores
@@ -41,8 +42,7 @@ def pending(count: int, *, due: int) -> Iterator[Approval]:
     """Approvals that wait for people; some of them are due."""
     for number in range(count):
         name = uuid.uuid4().hex
-        yield replace(
-            an_approval(),
+        yield an_approval().changed(
             approval_id=f"apr_{name}",
             interrupt_id=name,
             thread_id=f"T1:C1:{name}",
@@ -57,7 +57,7 @@ async def add_all(storage: Stores, approvals: Iterator[Approval]) -> None:
     """Put many approvals into a database."""
     waiting = list(approvals)
     for at in range(0, len(waiting), 500):
-        await asyncio.gather(*(storage.approvals.add(one) for one in waiting[at : at + 500]))
+        await asyncio.gather(*(storage.approvals.insert(one) for one in waiting[at : at + 500]))
 
 
 @asynccontextmanager
@@ -107,7 +107,7 @@ async def sweep() -> None:
 
 async def _counting(storage: Stores) -> str:
     try:
-        return f"{await seconds(storage.approvals.count_pending, repeat=5) * 1e3:.2f} ms"
+        return f"{await seconds(partial(count_pending, storage.approvals), repeat=5) * 1e3:.2f} ms"
     except StoreUnavailableError as error:
         return f"{error}"
 

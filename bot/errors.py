@@ -30,9 +30,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from math import ceil
 
+from bot.approvals.model import Approval, Status
 from bot.words import say
 from bot.words.mrkdwn import date, mention
-from storage.records import Approval, Status
 
 _CHANNEL = re.compile(r"[CG][A-Z0-9]{1,30}")
 _MOST_NAMED = 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bot.approvals.model import Approval
 from bot.maintenance.copies import EpochDocument, RestoreStore
 from bot.maintenance.erasing import RetentionStore
 from bot.people.model import (
@@ -17,14 +18,13 @@ from bot.people.model import (
 )
 from bot.threads.messages import EphemeralMessage, InboxStore, Message, Post, PostStore
 from bot.threads.model import Thread, ThreadStore
-from storage.approvals import ApprovalDocument, ApprovalLists, ApprovalRecords
 from storage.base import DocumentDatabase
 from storage.documents import Collection, Document, Unreadable
 
 KINDS: tuple[type[Document], ...] = (
     Thread,
     Message,
-    ApprovalDocument,
+    Approval,
     Post,
     EphemeralMessage,
     DelegationRecord,
@@ -52,8 +52,7 @@ class Stores:
         self.log, self.checkpoints = database.log, database.checkpoints
         self.threads = ThreadStore(found["threads"])
         self.inbox = InboxStore(found["messages"])
-        self.approvals = ApprovalRecords(found["approvals"], database.audit)
-        self.lists = ApprovalLists(found["approvals"])
+        self.approvals: Collection[Approval] = found["approvals"]
         self.posts = PostStore(found["posts"])
         self.ephemeral_messages: Collection[EphemeralMessage] = found["ephemeral_messages"]
         self.delegations = DelegationStore(found["delegations"])
@@ -68,10 +67,9 @@ class Stores:
 
     async def teams(self) -> set[str]:
         """The workspaces that have approvals: an audit without entries of them was emptied."""
-        approvals = self._found["approvals"]
         found: set[str] = set()
         first = ""
-        while places := await approvals.places(
+        while places := await self.approvals.places(
             {"thread_id": {"$gte": first}}, sort=("thread_id", "created_ms", "position"), limit=1
         ):
             team_id = str(places[0][0]).partition(":")[0]

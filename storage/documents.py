@@ -91,18 +91,10 @@ class Spec:
     content: frozenset[str] = frozenset()
 
 
-class Document(BaseModel):
-    """A stored record; each write adds one to `revision` and names the revision it replaces."""
+class Part(BaseModel):
+    """A nested part of a document; frozen, and read strictly."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    spec: ClassVar[Spec]
-
-    revision: int = 0
-
-    @property
-    def key(self) -> str:
-        """The value that identifies the document in its collection."""
-        return str(getattr(self, self.spec.key))
 
     def changed(self, **changes: Any) -> Self:
         """Return a copy with other values in some fields.
@@ -113,6 +105,19 @@ class Document(BaseModel):
         if unknown := changes.keys() - type(self).model_fields.keys():
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
         return self.model_copy(update=changes)
+
+
+class Document(Part):
+    """A stored record; each write adds one to `revision` and names the revision it replaces."""
+
+    spec: ClassVar[Spec]
+
+    revision: int = 0
+
+    @property
+    def key(self) -> str:
+        """The value that identifies the document in its collection."""
+        return str(getattr(self, self.spec.key))
 
 
 class WorkDocument(Document):
@@ -611,6 +616,23 @@ async def update(  # noqa: PLR0913 - the parts of one write, given by name
             longest = min(0.002 * 2**attempt, _LONGEST_PAUSE_S)
             await asyncio.sleep(random.random() * longest)  # noqa: S311 - jitter is no secret
     raise RecordConflictError(collection.kind.spec.noun, key)
+
+
+async def update_or_none(
+    collection: Collection[D], found: D | str, change: Callable[[D], D | None], **options: Any
+) -> D | None:
+    """Change one document; None, too, where there is none, or the lease was lost.
+
+    Args:
+        collection: See `update`.
+        found: See `update`.
+        change: See `update`.
+        options: Those of `update`.
+    """
+    try:
+        return await update(collection, found, change, **options)
+    except (RecordConflictError, RecordNotFoundError):
+        return None
 
 
 def _tried(change: Callable[[D], D | None], known: D) -> D | None:

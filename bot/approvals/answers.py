@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from bot.approvals.changes import annotated
 from bot.approvals.comments import AGENT, Comment, dialog_of, with_exchange
+from bot.approvals.model import Approval, Status
+from bot.approvals.queries import get_all
 from bot.audit.acts import Act
 from bot.audit.entries import Beside, note_beside
 from bot.people.requesters import is_requester
 from bot.ports.process import Clock
 from bot.stores import Stores
-from storage.records import Approval, Status
+from storage.documents import update_or_none
 
 _TRIES = 20
 
@@ -49,15 +53,17 @@ class BackAnswers:
             question, approval = first
             answered = question.answered(by=by, text=text, ts=ts)
             now = self.clock()
-            kept = await self.storage.approvals.annotate(
-                with_exchange(approval, question, answered), revision=approval.revision, now_ms=now
+            changed = with_exchange(approval, question, answered)
+            write = partial(annotated, judged=changed, now_ms=now)
+            kept = await update_or_none(
+                self.storage.approvals, changed.approval_id, write, writes_due=True
             )
             if kept is not None:
                 beside = Beside(question=question.text, reply=answered.answer)
                 audit = self.storage.audit
                 await note_beside(audit, Act.ASKED_BACK, kept, now, by=by, beside=beside)
                 return kept
-            newest = await self.storage.approvals.get_all([one.approval_id for one in waiting])
+            newest = await get_all(self.storage.approvals, [one.approval_id for one in waiting])
             waiting = [one for one in newest if one.status is Status.PENDING]
         return None
 

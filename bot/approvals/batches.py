@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
+from bot.approvals.model import Approval, Status
+from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.errors import InvalidInputError, LeftOutError, RefusalError, UserFacingError
 from bot.people.batching import common_ruling
 from bot.policy.refusals import RefusalCode
 from bot.ports.process import Clock
 from bot.words import say
-from storage.ports.approvals import ApprovalStore
-from storage.records import Approval, Status
 
 MOST_CARDS = 100
 """Maximum number of cards of a batch; further cards need another batch."""
@@ -55,7 +55,7 @@ class Batches:
         clock: The time now.
     """
 
-    approvals: ApprovalStore
+    approvals: ApprovalCollection
     clock: Clock
 
     async def find(self, first: Approval) -> list[Approval]:
@@ -65,7 +65,7 @@ class Batches:
             RefusalError: The card can only be decided separately.
         """
         ruling = common_ruling(first)
-        turn = await self.approvals.of_turn(first.checkpoint_id)
+        turn = await of_turn(self.approvals, first.checkpoint_id)
         found = [
             one
             for one in turn
@@ -84,7 +84,7 @@ class Batches:
         Raises:
             RefusalError: The card is of another turn or rule, or must be decided separately.
         """
-        waiting = replace(first, status=Status.PENDING, stuck="")
+        waiting = first.changed(status=Status.PENDING, stuck="")
         ruling = common_ruling(approval)
         is_one_turn = approval.checkpoint_id == first.checkpoint_id
         if not ruling or not is_one_turn or ruling != common_ruling(waiting):

@@ -11,11 +11,14 @@ import json
 import logging
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 
 from cachetools import LRUCache
 
+from bot.approvals.changes import voted
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Decision, Status
 from bot.approvals.votes import Votes
 from bot.errors import ApprovalClosedError, DeliveryError, OutdatedCardError, RefusalError
 from bot.people.break_glass import glass_of, left_out, why_not_break
@@ -25,8 +28,8 @@ from bot.ports.people import Actor
 from bot.ports.process import Spawn
 from bot.ports.threads import Notices
 from bot.words import say
-from storage.errors import RecordConflictError, RecordFormatError
-from storage.records import Approval, Decision, Status
+from storage.documents import update
+from storage.errors import RecordFormatError
 
 logger = logging.getLogger(__name__)
 
@@ -115,15 +118,15 @@ class BreakGlassDecisions:
         for _ in range(_TRIES):
             # Votes did not decide it. Record votes whose process crashed before recording them.
             await self.votes.gone(approval, ())
-            changed = replace(
-                approval, status=Status.APPROVED, decision=decision, votes_json="[]", claim_json=""
+            changed = approval.changed(
+                status=Status.APPROVED, decision=decision, votes_json="[]", claim_json=""
             )
-            try:
-                return await self.votes.approvals.vote(
-                    changed, revision=approval.revision, now_ms=now
-                )
-            except RecordConflictError:
-                approval = await self.votes.approvals.get(approval.approval_id)
+            write = partial(voted, judged=changed, now_ms=now)
+            approvals, name = self.votes.approvals, approval.approval_id
+            kept = await update(approvals, name, write, writes_due=True)
+            if kept is not None:
+                return kept
+            approval = await approvals.get(name)
             if approval.status is not Status.PENDING or now >= approval.expires_ms:
                 raise ApprovalClosedError(approval)
             if approval.digest != digest:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
+from bot.approvals.model import Approval
 from bot.redaction.mask import mask_text
-from storage.records import Approval
 
 LONGEST_ASKED = 1_000
 AGENT = "agent"
@@ -85,7 +85,7 @@ def with_exchange(approval: Approval, before: Comment | None, after: Comment) ->
     found = dialog_of(approval)
     changed = [after if one == before else one for one in found]
     dialog = changed if before is not None else [*found, after]
-    return replace(approval, dialog_json=write_dialog(dialog))
+    return approval.changed(dialog_json=write_dialog(dialog))
 
 
 def short(text: str) -> str:

@@ -11,9 +11,9 @@ import json
 import re
 from enum import StrEnum
 
+from bot.approvals.model import Approval, Decision
 from bot.questions.base import question_of
 from bot.redaction.masks import has_guess
-from storage.records import Approval, Decision
 
 MOST_SEEN = 100
 """Maximum number of readers per card; the oldest are forgotten first."""

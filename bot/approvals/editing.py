@@ -9,10 +9,11 @@ judges the call once more before it runs.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agents.gates.rulings import Judgement
 from bot.approvals.due.escalation_state import since_of
+from bot.approvals.model import Approval, Decision, Status
 from bot.approvals.service import Approvals
 from bot.audit.invalidated import edit_text, note_edit, note_edit_refusal
 from bot.clock import milliseconds
@@ -30,7 +31,6 @@ from bot.questions.form import edited_digest, in_order
 from bot.questions.record import Rules, rebound, unknown_names
 from bot.stores import Stores
 from bot.words import say
-from storage.records import Approval, Decision, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +93,10 @@ class Edits:
             code = RefusalCode.LOOKUP_FAILED if judgement.failed else RefusalCode.RULE_DENIES
             return await self._refused(approval, actor, code, judgement.denied)
         changed = self._changed(approval, call, judgement, by=actor.user_id)
-        decision = replace(_approval_of(changed, call, by=actor.user_id), reason=consent.reason)
+        decision = _approval_of(changed, call, by=actor.user_id).changed(reason=consent.reason)
         if judgement is not None and judgement.info is None:  # allowed without approval
-            decision = replace(decision, rule=judgement.rule)
-            changed = replace(changed, status=decision.status, decision=decision, remind_ms=None)
+            decision = decision.changed(rule=judgement.rule)
+            changed = changed.changed(status=decision.status, decision=decision, remind_ms=None)
         else:
             unknown = unknown_names(judgement.info if judgement is not None else None)
             changed = await self.approvals.outlook(self.rules.channels).prepare(
@@ -109,7 +109,7 @@ class Edits:
                 changed = await self._counted(approval, changed, decision, actor)
             if consent.reason and not _has_vote(changed, actor.user_id):
                 edit_json = edit_text(approval, changed.ladder_ms, consent.reason)
-                changed = replace(changed, edit_json=edit_json)
+                changed = changed.changed(edit_json=edit_json)
         kept = await self.approvals.rebind(approval, changed, actor=actor)
         await note_edit(self.storage.audit, approval, kept)
         return kept
@@ -120,10 +120,10 @@ class Edits:
         """Return the edited approval with the editor's vote, if the rule permits it."""
         is_same = _under_same_ruling(approval, changed)
         # People entitled by the current escalation made this edit, before it is reset.
-        reached = replace(changed, steps=steps_of(approval) if is_same else 0)
+        reached = changed.changed(steps=steps_of(approval) if is_same else 0)
         votes = self.approvals.votes
         counted = await votes.count_editor(reached, actor, decision, shown=approval.digest)
-        return replace(counted, steps=0)
+        return counted.changed(steps=0)
 
     async def refuse_arguments(self, approval: Approval, actor: Actor) -> None:
         """Record that an editor entered arguments that the tool does not accept.
@@ -150,9 +150,8 @@ class Edits:
             changed = rebound(approval, info, self.rules, by=by, now_ms=now)
         else:
             changed = _same_people(approval, call, by=by, now_ms=now)
-            changed = replace(changed, escalate_ms=_escalation_anew(approval, self.rules, now))
-        return replace(
-            changed,
+            changed = changed.changed(escalate_ms=_escalation_anew(approval, self.rules, now))
+        return changed.changed(
             policy_file=self.approvals.policy.file_hash,
             editors_json=_editors(approval, by),
             edit_json=edit_text(approval, now),
@@ -201,8 +200,8 @@ def _under_same_ruling(before: Approval, after: Approval) -> bool:
 
     Requests without terms are compared without their times, which an edit resets.
     """
-    first = replace(before, escalate_ms=None)
-    second = replace(after, escalate_ms=None, expires_ms=before.expires_ms)
+    first = before.changed(escalate_ms=None)
+    second = after.changed(escalate_ms=None, expires_ms=before.expires_ms)
     return terms_of(first).digest == terms_of(second).digest
 
 
@@ -228,8 +227,7 @@ def _editors(approval: Approval, by: str) -> str:
 
 def _same_people(approval: Approval, call: CheckedCall, *, by: str, now_ms: int) -> Approval:
     """Return the changed approval with the same approvers, except for the editor."""
-    return replace(
-        approval,
+    return approval.changed(
         title=call.title or approval.title,
         preview=call.preview,
         arguments_json=in_order(call.arguments),

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 
-from storage.records import Approval, Kind, Status
+from bot.approvals.model import Approval, Kind, Status
 
 _LETTING_RUN = frozenset({Status.APPROVED, Status.ANSWERED})
 

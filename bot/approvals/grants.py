@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 from weakref import WeakValueDictionary
@@ -19,6 +19,8 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from agents.core.address import Address
+from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.queries import calls_of
 from bot.audit.acts import Act
 from bot.audit.entries import entry_of, note_decision, note_refusal
 from bot.clock import milliseconds
@@ -35,7 +37,7 @@ from bot.questions.form import ask_of
 from bot.stores import Stores
 from bot.words import say
 from storage.errors import RecordNotFoundError
-from storage.records import Approval, AuditEntry, Kind, Status
+from storage.records import AuditEntry
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +137,8 @@ class Grants:
 
         Counts for the narrowest grant (equal arguments, same thread), up to `MOST_COVERED`.
         """
-        found = await self.storage.lists.calls_of(
+        found = await calls_of(
+            self.storage.approvals,
             approval.thread_id,
             tool=approval.tool,
             since_ms=self.clock() - milliseconds(COUNTED),
@@ -183,8 +186,8 @@ class Grants:
         """Raise unless the person may revoke the grant; grantor and requesters always may."""
         if actor.user_id == grant.granter_id or is_requester(approval, actor.user_id):
             return
-        waiting = replace(
-            approval, status=Status.PENDING, decision=None, expires_ms=self.clock() + 1
+        waiting = approval.changed(
+            status=Status.PENDING, decision=None, expires_ms=self.clock() + 1
         )
         try:
             await self.votes().check(waiting, actor)

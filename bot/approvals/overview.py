@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from bot.approvals.model import Approval, Status
+from bot.approvals.queries import START, count_pending, ended_of, get_all, named, waiting
 from bot.clock import steady_clock
 from bot.errors import DirectoryError
 from bot.people.access import Access
@@ -20,8 +22,6 @@ from bot.stores import Stores
 from bot.threads.model import Thread
 from storage.documents import Place
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
-from storage.ports.lists import START
-from storage.records import Approval, Status
 
 PAGE = 100
 MOST_LOOKED = 5_000
@@ -228,7 +228,7 @@ class HomeDataReader:
         Approvals that they may not see any more are left out.
         """
         look = await self._waits().look(actor, team_id)
-        found = await self.storage.lists.ended_of(actor.user_id, limit=limit)
+        found = await ended_of(self.storage.approvals, actor.user_id, limit=limit)
         seen = [one for one in found if await look.may_see(one)]
         return sorted(seen, key=_ended_ms, reverse=True)
 
@@ -246,7 +246,7 @@ class HomeDataReader:
         try:
             await self.storage.ping()
             database_ms = round(steady_clock() - begin)
-            pending = await self.storage.approvals.count_pending()
+            pending = await count_pending(self.storage.approvals)
             first_ms = await self._first_ms(now)
             unreadable = await self.storage.count_unreadable()
         except StorageError:
@@ -262,7 +262,7 @@ class HomeDataReader:
     async def _first_ms(self, now: int) -> int:
         after: Place | None = START
         while after:
-            page, after = await self.storage.lists.waiting(now_ms=now, limit=PAGE, after=after)
+            page, after = await waiting(self.storage.approvals, now_ms=now, limit=PAGE, after=after)
             if page:
                 return page[0].expires_ms
         return 0
@@ -277,7 +277,7 @@ class HomeDataReader:
         """
         await self.check(actor, team_id=team_id)
         look = await self._waits().look(actor, team_id)
-        found = await self.storage.lists.named(prefix, limit=PAGE)
+        found = await named(self.storage.approvals, prefix, limit=PAGE)
         seen = [one for one in found if await look.may_see(one)]
         own = [one for one in found if one not in seen and is_requester(one, actor.user_id)]
         return seen, [one for one in own if one.status is Status.PENDING]
@@ -287,26 +287,26 @@ class HomeDataReader:
     ) -> tuple[list[Approval], list[Approval], bool]:
         """Return approvals to decide, own requests, and whether there are more."""
         user_id = look.actor.user_id
-        waiting: list[Approval] = []
+        theirs: list[Approval] = []
         mine, has_more = await self._asked_by(user_id, now)
         after: Place | None = START
         looked = 0
-        while after and looked < MOST_LOOKED and len(waiting) < MOST_WAITING:
-            page, after = await self.storage.lists.waiting(now_ms=now, limit=PAGE, after=after)
+        while after and looked < MOST_LOOKED and len(theirs) < MOST_WAITING:
+            page, after = await waiting(self.storage.approvals, now_ms=now, limit=PAGE, after=after)
             mine |= {one.approval_id: one for one in page if is_requester(one, user_id)}
-            waiting += await look.among(page)
+            theirs += await look.among(page)
             looked += PAGE
             await asyncio.sleep(0)  # let other tasks run
         own = sorted(mine.values(), key=_urgency)
-        return sorted(waiting, key=_urgency), own, has_more or after is not None
+        return sorted(theirs, key=_urgency), own, has_more or after is not None
 
     async def _asked_by(self, user_id: str, now: int) -> tuple[dict[str, Approval], bool]:
         """Find a person's own pending requests, and whether there are more."""
         found: dict[str, Approval] = {}
         after: Place | None = START
         while after and len(found) < MOST_MINE:
-            page, after = await self.storage.lists.asked_by(
-                user_id, now_ms=now, limit=PAGE, after=after
+            page, after = await waiting(
+                self.storage.approvals, now_ms=now, limit=PAGE, after=after, asked_by=user_id
             )
             found |= {one.approval_id: one for one in page}
         return found, after is not None
@@ -316,7 +316,7 @@ class HomeDataReader:
         if not approval_ids:
             return {}
         with suppress(RecordNotFoundError, RecordFormatError):
-            found = await self.storage.approvals.get_all(list(dict.fromkeys(approval_ids)))
+            found = await get_all(self.storage.approvals, list(dict.fromkeys(approval_ids)))
             return {one.approval_id: one for one in found}
         given: dict[str, Approval] = {}
         for name in approval_ids:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from agents import InDoubtInfo, InterruptContext
 from agents.core.asking.infos import CallInfo
 from bot.approvals.due.worker import ApprovalWorker
+from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.queries import get_all, open_of
 from bot.audit.entries import request_entry
 from bot.people.current_policy import CurrentPolicy
 from bot.people.feasibility import FeasibilityCheck
@@ -22,7 +24,6 @@ from bot.questions.record import Asked, Rules, approval_from, approval_id_of, un
 from bot.stores import Stores
 from bot.threads.model import Thread
 from storage.errors import RecordFormatError
-from storage.records import Approval, ApprovalHead, Kind, Status
 
 _FEW = 5
 """Number of open approvals that are all read in full."""
@@ -83,7 +84,8 @@ class Asking:
         new = self.attendance.together(new)
         born = [self.attendance.born(one, is_shared=work.left is None) for one in new]
         entries = [request_entry(one) for one in born]
-        added = await self.storage.approvals.add_all(born, entries=entries)
+        added = await self.storage.approvals.insert(*born)
+        await self.storage.audit.append_all(entries)
         ours = [one for one in born if one.approval_id in added]
         self.spawn(self.attendance.request(ours))
         return ours
@@ -112,7 +114,7 @@ class Asking:
             # An approval can be closed before its answer arrives.
             closed = sorted(missing - {one.interrupt_id for one in new})
             names = [approval_id_of(one) for one in closed]
-            approvals = [*new, *(await self.storage.approvals.get_all(names) if names else ())]
+            approvals = [*new, *(await get_all(self.storage.approvals, names))]
             decided += [one for one in approvals if one.status is not Status.PENDING]
         gone = [one for one in read if one.interrupt_id not in infos]
         places = {name: place for place, name in enumerate(infos)}
@@ -127,17 +129,10 @@ class Asking:
         self, work: ThreadPass, waiting: Collection[str]
     ) -> tuple[frozenset[str], Sequence[Approval]]:
         """Return interrupts with open approvals, and decided or orphaned approvals."""
-        store, thread_id = self.storage.approvals, work.thread.thread_id
-        if len(waiting) <= _FEW:
-            approvals = await store.open_of(thread_id)
-            self.attendance.saw(thread_id, approvals)
-            known = frozenset(one.interrupt_id for one in approvals)
-        else:
-            heads = await store.heads_of(thread_id)
-            self.attendance.saw(thread_id, heads)
-            known = frozenset(head.interrupt_id for head in heads)
-            news = [head.approval_id for head in heads if _has_news(head, waiting)]
-            approvals = await store.get_all(news) if news else ()
+        thread_id = work.thread.thread_id
+        approvals = await open_of(self.storage.approvals, thread_id)
+        self.attendance.saw(thread_id, approvals)
+        known = frozenset(one.interrupt_id for one in approvals)
         return known, [one for one in approvals if _has_news(one, waiting)]
 
     async def _made(
@@ -155,14 +150,14 @@ class Asking:
             requesters = await self.requesters.of_call(work, str(context.address))
         origin = Asked(thread=thread, requesters=requesters, subject=subject)
         approval = approval_from(context, origin, self.rules, position=position, now_ms=now_ms)
-        approval = replace(approval, why_said=_holds(work.said, approval.why))
+        approval = approval.changed(why_said=_holds(work.said, approval.why))
         look = LookupOnce(self.outlook.directory)
         outlook = replace(self.outlook, directory=look)
         approval = under_policy(approval, context.info, outlook.policy)
         approval = await outlook.prepare(approval, unknown=unknown_names(context.info))
         approval = await self.attendance.ladder(look).invite(approval)
         if thread.restored_turn and thread.restored_turn == thread.turn:
-            return replace(approval, restored_to_ms=thread.restored_to_ms)
+            return approval.changed(restored_to_ms=thread.restored_to_ms)
         return approval
 
 
@@ -172,7 +167,7 @@ def under_policy(approval: Approval, info: object, policy: CurrentPolicy) -> App
     Calls have their own terms or approvers named in code, except for calls that people only choose
     or fill in. A question may be answered by every member.
     """
-    approval = replace(approval, policy_file=policy.file_hash)
+    approval = approval.changed(policy_file=policy.file_hash)
     is_named = isinstance(info, CallInfo) and bool(info.terms or info.approvers)
     if is_named or isinstance(info, InDoubtInfo) or approval.kind is Kind.QUESTION:
         return approval
@@ -186,5 +181,5 @@ def _holds(text: str, words: str) -> bool:
     return bool(wanted) and wanted in " ".join(text.split())
 
 
-def _has_news(one: Approval | ApprovalHead, waiting: Collection[str]) -> bool:
+def _has_news(one: Approval, waiting: Collection[str]) -> bool:
     return one.status is not Status.PENDING or one.interrupt_id not in waiting

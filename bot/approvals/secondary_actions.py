@@ -7,9 +7,12 @@ is judged again.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
+from bot.approvals.changes import annotated
 from bot.approvals.comments import AGENT, Comment, short, with_exchange
+from bot.approvals.model import Approval, Kind, Status
 from bot.approvals.service import Approvals
 from bot.audit.acts import Act
 from bot.audit.entries import Beside, note, note_beside
@@ -30,8 +33,8 @@ from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.stores import Stores
 from bot.words import say
+from storage.documents import update_or_none
 from storage.errors import RecordNotFoundError
-from storage.records import Approval, Kind, Status
 
 _TRIES = 20
 
@@ -80,7 +83,7 @@ class Means:
             refusal = why_not_claim(claim, actor.user_id, now)
             if refusal is not None:
                 raise RefusalError(refusal.value, refusal.words)
-            return replace(approval, claim_json=claim.taken(actor.user_id, now).to_text())
+            return approval.changed(claim_json=claim.taken(actor.user_id, now).to_text())
 
         kept = await self._change(approval_id, actor, change, shown=shown)
         until_ms = read_claim(kept.claim_json).until_ms
@@ -94,7 +97,7 @@ class Means:
             now, claim = self.clock(), read_claim(approval.claim_json)
             if not claim.holds(now) or claim.by != actor.user_id:
                 raise _not_on_it(claim.by if claim.holds(now) else "")
-            return replace(approval, claim_json=claim.ended(now).to_text())
+            return approval.changed(claim_json=claim.ended(now).to_text())
 
         kept = await self._change(approval_id, actor, change, shown=shown)
         await self._note(Act.CLAIM_ENDED, kept, actor)
@@ -166,7 +169,7 @@ class Means:
                 code = RefusalCode.BEYOND_DEADLINE
                 raise RefusalError(code.value, code.words)
             snoozes = {**read_snoozes(approval.snoozes_json), actor.user_id: until_ms}
-            return replace(approval, snoozes_json=write_snoozes(snoozes))
+            return approval.changed(snoozes_json=write_snoozes(snoozes))
 
         kept = await self._change(approval_id, actor, change, shown=shown)
         until_ms = read_snoozes(kept.snoozes_json)[actor.user_id]
@@ -302,9 +305,8 @@ class Means:
             approval = await self._found(approval_id, actor, shown=shown)
             async with self.approvals.noting(approval, actor):
                 changed = await change(approval)
-            kept = await self.storage.approvals.annotate(
-                changed, revision=approval.revision, now_ms=self.clock()
-            )
+            write = partial(annotated, judged=changed, now_ms=self.clock())
+            kept = await update_or_none(self.storage.approvals, approval_id, write, writes_due=True)
             if kept is not None:
                 return kept
         raise OutdatedCardError(approval_id)

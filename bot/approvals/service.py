@@ -8,11 +8,13 @@ prevented.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 from bot.approvals.break_glass import BreakGlassDecisions, Reasons
+from bot.approvals.changes import decided, edited, with_seen
 from bot.approvals.disclosure import (
     Opened,
     Surface,
@@ -24,6 +26,7 @@ from bot.approvals.disclosure import (
     with_page,
 )
 from bot.approvals.due.worker import ApprovalWorker
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.approvals.votes import Votes
 from bot.approvals.withdrawals import Withdrawals
 from bot.audit.entries import NO_VOTES, note_opened, note_refusal
@@ -50,8 +53,8 @@ from bot.questions.base import check_decision
 from bot.redaction.masks import masked_once
 from bot.stores import Stores
 from bot.words import say
-from storage.errors import RecordConflictError, RecordNotFoundError
-from storage.records import Approval, Decision, Kind, Status
+from storage.documents import update_or_none
+from storage.errors import RecordNotFoundError
 
 JUST_DECIDED = timedelta(seconds=5)
 """Time after a decision in which a click can still come from the old card."""
@@ -189,12 +192,10 @@ class Approvals:
                 return await self.votes.cast(approval, decision, actor, surface)
             if is_yes(approval, decision):
                 self._check_seen(approval, decision.by, surface)
-            try:
-                return await self.storage.approvals.decide(
-                    approval.approval_id, decision, digest=approval.digest
-                )
-            except RecordConflictError as error:
-                raise await self._why_lost(approval) from error
+            kept = await self._decide(approval, decision)
+            if kept is None:
+                raise await self._why_lost(approval)
+            return kept
 
     async def check_emergency(self, approval: Approval, actor: Actor) -> None:
         """Refuse a person who may not break glass.
@@ -262,12 +263,12 @@ class Approvals:
         async with self.noting(approval, actor):
             self._check_seen(approval, actor.user_id, Surface.EDIT_FORM)
             await self._note_gone(approval, ())  # the edit voids the votes
-            try:
-                return await self.storage.approvals.rebind(
-                    changed, digest=approval.digest, now_ms=self.clock()
-                )
-            except RecordConflictError as error:
-                raise await self._why_lost(approval) from error
+            write = partial(edited, judged=changed, digest=approval.digest, now_ms=self.clock())
+            approvals, name = self.storage.approvals, approval.approval_id
+            kept = await update_or_none(approvals, name, write, writes_due=True)
+            if kept is None:
+                raise await self._why_lost(approval)
+            return kept
 
     def outlook(self, channels: tuple[str, ...] = ()) -> FeasibilityCheck:
         """Return the check that enough approvers exist.
@@ -313,11 +314,14 @@ class Approvals:
             reason=why,
             digest=approval.digest,
         )
-        with suppress(RecordConflictError):
-            denied = await self.storage.approvals.decide(
-                approval.approval_id, decision, digest=approval.digest
-            )
+        denied = await self._decide(approval, decision)
+        if denied is not None:
             await self.attendance.tell_thread(denied)
+
+    async def _decide(self, approval: Approval, decision: Decision) -> Approval | None:
+        write = partial(decided, decision=decision, digest=approval.digest)
+        name = approval.approval_id
+        return await update_or_none(self.storage.approvals, name, write, writes_due=True)
 
     async def _note_gone(self, approval: Approval, votes: Sequence[CastVote]) -> None:
         if votes or approval.votes_json != NO_VOTES:
@@ -385,15 +389,13 @@ class Approvals:
         await self._mark(approval, lambda newest: with_opened(newest, user_id, what))
 
     async def _mark(self, approval: Approval, seen_of: Callable[[Approval], str]) -> None:
-        """Store what was opened, retrying after conflicts."""
-        store, digest = self.storage.approvals, approval.digest
-        while approval.status is Status.PENDING and approval.digest == digest:
-            seen = seen_of(approval)
-            if await store.mark_seen(
-                approval.approval_id, digest=digest, before=approval.seen_json, seen_json=seen
-            ):
-                return
-            approval = await store.get(approval.approval_id)
+        """Store what was opened, while the call is pending as it was."""
+        digest = approval.digest
+
+        def see(one: Approval) -> Approval | None:
+            return with_seen(one, seen_of(one), digest=digest)
+
+        await update_or_none(self.storage.approvals, approval.approval_id, see)
 
     async def _why_lost(self, approval: Approval) -> UserFacingError:
         """Return why a write lost the race, from the current record."""

@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from bot.approvals.changes import voted
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.queries import ApprovalCollection
 from bot.errors import (
     ApprovalClosedError,
     DirectoryError,
@@ -39,9 +43,9 @@ from bot.policy.terms import Terms, TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.questions.base import question_of
+from storage.documents import update
 from storage.errors import RecordConflictError, RecordFormatError
-from storage.ports.approvals import ApprovalStore
-from storage.records import SCHEMA_VERSION, Approval, Decision, Kind, Status
+from storage.records import SCHEMA_VERSION
 
 APPROVERS = "approvers"
 """Value of `editors`: all current approvers may edit."""
@@ -99,7 +103,7 @@ class Votes:
         gone: Called before votes are removed.
     """
 
-    approvals: ApprovalStore
+    approvals: ApprovalCollection
     census: PeopleLookup
     policy: CurrentPolicy
     clock: Clock
@@ -412,9 +416,11 @@ class Votes:
         now, restarts = self.clock(), changed.stage != approval.stage
         if restarts:
             changed = begun_anew(changed, now)
-        return await self.approvals.vote(
-            changed, revision=approval.revision, now_ms=now, restarts=restarts
-        )
+        write = partial(voted, judged=changed, now_ms=now, restarts=restarts)
+        kept = await update(self.approvals, approval.approval_id, write, writes_due=True)
+        if kept is None:
+            raise RecordConflictError("approval", approval.approval_id)
+        return kept
 
     async def _again(self, approval: Approval) -> Approval:
         """Read a record that changed meanwhile.
@@ -495,8 +501,7 @@ def begun_anew(approval: Approval, now_ms: int) -> Approval:
     """Reset the reminders and the escalation of an approval for new approvers."""
     terms = _ballot(approval).terms
     escalate_ms = now_ms + terms.escalate[0].after_s * 1000 if terms.escalate else None
-    return replace(
-        approval,
+    return approval.changed(
         ladder_ms=now_ms,
         remind_ms=now_ms,
         reminders=0,
@@ -565,9 +570,8 @@ def _with_result(poll: VoteOutcome, decision: Decision | None) -> Approval:
     status, decided, remind_ms = approval.status, approval.decision, approval.remind_ms
     if result.decision is not None and decision is not None:
         reason = _joint_reason(ballot, result.decision)
-        status, decided, remind_ms = decision.status, replace(decision, reason=reason), None
-    return replace(
-        approval,
+        status, decided, remind_ms = decision.status, decision.changed(reason=reason), None
+    return approval.changed(
         votes_json=write_votes(ballot.votes),
         stage=ballot.stage,
         claim_json=claim,

@@ -6,7 +6,10 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from bot.approvals.changes import decided, with_said
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.audit.entries import note_refusal
 from bot.errors import (
     ApprovalClosedError,
@@ -22,8 +25,8 @@ from bot.ports.process import Clock
 from bot.redaction.mask import mask_text
 from bot.stores import Stores
 from bot.words import say
-from storage.errors import RecordConflictError, RecordNotFoundError
-from storage.records import Approval, Decision, Kind, Status
+from storage.documents import update_or_none
+from storage.errors import RecordNotFoundError
 
 MOST_SAID = 3
 """Maximum number of requesters' messages on a card. The thread has all."""
@@ -114,12 +117,10 @@ class Withdrawals:
                 reason=reason,
                 digest=approval.digest,
             )
-            try:
-                return await self.storage.approvals.decide(
-                    approval_id, decision, digest=approval.digest
-                )
-            except RecordConflictError:
-                continue
+            write = partial(decided, decision=decision, digest=approval.digest)
+            kept = await update_or_none(self.storage.approvals, approval_id, write, writes_due=True)
+            if kept is not None:
+                return kept
         raise OutdatedCardError
 
     async def add_words(self, approval: Approval, *, by: str, text: str, at_ms: int) -> bool:
@@ -136,12 +137,7 @@ class Withdrawals:
                 return False
             new = Said(by=by, text=_short(text), at_ms=at_ms)
             newest = sorted([*words, new], key=lambda one: one.at_ms)[-MOST_SAID:]
-            if await self.storage.approvals.set_said(
-                approval.approval_id,
-                _written(newest),
-                revision=approval.revision,
-                now_ms=self.clock(),
-            ):
+            if await self._keep(approval, _written(newest)):
                 return True
             approval = await self.storage.approvals.get(approval.approval_id)
         return False
@@ -166,15 +162,19 @@ class Withdrawals:
                 replace(one, text=_short(text)) if (one.by, one.at_ms) == (by, at_ms) else one
                 for one in words
             ]
-            if await self.storage.approvals.set_said(
-                approval.approval_id,
-                _written([one for one in changed if one.text]),
-                revision=approval.revision,
-                now_ms=self.clock(),
-            ):
+            if await self._keep(approval, _written([one for one in changed if one.text])):
                 return True
             approval = await self.storage.approvals.get(approval.approval_id)
         return False
+
+    async def _keep(self, approval: Approval, said: str) -> bool:
+        write = partial(
+            with_said, said_json=said, revision=approval.shown_revision, now_ms=self.clock()
+        )
+        kept = await update_or_none(
+            self.storage.approvals, approval.approval_id, write, writes_due=True
+        )
+        return kept is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from agents.core.digest import canonical_json
 from agents.core.observers import WorkStarting
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.audit.acts import Act
 from bot.errors import ApprovalClosedError, UserFacingError
 from bot.people.claims import read_claim
@@ -25,7 +26,7 @@ from bot.redaction.call import mask_data
 from bot.redaction.mask import mask
 from bot.redaction.masks import NO_NAMES, Names
 from storage.ports.audit import AuditStore
-from storage.records import Approval, AuditEntry, Decision, Kind, Status
+from storage.records import AuditEntry
 
 NO_VOTES = "[]"
 _JUST_MS = 5_000
@@ -403,7 +404,7 @@ async def note_beside(
     await note(
         store,
         act,
-        key=f"{approval.approval_id}:{by}:{approval.revision}",
+        key=f"{approval.approval_id}:{by}:{approval.shown_revision}",
         at_ms=at_ms,
         about=approval,
         by=by,
@@ -537,7 +538,7 @@ async def note_undeliverable(
     await note(
         store,
         Act.UNDELIVERABLE,
-        key=f"{approval.approval_id}:{approval.revision}:{why}",
+        key=f"{approval.approval_id}:{approval.shown_revision}:{why}",
         at_ms=at_ms,
         about=approval,
         method=method,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from bot.approvals.model import Approval
 from bot.audit.acts import Act
 from bot.audit.entries import (
     TakesEntries,
@@ -16,7 +17,6 @@ from bot.audit.entries import (
 )
 from bot.policy.tally import CastVote
 from storage.ports.audit import AuditStore
-from storage.records import Approval
 
 
 async def note_gone(

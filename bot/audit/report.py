@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from bot.approvals.model import Approval
 from bot.audit.acts import Act
 from bot.audit.entries import masked_evidence
 from bot.redaction.masks import Names
 from bot.stores import Stores
 from storage.ports.audit import Link
-from storage.records import Approval, AuditEntry
+from storage.records import AuditEntry
 
 MOST = 100_000
 """Maximum number of audit entries to read of one thread."""

@@ -6,6 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
+from bot.approvals.model import Approval, Kind
 from bot.clock import system_clock
 from bot.commands.call import Call
 from bot.errors import BotError
@@ -14,7 +15,6 @@ from bot.people.progress import progress_of
 from bot.redaction.mask import mask_text
 from bot.redaction.rules import in_force
 from bot.words.mrkdwn import utc
-from storage.records import Approval, Kind
 
 
 async def execute(call: Call) -> None:

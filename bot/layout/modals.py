@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, brief, context, line, literal, mrkdwn, rich, section
 from bot.layout.inputs import (
@@ -18,7 +19,6 @@ from bot.layout.inputs import (
 from bot.layout.text import clip
 from bot.layout.titles import title_of
 from bot.words import say
-from storage.records import Approval
 
 __all__ = [
     "MOST_ANSWER",

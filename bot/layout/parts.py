@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from bot.approvals.model import Approval, Status
 from bot.layout.arguments import Listed
 from bot.layout.blocks import (
     Block,
@@ -23,7 +24,6 @@ from bot.redaction.mask import REDACTED, mask_text
 from bot.redaction.masks import has_guess
 from bot.words import say
 from bot.words.mrkdwn import date, mention
-from storage.records import Approval, Status
 
 WHY = 900
 REASON = 500

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from bot.approvals.model import Approval
 from bot.layout.blocks import HEADER
 from bot.layout.text import clip_mrkdwn, show
 from bot.redaction.call import mask_call, written
 from bot.words import say
-from storage.records import Approval
 
 
 def title_of(approval: Approval) -> str:

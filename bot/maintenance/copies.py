@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
+from bot.approvals.model import Approval, Status
 from bot.maintenance.erasing import Collections
 from bot.threads.messages import Message, MessageStatus
 from bot.threads.model import Thread
 from storage.base import CopyMarks
-from storage.documents import Collection, Document, Spec, Where, update
+from storage.documents import Collection, Document, Spec, Where, update, update_or_none
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
-from storage.flat import FlatRecords
-from storage.records.approvals import Approval, Status
 
 _PAGE = 100
 
@@ -48,7 +46,7 @@ class RestoreStore:
         self._epochs = collections["epochs"]
         self._threads: Collection[Thread] = collections["threads"]
         self._messages: Collection[Message] = collections["messages"]
-        self._approvals = FlatRecords(collections["approvals"], Approval)
+        self._approvals: Collection[Approval] = collections["approvals"]
         self._marks = marks
         self.is_copy, self.end = marks.is_copy, marks.end
 
@@ -71,10 +69,10 @@ class RestoreStore:
         # Of the copy is all that stands in the database now: no clock is asked.
         for where in ({"open": True}, _DUE):
             await _each(
-                self._approvals.collection,
+                self._approvals,
                 where,
-                lambda key: self._approvals.change(
-                    key, lambda one: replace(one, restored_epoch=epoch)
+                lambda key: update(
+                    self._approvals, key, lambda one: one.changed(restored_epoch=epoch)
                 ),
             )
         return epoch
@@ -110,8 +108,9 @@ class RestoreStore:
             They, and the id to go on after; empty at the end.
         """
         page = await self._approvals.find({"open": True}, limit=limit, after=(after,))
-        last = page.last or (page.records[-1].approval_id if page.records else "",)
-        return [one for one in page.records if one.status is Status.PENDING], str(last[-1])
+        found = page.documents
+        last = page.last or (found[-1].approval_id if found else "",)
+        return [one for one in found if one.status is Status.PENDING], str(last[-1])
 
     async def unfinished(self, *, limit: int, after: str = "") -> tuple[Sequence[Thread], str]:
         """Threads with an open turn or with work; otherwise like `pending`."""
@@ -122,23 +121,20 @@ class RestoreStore:
         threads = [found[key] for key in sorted(found)][:limit]
         return threads, threads[-1].thread_id if threads else ""
 
-    async def rewrite(self, approval: Approval) -> bool:
-        """Replace an approval as a whole, and end its lease.
+    async def rewrite(
+        self, approval_id: str, change: Callable[[Approval], Approval | None], *, now_ms: int
+    ) -> bool:
+        """Change an approval, which is due at `now_ms` then, and end its lease.
 
         Returns:
-            False, and nothing written, when its stored `revision` is not one less.
+            False, and nothing written, when `change` leaves it as it is, or it is gone.
         """
-
-        def rewrite(one: Approval) -> Approval | None:
-            return approval if one.revision == approval.revision - 1 else None
-
-        key = approval.approval_id
-        changed = await self._approvals.changed(key, rewrite, writes_due=True, releases=True)
-        if changed is None:
-            return False
-        if approval.due_ms is not None:
-            await _raise_fence(self._approvals.collection, key, now_ms=approval.due_ms)
-        return True
+        written = await update_or_none(
+            self._approvals, approval_id, change, writes_due=True, releases=True
+        )
+        if written is not None:
+            await _raise_fence(self._approvals, approval_id, now_ms=now_ms)
+        return written is not None
 
     async def mark(self, thread_id: str, *, epoch: int, now_ms: int, to_ms: int) -> None:
         """Set `restored_epoch`, `restored_to_ms`, and `due_ms` to `now_ms`; end its lease.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 
+from bot.approvals.changes import decided
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.audit.entries import note_decision
 from bot.errors import BotError
 from bot.people.terms_of import terms_of
@@ -12,8 +15,7 @@ from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms, TermsError
 from bot.ports.process import Clock
 from bot.stores import Stores
-from storage.errors import RecordConflictError
-from storage.records import Approval, Decision, Kind, Status
+from storage.documents import update
 
 ANEW = "It is asked anew, under the rules of now."
 _PAGE = 200
@@ -79,12 +81,10 @@ class PendingRequests:
             reason=ANEW,
             digest=approval.digest,
         )
-        try:
-            ended = await self.storage.approvals.decide(
-                approval_id, decision, digest=approval.digest
-            )
-        except RecordConflictError as error:
-            raise BotError(f"{approval_id} has just been decided, edited, or expired") from error
+        write = partial(decided, decision=decision, digest=approval.digest)
+        ended = await update(self.storage.approvals, approval_id, write, writes_due=True)
+        if ended is None:
+            raise BotError(f"{approval_id} has just been decided, edited, or expired")
         await note_decision(self.storage.audit, ended, decision)
         await self.storage.threads.wake(ended.thread_id, now_ms=self.clock())
         return ended

@@ -8,9 +8,10 @@ run. Therefore nothing continues by itself. The command marks unfinished records
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from bot.approvals.model import Approval, Status
 from bot.approvals.votes import begun_anew
 from bot.audit.acts import Act
 from bot.audit.entries import note
@@ -18,7 +19,6 @@ from bot.ports.process import Clock
 from bot.stores import Stores
 from bot.threads.model import Thread
 from bot.words import say
-from storage.records import Approval, Status
 
 _PAGE = 200
 
@@ -97,7 +97,12 @@ async def ask_anew(storage: Stores, approval: Approval, *, to_ms: int, now_ms: i
         decided_by=decision.by if decision is not None else "",
         to_ms=to_ms,
     )
-    return await storage.restoring.rewrite(asked_anew(approval, to_ms=to_ms, now_ms=now_ms))
+
+    def ask(one: Approval) -> Approval | None:
+        is_same = one.shown_revision == approval.shown_revision
+        return asked_anew(one, to_ms=to_ms, now_ms=now_ms) if is_same else None
+
+    return await storage.restoring.rewrite(approval.approval_id, ask, now_ms=now_ms)
 
 
 def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
@@ -108,8 +113,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
     if remind_ms is None:
         remind_ms = approval.created_ms + (approval.expires_ms - approval.created_ms) // 2
     remind_ms += later
-    waiting = replace(
-        approval,
+    waiting = approval.changed(
         status=Status.PENDING,
         decision=None,
         # Votes and claims may have been withdrawn after the backup.
@@ -126,7 +130,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         escalate_ms=None if approval.escalate_ms is None else approval.escalate_ms + later,
         reminders=0,
         attempts=0,
-        revision=approval.revision + 1,
+        shown_revision=approval.shown_revision + 1,
         drawn_revision=0,
         # The card may have been posted after the backup; the search then finds it.
         post_tried=approval.post_tried or not approval.card_ts,

@@ -14,6 +14,8 @@ from typing import Protocol
 from agents import InterruptContext
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import CheckpointConflictError
+from bot.approvals.model import Status
+from bot.approvals.queries import of_turn
 from bot.maintenance.restoring import ask_anew, cut_text, unread_text
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import asks_people
@@ -22,7 +24,6 @@ from bot.stores import Stores
 from bot.threads.messages import Post
 from bot.threads.model import Thread
 from storage.errors import RecordNotFoundError
-from storage.records import Status
 
 
 class EndsTurns(Protocol):
@@ -106,7 +107,7 @@ class ThreadRecovery:
 
     async def _cut(self, thread: Thread) -> None:
         """End the turn. The outcomes of its approved calls are unknown."""
-        asked = await self.storage.approvals.of_turn(thread.checkpoint_id)
+        asked = await of_turn(self.storage.approvals, thread.checkpoint_id)
         for approval in asked if thread.turn_open else ():
             if approval.open and approval.status is not Status.PENDING:
                 await self.turns.doubt(thread, approval.address)

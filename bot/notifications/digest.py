@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.approvals.model import Approval, Status
 from bot.people.model import PostedDigest
 from bot.ports.people import Person
-from storage.records import Approval, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

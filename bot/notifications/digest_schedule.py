@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.approvals.due.escalation_state import since_of
+from bot.approvals.model import Approval, Kind
+from bot.approvals.queries import START, waiting
 from bot.clock import milliseconds
 from bot.errors import DirectoryError
 from bot.notifications.preferences import NotificationPreferences, is_loud, new_person
@@ -32,8 +34,6 @@ from bot.ports.process import Clock
 from bot.stores import Stores
 from storage.documents import Place
 from storage.errors import StorageError
-from storage.ports.lists import START
-from storage.records import Approval, Kind
 
 logger = logging.getLogger(__name__)
 
@@ -201,7 +201,9 @@ class DigestSchedule:
         """Yield all pending approvals, the earliest expiry first."""
         after: Place | None = START
         while after:
-            page, after = await self.storage.lists.waiting(now_ms=now, limit=_PAGE, after=after)
+            page, after = await waiting(
+                self.storage.approvals, now_ms=now, limit=_PAGE, after=after
+            )
             for approval in page:
                 if approval.kind is not Kind.QUESTION and approval.team_id == self.team_id:
                     yield approval

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
+from bot.approvals.model import Approval, Status
 from bot.approvals.overview import HomeDataReader
 from bot.clock import milliseconds
 from bot.errors import DeliveryError, DirectoryError, NotApproverError
@@ -28,7 +29,6 @@ from bot.ports.people import Actor, Person
 from bot.ports.process import Clock
 from bot.stores import Stores
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
-from storage.records import Approval, Status
 
 logger = logging.getLogger(__name__)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from bot.approvals.model import Approval
 from bot.notifications.digest_schedule import DigestSchedule
 from bot.notifications.preferences import NotificationPreferences
 from bot.people.claims import read_snoozes
 from bot.policy.escalation import Due, Notice
 from bot.policy.hours import quiet_end
-from storage.records import Approval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import time, timedelta
 
+from bot.approvals.model import Approval
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.clock import milliseconds
@@ -28,7 +29,6 @@ from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.stores import Stores
 from storage.errors import StorageError
-from storage.records import Approval
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from agents import ToolEvent
+from bot.approvals.model import Approval, Decision
 from bot.threads.messages import Message
-from storage.records import Approval, AuditEntry, Decision
+from storage.records import AuditEntry
 
 R_co = TypeVar("R_co", covariant=True)
 

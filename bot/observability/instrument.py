@@ -18,14 +18,15 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents.core.checkpoint import AmendingStore
+from bot.approvals.model import Approval, Decision, Status
 from bot.clock import steady_clock, system_nanoseconds
 from bot.observability import events
 from bot.stores import Stores
 from bot.threads.messages import InboxStore, Message
 from bot.threads.model import Thread, ThreadStore
-from storage.ports.approvals import ApprovalStore
+from storage.documents import Collection
 from storage.ports.audit import AuditStore
-from storage.records import Approval, AuditEntry, DrawnCard, Status
+from storage.records import AuditEntry
 
 _MOST = 10_000
 """The most decisions, and leases that ended, that are remembered at a time."""
@@ -185,112 +186,70 @@ class _MeteredCheckpoints(_Told):
 
 
 class _MeteredApprovals(_Told):
-    """Approvals that tell of requests, decisions and cards."""
+    """Approvals that tell of requests, decisions and cards.
+
+    What a write was is seen by the approval before and after it.
+    """
 
     def __init__(
-        self, store: ApprovalStore, tell: events.TellEvent, clock: Callable[[], int]
+        self, store: Collection[Approval], tell: events.TellEvent, clock: Callable[[], int]
     ) -> None:
         super().__init__(store)
         self._tell, self._clock = tell, clock
-        self._leases = _Leases(tell, "approval")
         self._decided: LRUCache[str, Approval] = LRUCache(_MOST)
         self._undrawn: LRUCache[str, Approval] = LRUCache(_MOST)
-        self._watch(store)
+        leases = _Leases(tell, "approval")
+        self.due = _Write(store.due).told(leases.due)
+        self.claim = _Write(store.claim).told(leases.taken)
+        self.insert = _Write(store.insert).timed(self._inserted)
+        self.replace = _Write(store.replace).told(self._replaced)
 
-    def _watch(self, store: ApprovalStore) -> None:
-        self.add = _Write(store.add).timed(self._added)
-        self.add_all = _Write(store.add_all).timed(self._added_all)
-        self.escalate = _Write(store.escalate).told(self._escalated)
-        self.climb = _Write(store.climb).told(self._climbed)
-        self.decide = _Write(store.decide).told(self._noted)
-        self.vote = _Write(store.vote).told(self._noted)
-        self.rebind = _Write(store.rebind).told(self._noted)
-        self.due = _Write(store.due).told(self._leases.due)
-        self.claim = _Write(store.claim).told(self._leases.taken)
-        self.mark_card = _Write(store.mark_card).kept(self._drawn)
-        self.mark_run = _Write(store.mark_run).told(self._run_marked)
-        self.release = _Write(store.release).timed(self._released)
-        self.close = _Write(store.close).kept(self._closed)
-        self.close_all = _Write(store.close_all).kept(self._all_closed)
-
-    def _added(self, write: events.TimedWrite[bool], approval: Approval) -> None:
-        self._tell(events.RequestsWritten([approval], [approval] if write.result else [], write))
-
-    def _added_all(
-        self,
-        write: events.TimedWrite[frozenset[str]],
-        approvals: Sequence[Approval],
-        *,
-        entries: Sequence[AuditEntry] = (),
-    ) -> None:
+    def _inserted(self, write: events.TimedWrite[frozenset[str]], *approvals: Approval) -> None:
         new = [one for one in approvals if one.approval_id in (write.result or ())]
-        self._tell(events.RequestsWritten(approvals, new, write))
-        if entries and write.result is not None:
-            self._tell(events.EntriesWritten(entries))
+        self._tell(events.RequestsWritten(list(approvals), new, write))
 
-    def _escalated(self, approval: Approval | None, *_: object, **__: object) -> None:
-        if approval is not None:
-            self._tell(events.Escalated(approval))
-
-    def _climbed(
-        self, climbed: Approval | None, changed: Approval, *, now_ms: int, **_: object
+    def _replaced(
+        self,
+        stored: Approval,
+        /,
+        document: Approval,  # noqa: ARG002 - as `replace` names it
+        *,
+        based_on: Approval,
+        **_: object,
     ) -> None:
-        if changed.escalated_ms == now_ms:
-            self._escalated(climbed)
+        if stored.decision is not None and based_on.decision is None:
+            self._was_decided(stored, stored.decision)
+        if stored.escalated_ms not in {None, based_on.escalated_ms}:
+            self._tell(events.Escalated(stored))
+        if based_on.open and not stored.open:
+            self._went_on(stored)
+        if stored.drawn_revision > based_on.drawn_revision:
+            self._was_drawn(stored)
+        if stored.attempts > based_on.attempts:
+            self._tell(events.WorkFailed("approval"))
 
-    def _noted(self, approval: Approval, *_: object, **__: object) -> None:
-        """A write may have decided an approval."""
-        if approval.decision is None:
-            return
-        self._tell(events.Decided(approval, approval.decision))
+    def _was_decided(self, approval: Approval, decision: Decision) -> None:
+        self._tell(events.Decided(approval, decision))
         if approval.status is not Status.EXPIRED:
             self._decided[approval.approval_id] = approval
             self._undrawn[approval.approval_id] = approval
 
-    def _run_marked(
-        self,
-        approval: Approval | None,
-        *_: object,
-        closes: bool = False,
-        **__: object,
-    ) -> None:
-        if approval is not None and closes:
-            self._closed(approval.approval_id)
-
-    def _all_closed(self, approval_ids: Sequence[str]) -> None:
-        for approval_id in approval_ids:
-            self._closed(approval_id)
-
-    def _closed(self, approval_id: str) -> None:
+    def _went_on(self, approval: Approval) -> None:
         """The agent has gone on from a decision."""
-        decided: Approval | None = self._decided.get(approval_id)
+        decided: Approval | None = self._decided.get(approval.approval_id)
         if decided is not None:
             self._tell(events.GoneOn(self._since(decided)))
 
-    def _drawn(self, approval_id: str, *, drawn_revision: int | None, **_: object) -> None:
-        """A card shows this revision of its record, if any."""
-        decided: Approval | None = self._undrawn.get(approval_id)
-        if decided is not None and (drawn_revision or 0) >= decided.revision:
-            self._undrawn.pop(approval_id)  # what is drawn later is what became of it
+    def _was_drawn(self, approval: Approval) -> None:
+        """A card shows this revision of its record."""
+        decided: Approval | None = self._undrawn.get(approval.approval_id)
+        if decided is not None and approval.drawn_revision >= decided.shown_revision:
+            self._undrawn.pop(approval.approval_id)  # what is drawn later is what became of it
             self._tell(events.Redrawn(decided, self._since(decided)))
 
     def _since(self, approval: Approval) -> float:
         decision = approval.decision
         return (self._clock() - decision.at_ms) / 1000 if decision is not None else 0.0
-
-    def _released(
-        self,
-        write: events.TimedWrite[bool],
-        approval_id: str,
-        *,
-        failed: bool = False,
-        drawn: DrawnCard | None = None,
-        **_: object,
-    ) -> None:
-        if failed:
-            self._tell(events.WorkFailed("approval"))
-        if write.result and drawn is not None:
-            self._drawn(approval_id, drawn_revision=drawn.revision)
 
 
 class _MeteredAudit(_Told):

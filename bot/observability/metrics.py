@@ -11,12 +11,13 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from agents import ToolEvent
+from bot.approvals.model import Kind, Status
+from bot.approvals.queries import count_due, count_pending
 from bot.observability import events
 from bot.ports.process import Clock
 from bot.redaction.mask import mask_text
 from bot.stores import Stores
 from storage.errors import StorageError
-from storage.records import Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -228,9 +229,9 @@ class Gauges:
         """
         now = self._clock()
         return {
-            "approvals_pending": await self._storage.approvals.count_pending(),
+            "approvals_pending": await count_pending(self._storage.approvals),
             "queue_depth_threads": await self._storage.threads.count_due(now_ms=now),
-            "queue_depth_approvals": await self._storage.approvals.count_due(now_ms=now),
+            "queue_depth_approvals": await count_due(self._storage.approvals, now_ms=now),
             "records_unreadable": await self._storage.count_unreadable(),
             "tasks_running": len(self._tasks),
         }

@@ -26,9 +26,9 @@ from opentelemetry.trace import (
     TracerProvider,
 )
 
+from bot.approvals.model import Approval
 from bot.errors import SettingsError
 from bot.observability import events
-from storage.records import Approval
 
 STOP_S = 1.0
 """Seconds that sending the last spans may take."""

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from bot.approvals.model import Approval, Kind
 from bot.errors import DirectoryError, NotApproverError
 from bot.people.requesters import is_requester
 from bot.ports.people import CHANNEL, EXCLUDED, Actor, Directory, Person
 from bot.words import languages, say
-from storage.records import Approval, Kind
 
 
 @dataclass(frozen=True, slots=True)

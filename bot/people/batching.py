@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bot.approvals.model import Approval, Kind, Status
 from bot.policy.terms import Terms, TermsError
-from storage.records import Approval, Kind, Status
 
 
 def common_ruling(approval: Approval) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.approvals.model import Approval, Kind
 from bot.errors import DirectoryError
 from bot.people.lookup import PeopleLookup
 from bot.people.terms_of import ballot_of, groups_of, terms_of
@@ -10,7 +11,6 @@ from bot.policy.refusals import RefusalCode
 from bot.policy.tally import Ballot
 from bot.policy.terms import BreakGlass, Terms
 from bot.ports.people import Actor
-from storage.records import Approval, Kind
 
 
 def glass_of(approval: Approval) -> BreakGlass | None:

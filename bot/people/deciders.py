@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from bot.approvals.model import Approval
 from bot.people.access import decider_names
 from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_person
 from bot.people.requesters import all_requesters, editors_of
@@ -13,7 +14,6 @@ from bot.policy.missing_approvers import waits_for
 from bot.policy.tally import Ballot
 from bot.policy.terms import TermsError
 from bot.ports.people import CHANNEL
-from storage.records import Approval
 
 
 def deciders_of(

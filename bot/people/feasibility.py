@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.clock import system_clock
 from bot.errors import DirectoryError, NobodyError, NotApproverError, decider_words
 from bot.people.access import Access, approver_names, backup_names, decider_names
@@ -21,7 +22,6 @@ from bot.policy.terms import Terms, TermsError
 from bot.ports.people import CHANNEL, MOST_MEMBERS, Actor, Directory
 from bot.ports.process import Clock
 from bot.words import say
-from storage.records import Approval, Decision, Kind, Status
 
 _MOST_LOOKED_UP = 25
 """Limit of people per check. Above it, some are assumed able to decide."""
@@ -64,7 +64,7 @@ class FeasibilityCheck:
             return approval
         later = await self.missing(approval, names=backup_names(approval))
         if approval.escalate_ms is not None and later is None:
-            return replace(approval, stuck=str(missing))
+            return approval.changed(stuck=str(missing))
         return _undecidable(approval, missing)
 
     async def missing(
@@ -128,7 +128,7 @@ class FeasibilityCheck:
         missing = await self._shortage(approval, found)
         if missing is not None and found.is_never:
             return _undecidable(approval, missing)
-        return replace(approval, stuck=str(missing) if missing is not None else "")
+        return approval.changed(stuck=str(missing) if missing is not None else "")
 
     async def _shortage(self, approval: Approval, found: Feasibility) -> NobodyError | None:
         """Return what is missing; channels that are too large are named first."""
@@ -178,7 +178,7 @@ class FeasibilityCheck:
             members = await self.directory.channel_members(name)
             known[name] = members if len(members) <= MOST_MEMBERS else frozenset()
         members_json = json.dumps({name: sorted(members) for name, members in known.items()})
-        return replace(approval, members_json=members_json) if known else approval
+        return approval.changed(members_json=members_json) if known else approval
 
     def _is_place(self, approval: Approval) -> bool:
         return not self.channels or approval.channel_id in self.channels
@@ -192,7 +192,7 @@ class FeasibilityCheck:
         if approval.channel_id in self.channels and not is_direct(approval):
             members = await self.directory.channel_members(approval.channel_id)
             members = sorted(members) if len(members) <= MOST_MEMBERS else ()
-        return replace(approval, members_json=json.dumps([*members]))
+        return approval.changed(members_json=json.dumps([*members]))
 
     async def _people(self, name: str, approval: Approval) -> list[str]:
         """Return the people that a name denotes and who can see the card."""
@@ -256,8 +256,7 @@ def _undecidable(approval: Approval, why: NobodyError) -> Approval:
         reason=str(why),
         digest=approval.digest,
     )
-    return replace(
-        approval,
+    return approval.changed(
         status=Status.UNDECIDABLE,
         decision=decision,
         remind_ms=None,

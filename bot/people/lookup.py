@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from bot.approvals.model import Approval
 from bot.errors import DirectoryError
 from bot.people.current_policy import CurrentPolicy
 from bot.people.delegated import PowersNow, delegations_of
@@ -18,7 +19,6 @@ from bot.policy.rotation import on_duty
 from bot.policy.terms import Group, Terms, TermsError
 from bot.ports.people import MOST_MEMBERS, Actor, Directory, Person
 from bot.ports.process import Clock
-from storage.records import Approval
 
 T = TypeVar("T")
 

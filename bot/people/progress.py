@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bot.approvals.model import Approval, Kind
 from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.eligibility import PeopleSnapshot
 from bot.policy.tally import Ballot, CastVote, Tally
 from bot.policy.terms import TermsError
-from storage.records import Approval, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from bot.approvals.model import Approval
 from bot.errors import DirectoryError
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.lookup import PATIENCE_S, PeopleLookup
@@ -18,7 +19,6 @@ from bot.policy.tally import Ballot
 from bot.policy.terms import Terms
 from bot.ports.people import Actor, Directory
 from bot.ports.process import Clock
-from storage.records import Approval
 
 MOST_LOOKED_UP = 25
 """Maximum number of people per look-up. Above it, all are assumed able to decide."""

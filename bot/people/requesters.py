@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agents.core.errors import CheckpointConflictError
+from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.queries import newest_of
 from bot.people.thread_pass import ThreadPass
 from bot.policy.tally import read_votes
 from bot.ports.people import EXCLUDED
 from bot.stores import Stores
-from storage.records import Approval, Kind, Status
 
 _LAST = 200
 """Limit of approvals of a thread to search, newest first."""
@@ -74,7 +75,7 @@ class Requesters:
         """Return the requesters of a call as of its approval request."""
         thread = work.thread
         place = (thread.checkpoint_id, address)
-        for asked in await self.storage.approvals.newest_of(thread.thread_id, limit=_LAST):
+        for asked in await newest_of(self.storage.approvals, thread.thread_id, limit=_LAST):
             if (asked.checkpoint_id, asked.address) == place and asked.kind is Kind.APPROVAL:
                 return requesters_of(asked)
         return await self.of(work)
@@ -90,7 +91,7 @@ class Requesters:
         for turn in range(1, thread.turn + 1):
             messages = await self.storage.inbox.of_turn(thread.thread_id, turn)
             people.update(dict.fromkeys(message.user_id for message in messages))
-        decided = await self.storage.approvals.newest_of(thread.thread_id, limit=_LAST)
+        decided = await newest_of(self.storage.approvals, thread.thread_id, limit=_LAST)
         people.update(dict.fromkeys(_speakers(one for one in decided if not one.open)))
         return [*people]
 

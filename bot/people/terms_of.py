@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from bot.approvals.model import Approval, Kind, Status
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
 from bot.policy.tally import Ballot, read_votes
 from bot.policy.terms import (
@@ -18,7 +19,6 @@ from bot.policy.terms import (
 )
 from bot.ports.people import CHANNEL, EXCLUDED
 from bot.words import say
-from storage.records import Approval, Kind, Status
 
 APPROVERS, BACKUPS = "approvers", "backups"
 """Names of the default groups, for requests without terms."""

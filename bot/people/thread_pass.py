@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.approvals.model import Approval
 from bot.threads.messages import Message
 from bot.threads.model import Thread
-from storage.records import Approval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 
+from bot.approvals.model import Approval
 from bot.policy.eligibility import EDITORS, REQUESTERS
 from bot.policy.escalation import deadline
 from bot.policy.terms import Group, Requirement, Terms
 from bot.ports.people import CHANNEL
-from storage.records import Approval
 
 
 def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
@@ -27,8 +26,7 @@ def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
     escalate_ms = now_ms + steps[0].after_s * 1000 if steps else expires_ms
     remind_ms = now_ms + terms.remind_s * 1000 if terms.remind_s else expires_ms
     asked = [name for one in terms.stages[0].approve for name in one.groups]
-    return replace(
-        approval,
+    return approval.changed(
         terms_json=text,
         approvers_json=json.dumps(_names(terms.groups[name] for name in asked)),
         backups_json=json.dumps(_names(terms.groups[name] for one in steps for name in one.add)),

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from bot.approvals.model import Approval, Kind
 from bot.errors import DirectoryError
 from bot.people.break_glass import glass_of
 from bot.people.current_policy import CurrentPolicy
@@ -25,7 +26,6 @@ from bot.policy.tally import AGAIN, APPROVE, Ballot
 from bot.policy.terms import TermsError
 from bot.ports.people import Actor, Directory
 from bot.ports.process import Clock
-from storage.records import Approval, Kind
 
 _ANY_REASON = "…"
 """Placeholder for a reason that the person may give later."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
+from bot.approvals.model import Approval
 from bot.ports.notifier import SideMessage
-from storage.records import Approval
 
 Items = Callable[[], Awaitable[Sequence[Approval]]]
 """Reads all that is on one card, as late as possible."""

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.approvals.model import Approval
 from bot.threads.messages import Post
 from bot.threads.model import Thread
-from storage.records import Approval
 
 Newest = Callable[[], Awaitable[Approval]]
 """Reads a record again, as late as possible: what is drawn is what it says then."""

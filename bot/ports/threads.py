@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from bot.approvals.model import Approval
 from bot.people.model import Grant
 from bot.ports.tools import ToolTask
 from bot.threads.model import Thread
-from storage.records import Approval
 
 Words = Callable[[], str]
 """Writes a text when it is needed."""

@@ -11,6 +11,7 @@ from agents import ApprovalInfo, ReviewEditInfo, ReviewEditResult
 from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
 from agents.graph.nodes.questions import Question
+from bot.approvals.model import Decision, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block
@@ -51,7 +52,6 @@ from bot.questions.values import (
 )
 from bot.questions.yes import Proof, yes
 from bot.words import say
-from storage.records import Decision, Kind, Status
 
 
 def call_brief(info: CallInfo) -> QuestionDraft:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from agents.core.codec import Json
 from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, ChoiceResult
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import PICKS, ActionId
 from bot.layout.arguments import Listed, text_width
@@ -34,7 +35,6 @@ from bot.questions.yes import Proof, yes
 from bot.redaction.call import mask_call, written
 from bot.redaction.masks import Mask, Words, has_guess, length, masks_in
 from bot.words import say
-from storage.records import Approval, Decision, Kind, Status
 
 CHOICE = "choice"
 """Block id of the options in the form."""
@@ -217,12 +217,11 @@ class ChoiceQuestion(DrawnQuestion):
         arguments = read_object(approval.arguments_json) or {}
         if self.ask.parameter not in arguments:
             title, preview = decision.title or approval.title, decision.preview or approval.preview
-            return replace(approval, title=title, preview=preview)
+            return approval.changed(title=title, preview=preview)
         ids = self.stored.get("selected")
         values = [one.value for one in self.ask.options if isinstance(ids, list) and one.id in ids]
         chosen = values if self.ask.multiple else (values or [None])[0]
-        return replace(
-            approval,
+        return approval.changed(
             arguments_json=in_order({**arguments, self.ask.parameter: chosen}),
             title=decision.title or say("card.other_choice", tool=tool_of(approval)),
             preview=decision.preview,

@@ -9,6 +9,7 @@ from typing import cast
 
 from agents import InDoubtInfo, InDoubtResult
 from agents.core.asking.answers import DoubtChoice
+from bot.approvals.model import Decision, Kind, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, plain
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
@@ -17,7 +18,6 @@ from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Propo
 from bot.questions.form import AnswerForm, Form, canonical
 from bot.redaction.mask import mask_text
 from bot.words import say
-from storage.records import Decision, Kind, Status
 
 RESULT = "result"
 """Block id of what came out of a call."""

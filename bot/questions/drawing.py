@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block
@@ -19,7 +20,6 @@ from bot.questions.base import add_kind, question_of
 from bot.questions.reasons import REASON, read_reason, rejection_errors, rejection_inputs
 from bot.questions.shown import ShownQuestion
 from bot.words import say
-from storage.records import Approval, Kind, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from agents.gates.questions import FeedbackInfo
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.arguments import Listed
 from bot.layout.blocks import Block, context, line, literal, plain, quote, rich
@@ -25,7 +26,6 @@ from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.redaction.masks import has_guess
 from bot.words import say
-from storage.records import Approval, Decision, Kind, Status
 
 CONTENT = 2_800
 _COMPARED = 2_900

@@ -13,6 +13,7 @@ from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
 from agents.gates.questions import ParametersInfo, ParametersResult
 from agents.graph.state.shapes import misfit
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.argument_fields import Naming
@@ -35,7 +36,6 @@ from bot.redaction.call import mask_value, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words, has_guess, length, masks_in
 from bot.words import say
-from storage.records import Approval, Decision, Kind, Status
 
 _MOST_NAMES, _NAME = 12, 60
 _FIELD = "answer"
@@ -205,7 +205,7 @@ class FieldsQuestion(InputsQuestion):
         if not approval.tool.strip() or not decision.answer_json:
             return approval
         title, preview = decision.title or approval.title, decision.preview or approval.preview
-        return replace(approval, title=title, preview=preview)
+        return approval.changed(title=title, preview=preview)
 
     def more_details(self) -> Iterator[tuple[str, Words]]:
         """Yield the names of the missing fields."""

@@ -1,6 +1,6 @@
 """The form of an approval's answers: kept in the record, beside the question.
 
-The record's `schema_json` holds it. A bare JSON schema there is that of a call's arguments, which
+The record's `form_json` holds it. A bare JSON schema there is that of a call's arguments, which
 people may edit; nothing there is the plain form of the record's kind. Everything else is an object
 with the key `countersign.form/1`. Nobody can answer a form that cannot be read.
 """
@@ -15,9 +15,9 @@ from functools import lru_cache
 
 from agents.core.codec import Json
 from agents.core.digest import call_digest
+from bot.approvals.model import Approval, Kind
 from bot.redaction.masks import Names, read_data
 from bot.words import for_all, say
-from storage.records import Approval, Kind
 
 FORM = "countersign.form/1"
 """Stored: version 1, must stay readable."""
@@ -154,7 +154,7 @@ def add_form(name: str) -> None:
 
 def ask_of(approval: Approval) -> AnswerForm:
     """Read how an approval is answered; the schema in it is shared, and changed by nobody."""
-    return _ask_in(approval.schema_json, approval.kind is Kind.QUESTION)
+    return _ask_in(approval.form_json, approval.kind is Kind.QUESTION)
 
 
 @lru_cache(maxsize=256)

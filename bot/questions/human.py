@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from agents.gates.human import HumanInterrupt, HumanResponse, accept, edit, ignore, respond
+from bot.approvals.model import Decision, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block
@@ -19,7 +20,6 @@ from bot.questions.texts import texts_json, texts_of
 from bot.questions.yes import Proof
 from bot.redaction.mask import mask_text
 from bot.words import say
-from storage.records import Decision, Status
 
 RESPONSE = "response"
 """Block id of what the agent is told in place of a result."""

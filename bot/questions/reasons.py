@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from bot.approvals.model import Approval
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, plain
@@ -25,7 +26,6 @@ from bot.policy.terms import Terms, TermsError
 from bot.questions.form import ask_of
 from bot.redaction.call import is_masked, mask_call, written
 from bot.words import for_all, say
-from storage.records import Approval
 
 REASON = "reason"
 """Block id of a reason in one's own words."""

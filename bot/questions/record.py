@@ -6,7 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from agents.core.asking.infos import CallInfo, InDoubtInfo
 from agents.core.codec import Json
 from agents.graph import Question
 from agents.prebuilt.stages import StageInfo
+from bot.approvals.model import Approval, Kind
 from bot.clock import milliseconds
 from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms
@@ -26,7 +27,6 @@ from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_words
 from bot.threads.model import Thread
 from bot.words import say
-from storage.records import Approval, Kind
 
 _MOST_APPROVED = 20
 _SUBJECT = 60
@@ -160,7 +160,7 @@ def approval_from(
         why=mask_words(mask_title(brief.why, brief.arguments, masks), brief.arguments),
         preview=mask_title(brief.preview, brief.arguments, masks),
         arguments_json=in_order(brief.arguments),
-        schema_json=brief.ask.to_text(),
+        form_json=brief.ask.to_text(),
         digest=brief.digest_at(thread.checkpoint_id, str(context.address)),
         approvers_json=json.dumps(origin.deciders(rules, _named(info))),
         self_approval=rules.self_approval,
@@ -190,16 +190,16 @@ def _as_asked(approval: Approval, info: object, rules: Rules) -> Approval:
     """An approval under all that its question says of who decides, and how."""
     match info:
         case CallInfo():
-            ruled = replace(approval, **_under_ruling(info, rules))
+            ruled = approval.changed(**_under_ruling(info, rules))
             terms, now_ms = info.terms, approval.created_ms
             return under_terms(ruled, terms, now_ms=now_ms) if terms else ruled
         case Question(asked_again=why) | StageInfo(asked_again=why):
-            return replace(approval, asked_again=why)
+            return approval.changed(asked_again=why)
         case InDoubtInfo(frozen=frozen, asked_again=why):
             asked = deciders_from(approval, frozen, now_ms=approval.created_ms)
             approved = frozen.get("approved")
             known = approved if isinstance(approved, str) else ""
-            return replace(asked, asked_again=why, approved_json=known)
+            return asked.changed(asked_again=why, approved_json=known)
         case _:
             return approval
 
@@ -221,13 +221,12 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
     _, expires_ms = _times(info, rules, now_ms)
     expires_ms = min(expires_ms, approval.expires_ms)
     backups = askers.backups(rules, info)
-    changed = replace(
-        approval,
+    changed = approval.changed(
         rule=brief.rule,
         title=mask_title(brief.title, brief.arguments, brief.ask.masks),
         preview=mask_title(brief.preview, brief.arguments, brief.ask.masks),
         arguments_json=in_order(brief.arguments),
-        schema_json=brief.ask.to_text(),
+        form_json=brief.ask.to_text(),
         digest=brief.digest,
         approvers_json=json.dumps(askers.deciders(rules, _named(info))),
         self_approval=rules.self_approval,
@@ -238,12 +237,12 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
         **_under_ruling(info, rules),
     )
     original = approval.original_json or approval.arguments_json
-    changed = replace(changed, edited_by=by, original_json=original)
+    changed = changed.changed(edited_by=by, original_json=original)
     if not info.terms:
         return changed
     changed = under_terms(changed, info.terms, now_ms=now_ms)
     expires_ms = min(changed.expires_ms, approval.expires_ms)
-    return replace(changed, expires_ms=expires_ms, remind_ms=now_ms)
+    return changed.changed(expires_ms=expires_ms, remind_ms=now_ms)
 
 
 def deciders_of(approval: Approval) -> dict[str, Json]:
@@ -281,8 +280,7 @@ def deciders_from(approval: Approval, frozen: Mapping[str, Json], *, now_ms: int
         members = frozen.get("members")
         asked = under_terms(approval, terms, now_ms=now_ms)
         known = _requesters(frozen, approval)
-        return replace(
-            asked,
+        return asked.changed(
             members_json=members if isinstance(members, str) else "",
             requesters_json=json.dumps(known),
         )
@@ -295,8 +293,7 @@ def deciders_from(approval: Approval, frozen: Mapping[str, Json], *, now_ms: int
         and isinstance(requesters, str)
     ):
         return approval
-    return replace(
-        approval,
+    return approval.changed(
         approvers_json=approvers,
         backups_json=backups,
         members_json=members,

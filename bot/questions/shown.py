@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
+from bot.approvals.model import Approval, Decision, Status
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.arguments import Budget, Listed, list_arguments
 from bot.layout.blocks import Block, button, line, literal, numbered
@@ -21,7 +21,6 @@ from bot.redaction.call import mask_call, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words
 from bot.words import say
-from storage.records import Approval, Decision, Status
 
 MOST_QUESTIONS = 10
 """More are in Details; the agent's own tool allows fewer."""
@@ -97,8 +96,7 @@ class ShownQuestion(RecordQuestion):
         """
         if not decision.arguments_json:
             return self.approval
-        return replace(
-            self.approval,
+        return self.approval.changed(
             arguments_json=decision.arguments_json,
             title=self.edited_title(decision),
             preview=decision.preview,

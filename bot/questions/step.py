@@ -11,13 +11,13 @@ from agents.core.codec import Json, encode
 from agents.graph.commands import StateUpdate
 from agents.graph.nodes.questions import Question
 from agents.prebuilt.stages import StageInfo, StageResult
+from bot.approvals.model import Decision, Kind, Status
 from bot.questions.base import QuestionDraft
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import register
 from bot.questions.form import AnswerForm, Form, in_order
 from bot.questions.values import object_schema, readable, step_of
 from bot.words import say
-from storage.records import Decision, Kind, Status
 
 _KINDS = {bool: "boolean", int: "integer", float: "number", str: "string"}
 

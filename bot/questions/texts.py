@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from agents import FollowUpInfo
 from agents.graph.nodes.questions import Question
+from bot.approvals.model import Decision, Kind
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, line, literal, rich
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, read_text, text_input
@@ -18,7 +19,6 @@ from bot.questions.shown import answers_of, questions_of
 from bot.questions.values import text_brief, value_brief
 from bot.redaction.mask import mask_text
 from bot.words import say
-from storage.records import Decision, Kind
 
 MOST_ANSWERS = 90
 QUESTION_WHOLE = 2_900

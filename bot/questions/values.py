@@ -11,11 +11,11 @@ from agents import ApprovalResult
 from agents.core.codec import Json, encode
 from agents.graph.nodes.questions import Question
 from agents.graph.state.shapes import schema_of
+from bot.approvals.model import Kind
 from bot.layout.argument_fields import humanised
 from bot.questions.base import QuestionDraft
 from bot.questions.form import AnswerForm, Form
 from bot.words import say
-from storage.records import Kind
 
 VERDICT = schema_of(ApprovalResult)
 """A node that wants this answer asks for approval, and not for something to know."""

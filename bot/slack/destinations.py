@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bot.approvals.due.escalation_state import held_of, mentioned_of
 from bot.approvals.due.visit import BATCH, read_beside
+from bot.approvals.model import UNKNOWN_TS, Approval, Kind
 from bot.layout.parts import approvers_words
 from bot.people.access import approver_names, decider_names
 from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_channel, is_person
@@ -16,7 +17,6 @@ from bot.people.terms_of import terms_of
 from bot.policy.terms import Terms, TermsError
 from bot.ports.notifier import SideMessage
 from bot.ports.people import CHANNEL
-from storage.records import UNKNOWN_TS, Approval, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

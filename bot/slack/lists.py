@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from bot.approvals.model import Approval
 from bot.approvals.overview import HomeDataReader
 from bot.notifications.digest_schedule import DigestSchedule
 from bot.notifications.digest_worker import DigestWorker
@@ -17,7 +18,6 @@ from bot.slack.home.homes import Composer, HomeViews
 from bot.slack.process import Process, SlackSide
 from bot.stores import Stores
 from bot.tasks import Tasks
-from storage.records import Approval
 
 
 @dataclass(kw_only=True)

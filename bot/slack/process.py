@@ -11,6 +11,7 @@ from typing import Protocol
 from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.approvals.model import Approval
 from bot.leases import CLICK_PATIENCE
 from bot.notifications.digest import DigestBoard
 from bot.observability.events import TellEvent, nobody
@@ -29,7 +30,6 @@ from bot.slack.messages.posts import TeamOf
 from bot.slack.messages.reactions import SignCalls
 from bot.slack.ratelimit import Pacer
 from bot.slack.side_messages.copies import Sees
-from storage.records import Approval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from bot.approvals.due.thread_reactions import ThreadReactions
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.editing import Edits
 from bot.approvals.grants import Grants
+from bot.approvals.model import Approval
 from bot.approvals.service import Approvals
 from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch
@@ -53,7 +54,6 @@ from bot.threads.runs.preflight import StartCheck
 from bot.threads.summaries import Summaries
 from bot.threads.turns import Turns
 from bot.threads.worker import Threads
-from storage.records import Approval
 
 QUICK_CALL = timedelta(milliseconds=300)
 """Duration up to which a card shows only the result of a call."""

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.approvals.execution import RunState, run_of
+from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.queries import of_turn
 from bot.approvals.votes import Votes
 from bot.errors import DirectoryError, NotApproverError
 from bot.people.requesters import is_requester
@@ -16,7 +18,6 @@ from bot.stores import Stores
 from bot.threads.messages import Message
 from bot.threads.model import Thread
 from bot.words import say
-from storage.records import Approval, Kind, Status
 
 STOP = "stop"
 """The text that stops an agent; a button sends it, too."""
@@ -61,7 +62,7 @@ class Stops:
         """Describe who stopped the run, what had run by then, and what had not."""
         by = await self._name(message.user_id)
         parts = [say("message.stopped_by", who=by) if by else say("message.stopped")]
-        found = await self.storage.approvals.of_turn(thread.checkpoint_id)
+        found = await of_turn(self.storage.approvals, thread.checkpoint_id)
         calls = [one for one in found if one.kind is not Kind.QUESTION or one.tool]
         ran, unsure, left = _titles(calls)
         if ran:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic_ai.messages import ModelResponse, TextPart
 
@@ -15,8 +17,11 @@ from agents.core.errors import CheckpointConflictError
 from agents.core.journal import notices_in
 from agents.core.messages import log_text, user_message
 from agents.runs.document import Claim
+from bot.approvals.changes import closed, decided, refused_by_run
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.execution import RunState, run_of
+from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.queries import open_of
 from bot.audit.acts import Act
 from bot.audit.entries import decision_entries, note, note_decision, resume_entries
 from bot.errors import DirectoryError
@@ -31,8 +36,7 @@ from bot.threads.outbox import Outbox
 from bot.threads.runs.executions import ExecutionRecorder
 from bot.threads.runs.streaming import a_post, post_id
 from bot.words import say
-from storage.errors import RecordConflictError
-from storage.records import Approval, Decision, Status
+from storage.documents import update, update_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +67,7 @@ class ApprovalClosing:
 
     async def close(self, thread: Thread) -> None:
         """Close all approvals of ended turns."""
-        await self.settle(thread, await self.storage.approvals.open_of(thread.thread_id))
+        await self.settle(thread, await open_of(self.storage.approvals, thread.thread_id))
 
     async def settle(
         self,
@@ -100,8 +104,8 @@ class ApprovalClosing:
         if entries:
             await self.storage.audit.append_all(entries)
         still_open = [one.approval_id for one in ended if one.open]
-        if still_open:
-            await self.storage.approvals.close_all(still_open)
+        writes = (update_or_none(self.storage.approvals, name, closed) for name in still_open)
+        await asyncio.gather(*writes)
 
     async def _end(
         self, approval: Approval, called_off: tuple[Status, str], *, is_unused: bool
@@ -168,10 +172,11 @@ class ApprovalClosing:
             at_ms=self.clock(),
             reason=say("reason.unused", status=say(f"reason.{approval.status}"), why=error),
         )
-        try:
-            withdrawn = await self.storage.approvals.withdraw(approval.approval_id, decision)
-        except RecordConflictError:
-            raise error from None
+        write = partial(refused_by_run, decision=decision)
+        name = approval.approval_id
+        withdrawn = await update(self.storage.approvals, name, write, writes_due=True)
+        if withdrawn is None:
+            raise error
         logger.warning(
             "discarded a decision that can't be applied: %s",
             error,
@@ -197,13 +202,11 @@ class ApprovalClosing:
             at_ms=min(self.clock(), approval.expires_ms - 1),
             reason=say(why),
         )
-        try:
-            ended = await self.storage.approvals.decide(
-                approval.approval_id, decision, digest=approval.digest
-            )
-        except RecordConflictError:
-            return None
-        self.spawn(self.attendance.attend(approval.approval_id))
+        write = partial(decided, decision=decision, digest=approval.digest)
+        name = approval.approval_id
+        ended = await update(self.storage.approvals, name, write, writes_due=True)
+        if ended is not None:
+            self.spawn(self.attendance.attend(name))
         return ended
 
 
@@ -303,7 +306,7 @@ class RunTermination:
             thread.checkpoint_id,
             notices_in(thread.checkpoint_id, stored.journal if stored else ()),
         )
-        left = await self.storage.approvals.open_of(thread.thread_id)
+        left = await open_of(self.storage.approvals, thread.thread_id)
         # Check the lease after reading: its next owner may have created the approvals.
         thread = await set_turn(self.storage.threads, thread, turn=thread.turn, turn_open=True)
         unused |= _never_told(stored, left)
@@ -338,7 +341,7 @@ class RunTermination:
         """Record the answers that a crashed process gave to the run, from its claim."""
         told = Claim.from_text(stored.claim).answers
         if told:
-            opened = await self.storage.approvals.open_of(thread.thread_id)
+            opened = await open_of(self.storage.approvals, thread.thread_id)
             decided = [one for one in opened if one.interrupt_id in told and one.decision]
             entries = resume_entries(decided, self.clock())
             await self.storage.audit.append_all(entries)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from bot.approvals.answers import BackAnswers
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.queries import open_of
 from bot.approvals.service import Approvals
 from bot.approvals.withdrawals import looks_like_withdrawal
 from bot.audit.acts import Act
@@ -41,7 +43,6 @@ from bot.threads.model import Thread
 from bot.threads.outbox import Outbox
 from bot.words import say, speaking
 from storage.errors import RecordNotFoundError
-from storage.records import Approval, Decision, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -388,7 +389,7 @@ class ThreadInbox:
 
     async def _waiting(self, thread: Thread) -> list[Approval]:
         """Return the pending approvals of a thread; empty without an open turn."""
-        found = await self.storage.approvals.open_of(thread.thread_id) if thread.turn_open else ()
+        found = await open_of(self.storage.approvals, thread.thread_id) if thread.turn_open else ()
         return [one for one in found if one.status is Status.PENDING]
 
     async def _try_answer(

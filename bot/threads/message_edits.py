@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from bot.approvals.model import Status
+from bot.approvals.queries import open_of
 from bot.approvals.service import Approvals
 from bot.ports.process import Clock
 from bot.stores import Stores
@@ -12,7 +14,6 @@ from bot.threads.message_event import NO_TURN, Incoming, plain_text, written_at
 from bot.threads.messages import Message, MessageStatus
 from bot.threads.outbox import Outbox
 from bot.words import say
-from storage.records import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Revisions:
         """Update a message on pending cards; return whether a card showed it."""
         is_shown = False
         at_ms = written_at(incoming, self.clock)
-        for approval in await self.storage.approvals.open_of(message.thread_id):
+        for approval in await open_of(self.storage.approvals, message.thread_id):
             if approval.status is not Status.PENDING:
                 continue
             if await self.approvals.withdrawals.change_words(

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
+from bot.approvals.model import Approval
 from bot.ports.process import Clock
 from bot.threads.messages import InboxStore
 from storage.errors import RecordFormatError
-from storage.records import Approval
 
 _DECISION = re.compile(
     r"^(yes|yep|yeah|y|no|nope|n|ok|okay|go|go ahead|do it|approve[d]?|reject(ed)?|deny|denied|"

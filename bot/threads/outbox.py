@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from bot.approvals.model import Approval
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.clock import milliseconds
@@ -32,7 +33,6 @@ from bot.threads.messages import EphemeralMessage, Post
 from bot.threads.model import Thread
 from bot.words import for_all, speaking, spoken_language
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
-from storage.records import Approval
 
 logger = logging.getLogger(__name__)
 

@@ -6,13 +6,14 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.queries import newest_of
 from bot.errors import DeliveryError
 from bot.ports.process import Clock
 from bot.ports.threads import Notices
 from bot.stores import Stores
 from bot.threads.messages import Post
 from bot.threads.model import Thread
-from storage.records import Approval, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ class Summaries:
         """
         if decided == 0 or (thread.fence <= _FIRST and decided == 1):
             return
-        newest = await self.storage.approvals.newest_of(thread.thread_id, limit=MOST)
+        newest = await newest_of(self.storage.approvals, thread.thread_id, limit=MOST)
         over = [one for one in reversed(newest) if _is_counted(one)]
         # A batch card lists all its requests: it needs no summary.
         cards = {one.checkpoint_id if one.is_batched else one.approval_id for one in over}

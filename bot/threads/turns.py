@@ -18,6 +18,8 @@ from agents.core.messages import read_log, text_of
 from agents.runs.document import OpenRun
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.execution import has_ended
+from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.queries import get_all, newest_of, open_of
 from bot.approvals.requests import Asking, PendingApprovals
 from bot.audit.entries import resume_entries
 from bot.errors import RunEndedError
@@ -42,7 +44,6 @@ from bot.threads.runs.streaming import SaidBefore, a_post
 from bot.threads.runs.task_board import NO_BOARD
 from bot.threads.runs.typing_status import UNSEEN, going_on, thinking, title_of
 from bot.words import say
-from storage.records import Approval, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -279,7 +280,7 @@ class Turns:
             segment = await self._follower.follow(work.thread, events, running, SaidBefore.PERHAPS)
         work.said = segment.voice.newest
         if segment.contexts is not None and not running.is_stopped:
-            opened = await self.storage.approvals.open_of(work.thread.thread_id)
+            opened = await open_of(self.storage.approvals, work.thread.thread_id)
             known = {one.interrupt_id for one in opened}
             await self._asking.request(work, segment.contexts, known=known)
         return Progress.AGAIN
@@ -365,7 +366,7 @@ class Turns:
         read = {one.approval_id: one for one in (*asked.decided, *segment.watched)}
         unread = [name for name in gone if name not in read]
         if unread:
-            rest = await self.storage.approvals.get_all(unread)
+            rest = await get_all(self.storage.approvals, unread)
             read.update({one.approval_id: one for one in rest})
         noted = {one.approval_id for one in asked.decided}
         # Approvals that were undecided at the resume were not passed on.
@@ -390,7 +391,7 @@ class Turns:
         """Post a default text in a turn without visible output."""
         if await self.storage.posts.any_of(thread.checkpoint_id) or await self._has_answer(thread):
             return
-        newest = await self.storage.approvals.newest_of(thread.thread_id, limit=1)
+        newest = await newest_of(self.storage.approvals, thread.thread_id, limit=1)
         if not newest or newest[0].checkpoint_id != thread.checkpoint_id:
             await self.outbox.say(
                 thread, a_post(thread, "silent", say("error.silent"), now_ms=self.clock())

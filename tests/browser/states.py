@@ -8,12 +8,12 @@ from typing import Any
 
 from bot.approvals.comments import Comment, write_dialog
 from bot.approvals.execution import Run, RunState
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.people.claims import CardClaim, write_snoozes
 from bot.policy.tally import CastVote, write_votes
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form
 from bot.sandbox import ADA, BEN, FINANCE_GROUP, MIA, ONCALL, OPS, ROSA, TEAM
-from storage.records import Approval, Decision, Kind, Status
 from tests.unit.bot.slack.cards.samples import DECIDED, an_approval
 
 DIGEST = an_approval().digest
@@ -51,7 +51,7 @@ def call(risk: str = "medium", *stages: Stage, **changes: Any) -> Approval:
         "arguments_json": json.dumps(DEPLOY),
         "preview": "Replaces 1.4.1, one replica after another.",
         "why": "",
-        "schema_json": replace(ask, schema=SCHEMA).to_text(),
+        "form_json": replace(ask, schema=SCHEMA).to_text(),
         "terms_json": terms.to_text(),
         **changes,
     }
@@ -75,12 +75,12 @@ def vote(by: str, *groups: str, choice: str = "approve") -> CastVote:
 
 def ended(status: Status, by: str = ADA, **changes: Any) -> Approval:
     decision = Decision(status=status, by=by, at_ms=DECIDED, digest=DIGEST, **changes)
-    return replace(call("high"), status=status, decision=decision)
+    return call("high").changed(status=status, decision=decision)
 
 
 def after(state: RunState, text: str = "", **changes: Any) -> Approval:
     run = Run(state=state, at_ms=DECIDED + 60_000, text=text)
-    return replace(ended(Status.APPROVED, **changes), run_json=run.to_text())
+    return ended(Status.APPROVED, **changes).changed(run_json=run.to_text())
 
 
 def asked(answer: str = "") -> Approval:
@@ -117,7 +117,7 @@ PENDING: dict[str, Approval] = {
     "answered": asked("Yes, since 9 o'clock."),
     "stuck": call("high", stuck=f"The only approver is <@{ROSA}>, who requested it."),
     "group": call(approvers_json=json.dumps([FINANCE_GROUP, ONCALL])),
-    "doubt": replace(call("high", approvers_json=_NAMED), kind=Kind.DOUBT),
+    "doubt": call("high", approvers_json=_NAMED).changed(kind=Kind.DOUBT),
 }
 """What waits."""
 
@@ -136,7 +136,7 @@ ENDED: dict[str, Approval] = {
     ),
     "expired": ended(Status.EXPIRED, by=""),
     "withdrawn": ended(Status.WITHDRAWN, by=ROSA),
-    "replaced": replace(ended(Status.SUPERSEDED, by=""), newer_ts="1.1"),
+    "replaced": ended(Status.SUPERSEDED, by="").changed(newer_ts="1.1"),
     "called off": ended(Status.SUPERSEDED, by="", reason="The agent no longer needs this."),
     "cancelled": ended(Status.CANCELLED, by=""),
     "override": after(

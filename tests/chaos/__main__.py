@@ -21,8 +21,8 @@ from tests.support.mongo import DRIVERS, spawn_mongo_server
 from tests.support.stores import MongoStores, SqliteStores
 
 COMMON = (
-    "approvals.add <",
-    "approvals.add >",
+    "approvals.insert <",
+    "approvals.insert >",
     "approvals.claim >",
     "approvals.vote <",
     "approvals.vote >",

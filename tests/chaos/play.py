@@ -15,13 +15,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.queries import count_due, newest_of
 from bot.commands.call import CUT_OFF
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.records import SlackChannel
 from bot.stores import Stores
 from storage.errors import RecordNotFoundError
 from storage.mongo import Driver
-from storage.records import Approval, AuditEntry, Kind, Status
+from storage.records import AuditEntry
 from tests.chaos import process
 from tests.chaos.agent import CRASHING, EFFECTS, effects
 from tests.chaos.forms import close_all, filled, opened
@@ -226,7 +228,7 @@ class Play:
             while True:
                 soon = _soon()
                 left = await storage.threads.count_due(now_ms=soon)
-                if not left + await storage.approvals.count_due(now_ms=soon):
+                if not left + await count_due(storage.approvals, now_ms=soon):
                     return
                 await asyncio.sleep(0.2)  # other processes: there is no event to wait for
 
@@ -432,7 +434,7 @@ class Play:
         allowed: set[str] = set()
         for number, (channel, ts) in self.jobs.items():
             thread_id = f"{self.sandbox.workspace.team_id}:{channel}:{ts}"
-            approvals = await storage.approvals.newest_of(thread_id, limit=50)
+            approvals = await newest_of(storage.approvals, thread_id, limit=50)
             audit = await storage.audit.of_thread(thread_id, limit=500)
             try:
                 self._check_thread(number, await storage.threads.get(thread_id))

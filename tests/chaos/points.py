@@ -22,22 +22,20 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.observability.events import TellEvent, nobody
 from bot.slack.connect import Slack
+from tests.support.decided import change_of
 
 READS = frozenset(
     {
         "due",
         "find",
         "get",
-        "get_all",
-        "heads_of",
         "load",
         "new",
-        "newest_of",
         "of_thread",
-        "of_turn",
+        "places",
     }
     | {"current", "named", "resting", "left", "heads", "open_links", "page", "unsealed"}
-    | {"any_of", "epoch", "is_copy", "on_record", "open_of", "undelivered", "unfinished"}
+    | {"any_of", "epoch", "is_copy", "on_record", "unfinished"}
 )
 """A process that dies there has done nothing since the point before."""
 STORES = (
@@ -169,9 +167,10 @@ class Fragile:
             return Fragile(found, self._plan, name) if name in STORES else found
         if name in READS or name.startswith("count") or not inspect.iscoroutinefunction(found):
             return found
-        point, plan = f"{self._name}.{name}", self._plan
+        plan = self._plan
 
         async def write(*args: Any, **kwargs: Any) -> Any:
+            point = f"{self._name}.{change_of(*args, **kwargs) if name == 'replace' else name}"
             plan.at(f"{point} <")
             result = await found(*args, **kwargs)
             plan.at(f"{point} >")

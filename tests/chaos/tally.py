@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
+from bot.approvals.model import Approval, Kind, Status
 from bot.errors import DirectoryError, NotRecordedError
 from bot.people.model import Grant
 from bot.slack.listeners.errors import explain
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, AuditEntry, Kind, Status
+from storage.records import AuditEntry
 
 AWHILE_MS = 200
 """Clocks are read by one process before another one."""

@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.people.model import DelegationRecord, Grant, PersonRecord
 from bot.threads.messages import EphemeralMessage, Message, Post
 from bot.threads.model import Thread
-from storage.records import Approval, AuditEntry, Decision, Kind, Status
+from storage.records import AuditEntry
 
 THREAD_ID = "T1:C1:1700000000.000100"
 APPROVAL_ID = "apr_0123456789abcdef"
@@ -56,7 +57,7 @@ def an_approval(**changes: Any) -> Approval:
         why="You asked for it.",
         preview="",
         arguments_json='{"service":"payments"}',
-        schema_json="",
+        form_json="",
         digest=DIGEST,
         approvers_json='["channel"]',
         self_approval=False,
@@ -65,12 +66,12 @@ def an_approval(**changes: Any) -> Approval:
         remind_ms=5_000,
         due_ms=1_000,
     )
-    return replace(approval, **changes)
+    return approval.changed(**changes)
 
 
 def a_decision(**changes: Any) -> Decision:
     decision = Decision(status=Status.APPROVED, by="U2", at_ms=2_000, digest=DIGEST)
-    return replace(decision, **changes)
+    return decision.changed(**changes)
 
 
 def a_post(post_id: str = "post-1", **changes: Any) -> Post:

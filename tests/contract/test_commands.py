@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
+from bot.approvals.queries import get_all, open_of
 from bot.stores import Stores
-from storage.records import DrawnCard
 from tests.contract.builders import (
     APPROVAL_ID,
     DIGEST,
@@ -19,6 +19,7 @@ from tests.contract.builders import (
     an_entry,
 )
 from tests.cost.counting import counting, watching
+from tests.support.decided import decide
 
 CHECKPOINT_ID = f"{THREAD_ID}#1"
 RUN_ID = f"{THREAD_ID}#2"
@@ -29,12 +30,11 @@ MESSAGE_ID = a_message().message_id
 Call = Callable[[Stores], Awaitable[object]]
 
 CALLS: Mapping[str, tuple[int, Call]] = {
-    "add_all": (2, lambda s: s.approvals.add_all(MANY, entries=ENTRIES)),
+    "insert": (1, lambda s: s.approvals.insert(*MANY)),
     "append_all": (1, lambda s: s.audit.append_all(ENTRIES)),
-    "get_all": (1, lambda s: s.approvals.get_all([APPROVAL_ID])),
-    "heads_of": (1, lambda s: s.approvals.heads_of(THREAD_ID)),
-    "close_all": (1, lambda s: s.approvals.close_all([one.approval_id for one in MANY])),
-    "decide": (1, lambda s: s.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)),
+    "get_all": (1, lambda s: get_all(s.approvals, [APPROVAL_ID])),
+    "open_of": (1, lambda s: open_of(s.approvals, THREAD_ID)),
+    "decide": (1, lambda s: decide(s.approvals, APPROVAL_ID, a_decision(), digest=DIGEST)),
     "claim": (1, lambda s: s.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=20)),
     "ensure": (2, lambda s: s.threads.ensure(a_thread(thread_id="new"))),
     "take": (1, lambda s: s.inbox.take([MESSAGE_ID], turn=1)),
@@ -43,17 +43,6 @@ CALLS: Mapping[str, tuple[int, Call]] = {
     "load": (1, lambda s: s.checkpoints.load(CHECKPOINT_ID)),
     "append": (1, lambda s: s.checkpoints.append(RUN_ID, "c", base=1, index=2)),
     "close": (1, lambda s: s.checkpoints.close(CHECKPOINT_ID, expected_version=1)),
-    "draw": (
-        1,
-        lambda s: s.approvals.release(
-            "apr_claimed",
-            fence=1,
-            revision=1,
-            due_ms=None,
-            now_ms=9,
-            drawn=DrawnCard(card_ts="1.2", revision=1),
-        ),
-    ),
 }
 
 
@@ -63,13 +52,10 @@ async def filled(new_storage: Callable[[], Stores]) -> AsyncIterator[Stores]:
     with watching():
         storage = new_storage()
         await storage.open()
-        born_claimed = an_approval(
-            approval_id="apr_claimed", open=False, leased_by="a", leased_until_ms=50, fence=1
-        )
         await storage.threads.ensure(a_thread(due_ms=1))
         await storage.inbox.add(a_message())
         await storage.posts.add(a_post(text=""))
-        await storage.approvals.add_all([an_approval(), born_claimed])
+        await storage.approvals.insert(an_approval())
         for checkpoint_id in (CHECKPOINT_ID, RUN_ID):
             await storage.checkpoints.save(
                 checkpoint_id, "{}", status=CheckpointStatus.RUNNING, expected_version=0

@@ -1,8 +1,10 @@
 """The contract of the counts that metrics show."""
 
+from bot.approvals.model import Decision, Status
+from bot.approvals.queries import count_due, count_pending
 from bot.stores import Stores
-from storage.records import Decision, Status
 from tests.contract.builders import THREAD_ID, a_thread, an_approval
+from tests.support.decided import decide
 
 
 async def test_threads_that_are_due(storage: Stores) -> None:
@@ -17,15 +19,15 @@ async def test_threads_that_are_due(storage: Stores) -> None:
 
 async def test_approvals_that_are_due_or_pending(storage: Stores) -> None:
     await storage.threads.ensure(a_thread())
-    assert await storage.approvals.count_pending() == 0
+    assert await count_pending(storage.approvals) == 0
     for number, due_ms in enumerate([30, 10, 99]):
         approval = an_approval(
             approval_id=f"apr_{number}", thread_id=THREAD_ID, due_ms=due_ms, expires_ms=1_000
         )
-        await storage.approvals.add(approval)
-    assert await storage.approvals.count_pending() == 3
-    assert await storage.approvals.count_due(now_ms=50) == 2
+        await storage.approvals.insert(approval)
+    assert await count_pending(storage.approvals) == 3
+    assert await count_due(storage.approvals, now_ms=50) == 2
     decision = Decision(status=Status.APPROVED, by="U2", at_ms=60)
-    await storage.approvals.decide("apr_2", decision, digest=an_approval().digest)
-    assert await storage.approvals.count_pending() == 2
-    assert await storage.approvals.count_due(now_ms=60) == 3
+    await decide(storage.approvals, "apr_2", decision, digest=an_approval().digest)
+    assert await count_pending(storage.approvals) == 2
+    assert await count_due(storage.approvals, now_ms=60) == 3

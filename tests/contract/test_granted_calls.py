@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from agents.policy import PolicyCall
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.grants import Grants, a_grant
+from bot.approvals.model import Approval, Decision, Status
 from bot.approvals.service import Approvals
 from bot.people.access import Access
 from bot.policy.grants import GrantRequest
@@ -17,7 +17,6 @@ from bot.policy.tally import APPROVE, CastVote, write_votes
 from bot.policy.terms import GrantTerms, Group, Requirement, Stage, Terms
 from bot.stores import Stores
 from bot.threads.runs.grant_uses import GrantCheck, NewCall
-from storage.records import Approval, Decision, Status
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotices, FakeNotifier, Queue
 
@@ -94,7 +93,7 @@ def an_allowance(uses: int) -> GrantRequest:
 
 async def given(storage: Stores, *, uses: int) -> str:
     approval = an_approved()
-    await storage.approvals.add(approval)
+    await storage.approvals.insert(approval)
     grant = a_grant(approval, an_allowance(uses))
     await storage.grants.add(grant)
     return grant.grant_id
@@ -163,8 +162,8 @@ async def test_of_two_who_find_a_grant_missing_it_is_given_once(
     approval = an_approved()
     text = an_allowance(2).to_text()
     assert approval.decision is not None
-    decided = replace(approval, decision=replace(approval.decision, allowance_json=text))
-    await two_processes[0].approvals.add(decided)
+    decided = approval.changed(decision=approval.decision.changed(allowance_json=text))
+    await two_processes[0].approvals.insert(decided)
     processes = [a_process(one) for one in two_processes]
 
     async def complete(process: GrantCheck, storage: Stores) -> None:

@@ -16,6 +16,7 @@ from tests.contract.builders import (
     a_thread,
     an_approval,
 )
+from tests.support.decided import decide
 from tests.support.stores import MongoStores
 
 pytestmark = pytest.mark.mongo
@@ -73,7 +74,7 @@ async def test_what_is_not_due_has_no_due_time(mongo: MongoStores) -> None:
 
 async def test_records_of_a_newer_release_are_left_alone(mongo: MongoStores) -> None:
     await mongo.threads.ensure(a_thread(due_ms=1))
-    await mongo.approvals.add(an_approval())
+    await mongo.approvals.insert(an_approval())
     await mongo.checkpoints.save("c", "data", status=CheckpointStatus.RUNNING, expected_version=0)
     await mongo.log.append("l", 1, "x")
     for name in ("threads", "approvals", "checkpoints", "log"):
@@ -84,7 +85,7 @@ async def test_records_of_a_newer_release_are_left_alone(mongo: MongoStores) -> 
     with pytest.raises(RecordFormatError):
         await mongo.threads.get(THREAD_ID)
     with pytest.raises(RecordFormatError):
-        await mongo.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+        await decide(mongo.approvals, APPROVAL_ID, a_decision(), digest=DIGEST)
     with pytest.raises(RecordFormatError):
         await mongo.checkpoints.load("c")
     with pytest.raises(RecordFormatError):

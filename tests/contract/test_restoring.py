@@ -1,15 +1,16 @@
 """The contract of the store that marks what a copy left unfinished."""
 
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
+from bot.approvals.due.visit import write_held
+from bot.approvals.model import Status
 from bot.maintenance.restoring import asked_anew
 from bot.stores import Stores
 from storage.mongo.commands import Commands
 from storage.mongo.restoring import MongoCopyMarks
-from storage.records import Status
 from tests.contract.builders import (
     APPROVAL_ID,
     THREAD_ID,
@@ -41,7 +42,7 @@ async def test_the_newest_moment_is_that_of_whatever_came_last(storage: Stores) 
 
 async def test_what_is_leased_is_counted(storage: Stores) -> None:
     await storage.threads.ensure(a_thread(leased_until_ms=6))
-    await storage.approvals.add(an_approval(leased_until_ms=7))
+    await storage.approvals.insert(an_approval(leased_until_ms=7))
     assert await storage.restoring.leased(now_ms=5) == 2
     assert await storage.restoring.leased(now_ms=6) == 1
     assert await storage.restoring.leased(now_ms=7) == 0
@@ -49,12 +50,12 @@ async def test_what_is_leased_is_counted(storage: Stores) -> None:
 
 async def test_pending_approvals_come_page_by_page(storage: Stores) -> None:
     for number in range(5):
-        await storage.approvals.add(an_approval(approval_id=f"apr_{number}"))
+        await storage.approvals.insert(an_approval(approval_id=f"apr_{number}"))
     done = a_decision()
-    await storage.approvals.add(
+    await storage.approvals.insert(
         an_approval(approval_id="apr_5", status=Status.APPROVED, decision=done)
     )
-    await storage.approvals.add(an_approval(approval_id="apr_6", open=False))
+    await storage.approvals.insert(an_approval(approval_id="apr_6", open=False))
 
     found: list[str] = []
     page, after = await storage.restoring.pending(limit=2)
@@ -92,32 +93,20 @@ async def test_threads_come_page_by_page(storage: Stores) -> None:
     assert found == [f"T1:C1:{number}" for number in range(4)]
 
 
-async def test_an_approval_is_rewritten_as_a_whole_and_once(storage: Stores) -> None:
-    old = an_approval(decision=a_decision(), status=Status.APPROVED)
-    await storage.approvals.add(old)
-    new = an_approval(revision=2, restored_to_ms=7, remind_ms=None, due_ms=7, open=True, fence=1)
-
-    assert await storage.restoring.rewrite(new)
-    assert await storage.approvals.get(APPROVAL_ID) == new
-    assert not await storage.restoring.rewrite(new)
-    assert not await storage.restoring.rewrite(replace(new, revision=9))
-    assert not await storage.restoring.rewrite(replace(new, approval_id="apr_x", revision=3))
-
-
 async def test_an_approval_that_is_asked_anew_has_no_holder(storage: Stores) -> None:
-    await storage.approvals.add(an_approval(due_ms=5))
+    await storage.approvals.insert(an_approval(due_ms=5))
     old = await storage.approvals.claim(APPROVAL_ID, owner="old", now_ms=10, until_ms=10**14)
     assert old is not None
-    anew = asked_anew(old, to_ms=9, now_ms=20)
+    anew = partial(asked_anew, to_ms=9, now_ms=20)
 
-    assert await storage.restoring.rewrite(anew)
+    assert await storage.restoring.rewrite(APPROVAL_ID, anew, now_ms=20)
 
-    assert await storage.approvals.get(APPROVAL_ID) == anew
-    assert [one.fence for one in await storage.approvals.due(now_ms=20, limit=9)] == [anew.fence]
+    expected = anew(old)
+    found = await storage.approvals.get(APPROVAL_ID)
+    assert found == expected.changed(revision=found.revision)
+    assert [one.fence for one in await storage.approvals.due(now_ms=20, limit=9)] == [found.fence]
     for owner in ("new", None):  # before and after the next claim
-        assert not await storage.approvals.mark_card(
-            APPROVAL_ID, fence=old.fence, card_ts="1.1", drawn_revision=1
-        )
+        assert not await write_held(storage.approvals, old, lambda one: one.changed(card_ts="1.1"))
         new = await storage.approvals.claim(
             APPROVAL_ID, owner=owner or "late", now_ms=20, until_ms=99
         )
@@ -175,12 +164,12 @@ async def test_the_era_is_the_greatest_whatever_its_number_of_digits(
 async def test_what_is_of_the_copy_is_stamped_with_the_epoch(storage: Stores) -> None:
     """Whatever any clock says: what is there when the epoch begins is of the copy."""
     done: dict[str, Any] = {"status": Status.APPROVED, "decision": a_decision(at_ms=2**50)}
-    await storage.approvals.add(an_approval(**done))
-    await storage.approvals.add(an_approval(approval_id="due", **done, open=False, due_ms=5))
+    await storage.approvals.insert(an_approval(**done))
+    await storage.approvals.insert(an_approval(approval_id="due", **done, open=False, due_ms=5))
     over = an_approval(approval_id="over", **done, open=False, due_ms=None)
-    await storage.approvals.add(over)
+    await storage.approvals.insert(over)
     epoch = await storage.restoring.begin_epoch()
-    await storage.approvals.add(an_approval(approval_id="since", **done))
+    await storage.approvals.insert(an_approval(approval_id="since", **done))
 
     async def stamp(approval_id: str) -> int:
         return (await storage.approvals.get(approval_id)).restored_epoch

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
+from bot.approvals.model import Status
 from bot.maintenance.erasing import wheres_of
 from bot.stores import Stores
 from bot.threads.messages import MessageStatus
 from storage.errors import RecordNotFoundError
-from storage.records import Status
 from storage.sqlite import retention
 from tests.contract.builders import (
     THREAD_ID,
@@ -35,7 +35,7 @@ async def fill(storage: Stores, thread_id: str = THREAD_ID, **changes: Any) -> N
     taken: dict[str, Any] = {"status": MessageStatus.TAKEN, "turn": 1}
     await storage.inbox.add(a_message(ts, thread_id=thread_id, **taken))
     done = a_decision(status=Status.REJECTED)
-    await storage.approvals.add(
+    await storage.approvals.insert(
         an_approval(
             approval_id=f"apr_{ts}",
             thread_id=thread_id,
@@ -205,9 +205,9 @@ async def test_what_is_not_over_is_counted(storage: Stores) -> None:
     await fill(storage)
     assert await storage.retention.left(THREAD_ID) == {}
 
-    await storage.approvals.add(an_approval())
-    await storage.approvals.add(an_approval(approval_id="apr_2", open=False, due_ms=7))
-    await storage.approvals.add(an_approval(approval_id="apr_3", open=False, due_ms=None))
+    await storage.approvals.insert(an_approval())
+    await storage.approvals.insert(an_approval(approval_id="apr_2", open=False, due_ms=7))
+    await storage.approvals.insert(an_approval(approval_id="apr_3", open=False, due_ms=None))
     await storage.inbox.add(a_message("1700000009.000000"))
     await storage.posts.add(a_post("post-2"))
     await storage.ephemeral_messages.insert(a_whisper("whisper-2"))

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
+from bot.approvals.queries import newest_of, open_of
 from bot.stores import Stores
 from storage import documents
 from storage.errors import RecordFormatError
@@ -22,6 +23,7 @@ from tests.contract.builders import (
     an_entry,
 )
 from tests.contract.spoiling import raw, spoil
+from tests.support.decided import decide
 from tests.support.stores import SqliteStores
 
 NEWER = {"v": 3}
@@ -69,7 +71,7 @@ async def add(storage: Stores, table: str, key: str, *, due_ms: int = 5) -> None
     if table == "threads":
         await storage.threads.ensure(a_thread(thread_id=key, due_ms=due_ms))
     elif table == "approvals":
-        await storage.approvals.add(an_approval(approval_id=key, due_ms=due_ms))
+        await storage.approvals.insert(an_approval(approval_id=key, due_ms=due_ms))
     else:
         await storage.ephemeral_messages.insert(a_whisper(key, due_ms=due_ms))
 
@@ -271,30 +273,30 @@ OTHER = "T1:C1:1700000000.000200"
 
 
 async def test_an_unreadable_approval_is_never_taken_for_none(storage: Stores) -> None:
-    await storage.approvals.add(an_approval())
-    await storage.approvals.add(an_approval(approval_id="apr_2", thread_id=OTHER))
+    await storage.approvals.insert(an_approval())
+    await storage.approvals.insert(an_approval(approval_id="apr_2", thread_id=OTHER))
     await spoil(storage, "approvals", APPROVAL_ID, kind="vote")
 
     with pytest.raises(RecordFormatError, match=APPROVAL_ID):
-        await storage.approvals.open_of(THREAD_ID)
+        await open_of(storage.approvals, THREAD_ID)
     with pytest.raises(RecordFormatError, match=APPROVAL_ID):
         await storage.approvals.get(APPROVAL_ID)
-    assert len(await storage.approvals.open_of(OTHER)) == 1
+    assert len(await open_of(storage.approvals, OTHER)) == 1
 
 
 async def test_an_unreadable_approval_is_left_out_where_it_is_only_shown(storage: Stores) -> None:
-    await storage.approvals.add(an_approval())
-    await storage.approvals.add(an_approval(approval_id="apr_2", position=1))
+    await storage.approvals.insert(an_approval())
+    await storage.approvals.insert(an_approval(approval_id="apr_2", position=1))
     await spoil(storage, "approvals", APPROVAL_ID, kind="vote")
 
-    found = await storage.approvals.newest_of(THREAD_ID, limit=9)
+    found = await newest_of(storage.approvals, THREAD_ID, limit=9)
 
     assert [one.approval_id for one in found] == ["apr_2"]
 
 
 async def test_what_was_decided_stays_decided_when_it_cannot_be_read(storage: Stores) -> None:
-    await storage.approvals.add(an_approval())
-    decided = await storage.approvals.decide(APPROVAL_ID, a_decision(), digest="d" * 64)
+    await storage.approvals.insert(an_approval())
+    decided = await decide(storage.approvals, APPROVAL_ID, a_decision(), digest="d" * 64)
     await spoil(storage, "approvals", APPROVAL_ID, kind="vote")
     await storage.approvals.due(now_ms=10**6, limit=9)
 

@@ -51,8 +51,8 @@ _CALLS = (
     "tests/unit/bot/approvals/test_disclosure.py",
 )
 _APPROVALS = (
-    "tests/contract/test_conditions.py",
-    "tests/contract/records/test_approvals.py",
+    "tests/unit/bot/approvals/test_changes.py",
+    "tests/contract/test_decisions.py",
     "tests/contract/test_counts.py",
     "tests/contract/test_unreadable.py",
 )
@@ -63,7 +63,6 @@ _THREADS = (
     "tests/contract/test_unreadable.py",
 )
 _LEASES = (
-    "tests/contract/test_conditions.py",
     "tests/contract/test_counts.py",
     "tests/contract/test_unreadable.py",
     "tests/contract/records/test_threads.py",

@@ -14,9 +14,10 @@ from random import Random
 
 import pytest
 
+from bot.approvals.model import Status
+from bot.approvals.queries import open_of
 from bot.stores import Stores
 from storage.mongo import Driver
-from storage.records import Status
 from tests.property.worlds.relay import FINAL, Play, Relay, dies
 from tests.support.mongo import DRIVERS, MongoServer
 from tests.support.sizes import size
@@ -103,11 +104,13 @@ async def ends_well(relay: Relay, play: Play) -> None:
     await all_is_noted(relay.storage, play)
     thread = await relay.storage.threads.get(play.thread_id)
     assert (thread.due_ms, thread.turn_open) == (None, False)
-    assert await relay.storage.approvals.open_of(play.thread_id) == []
+    assert await open_of(relay.storage.approvals, play.thread_id) == []
     for drawn in relay.cards():
         kept = await relay.storage.approvals.get(drawn.approval_id)
         assert drawn.status is kept.status is not Status.PENDING
-        assert (drawn.revision, kept.drawn_revision, kept.due_ms) == (kept.revision,) * 2 + (None,)
+        assert (drawn.shown_revision, kept.drawn_revision, kept.due_ms) == (
+            kept.shown_revision,
+        ) * 2 + (None,)
         assert relay.notifier.posts.count(drawn.approval_id) == 1
     texts = [text for key, text in relay.notifier.texts.items() if key.startswith(play.thread_id)]
     assert len(texts) == 2

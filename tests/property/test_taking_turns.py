@@ -15,8 +15,9 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, User
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
+from bot.approvals.model import Status
+from bot.approvals.queries import newest_of
 from bot.maintenance.retention import Forgetting
-from storage.records import Status
 from tests.support.fakes import FakeClock, FakeNotifier
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import BEN, ROOT, THREAD_ID, Office
@@ -87,6 +88,6 @@ async def test_i6_whoever_has_the_thread_next_leaves_alone_what_waits(
             await office.hear("<@UBOT> pay", ts=ROOT)
         else:
             await office.hear("<@UBOT> and be quick", ts=f"1800000000.{step + 2:06d}")
-        found = await storage.approvals.newest_of(THREAD_ID, limit=STEPS * MOST_CALLS)
+        found = await newest_of(storage.approvals, THREAD_ID, limit=STEPS * MOST_CALLS)
         assert {one.status for one in found} <= ENDED
         assert len(ran) == decided

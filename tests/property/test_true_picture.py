@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from bot.approvals.disclosure import Opened, Surface, guesses, has_opened, with_opened
+from bot.approvals.model import Approval
 from bot.layout.characters import is_unseen
 from bot.questions.drawing import drawn_question
 from bot.questions.form import AnswerForm, Form, ask_of
@@ -25,7 +25,6 @@ from bot.redaction.masks import Mask, masks_in
 from bot.redaction.rules import NO_RULES
 from bot.slack.cards.card_for import card_for, shows_all
 from bot.slack.cards.details import details_modal, fits_details, pages_of
-from storage.records import Approval
 from tests.unit.bot.slack.cards.samples import an_approval
 
 ADA = "U0ADA"
@@ -68,7 +67,7 @@ def holding(call: dict[str, Any], secret: tuple[str, ...], shown: tuple[str, ...
         why="",
         preview="",
         arguments_json=json.dumps(call),
-        schema_json=AnswerForm(form=Form.CALL, secret=secret, shown=shown).to_text(),
+        form_json=AnswerForm(form=Form.CALL, secret=secret, shown=shown).to_text(),
     )
 
 
@@ -98,7 +97,7 @@ def as_seen(character: str) -> str:
 
 
 def opened(approval: Approval, what: Opened) -> Approval:
-    return replace(approval, seen_json=with_opened(approval, ADA, what))
+    return approval.changed(seen_json=with_opened(approval, ADA, what))
 
 
 def has_approve(approval: Approval) -> bool:
@@ -132,8 +131,8 @@ def test_what_the_card_hides_makes_approve_impossible_until_it_is_opened(
     if has_approve(seen) and fits_details(drawn_question(approval)):
         shown_now = plain_words(seen)
         assert all(mask.clear in shown_now for mask in unsure)
-    changed = replace(seen, digest="e" * 64)
-    assert is_live(changed) is is_live(replace(changed, seen_json="[]"))
+    changed = seen.changed(digest="e" * 64)
+    assert is_live(changed) is is_live(changed.changed(seen_json="[]"))
 
 
 @many

@@ -18,10 +18,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agents.models import call, say
 from bot.approvals.editing import Edits
+from bot.approvals.model import Approval, Status
+from bot.approvals.queries import newest_of
 from bot.errors import UserFacingError
 from bot.policy.terms import Group, Terms
 from bot.ports.tools import CheckedCall
-from storage.records import Approval, Status
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, RULES, THREAD_ID, Office, an_actor
@@ -133,7 +134,7 @@ class History:
 
     async def record(self) -> Approval:
         """The only approval there is."""
-        (found,) = await self.office.storage.approvals.newest_of(THREAD_ID, limit=9)
+        (found,) = await newest_of(self.office.storage.approvals, THREAD_ID, limit=9)
         return found
 
     # ---- what happens -----------------------------------------------------------------------

@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -25,6 +25,7 @@ from typing_extensions import TypedDict
 from agents import Agent, ChatModelAgent, tool
 from agents.models import ScriptedModel, Turn, call, say
 from bot.approvals.disclosure import Opened, Surface, guesses, has_opened
+from bot.approvals.model import Approval, Status
 from bot.approvals.overview import HomeData
 from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all
 from bot.layout.blocks import Block
@@ -47,7 +48,6 @@ from bot.slack.listeners.slash_commands.lists import _shown
 from bot.slack.side_messages.decide_prompt import choice_card
 from bot.threads.agents import Catalog
 from bot.words import say as words
-from storage.records import Approval, Status
 from tests.support.force import forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import AGREES, form_of, opened_by
@@ -113,7 +113,7 @@ def holding(arguments: Mapping[str, Any], preview: str, title: str, secret: bool
         why="",
         preview=preview,
         arguments_json=json.dumps(arguments),
-        schema_json=ask.to_text(),
+        form_json=ask.to_text(),
         terms_json=GRANTS.to_text(),
         position=1,
     )
@@ -150,8 +150,8 @@ def actions_in(blocks: object) -> list[tuple[str, str]]:
 
 
 def _on_batch_card(approval: Approval) -> list[Block]:
-    one = replace(approval, batch=approval.approval_id)
-    other = replace(one, approval_id="apr_" + "f" * 32, title="Another one")
+    one = approval.changed(batch=approval.approval_id)
+    other = one.changed(approval_id="apr_" + "f" * 32, title="Another one")
     card = batch_card([one, other], BatchWords(), approvers_text="")
     return list(card.blocks)
 
@@ -205,9 +205,9 @@ huge = {"memo": f"s001z {'word ' * 60_000} e001z"}
 
 def several(approval: Approval, count: int) -> list[Approval]:
     """A call and others, on one card."""
-    first = replace(approval, batch=approval.approval_id)
+    first = approval.changed(batch=approval.approval_id)
     others = [
-        replace(first, approval_id=f"apr_{number:032x}", title=f"x{number:03}z y{number:03}z")
+        first.changed(approval_id=f"apr_{number:032x}", title=f"x{number:03}z y{number:03}z")
         for number in range(1, count)
     ]
     return [first, *others]

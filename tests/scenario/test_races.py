@@ -21,11 +21,12 @@ from agents import ChatModelAgent, tool
 from agents.core.tools import Tool
 from agents.models import AnsweringModel, call, say
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.queries import count_due, open_of
 from bot.errors import ApprovalClosedError, NotApproverError, UserFacingError
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
 from storage.mongo import Driver
-from storage.records import Approval, Decision, Kind, Status
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier
 from tests.support.mongo import MongoServer
 from tests.support.sizes import size
@@ -216,14 +217,14 @@ class Race:
     async def _is_at_rest(self) -> bool:
         storage = self.bots[0].storage
         now = self.town.clock() + 3_600_000
-        is_due = await storage.approvals.count_due(now_ms=now)
+        is_due = await count_due(storage.approvals, now_ms=now)
         return not is_due and not await storage.threads.count_due(now_ms=now)
 
     async def _settle_doubts(self) -> None:
         """A call that was cut off with its bot: somebody looks whether it ran."""
         storage = self.bots[0].storage
         for card in self.cards:
-            for one in await storage.approvals.open_of(card.thread_id):
+            for one in await open_of(storage.approvals, card.thread_id):
                 if one.kind is Kind.DOUBT and one.status is Status.PENDING:
                     has_run = self.town.effects[f"card-{card.thread_ts[-2:].lstrip('0')}"]
                     choice = "ran" if has_run else "again"
@@ -285,7 +286,7 @@ async def test_i3_i5_i7_many_clicks_on_each_of_many_cards_while_a_bot_dies(
 
 async def the_card(bot: Bot, number: int) -> Approval:
     """The one card of a thread."""
-    (card,) = await bot.storage.approvals.open_of(f"T1:C1:{_ts(number)}")
+    (card,) = await open_of(bot.storage.approvals, f"T1:C1:{_ts(number)}")
     return card
 
 
@@ -304,7 +305,7 @@ async def check_card(race: Race, number: int, card: Approval) -> None:
         check_told(one, card)
     assert race.town.effects[f"card-{number}"] == (card.status is Status.APPROVED)
     assert not card.open
-    assert card.drawn_revision == card.revision
+    assert card.drawn_revision == card.shown_revision
     assert race.town.notifier.cards[card.approval_id].decision == decision
     assert race.town.notifier.posts.count(card.approval_id) == 1
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from bot.approvals.model import UNKNOWN_TS, Approval
 from bot.errors import DeliveryError, DirectoryError
 from bot.notifications.digest import Digest
 from bot.people.model import Grant, PostedDigest
@@ -15,7 +16,6 @@ from bot.ports.notifier import NO_OFFER, Began, Begins, Newest, Offer, SideMessa
 from bot.ports.people import Person
 from bot.threads.messages import Post
 from bot.threads.model import Thread
-from storage.records import UNKNOWN_TS, Approval
 
 START_MS = 1_800_000_000_000
 
@@ -329,14 +329,14 @@ class FakeNotifier:
         drawn = await newest()
         if look_first and approval.approval_id in self.cards:
             found = self.cards[approval.approval_id].card_ts or "found"
-            self.cards[approval.approval_id] = replace(drawn, card_ts=found)
+            self.cards[approval.approval_id] = drawn.changed(card_ts=found)
             return self.cards[approval.approval_id]
         self.posts.append(approval.approval_id)
         self.cards[approval.approval_id] = drawn
         self.deleted.discard(approval.approval_id)
         if "card" in self.lost:
             raise DeliveryError("card", "no answer in time")
-        return replace(drawn, card_ts=self.next_ts())
+        return drawn.changed(card_ts=self.next_ts())
 
     async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
         self.check("update")

@@ -7,15 +7,18 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
+from bot.approvals.changes import annotated
 from bot.approvals.comments import AGENT, Comment, dialog_of, with_exchange
+from bot.approvals.model import Approval, Status
 from bot.audit.acts import Act
 from bot.audit.entries import Beside, note_beside
 from bot.ports.process import Clock, Spawn
 from bot.stores import Stores
 from bot.words import said_to_all, say
+from storage.documents import update_or_none
 from storage.errors import RecordNotFoundError
-from storage.records import Approval, Status
 
 logger = logging.getLogger(__name__)
 
@@ -95,8 +98,10 @@ class AgentAnswers:
                 return
             now = self.clock()
             after = question.answered(by=AGENT, text=text, ts=AGENT)
-            kept = await self.storage.approvals.annotate(
-                with_exchange(approval, question, after), revision=approval.revision, now_ms=now
+            changed = with_exchange(approval, question, after)
+            write = partial(annotated, judged=changed, now_ms=now)
+            kept = await update_or_none(
+                self.storage.approvals, changed.approval_id, write, writes_due=True
             )
             if kept is not None:
                 beside = Beside(question=question.text, reply=after.answer)

@@ -11,12 +11,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 from cachetools import LRUCache
 
-from bot.approvals.due.visit import BATCH, OWN, Visit, of_several, read_beside, write_beside
+from bot.approvals.changes import off_batch, split_off
+from bot.approvals.due.visit import (
+    BATCH,
+    OWN,
+    Visit,
+    of_several,
+    read_beside,
+    write_beside,
+    write_held,
+)
+from bot.approvals.model import UNKNOWN_TS, Approval, Status
+from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.people.batching import common_ruling
@@ -26,8 +38,7 @@ from bot.policy.terms import TermsError
 from bot.ports.batches import BatchCards, Items
 from bot.ports.notifier import SideMessage
 from bot.ports.process import Clock
-from storage.ports.approvals import ApprovalStore
-from storage.records import UNKNOWN_TS, Approval, Status
+from storage.documents import update_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -119,8 +130,7 @@ def _kept(approval: Approval, keeper: str) -> Approval:
         return approval
     is_keeper = approval.approval_id == keeper
     copies = [of_several(one) for one in read_beside(approval.cards_json)] if is_keeper else []
-    return replace(
-        approval,
+    return approval.changed(
         batch=keeper,
         batch_ts=UNKNOWN_TS if is_keeper else "",
         cards_json=write_beside(copies),
@@ -137,7 +147,7 @@ def _likeness(approval: Approval) -> tuple[str, ...]:
     copies = read_beside(approval.cards_json)
     is_own = bool(copies) and all(one.key.startswith(OWN) for one in copies)
     is_elsewhere = bool(approval.place) or not (is_own or approval.cards_json == _NONE)
-    if not ruling or is_elsewhere or not stays(replace(approval, batch=approval.approval_id)):
+    if not ruling or is_elsewhere or not stays(approval.changed(batch=approval.approval_id)):
         return ()
     try:
         stages = terms_of(approval).stages
@@ -171,14 +181,14 @@ def stays(approval: Approval) -> bool:
 class SharedCards:
     """Updates batch cards under the leases of their keepers."""
 
-    approvals: ApprovalStore
+    approvals: ApprovalCollection
     cards: BatchCards
     clock: Clock
     want: Callable[[str], Awaitable[None]]
 
     async def on_card(self, approval: Approval) -> list[Approval]:
         """Read the approvals on a card, in order."""
-        turn = await self.approvals.of_turn(approval.checkpoint_id)
+        turn = await of_turn(self.approvals, approval.checkpoint_id)
         return [one for one in turn if one.batch == approval.batch and stays(one)]
 
     async def see_to(self, approval: Approval, visit: Visit) -> Approval | None:
@@ -191,14 +201,14 @@ class SharedCards:
             DeliveryError: Slack refused the card for now.
         """
         if approval.is_batched and not stays(approval):
-            if not await self._mark(approval, leaves=True):
+            if not await write_held(self.approvals, approval, off_batch):
                 return None
             # After a restore, the approval may have a card of its own already.
             post_tried = bool(approval.restored_to_ms)
-            approval = replace(approval, batch_left=True, post_tried=post_tried)
+            approval = approval.changed(batch_left=True, post_tried=post_tried)
         if approval.batch == approval.approval_id:
             return approval if await self._draw(approval, visit) else None
-        if approval.revision > 1 and (approval.is_batched or not approval.card_ts):
+        if approval.shown_revision > 1 and (approval.is_batched or not approval.card_ts):
             await self.want(approval.batch)
             visit.keepers.add(approval.batch)
         return approval
@@ -241,8 +251,7 @@ class SharedCards:
                 fault = fault or error
         text = write_beside(one for one in kept if one is not None)
         if text != write_beside(copies):
-            name = keeper.approval_id
-            await self.approvals.mark_beside(name, fence=keeper.fence, cards_json=text)
+            await write_held(self.approvals, keeper, lambda one: one.changed(cards_json=text))
         if fault is not None:
             raise fault
 
@@ -273,11 +282,11 @@ class SharedCards:
             if await self.cards.update_batch(keeper, items):
                 return True
             # The card was deleted. Store that before posting another one; see `Drawing`.
-            if not await self._mark(keeper, batch_ts=UNKNOWN_TS):
+            if not await self._note(keeper, UNKNOWN_TS):
                 return False
         look_first = not (visit.is_first(keeper) or is_posted)
         ts = await self.cards.post_batch(keeper, items, look_first=look_first)
-        if await self._mark(keeper, batch_ts=ts):
+        if await self._note(keeper, ts):
             return True
         newest = await self.approvals.get(keeper.approval_id)
         if newest.batch_ts not in {"", UNKNOWN_TS, ts}:
@@ -286,9 +295,13 @@ class SharedCards:
 
     async def split(self, approval: Approval) -> frozenset[str]:
         """Give all pending approvals of a card cards of their own; return their ids."""
-        return await self.approvals.split(
-            approval.batch, checkpoint_id=approval.checkpoint_id, now_ms=self.clock()
+        write = partial(split_off, batch=approval.batch, now_ms=self.clock())
+        turn = await of_turn(self.approvals, approval.checkpoint_id)
+        names = [one.approval_id for one in turn if one.batch == approval.batch]
+        found = await asyncio.gather(
+            *(update_or_none(self.approvals, name, write, writes_due=True) for name in names)
         )
+        return frozenset(one.approval_id for one in found if one is not None)
 
     async def as_one(self, approval: Approval, items: Sequence[Approval]) -> Approval:
         """Return the approval as thread messages show it: with the title of its batch."""
@@ -298,15 +311,13 @@ class SharedCards:
         ts = "" if keeper.batch_ts == UNKNOWN_TS else keeper.batch_ts
         waiting = [one for one in items if one.status is Status.PENDING]
         title = await self.cards.title_of(waiting or items)
-        made = replace(approval, title=title, card_ts=ts)
+        made = approval.changed(title=title, card_ts=ts)
         if len({(one.status, one.decision and one.decision.by) for one in items}) > 1:
             # With mixed outcomes, the message names none: the card shows them.
-            made = replace(made, status=Status.APPROVED, decision=None, run_json="")
+            made = made.changed(status=Status.APPROVED, decision=None, run_json="")
         return made
 
-    async def _mark(
-        self, approval: Approval, *, batch_ts: str | None = None, leaves: bool = False
-    ) -> bool:
-        return await self.approvals.mark_batch(
-            approval.approval_id, fence=approval.fence, batch_ts=batch_ts, leaves=leaves
-        )
+    async def _note(self, keeper: Approval, ts: str) -> bool:
+        """Store where the batch card is; False if the lease was lost."""
+        write = partial(Approval.changed, batch_ts=ts)
+        return await write_held(self.approvals, keeper, write) is not None

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
+from bot.approvals.changes import DrawnCard, with_card
 from bot.approvals.due.batch_cards import SharedCards
-from bot.approvals.due.visit import BATCH, OWN, Visit, read_beside, write_beside
+from bot.approvals.due.visit import BATCH, OWN, Visit, read_beside, write_beside, write_held
+from bot.approvals.model import UNKNOWN_TS, Approval
+from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_undeliverable
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.ports.notifier import Notifier, SideMessage
 from bot.ports.process import Clock
-from storage.ports.approvals import ApprovalStore
 from storage.ports.audit import AuditStore
-from storage.records import UNKNOWN_TS, Approval, DrawnCard
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +37,7 @@ class Drawing:
         shared: Updates batch cards; None without batch cards.
     """
 
-    approvals: ApprovalStore
+    approvals: ApprovalCollection
     audit: AuditStore
     notifier: Notifier
     clock: Clock
@@ -51,7 +53,7 @@ class Drawing:
         Raises:
             DeliveryError: Slack refused the card for now.
         """
-        if approval.drawn_revision >= approval.revision:
+        if approval.drawn_revision >= approval.shown_revision:
             return approval, None
         try:
             approval, fault = await self._draw_copies(approval, visit)
@@ -67,7 +69,7 @@ class Drawing:
                 await self._note_undeliverable(approval, error)
             raise
         card_ts = drawn.card_ts if drawn is not None else ""
-        return replace(approval, undeliverable="", card_ts=card_ts), drawn
+        return approval.changed(undeliverable="", card_ts=card_ts), drawn
 
     async def _draw_first(
         self, approval: Approval, visit: Visit
@@ -79,7 +81,7 @@ class Drawing:
                 return approval, None
             approval = seen
             if approval.is_batched:
-                return approval, DrawnCard(card_ts="", revision=approval.revision)
+                return approval, DrawnCard(card_ts="", revision=approval.shown_revision)
         return approval, await self._draw_changed(approval, visit)
 
     async def _draw_copies(
@@ -109,9 +111,9 @@ class Drawing:
         finally:
             changed = write_beside(one for one in kept if one is not None)
             if changed != write_beside(copies):
-                approval = replace(approval, cards_json=changed)
-                await self.approvals.mark_beside(
-                    approval.approval_id, fence=approval.fence, cards_json=changed
+                approval = approval.changed(cards_json=changed)
+                await write_held(
+                    self.approvals, approval, lambda one: one.changed(cards_json=changed)
                 )
         return approval, fault
 
@@ -154,7 +156,7 @@ class Drawing:
         if approval.card_ts:
             drawn = await self.notifier.update_card(approval, newest=newest)
             if drawn is not None:
-                return DrawnCard(card_ts=approval.card_ts, revision=drawn.revision)
+                return DrawnCard(card_ts=approval.card_ts, revision=drawn.shown_revision)
             # The card was deleted. Store that before posting another one. After a crash the new
             # post is then searched for.
             if not await self.mark(approval, ""):
@@ -163,7 +165,7 @@ class Drawing:
         if not visit.is_born and not await self.mark(approval, None):
             return None
         drawn = await self.notifier.post_card(approval, look_first=look_first, newest=newest)
-        return DrawnCard(card_ts=drawn.card_ts, revision=drawn.revision)
+        return DrawnCard(card_ts=drawn.card_ts, revision=drawn.shown_revision)
 
     async def mark(
         self, approval: Approval, card_ts: str | None, drawn_revision: int | None = None
@@ -175,12 +177,8 @@ class Drawing:
             card_ts: `ts` of the card, empty if deleted; None for no change.
             drawn_revision: Displayed revision of the record; None for no change.
         """
-        return await self.approvals.mark_card(
-            approval.approval_id,
-            fence=approval.fence,
-            card_ts=card_ts,
-            drawn_revision=drawn_revision,
-        )
+        write = partial(with_card, card_ts=card_ts, drawn_revision=drawn_revision)
+        return await write_held(self.approvals, approval, write) is not None
 
     async def _note_undeliverable(self, approval: Approval, error: DeliveryError) -> Approval:
         if approval.undeliverable == error.reason:
@@ -194,12 +192,12 @@ class Drawing:
         await note_undeliverable(
             self.audit, approval, self.clock(), method=error.method, why=error.reason
         )
-        await self.approvals.mark_undeliverable(
-            approval.approval_id, fence=approval.fence, reason=error.reason
+        await write_held(
+            self.approvals, approval, lambda one: one.changed(undeliverable=error.reason)
         )
         if error.is_lost_place:
             await self._lose(approval, error.reason)
-        return replace(approval, undeliverable=error.reason)
+        return approval.changed(undeliverable=error.reason)
 
     async def _lose(self, approval: Approval, reason: str) -> None:
         try:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
+from bot.approvals.changes import escalated
 from bot.approvals.due.batch_cards import stays
 from bot.approvals.due.escalation_state import (
     NOTHING,
@@ -28,7 +30,9 @@ from bot.approvals.due.escalation_state import (
     state_of,
 )
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
-from bot.approvals.due.visit import BATCH, read_beside, users_of, write_beside
+from bot.approvals.due.visit import BATCH, read_beside, users_of, write_beside, write_held
+from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_steps
 from bot.people.claims import read_claim, write_snoozes
 from bot.people.lookup import is_direct
@@ -47,9 +51,7 @@ from bot.policy.escalation import Due, Notice, begin, due, next_moment, tells_no
 from bot.policy.terms import Terms, TermsError
 from bot.ports.notifier import SideMessage
 from bot.ports.process import Clock
-from storage.ports.approvals import ApprovalStore
 from storage.ports.audit import AuditStore
-from storage.records import Approval, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +73,7 @@ class OwnCards:
     Only people who can decide at that moment receive a card, because it shows the arguments.
     """
 
-    approvals: ApprovalStore
+    approvals: ApprovalCollection
     audience: Audience
     consideration: DoNotDisturb
 
@@ -123,7 +125,7 @@ class OwnCards:
         people -= users_of(approval)
         if not people:
             return ()
-        alone, steps = replace(approval, batch=""), steps_of(approval)
+        alone, steps = approval.changed(batch=""), steps_of(approval)
         able = await self.asking(alone, terms, people, steps=steps)
         held = await self.consideration.quiet(approval, able)
         return tuple(own_card(approval, one) for one in sorted(able - held.keys()))
@@ -133,7 +135,7 @@ class OwnCards:
 class EscalationPlanner:
     """Reminds approvers and escalates pending approvals."""
 
-    approvals: ApprovalStore
+    approvals: ApprovalCollection
     audit: AuditStore
     audience: Audience
     clock: Clock
@@ -151,7 +153,7 @@ class EscalationPlanner:
         terms = _ladder_terms(approval)
         course = begin(terms, approval.created_ms, deadline_ms=approval.expires_ms)
         place = _place(approval, terms)
-        approval = replace(approval, place=place)
+        approval = approval.changed(place=place)
         is_told = course.is_announced
         deserted = await self.audience.is_deserted(approval, terms)
         steps = 1 if deserted and is_told else 0
@@ -167,8 +169,7 @@ class EscalationPlanner:
             digest=approval.digest,
             deserted=deserted,
         )
-        return replace(
-            approval,
+        return approval.changed(
             mentioned_json=names_text(plan.names),
             snoozes_json=write_snoozes(plan.held) if plan.held else approval.snoozes_json,
             cards_json=write_beside(plan.cards),
@@ -202,15 +203,12 @@ class EscalationPlanner:
         late = tuple(one for one in late if one.user not in known)
         plan = replace(plan, cards=(*plan.cards, *late))
         changed = climbed_by(approval, terms, found, plan, now_ms)
-        climbed = await self.approvals.climb(
-            changed,
-            revision=approval.revision,
-            now_ms=now_ms,
-            redraws=bool(found.begun or found.awake or plan.cards),
-        )
+        redraws = bool(found.begun or found.awake or plan.cards)
+        write = partial(escalated, judged=changed, now_ms=now_ms, redraws=redraws)
+        climbed = await write_held(self.approvals, approval, write)
         if climbed is None:  # another process wrote first: return its version
             newest = await self.approvals.get(approval.approval_id)
-            return replace(newest, fence=approval.fence), frozenset()
+            return newest.changed(fence=approval.fence), frozenset()
         await self._note(climbed, approval.steps)
         return climbed, plan.keys
 
@@ -377,7 +375,7 @@ class EscalationPlanner:
     ) -> EscalationPlan:
         """Plan a step by direct message: a card, or a line for people who have the card."""
         known = users_of(approval)
-        changed = replace(approval, steps=found.course.steps)
+        changed = approval.changed(steps=found.course.steps)
         new = await self._direct(changed, terms, dict.fromkeys(left, ()))
         cards = tuple(replace(one, kind=str(found.notice)) for one in new.cards)
         reached = {one.user for one in cards}

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 
 from bot.approvals.due.visit import OWN, read_beside, write_beside
+from bot.approvals.model import UNKNOWN_TS, Approval
 from bot.people.claims import read_claim, read_snoozes, write_snoozes
 from bot.people.recipient_ids import added_groups, asked_groups, audience_of, rotations_of
 from bot.people.terms_of import steps_of
@@ -15,7 +16,6 @@ from bot.policy.escalation import Due, EscalationState, Notice
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms
 from bot.ports.notifier import SideMessage
-from storage.records import UNKNOWN_TS, Approval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +179,7 @@ def climbed_by(
         deserted=course.is_deserted,
     )
     is_first = found.begun > 0 and approval.escalated_ms is None
-    return replace(
-        approval,
+    return approval.changed(
         reminders=course.reminders,
         steps=steps,
         escalate_ms=escalate_ms if (escalate_ms or 0) < approval.expires_ms else None,

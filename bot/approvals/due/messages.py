@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
 from bot.approvals.due.batch_cards import SharedCards, stays
 from bot.approvals.due.escalation_state import since_of
-from bot.approvals.due.visit import Visit, at_message, read_beside, write_beside
+from bot.approvals.due.visit import Visit, at_message, read_beside, write_beside, write_held
+from bot.approvals.model import UNKNOWN_TS, Approval, Status
+from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_handover, note_reminded
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.people.recipient_ids import is_person
 from bot.ports.notifier import Notifier, SideMessage
 from bot.ports.process import Clock
-from storage.ports.approvals import ApprovalStore
 from storage.ports.audit import AuditStore
-from storage.records import UNKNOWN_TS, Approval, Status
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class Messages:
         shared: Batch cards; None without batch cards.
     """
 
-    approvals: ApprovalStore
+    approvals: ApprovalCollection
     audit: AuditStore
     notifier: Notifier
     clock: Clock
@@ -103,10 +103,8 @@ class Messages:
             return approval
         beside = [*read_beside(approval.messages_json), *map(_untold, untold)]
         text = write_beside(beside)
-        await self.approvals.mark_beside(
-            approval.approval_id, fence=approval.fence, messages_json=text
-        )
-        return replace(approval, messages_json=text)
+        await write_held(self.approvals, approval, lambda one: one.changed(messages_json=text))
+        return approval.changed(messages_json=text)
 
     async def see_to(self, approval: Approval, visit: Visit) -> int | None:
         """Update the messages of an approval.
@@ -138,9 +136,8 @@ class Messages:
             place = kept.index(message)
             kept[place : place + 1] = [] if found is None else [found]
         if tuple(kept) != messages:
-            await self.approvals.mark_beside(
-                approval.approval_id, fence=approval.fence, messages_json=write_beside(kept)
-            )
+            text = write_beside(kept)
+            await write_held(self.approvals, approval, lambda one: one.changed(messages_json=text))
         if fault is not None:
             raise fault
         return self._again(approval, kept) if items else None

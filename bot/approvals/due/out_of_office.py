@@ -6,10 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 from cachetools import LRUCache
 
+from bot.approvals.changes import blocked
 from bot.approvals.due.escalation_state import can_hasten
+from bot.approvals.due.visit import write_held
+from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.queries import ApprovalCollection
 from bot.clock import milliseconds
 from bot.leases import LOOK_PATIENCE
 from bot.people.delegated import absent_of, delegations_of
@@ -19,8 +24,6 @@ from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports.process import Clock
 from bot.stores import Stores
-from storage.ports.approvals import ApprovalStore
-from storage.records import Approval, Kind, Status
 
 LOOK_AGAIN = timedelta(minutes=1)
 """Interval of checks while no person can decide."""
@@ -88,7 +91,7 @@ class FeasibilityMonitor:
     async def look(
         self,
         approval: Approval,
-        approvals: ApprovalStore,
+        approvals: ApprovalCollection,
         outlook: FeasibilityCheck,
         *,
         is_step: bool,
@@ -112,10 +115,8 @@ class FeasibilityMonitor:
         stuck = str(missing) if missing is not None else ""
         if stuck == approval.stuck:
             return approval
-        marked = await approvals.mark_stuck(
-            approval.approval_id, fence=approval.fence, digest=approval.digest, stuck=stuck
-        )
-        return marked or approval
+        write = partial(blocked, why=stuck, digest=approval.digest)
+        return await write_held(approvals, approval, write) or approval
 
 
 def waits_for_people(approval: Approval) -> bool:

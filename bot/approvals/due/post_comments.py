@@ -5,14 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from bot.approvals.changes import annotated
 from bot.approvals.comments import AGENT, Comment, dialog_of, with_exchange
+from bot.approvals.due.visit import write_held
+from bot.approvals.model import UNKNOWN_TS, Approval, Status
+from bot.approvals.queries import ApprovalCollection
 from bot.errors import DeliveryError
 from bot.people.requesters import requesters_of
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock
-from storage.ports.approvals import ApprovalStore
-from storage.records import UNKNOWN_TS, Approval, Status
+from storage.documents import update_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +25,7 @@ logger = logging.getLogger(__name__)
 class BackQuestions:
     """Posts questions to requesters or agents, under the lease of the card."""
 
-    approvals: ApprovalStore
+    approvals: ApprovalCollection
     notifier: Notifier
     clock: Clock
 
@@ -86,13 +90,11 @@ class BackQuestions:
 
     async def _keep(self, changed: Approval) -> bool:
         if changed.status is not Status.PENDING:  # closed questions get no answers
-            return await self.approvals.mark_beside(
-                changed.approval_id, fence=changed.fence, dialog_json=changed.dialog_json
-            )
-        kept = await self.approvals.annotate(
-            changed, revision=changed.revision, now_ms=self.clock(), redraws=False
-        )
-        return kept is not None
+            dialog = changed.dialog_json
+            write = partial(Approval.changed, dialog_json=dialog)
+            return await write_held(self.approvals, changed, write) is not None
+        write = partial(annotated, judged=changed, now_ms=self.clock(), redraws=False)
+        return await update_or_none(self.approvals, changed.approval_id, write) is not None
 
 
 def _mentions(approval: Approval, one: Comment) -> Sequence[str]:

@@ -8,19 +8,21 @@ reminder replaces the previous message, because an edited message sends no notif
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
+from bot.approvals.changes import backups_told, opened_to_backups, reminded
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
-from bot.approvals.due.visit import Visit
+from bot.approvals.due.visit import Visit, write_held
+from bot.approvals.model import UNKNOWN_TS, Approval, Kind, Status
+from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_escalation, note_reminder
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock
-from storage.ports.approvals import ApprovalStore
 from storage.ports.audit import AuditStore
-from storage.records import UNKNOWN_TS, Approval, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +34,7 @@ ESCALATION = "escalation"
 class Reminders:
     """Reminds and escalates, and removes the messages at the end."""
 
-    approvals: ApprovalStore
+    approvals: ApprovalCollection
     audit: AuditStore
     notifier: Notifier
     clock: Clock
@@ -44,11 +46,12 @@ class Reminders:
         if approval.escalated_ms is None:
             visit.fresh.add(ESCALATION)
         if approval.status is Status.PENDING and now >= (approval.escalate_ms or now + 1):
-            store, name = self.approvals, approval.approval_id
-            escalated = await store.escalate(name, fence=approval.fence, now_ms=now)
-            if escalated is None:  # the lease may be lost: keep our token, not that of its holder
-                escalated = replace(await store.get(name), fence=approval.fence)
-            approval = escalated
+            write = partial(opened_to_backups, now_ms=now)
+            newest = await write_held(self.approvals, approval, write)
+            if newest is None:  # the lease may be lost: keep our token, not that of its holder
+                newest = await self.approvals.get(approval.approval_id)
+                newest = newest.changed(fence=approval.fence)
+            approval = newest
         if approval.escalated_ms is not None and not approval.escalation_told:
             # The process that escalated may have crashed before this.
             await note_escalation(self.audit, approval, approval.escalated_ms)
@@ -61,7 +64,7 @@ class Reminders:
 
     def next_right(self, approval: Approval) -> int:
         """Return when rights change next, with or without a message."""
-        return replace(approval, remind_ms=None).next_ms
+        return approval.changed(remind_ms=None).next_ms
 
     async def see_to(self, approval: Approval, visit: Visit, now: int) -> int | None:
         """Update the messages of an approval; return when to check again.
@@ -110,16 +113,13 @@ class Reminders:
             return approval
         if ts:
             await self._mark_told(approval, ts)
-        return approval if is_new else replace(approval, escalation_told=True)
+        return approval if is_new else approval.changed(escalation_told=True)
 
     async def _mark_told(self, approval: Approval, ts: str) -> None:
-        name, fence = approval.approval_id, approval.fence
-        if not await self.approvals.mark_escalation_told(
-            name, fence=fence, digest=approval.digest, escalation_ts=ts
-        ):  # an edit came first: remove the message
-            await self.approvals.mark_messages(
-                name, fence=fence, reminder_ts=None, escalation_ts=ts
-            )
+        write = partial(backups_told, digest=approval.digest, escalation_ts=ts)
+        if not await write_held(self.approvals, approval, write):
+            # An edit came first: remove the message.
+            await write_held(self.approvals, approval, lambda one: one.changed(escalation_ts=ts))
 
     async def remind(self, approval: Approval, now: int) -> int:
         """Send a due reminder; return when to check again.
@@ -140,7 +140,7 @@ class Reminders:
             await self._count(approval, remind_ms, ts=approval.reminder_ts)
         elif not approval.undeliverable:
             await self._post(approval, now, remind_ms, was_begun=was_begun)
-        return replace(approval, remind_ms=remind_ms).next_ms
+        return approval.changed(remind_ms=remind_ms).next_ms
 
     def is_quiet(self, approval: Approval, now: int) -> bool:
         """Whether no message must be posted, edited or removed."""
@@ -167,7 +167,7 @@ class Reminders:
     async def remove(self, approval: Approval, ts: str) -> None:
         """Remove an obsolete message; ignore Slack's refusal."""
         try:
-            await self.notifier.take_back(replace(approval, reminder_ts=ts), reminder=True)
+            await self.notifier.take_back(approval.changed(reminder_ts=ts), reminder=True)
         except DeliveryError as error:
             logger.warning(
                 "could not remove a message below a card, it stays: %s",
@@ -183,7 +183,7 @@ class Reminders:
         """
         # Backups may have been asked while the decision arrived.
         if approval.escalated_ms is not None and not approval.escalation_told:
-            approval = replace(approval, escalation_ts=approval.escalation_ts or UNKNOWN_TS)
+            approval = approval.changed(escalation_ts=approval.escalation_ts or UNKNOWN_TS)
         if approval.reminder_ts:
             await self._end(approval, reminder=True)
         if approval.escalation_ts:
@@ -203,12 +203,9 @@ class Reminders:
         await self._forget(approval, reminder=reminder, escalation=not reminder)
 
     async def _forget(self, approval: Approval, *, reminder: bool, escalation: bool) -> None:
-        await self.approvals.mark_messages(
-            approval.approval_id,
-            fence=approval.fence,
-            reminder_ts="" if reminder else None,
-            escalation_ts="" if escalation else None,
-        )
+        gone = {"reminder_ts": reminder, "escalation_ts": escalation}
+        changes = {name: "" for name, is_gone in gone.items() if is_gone}
+        await write_held(self.approvals, approval, lambda one: one.changed(**changes))
 
     async def _post(
         self, approval: Approval, now: int, remind_ms: int | None, *, was_begun: bool
@@ -233,18 +230,12 @@ class Reminders:
             if not error.is_permanent:
                 raise
             logger.warning("reminder failed: %s", error, extra={"action": "reminder_failed"})
-        await self.approvals.mark_messages(
-            approval.approval_id, fence=approval.fence, reminder_ts=ts, escalation_ts=None
-        )
+        await write_held(self.approvals, approval, lambda one: one.changed(reminder_ts=ts))
 
     async def _count(self, approval: Approval, remind_ms: int | None, *, ts: str) -> bool:
-        return await self.approvals.mark_reminded(
-            approval.approval_id,
-            fence=approval.fence,
-            digest=approval.digest,
-            remind_ms=remind_ms,
-            reminder_ts=ts,
-        )
+        digest = approval.digest
+        write = partial(reminded, digest=digest, remind_ms=remind_ms, reminder_ts=ts)
+        return await write_held(self.approvals, approval, write) is not None
 
     async def _is_ours(self, approval: Approval) -> bool:
         """Whether it is pending for the same people, under this process's lease."""

@@ -18,12 +18,12 @@ from cachetools import LRUCache
 
 from bot.approvals.due.visit import Visit
 from bot.approvals.execution import RunState, run_of
+from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.queries import ApprovalCollection, newest_of, open_of
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.ports.process import Clock
 from bot.ports.threads import Reactions
-from storage.ports.approvals import ApprovalStore
-from storage.records import Approval, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class _Root:
 class ThreadReactions:
     """Updates the reactions of threads, under the leases of approvals."""
 
-    approvals: ApprovalStore
+    approvals: ApprovalCollection
     roots: Reactions
     clock: Clock
     _known: LRUCache[str, _Root] = field(default_factory=lambda: LRUCache(_REMEMBERED))
@@ -221,19 +221,19 @@ class ThreadReactions:
 
     async def _others_wait(self, approval: Approval, root: _Root) -> bool:
         """Whether another approval of the thread is pending; caches the ended ones."""
-        heads = await self.approvals.heads_of(approval.thread_id)
+        opened = await open_of(self.approvals, approval.thread_id)
         root.over = frozenset(
             one.approval_id
-            for one in heads
+            for one in opened
             if one.checkpoint_id == approval.checkpoint_id and one.status is not Status.PENDING
         )
-        waiting = {one.approval_id for one in heads if one.status is Status.PENDING}
+        waiting = {one.approval_id for one in opened if one.status is Status.PENDING}
         root.waiting = waiting - {approval.approval_id}
         return bool(root.waiting)
 
     async def _known_ends(self, approval: Approval) -> dict[str, tuple[str, str]]:
         """Return the stored outcomes of the thread's other approvals."""
-        found = await self.approvals.newest_of(approval.thread_id, limit=_OLDER)
+        found = await newest_of(self.approvals, approval.thread_id, limit=_OLDER)
         return {
             one.approval_id: (one.checkpoint_id, one.sign)
             for one in found

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 
+from bot.approvals.model import Approval
+from bot.approvals.queries import ApprovalCollection
 from bot.leases import ClaimedRecord
 from bot.ports.notifier import SideMessage
-from storage.records import Approval
+from storage.documents import update_or_none
 
 OWN = "own:"
 """Prefix of keys of cards sent by direct message as a preference."""
@@ -77,3 +79,16 @@ def users_of(approval: Approval) -> frozenset[str]:
     """Return Slack user ids of people with a direct card of this approval only."""
     copies = read_beside(approval.cards_json)
     return frozenset(one.user for one in copies if one.user and one.kind != BATCH)
+
+
+async def write_held(
+    approvals: ApprovalCollection, held: Approval, change: Callable[[Approval], Approval | None]
+) -> Approval | None:
+    """Change an approval under its lease; None when it was lost, or `change` refuses.
+
+    Args:
+        approvals: Stored approvals.
+        held: The approval as claimed, with the fencing token.
+        change: See `storage.documents.update`.
+    """
+    return await update_or_none(approvals, held.approval_id, change, fence=held.fence)

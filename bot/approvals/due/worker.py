@@ -10,10 +10,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from itertools import chain
 
 from cachetools import LRUCache
 
+from bot.approvals.changes import DrawnCard, annotated, decided, redrawn, released
 from bot.approvals.due.agent_answers import EXPLAIN_AGAIN, AgentAnswers
 from bot.approvals.due.batch_cards import Debouncer, SharedCards, together
 from bot.approvals.due.card_updates import Drawing
@@ -31,6 +33,8 @@ from bot.approvals.due.reminders import Reminders
 from bot.approvals.due.thread_reactions import SHARED, WAITS, ThreadReactions
 from bot.approvals.due.visit import Visit
 from bot.approvals.execution import lets_run
+from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.queries import newest_of, undelivered
 from bot.audit.entries import decision_entries, note_request, vote_entries
 from bot.clock import milliseconds
 from bot.errors import REFUSALS, DeliveryError
@@ -51,8 +55,7 @@ from bot.ports.notifier import Notifier
 from bot.ports.people import Directory
 from bot.ports.process import Clock
 from bot.stores import Stores
-from storage.errors import RecordConflictError
-from storage.records import Approval, ApprovalHead, Decision, DrawnCard, Status
+from storage.documents import update, update_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -184,7 +187,7 @@ class ApprovalWorker:
         """Store that a batch card must be updated; one write for several requests."""
 
         async def redraw() -> None:
-            await self.storage.approvals.redraw(keeper, now_ms=self.clock())
+            await self._redraw(keeper)
 
         await self._gathering.write(keeper, redraw)
 
@@ -242,8 +245,7 @@ class ApprovalWorker:
             is_shared: Whether another process may be working on its thread.
         """
         until_ms = self.clock() + milliseconds(LEASE)
-        return replace(
-            approval,
+        return approval.changed(
             leased_by=self.owner,
             leased_until_ms=until_ms,
             due_ms=until_ms,
@@ -280,9 +282,9 @@ class ApprovalWorker:
         """Link the card of a replaced request to the new card, once that is posted."""
         store = self.storage.approvals
         card_ts = (await store.get(newer.approval_id)).card_ts
-        older = replaced_by(newer, await store.newest_of(newer.thread_id, limit=_LOOKED_BACK))
+        older = replaced_by(newer, await newest_of(store, newer.thread_id, limit=_LOOKED_BACK))
         if older is not None and card_ts:
-            await store.redraw(older.approval_id, now_ms=self.clock(), newer_ts=card_ts)
+            await self._redraw(older.approval_id, newer_ts=card_ts)
             await self.attend(older.approval_id)
 
     async def tell_thread(self, approval: Approval) -> None:
@@ -303,7 +305,7 @@ class ApprovalWorker:
             if one.decision is not None:
                 self._told[one.approval_id] = one.decision.at_ms
 
-    def saw(self, thread_id: str, approvals: Sequence[Approval | ApprovalHead]) -> None:
+    def saw(self, thread_id: str, approvals: Sequence[Approval]) -> None:
         """Take the open approvals of a thread as just read."""
         if self.signs is not None:
             self.signs.saw(thread_id, {one.approval_id: one.status for one in approvals})
@@ -327,14 +329,20 @@ class ApprovalWorker:
 
     async def redraw(self, approval_id: str) -> None:
         """Update a card again, even if it seems current."""
-        if await self.storage.approvals.redraw(approval_id, now_ms=self.clock()):
+        if await self._redraw(approval_id):
             await self.attend(approval_id)
+
+    async def _redraw(self, approval_id: str, *, newer_ts: str = "") -> bool:
+        """Store that a card must be updated; False if the approval was deleted."""
+        write = partial(redrawn, now_ms=self.clock(), newer_ts=newer_ts)
+        store = self.storage.approvals
+        return await update_or_none(store, approval_id, write, writes_due=True) is not None
 
     async def look_soon(self, approval: Approval) -> None:
         """Schedule a feasibility check after a refused vote, limited in frequency."""
         now = self.clock()
         if self._lookout.asks(approval, now):
-            await self.storage.approvals.redraw(approval.approval_id, now_ms=now)
+            await self._redraw(approval.approval_id)
 
     async def look_who_is_left(self, team_id: str) -> None:
         """Re-check pending approvals after an absence or the end of a delegation.
@@ -351,7 +359,7 @@ class ApprovalWorker:
         Raises:
             StoreUnavailableError: Each of them is due again on schedule.
         """
-        waiting = await self.storage.approvals.undelivered(reasons=REFUSALS, limit=MOST_AT_ONCE)
+        waiting = await undelivered(self.storage.approvals, reasons=REFUSALS, limit=MOST_AT_ONCE)
         for approval in waiting:
             await self.redraw(approval.approval_id)
 
@@ -417,14 +425,29 @@ class ApprovalWorker:
 
     async def _give_back(self, approval: Approval) -> None:
         """Release a lease of a new approval that is too short to use."""
-        now = self.clock()
-        await self.storage.approvals.release(
-            approval.approval_id,
-            fence=approval.fence,
-            revision=approval.revision,
-            due_ms=now,
-            now_ms=now,
+        await self._release(approval, _Outcome(approval, self.clock()))
+
+    async def _release(self, held: Approval, outcome: _Outcome) -> bool:
+        """Release a lease; False if there is more to do now, or the lease was lost."""
+        revision = outcome.seen.shown_revision
+        write = partial(
+            released,
+            revision=revision,
+            due_ms=outcome.due_ms,
+            now_ms=self.clock(),
+            failed=outcome.failed,
+            drawn=outcome.drawn,
+            sign=outcome.sign,
         )
+        stored = await update_or_none(
+            self.storage.approvals,
+            held.approval_id,
+            write,
+            fence=held.fence,
+            writes_due=True,
+            releases=True,
+        )
+        return stored is not None and stored.shown_revision == revision
 
     async def _visit(self, visit: Visit, flight: _Flight | None = None) -> bool:
         """Do the due work under a lease and release it; return whether nothing is due."""
@@ -437,16 +460,7 @@ class ApprovalWorker:
             outcome = await self._attend_in_time(visit)
         if flight is not None:
             flight.is_wanted = False  # later changes are seen by the release
-        is_done = await self.storage.approvals.release(
-            approval.approval_id,
-            fence=approval.fence,
-            revision=outcome.seen.revision,
-            due_ms=outcome.due_ms,
-            now_ms=self.clock(),
-            failed=outcome.failed,
-            drawn=outcome.drawn,
-            sign=outcome.sign,
-        )
+        is_done = await self._release(approval, outcome)
         self.visited()
         if not is_done and self.clock() >= approval.leased_until_ms - milliseconds(
             LEASE - ATTENDANCE
@@ -465,7 +479,7 @@ class ApprovalWorker:
             newest = await store.get(name)
             if newest.card_ts not in {"", drawn.card_ts}:
                 await self._nudges.remove(approval, drawn.card_ts)
-        await store.redraw(name, now_ms=self.clock())
+        await self._redraw(name)
 
     async def _attend_in_time(self, visit: Visit) -> _Outcome:
         try:
@@ -517,10 +531,10 @@ class ApprovalWorker:
         claim = read_claim(approval.claim_json)
         if approval.status is not Status.PENDING or not claim.by or claim.holds(now):
             return approval
-        changed = replace(approval, claim_json=claim.ended(now).to_text())
-        kept = await self.storage.approvals.annotate(
-            changed, revision=approval.revision, now_ms=now
-        )
+        changed = approval.changed(claim_json=claim.ended(now).to_text())
+        write = partial(annotated, judged=changed, now_ms=now)
+        name = approval.approval_id
+        kept = await update_or_none(self.storage.approvals, name, write, writes_due=True)
         return kept or approval  # another process wrote first: process its change next
 
     async def _with_sign(self, outcome: _Outcome, visit: Visit) -> _Outcome:
@@ -570,12 +584,9 @@ class ApprovalWorker:
 
     async def _expire(self, approval: Approval, now: int) -> Approval:
         decision = Decision(status=Status.EXPIRED, by="", at_ms=now)
-        try:
-            return await self.storage.approvals.decide(
-                approval.approval_id, decision, digest=approval.digest
-            )
-        except RecordConflictError:
-            return await self.storage.approvals.get(approval.approval_id)
+        write = partial(decided, decision=decision, digest=approval.digest)
+        store, name = self.storage.approvals, approval.approval_id
+        return await update(store, name, write, writes_due=True) or await store.get(name)
 
 
 def _earliest(*times: int | None) -> int | None:

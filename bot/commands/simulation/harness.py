@@ -17,6 +17,8 @@ from typing import Any
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.approvals.due.visit import read_beside
+from bot.approvals.model import Approval, Status
+from bot.approvals.queries import newest_of
 from bot.audit.report import MOST
 from bot.commands.simulation.cases import World
 from bot.commands.simulation.fakes import MadeUpSlack, StageClock
@@ -38,7 +40,7 @@ from bot.slack.process import Process
 from bot.slack.ratelimit import Pacer
 from bot.stores import Stores
 from bot.threads.model import Thread
-from storage.records import Approval, AuditEntry, Status
+from storage.records import AuditEntry
 
 _TOKEN = "xoxb-rehearsal"  # noqa: S105 - of a made-up workspace
 _PATIENCE = timedelta(minutes=5)
@@ -393,7 +395,7 @@ class Simulation:
 
     async def approvals(self, thread_id: str) -> list[Approval]:
         """All approvals of a thread, the oldest first."""
-        found = await self.storage.approvals.newest_of(thread_id, limit=100)
+        found = await newest_of(self.storage.approvals, thread_id, limit=100)
         return sorted(found, key=lambda one: (one.created_ms, one.position))
 
     async def entries(self, thread_ids: Iterable[str]) -> list[AuditEntry]:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.approvals.execution import RunState, run_of
+from bot.approvals.model import Approval, Kind, Status
 from bot.commands.simulation.agents import RAN
 from bot.commands.simulation.harness import Simulation
 from bot.people.terms_of import ballot_of
 from bot.sandbox.workspace.records import SlackMessage, called_in
 from bot.slack.calls import BATCH_EVENT
-from storage.records import Approval, AuditEntry, Kind, Status
+from storage.records import AuditEntry
 
 ACTIONS = frozenset(
     {

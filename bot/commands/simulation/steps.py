@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from bot.approvals.changes import edited
+from bot.approvals.model import Approval, Status
 from bot.commands.simulation.agents import Script
 from bot.commands.simulation.cases import Case
 from bot.commands.simulation.harness import Simulation
@@ -18,7 +21,7 @@ from bot.policy.values import seconds
 from bot.questions.reasons import RejectionKind, name_to_type
 from bot.sandbox.errors import RefusedError
 from bot.slack.cards.secondary_actions import OTHER, UNTIL, WHEN
-from storage.records import Approval, Status
+from storage.documents import update
 
 REQUESTER = "U0ROSA"
 CHANNEL = "C0OPS"
@@ -251,7 +254,7 @@ class SimulatedSteps:
         if not current:
             raise CaseError(f"case {self.case.id}: there is no standing grant to end")
         approval = await self.stage.storage.approvals.get(current[-1].approval_id)
-        message = replace(approval, card_ts=current[-1].card_ts, place="")
+        message = approval.changed(card_ts=current[-1].card_ts, place="")
         if await self.stage.press(user, message, ActionId.STOP_GRANT):
             await self._submit(user, {})
 
@@ -269,9 +272,14 @@ class SimulatedSteps:
     async def _change(self, approval: Approval) -> None:
         """Somebody edits a call while a form that shows it is open."""
         other = f"{int(approval.digest[:8], 16) ^ 1:08x}{approval.digest[8:]}"
-        await self.stage.storage.approvals.rebind(
-            replace(approval, digest=other), digest=approval.digest, now_ms=self.stage.clock()
+        write = partial(
+            edited,
+            judged=approval.changed(digest=other),
+            digest=approval.digest,
+            now_ms=self.stage.clock(),
         )
+        approvals = self.stage.storage.approvals
+        await update(approvals, approval.approval_id, write, writes_due=True)
 
     async def _on_say(self, value: Data) -> None:
         channel, _ = self._roots[self.current]

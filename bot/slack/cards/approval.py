@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.approvals.disclosure import guesses
+from bot.approvals.model import Approval, Kind
 from bot.layout.argument_fields import Naming, facts
 from bot.layout.blocks import HEADER, Block, Card, joined, literal, quote, rich
 from bot.layout.card_layout import bold_title, notes, open_card, small_lines
@@ -25,7 +26,6 @@ from bot.slack.cards.footer import note_quotes, notes_given, small_print
 from bot.slack.cards.status import pending_status
 from bot.words import say
 from bot.words.mrkdwn import mention
-from storage.records import Approval, Kind
 
 WHY = 160
 _TEXT = 400

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bot.approvals.batches import MOST_CARDS, Chosen
 from bot.approvals.execution import run_of
+from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId, decode, encode
 from bot.layout.blocks import Block, brief, context, line, literal, plain, quote, rich
 from bot.layout.card_layout import small_lines
@@ -34,7 +35,6 @@ from bot.slack.cards.batch_items import (
 from bot.slack.cards.listed import body_of, is_listed, takes_line
 from bot.slack.cards.secondary_actions import question_modal
 from bot.words import say
-from storage.records import Approval
 
 PAGE = 10
 """Options per checkbox group: Slack's limit."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bot.approvals.execution import run_of
+from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all, encode_option
 from bot.layout.blocks import (
     Block,
@@ -52,7 +53,6 @@ from bot.slack.cards.listed import takes_line
 from bot.slack.cards.status import backups_words, risk_marks, spoken_risk
 from bot.words import say
 from bot.words.mrkdwn import clock
-from storage.records import Approval, Status
 
 MOST_LISTED = MOST_TARGETS
 """Maximum number of items that a batch card lists in full."""

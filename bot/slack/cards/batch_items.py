@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bot.approvals.execution import RunState, run_of
+from bot.approvals.model import Approval, Status
 from bot.layout.argument_fields import Naming, humanised
 from bot.layout.arguments import NAME, as_text, is_ambiguous
 from bot.layout.blocks import Block, line, literal
@@ -16,7 +17,6 @@ from bot.questions.shown import shown_question, what_runs
 from bot.redaction.call import mask_call, written
 from bot.redaction.masks import once
 from bot.words import say
-from storage.records import Approval, Status
 
 MOST_LINE = 200
 """Maximum length of an item of a batch card, in characters."""

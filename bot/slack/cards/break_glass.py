@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from bot.approvals.break_glass import LEAST_REASON, Reasons
+from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import (
     Block,
@@ -26,7 +27,6 @@ from bot.policy.terms import BreakGlass
 from bot.questions.drawing import OpenModal
 from bot.redaction.mask import mask_text
 from bot.words import say
-from storage.records import Approval
 
 WHAT, WHY_NOW, SURE = "what", "why_now", "sure"
 _YES = "yes"

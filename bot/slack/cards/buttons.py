@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.approvals.model import Kind
 from bot.layout.action_ids import ActionId, encode_option
 from bot.layout.blocks import Block, actions, menu
 from bot.layout.card_layout import ButtonRow
@@ -15,7 +16,6 @@ from bot.questions.form import Form
 from bot.questions.shown import ShownQuestion
 from bot.questions.yes import Proof
 from bot.words import say
-from storage.records import Kind
 
 MOST_OPTIONS = 5
 """Slack's limit of a menu."""

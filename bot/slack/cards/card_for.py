@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Status
 from bot.layout.blocks import HEADER, Card
 from bot.questions.base import RecordQuestion, question_of
 from bot.questions.call import CallQuestion
@@ -18,7 +19,6 @@ from bot.slack.cards.change_note import restored
 from bot.slack.cards.decided import decided_card
 from bot.slack.cards.details import fits_details, is_short, pages_of
 from bot.slack.cards.listed import is_listed, takes_line
-from storage.records import Approval, Status
 
 _SHORT_LINE = re.compile(rf"[ -%'-;=?-~]{{0,{HEADER}}}")
 """A text that fits a title: one line of ASCII without escaped characters."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from bot.approvals.model import Approval, Status
 from bot.approvals.withdrawals import said_of
 from bot.layout.argument_fields import Naming, changed
 from bot.layout.blocks import Block, Card, context, literal, mrkdwn, plain, quote, rich, section
@@ -17,7 +18,6 @@ from bot.redaction.mask import mask_text
 from bot.slack.cards.footer import all_of
 from bot.words import say
 from bot.words.mrkdwn import clock, date, mention, utc
-from storage.records import Approval, Status
 
 _REASON = 300
 _SAID = 200

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.approvals.execution import RunState, run_of
+from bot.approvals.model import Approval, Kind, Status
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, actions, button, mrkdwn, plain
 from bot.layout.card_layout import closed_card, quoted, small_lines, state_line, third_line
@@ -22,7 +23,6 @@ from bot.slack.cards.change_note import changes_text
 from bot.slack.cards.status import final_status, is_replaced
 from bot.words import say
 from bot.words.mrkdwn import clock
-from storage.records import Approval, Kind, Status
 
 OUTCOME = 120
 """Maximum length of a result or an error on a card, in characters."""

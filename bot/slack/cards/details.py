@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bot.approvals.comments import AGENT
+from bot.approvals.model import Approval, Kind, Status
 from bot.audit.acts import Act
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.layout.argument_fields import Naming
@@ -38,7 +39,7 @@ from bot.redaction.masks import Words, masked_once, once
 from bot.slack.cards.break_glass import emergency_reasons
 from bot.words import say
 from bot.words.mrkdwn import date, is_person, utc
-from storage.records import Approval, AuditEntry, Kind, Status
+from storage.records import AuditEntry
 
 CHUNK = 2_800
 MOST_PAGES = 90

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bot.approvals.comments import AGENT, dialog_of
+from bot.approvals.model import Approval
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.card_layout import small_lines
 from bot.layout.parts import asked_by
 from bot.layout.text import show
 from bot.redaction.mask import mask_text
 from bot.words import say
-from storage.records import Approval
 
 MOST_SHOWN = 3
 """Maximum number of questions on a card. The thread has all."""

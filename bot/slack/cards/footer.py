@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from bot.approvals.model import Approval, Kind
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.data import read_object
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
@@ -23,7 +24,6 @@ from bot.policy.terms import Requirement, TermsError
 from bot.redaction.mask import mask_text
 from bot.words import say
 from bot.words.mrkdwn import channel, clock, date, mention, moment
-from storage.records import Approval, Kind
 
 _NAME = 100
 _MOST_LINES = 20

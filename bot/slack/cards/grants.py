@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from bot.approvals.model import Approval, Kind
 from bot.config.durations import format_duration
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
@@ -38,7 +39,6 @@ from bot.questions.reasons import REASON
 from bot.redaction.call import mask_call, mask_value
 from bot.redaction.masks import Names
 from bot.words import say
-from storage.records import Approval, Kind
 
 FOR, TIMES, ONLY, NEXT = "for", "times", "only", "next_time"
 _ASK, _TIME, _USES = "ask", "time", "uses"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, line, literal, rich
 from bot.layout.card_layout import ButtonRow, notes
@@ -15,7 +16,6 @@ from bot.redaction.masks import masked_once
 from bot.slack.cards.approval import describe
 from bot.words import say
 from bot.words.mrkdwn import date, mention
-from storage.records import Approval, Status
 
 __all__ = ["late_modal", "notice_modal", "withdraw_modal"]
 

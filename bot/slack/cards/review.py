@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bot.approvals.model import Approval, Kind, Status
 from bot.layout.action_ids import ActionId, encode_page
 from bot.layout.blocks import (
     Block,
@@ -38,7 +39,6 @@ from bot.slack.cards.grants import next_time
 from bot.slack.cards.status import final_status, pending_status
 from bot.words import say
 from bot.words.mrkdwn import date
-from storage.records import Approval, Kind, Status
 
 REQUEST, HISTORY, TECHNICAL = "request", "history", "technical"
 """Pages other than those of the full text, which are `text.1` and so on."""

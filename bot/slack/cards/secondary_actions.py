@@ -8,6 +8,7 @@ from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from bot.approvals.comments import AGENT, LONGEST_ASKED
+from bot.approvals.model import Approval
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, context, line, literal, mrkdwn, plain, rich
@@ -21,7 +22,6 @@ from bot.policy.refusals import is_blank
 from bot.ports.people import Person
 from bot.words import say
 from bot.words.mrkdwn import date, is_person, mention
-from storage.records import Approval
 
 WHEN, UNTIL = "when", "until"
 """Block ids of an end time: a choice, or another time."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bot.approvals.comments import dialog_of
 from bot.approvals.execution import RunState, run_of
+from bot.approvals.model import Approval, Kind, Status
 from bot.layout.blocks import Block
 from bot.layout.card_layout import state_line
 from bot.layout.parts import asked_by, deciders_names
@@ -25,7 +26,6 @@ from bot.questions.shown import ShownQuestion
 from bot.slack.cards.footer import joined, missing
 from bot.words import company, say
 from bot.words.mrkdwn import clock, mention, moment
-from storage.records import Approval, Kind, Status
 
 _RISKS = {"low": "{}", "high": "🔺 *{}*", "critical": "🛑 *{}*"}
 _COMPANY = 40

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from bot.approvals.model import Status
 from bot.layout.blocks import Block, Card, context, mrkdwn, plain, section
 from bot.layout.sentences import is_address
 from bot.notifications.digest import Digest, ListItem
@@ -12,7 +13,6 @@ from bot.slack.home.times import TimeReader
 from bot.slack.home.view import LIST
 from bot.words import say
 from bot.words.mrkdwn import date
-from storage.records import Status
 
 _WAITS, _OVER = "📥", "✅"
 

@@ -21,6 +21,7 @@ from aiohttp import ClientError
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.approvals.model import Approval, Kind
 from bot.approvals.overview import HomeData, HomeDataReader
 from bot.clock import milliseconds
 from bot.errors import DeliveryError, DirectoryError, NotApproverError, UserFacingError
@@ -38,7 +39,6 @@ from bot.slack.home.times import TimeReader
 from bot.slack.home.view import HomePage, closed_view, home_view, list_blocks, places_of, shown_of
 from bot.words import say, speaking
 from storage.errors import StorageError
-from storage.records import Approval, Kind
 
 logger = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from bot.approvals.model import Approval, Kind, Status
 from bot.approvals.overview import GrantWithOrigin, HealthSummary
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId, encode
@@ -26,7 +27,6 @@ from bot.questions.shown import shown_question, what_runs
 from bot.slack.cards.buttons import way_in
 from bot.slack.home.times import TimeReader
 from bot.words import say
-from storage.records import Approval, Kind, Status
 
 _TITLE = 200
 _NAME = 60

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bot.approvals.model import Approval
 from bot.approvals.overview import HomeData
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, actions, button, context, header, line, literal, plain, rich
@@ -24,7 +25,6 @@ from bot.slack.home.items import (
 from bot.slack.home.state import PAGE, HomeState, Shown
 from bot.slack.home.times import TimeReader
 from bot.words import say
-from storage.records import Approval
 
 CALLBACK = "countersign:home"
 SHOW, ONLY = "countersign:home_show", "countersign:home_only"

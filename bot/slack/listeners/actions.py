@@ -14,6 +14,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Kind
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import (
     ActionId,
@@ -40,7 +41,6 @@ from bot.slack.listeners.context import (
     address_of,
 )
 from bot.slack.listeners.modals import window_of
-from storage.records import Approval, Kind
 
 logger = logging.getLogger(__name__)
 

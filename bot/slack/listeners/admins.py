@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from bot.approvals.model import Approval
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
@@ -14,7 +15,6 @@ from bot.slack.cards.secondary_actions import PERSON, QUESTION, admin_modal, rea
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say
 from bot.words.mrkdwn import mention
-from storage.records import Approval
 
 logger = logging.getLogger(__name__)
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 from bot.approvals.batches import MOST_CARDS, Batches, BatchResult, Chosen, not_in_batch
 from bot.approvals.disclosure import Surface
 from bot.approvals.due.batch_cards import stays
+from bot.approvals.model import Approval, Status
+from bot.approvals.queries import of_turn
 from bot.errors import (
     ApprovalClosedError,
     InvalidInputError,
@@ -42,7 +44,6 @@ from bot.slack.destinations import ClickedMessage
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say
 from storage.errors import RecordNotFoundError
-from storage.records import Approval, Status
 
 _MOST_WORDS = 2_900
 
@@ -71,7 +72,7 @@ async def approve_all(desk: ListenerContext, about: Reference, actor: Actor, _: 
     first = await _read(desk, about)
     batches = _batches(desk)
     targets = (about, *about.others)
-    turn = await desk.storage.approvals.of_turn(first.checkpoint_id)
+    turn = await of_turn(desk.storage.approvals, first.checkpoint_id)
     known = {one.approval_id: one for one in turn}
     listed = _lines_of(first, turn, desk.clicked)
 
@@ -112,7 +113,7 @@ async def submit_batch(
         return await cast(card, Status.REJECTED)
 
     yes = await batches.vote(choice.ticked, cast)
-    turn = await desk.storage.approvals.of_turn(first.checkpoint_id) if choice.rejects else []
+    turn = await of_turn(desk.storage.approvals, first.checkpoint_id) if choice.rejects else []
     no = await batches.vote(choice.left(turn), reject)
     _follow_up(desk, yes, no)
     return await _told(desk, _counted(len(yes.recorded), len(no.recorded)), yes, no)
@@ -295,7 +296,7 @@ async def _known(desk: ListenerContext, first: Approval, count: int) -> dict[str
     """Read all approvals of a turn at once, by id; each write checks its revision."""
     if count < 2:
         return {}
-    turn = await desk.storage.approvals.of_turn(first.checkpoint_id)
+    turn = await of_turn(desk.storage.approvals, first.checkpoint_id)
     return {one.approval_id: one for one in turn}
 
 
@@ -327,7 +328,7 @@ async def _items(desk: ListenerContext, approval: Approval) -> list[Approval]:
     """
     if not approval.batch:
         raise InvalidInputError("this button")
-    turn = await desk.storage.approvals.of_turn(approval.checkpoint_id)
+    turn = await of_turn(desk.storage.approvals, approval.checkpoint_id)
     return [one for one in turn if one.batch == approval.batch]
 
 

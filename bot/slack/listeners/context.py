@@ -20,6 +20,7 @@ from bot.approvals.delegation import Delegating
 from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
 from bot.approvals.grants import Grants, why_never
+from bot.approvals.model import Approval, Decision, Status
 from bot.approvals.secondary_actions import Means, explains_nothing
 from bot.approvals.service import Approvals
 from bot.errors import DirectoryError, InvalidInputError, NotApproverError, NotRecordedError
@@ -51,7 +52,6 @@ from bot.threads.inbox import ThreadInbox
 from bot.threads.message_edits import Revisions
 from bot.threads.outbox import Outbox
 from bot.words import languages, say, speaking
-from storage.records import Approval, Decision, Status
 
 T = TypeVar("T")
 

@@ -14,6 +14,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.errors import SlackClientError
 
+from bot.approvals.model import Kind
 from bot.errors import DeliveryError, InvalidInputError, UserFacingError
 from bot.layout.action_ids import ActionId, Reference, decode, rest_of
 from bot.layout.blocks import Block
@@ -23,7 +24,6 @@ from bot.ports.people import Actor
 from bot.questions.inputs import InputsQuestion
 from bot.slack.calls import slack_fault
 from bot.slack.listeners.context import ListenerContext, action_of, actor_of
-from storage.records import Kind
 
 _MOST_TYPED = 200
 _MOST_PAGES = 1_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Kind
 from bot.errors import InvalidInputError, NotApproverError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
@@ -17,7 +18,6 @@ from bot.questions.reasons import REASON
 from bot.slack.cards.grants import grant_modal, limits_for, read_allowance, stop_modal
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say
-from storage.records import Kind
 
 
 async def open_grant(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.approvals.disclosure import Opened, Surface, guesses, has_opened, pages_read
+from bot.approvals.model import Approval, Kind, Status
 from bot.audit.report import in_order
 from bot.errors import (
     DirectoryError,
@@ -49,7 +50,6 @@ from bot.slack.destinations import approvers_text
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say
 from bot.words.mrkdwn import clock, mention
-from storage.records import Approval, Kind, Status
 
 MOST_ENTRIES = 500
 """Maximum number of audit entries to read for a history."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from bot.approvals.model import Approval, Kind
 from bot.errors import DirectoryError, RefusalError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
@@ -37,7 +38,6 @@ from bot.slack.cards.secondary_actions import (
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say
 from bot.words.mrkdwn import date, mention
-from storage.records import Approval, Kind
 
 _TITLE = 150
 

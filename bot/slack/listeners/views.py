@@ -14,6 +14,7 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from agents.core.errors import InvalidArgumentsError
 from bot.approvals.disclosure import Surface
 from bot.approvals.editing import EditApproval
+from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, Reference, decode, decode_page, rest_of
 from bot.layout.forms.pages import with_draft
@@ -31,7 +32,6 @@ from bot.slack.listeners.context import (
     actor_of,
 )
 from bot.words import say
-from storage.records import Approval, Kind, Status
 
 NO_MEANS: Mapping[str, Submit] = MappingProxyType({})
 

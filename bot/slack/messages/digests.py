@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
+from bot.approvals.model import UNKNOWN_TS, Approval, Status
 from bot.notifications.digest import Digest
 from bot.people.current_policy import CurrentPolicy
 from bot.people.model import PostedDigest
@@ -14,7 +15,6 @@ from bot.slack.home.digest import approvals_of, waitlist_card
 from bot.slack.home.items import names_of
 from bot.slack.home.times import TimeReader
 from bot.words import speaking
-from storage.records import UNKNOWN_TS, Approval, Status
 
 LIST_EVENT = "countersign_digest"
 
@@ -69,4 +69,4 @@ class SlackLists:
 def _at_card(approval: Approval, batch_ts: str) -> Approval:
     """Return an approval located at its visible card: its own or a batch card."""
     is_shared = approval.is_batched and batch_ts != UNKNOWN_TS
-    return replace(approval, card_ts=batch_ts) if is_shared else approval
+    return approval.changed(card_ts=batch_ts) if is_shared else approval

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from bot.approvals.model import UNKNOWN_TS, Approval, Status
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.people.model import Grant
@@ -26,7 +27,6 @@ from bot.slack.side_messages.summary import summary_card
 from bot.threads.model import Thread
 from bot.words import said_to_all
 from bot.words.mrkdwn import is_person
-from storage.records import UNKNOWN_TS, Approval, Status
 
 logger = logging.getLogger(__name__)
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.approvals.model import Approval, Kind, Status
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.ports.notifier import Newest, SideMessage
@@ -26,7 +27,6 @@ from bot.slack.ratelimit import Pacer
 from bot.slack.side_messages.copies import Sees, copy_lead, may_read, sees_all, withheld_card
 from bot.slack.side_messages.reminders import line_card
 from bot.words import said_to_all
-from storage.records import Approval, Kind, Status
 
 CARD_EVENT = "countersign_card"
 CARD_EVENTS = {Kind.DOUBT: "countersign_doubt"}
@@ -155,7 +155,7 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
     async def _copy(self, approval: Approval, copy: SideMessage) -> Card:
         if not await may_read(self.sees, approval, copy):
             return withheld_card()
-        alone = replace(approval, why_said=False)  # the agent's text is not next to it
+        alone = approval.changed(why_said=False)  # the agent's text is not next to it
         words = approvers_text(approval)
         if approval.status is not Status.PENDING or not approval.terms_json:
             return card_for(alone, approvers_text=words)
@@ -166,7 +166,7 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
 
 def approval_at(approval: Approval, ts: str) -> Approval:
     """Return the approval with its card at another message."""
-    return replace(approval, card_ts=ts)
+    return approval.changed(card_ts=ts)
 
 
 def _event_of(approval: Approval) -> str:

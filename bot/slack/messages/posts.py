@@ -16,6 +16,7 @@ from typing import Any
 from cachetools import LRUCache
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.approvals.model import Approval
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.blocks import Card
 from bot.ports.notifier import SideMessage
@@ -27,7 +28,6 @@ from bot.slack.messages.pacing import Arguments, PacedCalls
 from bot.slack.ratelimit import Pacer
 from bot.threads.model import Thread
 from bot.words.mrkdwn import is_person
-from storage.records import Approval
 
 logger = logging.getLogger(__name__)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import aiohttp
 
+from bot.approvals.model import Approval
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card, section
 from bot.ports.notifier import NO_OFFER, Offer
@@ -19,7 +20,6 @@ from bot.slack.side_messages.decide_prompt import choice_card
 from bot.slack.side_messages.withdrawal import withdrawal_card
 from bot.threads.model import Thread
 from bot.words import said_to_all, say
-from storage.records import Approval
 
 LOST_EVENT = "countersign_lost"
 """Event type of a direct message about a thread that cannot be written to."""

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 from cachetools import LRUCache
 
+from bot.approvals.model import Approval
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.slack.calls import Putting
 from bot.slack.destinations import Spot, approvers_text, is_broadcast
 from bot.slack.side_messages.channel_notice import root_card
-from storage.records import Approval
 
 logger = logging.getLogger(__name__)
 

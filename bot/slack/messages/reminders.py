@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
+from bot.approvals.model import UNKNOWN_TS, Approval
 from bot.layout.blocks import Card
 from bot.people.access import backup_names
 from bot.ports.notifier import SideMessage
@@ -20,7 +21,6 @@ from bot.slack.side_messages.reminders import (
     reminder_text,
 )
 from bot.words import said_to_all
-from storage.records import UNKNOWN_TS, Approval
 
 ESCALATION_EVENT = "countersign_escalation"
 REMINDER_EVENT = "countersign_reminder"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.approvals.model import Approval
 from bot.layout.blocks import Card, context, literal, mrkdwn, quote, rich
 from bot.layout.parts import REASON, spoken, stuck_words
 from bot.layout.sentences import one_line, person, sentence, title
@@ -9,7 +10,6 @@ from bot.layout.text import clip_mrkdwn, own_words, show
 from bot.layout.titles import title_of
 from bot.redaction.mask import mask_text
 from bot.words import say
-from storage.records import Approval
 
 _TEXT = 600
 _SPOKEN = 300

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Card, actions, button, context, line, literal, mrkdwn, quote, rich
 from bot.layout.sentences import (
@@ -23,7 +24,6 @@ from bot.layout.titles import title_of
 from bot.slack.cards.break_glass import emergency_reasons
 from bot.words import say
 from bot.words.mrkdwn import channel, date
-from storage.records import Approval
 
 _REASON = 600
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bot.approvals.execution import run_of
+from bot.approvals.model import Approval
 from bot.layout.blocks import Card, literal, quote, rich, section
 from bot.layout.text import clip
 from bot.layout.titles import spoken_title, title_of
 from bot.questions.shown import what_runs
 from bot.words import say
 from bot.words.mrkdwn import date, mention
-from storage.records import Approval
 
 _TITLE = 300
 

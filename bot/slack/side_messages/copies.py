@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from bot.approvals.due.visit import BATCH, OWN
+from bot.approvals.model import Approval
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.blocks import Card, context, plain
 from bot.layout.parts import asked_by
@@ -18,7 +19,6 @@ from bot.questions.shown import shown_question
 from bot.slack.cards.footer import who_line
 from bot.words import say
 from bot.words.mrkdwn import channel, mention
-from storage.records import Approval
 
 Sees = Callable[[Approval, str], Awaitable[bool]]
 """Returns whether a person may read the request now; raises `DirectoryError`."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bot.approvals.model import Approval, Status
 from bot.layout.blocks import Block, Card, actions, context, mrkdwn, plain, section
 from bot.layout.text import clip
 from bot.layout.titles import title_of
 from bot.questions.shown import shown_question
 from bot.slack.cards.buttons import review_button
 from bot.words import say
-from storage.records import Approval, Status
 
 MOST_CHOICES = 3
 """Maximum number of requests with buttons in a reply; others have their cards."""

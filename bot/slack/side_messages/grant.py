@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId, encode, encode_option
 from bot.layout.blocks import Block, Card, button, context, menu, mrkdwn, plain
 from bot.layout.card_layout import closed_card, state_line
@@ -13,7 +14,6 @@ from bot.redaction.masks import masked_once
 from bot.slack.cards.batch_items import long_text
 from bot.words import say
 from bot.words.mrkdwn import clock, date, mention
-from storage.records import Approval
 
 _NAMES = 300
 _VALUE = 2_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.approvals.model import Approval
 from bot.layout.blocks import Card, context, literal, mrkdwn, quote, rich
 from bot.layout.parts import MOST_PEOPLE
 from bot.layout.sentences import Piece, one_line, people, person, sentence, title
@@ -11,7 +12,6 @@ from bot.layout.text import clip_mrkdwn, show
 from bot.layout.titles import title_of
 from bot.redaction.mask import mask_text
 from bot.words import say
-from storage.records import Approval
 
 _TEXT = 400
 _WHOLE = 2_500

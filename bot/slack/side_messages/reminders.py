@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.approvals.due.thread_reactions import sign_of
+from bot.approvals.model import Approval, Kind
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Card, actions, button
 from bot.layout.sentences import (
@@ -29,7 +30,6 @@ from bot.ports.people import CHANNEL
 from bot.questions.shown import what_runs
 from bot.words import say
 from bot.words.mrkdwn import is_person
-from storage.records import Approval, Kind
 
 QUIET = "quiet"
 _SYMBOLS = {"escalation": "mega", "handover": "mega", QUIET: "zzz"}

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from bot.approvals.due.thread_reactions import sign_of
+from bot.approvals.model import Approval, Status
 from bot.layout.blocks import Block, Card, literal, rich, section
 from bot.layout.sentences import emoji, listed, person, sentence, words
 from bot.layout.text import clip
@@ -13,7 +14,6 @@ from bot.layout.titles import title_of
 from bot.questions.shown import what_runs
 from bot.slack.cards.change_note import changes_text
 from bot.words import say
-from storage.records import Approval, Status
 
 _MOST_LINES = 20
 _TITLE = 120

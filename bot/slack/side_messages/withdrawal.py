@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, button, context, mrkdwn, plain, section
 from bot.layout.text import clip
 from bot.layout.titles import title_of
 from bot.words import say
-from storage.records import Approval
 
 MOST_OFFERED = 5
 """Maximum number of requests with *Withdraw…* buttons in a reply."""

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 from agents.core.observers import (
     CallFinished,
@@ -24,7 +25,10 @@ from agents.core.observers import (
     WorkStarted,
     WorkStarting,
 )
+from bot.approvals.changes import with_run
 from bot.approvals.execution import ENDED, Run, RunState, is_settled_doubt, lets_run, run_of
+from bot.approvals.model import Approval
+from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.audit.entries import TakesEntries, note_start
 from bot.ports.process import Clock
 from bot.questions.base import question_of
@@ -32,9 +36,8 @@ from bot.questions.form import ask_of
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_text, mask_words
 from bot.words import say
+from storage.documents import update_or_none
 from storage.errors import StorageError
-from storage.ports.approvals import ApprovalStore
-from storage.records import Approval
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +84,7 @@ class ExecutionRecorder:
             stores their start in any case.
     """
 
-    approvals: ApprovalStore
+    approvals: ApprovalCollection
     audit: TakesEntries
     clock: Clock
     redraw: Callable[[str], None]
@@ -96,7 +99,7 @@ class ExecutionRecorder:
             known: Approvals whose calls may still run, read under that lease; None reads them.
         """
         if known is None:
-            known = await self.approvals.of_turn(checkpoint_id)
+            known = await of_turn(self.approvals, checkpoint_id)
         known = list(known)
         found = {one.approval_id: one for one in known if lets_run(one)}
         settled = frozenset(one.address for one in known if is_settled_doubt(one))
@@ -205,7 +208,7 @@ class ExecutionRecorder:
         self.forget(checkpoint_id)
 
     async def _tell_all(self, checkpoint_id: str, news: ExecutionUpdate) -> None:
-        known = await self.approvals.of_turn(checkpoint_id)
+        known = await of_turn(self.approvals, checkpoint_id)
         watched = _Watched({one.approval_id: one for one in known if lets_run(one)})
         for approval in watched.at(news.at):
             await self._tell(watched, approval, news)
@@ -237,9 +240,9 @@ class ExecutionRecorder:
             text = _shown(approval, news.text)
             new = Run(state=news.state, text=text, at_ms=now).to_text()
             name = approval.approval_id
-            kept = await self.approvals.mark_run(
-                name, was=approval.run_json, run_json=new, now_ms=now, closes=closes
-            )
+            was = approval.run_json
+            write = partial(with_run, run_json=new, was=was, now_ms=now, closes=closes)
+            kept = await update_or_none(self.approvals, name, write, writes_due=True)
             newest = kept or await self.approvals.get(name)
             watched.approvals[name] = newest
             if kept is not None:

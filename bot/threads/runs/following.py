@@ -21,6 +21,7 @@ from agents import (
 )
 from agents.core.errors import RunCancelledError
 from agents.core.observers import ToolOutcome
+from bot.approvals.model import Approval
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.observability.events import TellEvent, nobody
@@ -35,7 +36,6 @@ from bot.threads.runs.executions import ExecutionRecorder
 from bot.threads.runs.streaming import SaidBefore, StreamedText
 from bot.threads.runs.task_board import TaskUpdates
 from bot.threads.runs.typing_status import UNSEEN, of_event
-from storage.records import Approval
 
 _UNKNOWN = "resumed"
 

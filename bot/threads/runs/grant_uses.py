@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from agents import AgentError
 from agents.core.digest import canonical_json
 from agents.policy.base import PolicyCall
 from bot.approvals.grants import Grants, agents_at, granted_entry, has_approved
+from bot.approvals.model import Approval
 from bot.errors import DeliveryError, DirectoryError
 from bot.people.model import Grant
 from bot.policy.grants import fixed_part, limits_of
@@ -24,7 +25,6 @@ from bot.threads.messages import Post
 from bot.threads.outbox import Outbox
 from bot.words import say
 from storage.errors import RecordNotFoundError
-from storage.records import Approval
 
 logger = logging.getLogger(__name__)
 
@@ -134,8 +134,7 @@ class UseLines:
         with suppress(AgentError, DirectoryError):
             checked = await self.check_call(approval, arguments)
             title, preview = checked.title, checked.preview
-        return replace(
-            approval,
+        return approval.changed(
             title=title or say("card.other_arguments", tool=call.tool),
             preview=preview,
             arguments_json=canonical_json(arguments),

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from agents import AgentError
 from agents.gates.rulings import Judgement
+from bot.approvals.model import Approval
 from bot.errors import DirectoryError
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.policy.evaluation.asking import AskingError, defaults_of, terms_of
@@ -17,7 +18,6 @@ from bot.policy.evaluation.evaluate import DEFAULT
 from bot.policy.model import PolicyFile
 from bot.policy.terms import Group, Terms
 from bot.threads.runs.application_policy import InForce
-from storage.records import Approval
 
 JudgeAnew: TypeAlias = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]
 """Judges a pending call by the current policy; returns None if unknown."""

@@ -13,10 +13,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from agents.core.codec import Json
 from agents.core.scope import AskAgain, StartingCall
+from bot.approvals.changes import with_run
 from bot.approvals.execution import Run, RunState, run_of
+from bot.approvals.model import Approval, Kind, Status
 from bot.approvals.votes import Votes
 from bot.audit.entries import TakesEntries
 from bot.audit.invalidated import note_lapse
@@ -29,8 +32,8 @@ from bot.ports.process import Clock
 from bot.questions.record import approval_id_of, deciders_of
 from bot.stores import Stores
 from bot.words import say
+from storage.documents import update_or_none
 from storage.errors import RecordNotFoundError
-from storage.records import Approval, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -167,13 +170,12 @@ class StartCheck:
     async def _tell(self, approval: Approval, why: str) -> None:
         """Store that a decision lapsed, so the card shows it."""
         told = Run(state=RunState.STOPPED, at_ms=self.clock(), text=say("reason.again", why=why))
-        if await self.storage.approvals.mark_run(
-            approval.approval_id,
-            was=approval.run_json,
-            run_json=told.to_text(),
-            now_ms=self.clock(),
-        ):
-            self.attend(approval.approval_id)
+        write = partial(
+            with_run, run_json=told.to_text(), was=approval.run_json, now_ms=self.clock()
+        )
+        name = approval.approval_id
+        if await update_or_none(self.storage.approvals, name, write, writes_due=True):
+            self.attend(name)
 
 
 def _age(now: int, at_ms: int) -> int:

@@ -7,11 +7,11 @@ from functools import partial
 
 from agents import AgentEvent, MessageEvent
 from agents.core.calls import ToolCall
+from bot.approvals.model import Approval
 from bot.ports.threads import Presence, Words
 from bot.redaction.mask import mask_text
 from bot.threads.model import Thread
 from bot.words import say
-from storage.records import Approval
 
 _LONGEST = 80
 

@@ -47,7 +47,7 @@ async def fill(storage: SqliteStores) -> None:
     await storage.threads.ensure(a_thread(active_ms=1_000))
     await storage.inbox.add(a_message(**about))
     await storage.inbox.take([a_message().message_id], turn=1)
-    await storage.approvals.add(an_approval(preview=PHRASE, open=False, due_ms=None))
+    await storage.approvals.insert(an_approval(preview=PHRASE, open=False, due_ms=None))
     await storage.posts.add(a_post(f"{THREAD_ID}#1:m", posted=True, **about))
     await storage.log.append(THREAD_ID, 1, PHRASE)
     await storage.ephemeral_messages.insert(a_whisper(text=PHRASE, due_ms=None))

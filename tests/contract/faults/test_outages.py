@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from bot.approvals.queries import newest_of
 from bot.stores import Stores
 from storage.errors import StoreUnavailableError
 from storage.mongo import Driver
@@ -76,12 +77,12 @@ async def test_data_outlives_the_storage(
 ) -> None:
     first = new_storage()
     await first.open()
-    await first.approvals.add(an_approval())
+    await first.approvals.insert(an_approval())
     await first.close()
 
     second = new_storage()
     await second.open()
-    found = await second.approvals.newest_of(THREAD_ID, limit=9)
+    found = await newest_of(second.approvals, THREAD_ID, limit=9)
     await second.close()
 
     in_memory = "sqlite-memory" in request.node.name
@@ -257,7 +258,7 @@ async def _until_it_answers(storage: Stores) -> None:
 @pytest.mark.mongo
 async def test_i4_a_restarted_server_has_everything(own_server: MongoServer, mongo: Stores) -> None:
     await mongo.threads.ensure(a_thread(due_ms=5))
-    await mongo.approvals.add(an_approval())
+    await mongo.approvals.insert(an_approval())
     own_server.restart()
 
     assert await mongo.approvals.get(APPROVAL_ID) == an_approval()

@@ -71,14 +71,13 @@ class Work:
 
     async def approval(self, name: str) -> None:
         """One statement."""
-        if await self.storage.approvals.add(an_approval(approval_id=name)):
+        if await self.storage.approvals.insert(an_approval(approval_id=name)):
             self.kept.add(("approvals", "id", name))
 
     async def with_entries(self, name: str) -> None:
         """Several statements that have their effect together."""
-        await self.storage.approvals.add_all(
-            [an_approval(approval_id=name)], entries=[an_entry(f"asked-{name}")]
-        )
+        await self.storage.approvals.insert(an_approval(approval_id=name))
+        await self.storage.audit.append_all([an_entry(f"asked-{name}")])
         self.kept |= {
             ("approvals", "id", name),
             ("audit", "entry_id", f"asked-{name}"),
@@ -219,7 +218,7 @@ BIG = 100_000_000
 async def main():
     storage = SqliteStores(Path(sys.argv[1]))
     await storage.open()
-    await storage.approvals.add(an_approval(approval_id="poisoned", due_ms=1))
+    await storage.approvals.insert(an_approval(approval_id="poisoned", due_ms=1))
     large = f"json_set(body, '$.preview', printf('%.*c', {BIG}, 'x'))"
     await storage._database.fetch_unlimited(f"UPDATE approvals SET body = {large}")
     pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -228,7 +227,7 @@ async def main():
     results = await asyncio.wait_for(
         asyncio.gather(
             storage.approvals.due(now_ms=10, limit=9),
-            storage.approvals.add_all([an_approval(approval_id="a")], entries=[an_entry("a")]),
+            storage.approvals.insert(an_approval(approval_id="a")], entries=[an_entry("a")),
             return_exceptions=True,
         ),
         30,
@@ -237,8 +236,8 @@ async def main():
     assert all(isinstance(one, StorageError) for one in failed), failed
     print("failed", len(failed), flush=True)
     for name in "bcd":
-        await storage.approvals.add_all([an_approval(approval_id=name)], entries=[an_entry(name)])
-        await storage.approvals.add(an_approval(approval_id=f"{name}-alone"))
+        await storage.approvals.insert(an_approval(approval_id=name)], entries=[an_entry(name))
+        await storage.approvals.insert(an_approval(approval_id=f"{name}-alone"))
         print("acknowledged", name, flush=True)
         print("acknowledged", f"{name}-alone", flush=True)
     await storage.ping()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +97,8 @@ async def test_m6_one_request_with_senseless_json_hides_no_other(
     storage = stage.bot.storage
     (one,) = await storage.approvals.due(now_ms=1 << 50, limit=9)
     for number in range(2):
-        more = replace(one, approval_id=f"apr_{number:032x}", due_ms=None)
-        assert await storage.approvals.add(more)
+        more = one.changed(approval_id=f"apr_{number:032x}", due_ms=None)
+        assert await storage.approvals.insert(more)
 
     async def listed() -> str:
         before = len(stage.sandbox.ephemerals(stage.user("Ada")))
@@ -175,11 +174,11 @@ async def test_m4_what_cannot_be_read_is_counted_without_reading_the_archive(
     break_sqlite(monkeypatch, faults)
     storage = SqliteStores(tmp_path)
     await storage.open()
-    await storage.approvals.add(an_approval())
+    await storage.approvals.insert(an_approval())
     before = await looked_at(storage, faults)
     archived: Any = {"open": False, "due_ms": None, "arguments_json": json.dumps({"x": "y" * 99})}
-    old = [replace(an_approval(**archived), approval_id=f"old-{n:06}") for n in range(5_000)]
-    await storage.approvals.add_all(old)
+    old = [an_approval(**archived).changed(approval_id=f"old-{n:06}") for n in range(5_000)]
+    await storage.approvals.insert(*old)
 
     after = await looked_at(storage, faults)
 

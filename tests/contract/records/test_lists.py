@@ -1,16 +1,16 @@
 """The lists that people are shown: in order, bounded, and by an index; on each database."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.queries import START, calls_of, ended_of, named, waiting
 from bot.stores import Stores
 from storage.documents import Place
-from storage.ports.lists import START
-from storage.records import Approval, Kind, Status
 from tests.contract.builders import DIGEST, THREAD_ID, a_decision, a_grant, an_approval
 from tests.contract.spoiling import spoil
+from tests.support.decided import decide
 
 
 def numbered(number: int, **changes: object) -> Approval:
@@ -18,31 +18,17 @@ def numbered(number: int, **changes: object) -> Approval:
     return an_approval(**fields)
 
 
-async def decide(storage: Stores, approval_id: str, by: str, at_ms: int = 2_000) -> None:
+async def approve(storage: Stores, approval_id: str, by: str, at_ms: int = 2_000) -> None:
     decision = a_decision(by=by, at_ms=at_ms)
-    await storage.approvals.decide(approval_id, decision, digest=DIGEST)
-
-
-async def test_what_was_decided_is_found_however_that_was_written(storage: Stores) -> None:
-    decided = numbered(1, status=Status.APPROVED, decision=a_decision(by="U8"))
-    await storage.approvals.add_all([decided, numbered(2)])
-    await storage.approvals.add(replace(decided, approval_id="apr_003"))
-    for number, by in ((2, "U8"), (3, "U9")):
-        decision = a_decision(by=by)
-        again = numbered(number, status=Status.APPROVED, decision=decision, revision=2)
-        assert await storage.restoring.rewrite(again)
-
-    found = await storage.lists.ended_of("U8", limit=9)
-
-    assert {one.approval_id for one in found} == {"apr_001", "apr_002"}
+    await decide(storage.approvals, approval_id, decision, digest=DIGEST)
 
 
 async def test_what_waits_comes_by_its_deadline(storage: Stores) -> None:
     times = {1: 9_000, 2: 7_000, 3: 8_000, 4: 7_000}
     for number, expires_ms in times.items():
-        await storage.approvals.add(numbered(number, expires_ms=expires_ms))
+        await storage.approvals.insert(numbered(number, expires_ms=expires_ms))
 
-    found, after = await storage.lists.waiting(now_ms=1_000, limit=9)
+    found, after = await waiting(storage.approvals, now_ms=1_000, limit=9)
 
     assert [one.approval_id for one in found] == ["apr_002", "apr_004", "apr_003", "apr_001"]
     assert after is None
@@ -50,11 +36,11 @@ async def test_what_waits_comes_by_its_deadline(storage: Stores) -> None:
 
 async def test_what_waits_comes_page_by_page_and_once(storage: Stores) -> None:
     for number in range(7):
-        await storage.approvals.add(numbered(number, expires_ms=9_000 + number // 3))
+        await storage.approvals.insert(numbered(number, expires_ms=9_000 + number // 3))
     seen: list[str] = []
     after: Place | None = START
     while after is not None:
-        page, after = await storage.lists.waiting(now_ms=1_000, limit=2, after=after)
+        page, after = await waiting(storage.approvals, now_ms=1_000, limit=2, after=after)
         assert len(page) <= 2
         seen += [one.approval_id for one in page]
 
@@ -64,7 +50,9 @@ async def test_what_waits_comes_page_by_page_and_once(storage: Stores) -> None:
 async def test_i14_what_cannot_be_read_hides_nothing_behind_it(storage: Stores) -> None:
     """Each list is read to its end, whether its records are damaged or of another release."""
     for number in range(9):
-        await storage.approvals.add(numbered(number, expires_ms=9_000 + number, requester_id="U1"))
+        await storage.approvals.insert(
+            numbered(number, expires_ms=9_000 + number, requester_id="U1")
+        )
     for number, harm in ((0, {"v": 2}), (1, {"position": "x"}), (4, {"v": 2}), (5, {"v": 2})):
         await spoil(storage, "approvals", f"apr_{number:03}", **harm)
     good = [f"apr_{number:03}" for number in (2, 3, 6, 7, 8)]
@@ -79,22 +67,22 @@ async def test_i14_what_cannot_be_read_hides_nothing_behind_it(storage: Stores) 
             seen += [one.approval_id for one in page]
         return seen
 
-    assert await all_pages(storage.lists.waiting) == good
-    assert await all_pages(partial(storage.lists.asked_by, "U1")) == good
-    assert [one.approval_id for one in await storage.lists.named("apr_", limit=3)] == good[:3]
-    calls = await storage.lists.calls_of(THREAD_ID, tool="deploy", since_ms=0, limit=4)
+    assert await all_pages(partial(waiting, storage.approvals)) == good
+    assert await all_pages(partial(waiting, storage.approvals, asked_by="U1")) == good
+    assert [one.approval_id for one in await named(storage.approvals, "apr_", limit=3)] == good[:3]
+    calls = await calls_of(storage.approvals, THREAD_ID, tool="deploy", since_ms=0, limit=4)
     assert [one.approval_id for one in calls] == good[:0:-1]
 
 
 async def test_i14_what_ended_and_cannot_be_read_hides_nothing(storage: Stores) -> None:
     for number in range(6):
-        await storage.approvals.add(numbered(number, created_ms=10 * number))
-        await decide(storage, f"apr_{number:03}", "U2")
+        await storage.approvals.insert(numbered(number, created_ms=10 * number))
+        await approve(storage, f"apr_{number:03}", "U2")
     for number in (5, 4):
         await spoil(storage, "approvals", f"apr_{number:03}", v=2)
 
     for user_id in ("U1", "U2"):
-        found = await storage.lists.ended_of(user_id, limit=2)
+        found = await ended_of(storage.approvals, user_id, limit=2)
         assert [one.approval_id for one in found] == ["apr_003", "apr_002"]
 
 
@@ -112,82 +100,62 @@ async def test_i14_a_grant_that_cannot_be_read_hides_none(storage: Stores) -> No
 async def test_own_requests_come_page_by_page(storage: Stores) -> None:
     for number in range(6):
         asked = "U1" if number % 2 else "U9"
-        await storage.approvals.add(
+        await storage.approvals.insert(
             numbered(number, expires_ms=9_000 + number // 4, requester_id=asked)
         )
-    await decide(storage, "apr_001", "U2")
-    first, after = await storage.lists.asked_by("U1", now_ms=1_000, limit=1)
+    await approve(storage, "apr_001", "U2")
+    first, after = await waiting(storage.approvals, asked_by="U1", now_ms=1_000, limit=1)
     assert after is not None
-    second, after = await storage.lists.asked_by("U1", now_ms=1_000, limit=2, after=after)
+    second, after = await waiting(
+        storage.approvals, asked_by="U1", now_ms=1_000, limit=2, after=after
+    )
     assert [one.approval_id for one in (*first, *second)] == ["apr_003", "apr_005"]
     assert after is None
 
 
 async def test_what_is_decided_or_past_its_deadline_does_not_wait(storage: Stores) -> None:
     for number, expires_ms in enumerate((9_000, 9_000, 3_000)):
-        await storage.approvals.add(numbered(number, expires_ms=expires_ms))
-    await decide(storage, "apr_000", "U2")
+        await storage.approvals.insert(numbered(number, expires_ms=expires_ms))
+    await approve(storage, "apr_000", "U2")
 
-    found, _ = await storage.lists.waiting(now_ms=3_000, limit=9)
+    found, _ = await waiting(storage.approvals, now_ms=3_000, limit=9)
 
     assert [one.approval_id for one in found] == ["apr_001"]
 
 
 async def test_what_ended_is_of_who_decided_it_and_of_who_asked(storage: Stores) -> None:
     for number, (asked, made_ms) in enumerate([("U1", 10), ("U9", 20), ("U9", 30), ("U1", 40)]):
-        await storage.approvals.add(numbered(number, requester_id=asked, created_ms=made_ms))
-    await decide(storage, "apr_000", "U2")  # asked for by U1
-    await decide(storage, "apr_001", "U1")  # decided by U1
-    await decide(storage, "apr_002", "U2")  # no business of U1
+        await storage.approvals.insert(numbered(number, requester_id=asked, created_ms=made_ms))
+    await approve(storage, "apr_000", "U2")  # asked for by U1
+    await approve(storage, "apr_001", "U1")  # decided by U1
+    await approve(storage, "apr_002", "U2")  # no business of U1
     # the last one of U1 still waits
 
-    found = await storage.lists.ended_of("U1", limit=9)
+    found = await ended_of(storage.approvals, "U1", limit=9)
 
     assert [one.approval_id for one in found] == ["apr_001", "apr_000"]
-    assert [one.approval_id for one in await storage.lists.ended_of("U1", limit=1)] == ["apr_001"]
-    assert await storage.lists.ended_of("U1", limit=0) == []
-    assert await storage.lists.ended_of("U5", limit=9) == []
+    assert [one.approval_id for one in await ended_of(storage.approvals, "U1", limit=1)] == [
+        "apr_001"
+    ]
+    assert await ended_of(storage.approvals, "U1", limit=0) == []
+    assert await ended_of(storage.approvals, "U5", limit=9) == []
 
 
 async def test_who_asked_and_decided_reads_it_once(storage: Stores) -> None:
-    await storage.approvals.add(numbered(1))
-    await decide(storage, "apr_001", "U1")
-    assert len(await storage.lists.ended_of("U1", limit=9)) == 1
-
-
-async def test_each_way_to_decide_names_who_did(storage: Stores) -> None:
-    waiting = numbered(1, votes_json="[]")
-    await storage.approvals.add(waiting)
-    voted = replace(waiting, status=Status.APPROVED, decision=a_decision(by="U7"))
-    await storage.approvals.vote(voted, revision=1, now_ms=2_000)
-    edited = numbered(2)
-    await storage.approvals.add(edited)
-    bound = replace(edited, status=Status.APPROVED, decision=a_decision(by="U7"))
-    await storage.approvals.rebind(bound, digest=DIGEST, now_ms=2_000)
-    await storage.approvals.add(numbered(3))
-    await decide(storage, "apr_003", "U7")
-
-    found = await storage.lists.ended_of("U7", limit=9)
-
-    assert {one.approval_id for one in found} == {"apr_001", "apr_002", "apr_003"}
-
-
-async def test_a_vote_that_decides_nothing_ends_nothing(storage: Stores) -> None:
-    waiting = numbered(1)
-    await storage.approvals.add(waiting)
-    await storage.approvals.vote(waiting, revision=1, now_ms=2_000)
-    assert await storage.lists.ended_of("U1", limit=9) == []
+    await storage.approvals.insert(numbered(1))
+    await approve(storage, "apr_001", "U1")
+    assert len(await ended_of(storage.approvals, "U1", limit=9)) == 1
 
 
 async def test_requests_are_found_by_the_beginning_of_their_ids(storage: Stores) -> None:
     for name in ("apr_0a1", "apr_0a2", "apr_0b1"):
-        await storage.approvals.add(an_approval(approval_id=name))
+        await storage.approvals.insert(an_approval(approval_id=name))
 
-    found = await storage.lists.named("apr_0a", limit=9)
+    found = await named(storage.approvals, "apr_0a", limit=9)
 
     assert [one.approval_id for one in found] == ["apr_0a1", "apr_0a2"]
-    assert len(await storage.lists.named("apr_0a", limit=1)) == 1
-    assert await storage.lists.named("apr_.", limit=9) == []
+    assert len(await named(storage.approvals, "apr_0a", limit=1)) == 1
+    assert await named(storage.approvals, "apr_.", limit=9) == []
 
 
 async def test_calls_of_a_thread_are_those_of_one_tool_since_then(storage: Stores) -> None:
@@ -202,10 +170,12 @@ async def test_calls_of_a_thread_are_those_of_one_tool_since_then(storage: Store
         {"created_ms": 2_000, "status": Status.EXPIRED},
     )
     for number, changes in enumerate(fields):
-        await storage.approvals.add(numbered(number, **{"created_ms": 1_500, **changes}))
+        await storage.approvals.insert(numbered(number, **{"created_ms": 1_500, **changes}))
 
     async def found(limit: int) -> list[str]:
-        calls = await storage.lists.calls_of(THREAD_ID, tool="deploy", since_ms=1_000, limit=limit)
+        calls = await calls_of(
+            storage.approvals, THREAD_ID, tool="deploy", since_ms=1_000, limit=limit
+        )
         return [one.approval_id for one in calls]
 
     assert await found(9) == ["apr_002", "apr_007", "apr_001"]

@@ -28,6 +28,7 @@ from pydantic_ai.messages import (
 from agents import ChatModelAgent, follow_up_tool, idempotency_key, tool
 from agents.core.tools import Tool
 from agents.models import AnsweringModel, call, say
+from tests.support.decided import change_of
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier, FakeStream, Queue
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, RULES, KilledError, Office
@@ -35,16 +36,16 @@ from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, RULES, KilledErr
 READS = frozenset(
     {
         "any_of",
+        "count",
         "count_due",
-        "count_pending",
         "due",
+        "find",
         "get",
         "load",
         "new",
-        "newest_of",
         "of_thread",
         "of_turn",
-        "open_of",
+        "places",
         "unfinished",
     }
 )
@@ -344,9 +345,13 @@ class Stepping:
         found = getattr(self._target, name)
         if not self._name:
             return Stepping(self._process, found, name) if name in STORES else found
-        process, point = self._process, f"{self._name}.{name}"
+        if isinstance(found, type) or not callable(found):
+            return found
+        process = self._process
 
         async def use(*args: Any, **options: Any) -> Any:
+            change = change_of(*args, **options) if name == "replace" else name
+            point = f"{self._name}.{change}"
             if name not in READS:
                 await process.step(point)
             if process.is_dead:

@@ -27,10 +27,10 @@ from agents.models import AnsweringModel, call, say
 from agents.policy import Ask, Condition, Rule, RulePolicy
 from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.errors import UserFacingError
 from bot.ports.tools import CheckedCall
 from bot.questions.texts import texts_json
-from storage.records import Approval, Decision, Kind, Status
 from tests.property.worlds.bench import (
     CLEO,
     EVE,

@@ -27,12 +27,12 @@ from agents.core.tools import Tool
 from agents.gates.rulings import Judgement
 from agents.models import AnsweringModel, call, say
 from bot.approvals.editing import Edits
+from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId, encode
 from bot.slack.listeners import actions, views
 from bot.slack.listeners.context import ListenerContext
 from bot.stores import Stores
 from bot.threads.agents import Catalog
-from storage.records import Approval
 from tests.property.worlds.bench import PEOPLE as USUAL, READS, STORES, mark
 from tests.property.worlds.ledger import Ledger, Shown
 from tests.property.worlds.rulebook import DAN, FAY, Payment, wrapped
@@ -101,6 +101,8 @@ class Mortal:
         found = getattr(self._target, name)
         if not self._name:
             return Mortal(self._life, found, name) if name in STORES else found
+        if isinstance(found, type) or not callable(found):
+            return found
 
         async def use(*args: Any, **options: Any) -> Any:
             self._life.writes(0 if name in READS else 1)

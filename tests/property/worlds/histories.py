@@ -9,6 +9,7 @@ from typing import Any
 
 from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.clock import milliseconds
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
 from bot.ports.tools import CheckedCall
@@ -18,7 +19,6 @@ from bot.threads.message_event import NO_TURN, Incoming
 from bot.threads.messages import EphemeralMessage
 from bot.threads.model import Thread
 from bot.words import say
-from storage.records import Approval, Decision, Kind, Status
 from tests.property.worlds.bench import (
     AFTER_EFFECT,
     CLEO,
@@ -366,10 +366,10 @@ class History:
             known.closed.add(name)
 
     def _check_card(self, approval: Approval) -> None:
-        assert approval.drawn_revision <= approval.revision
+        assert approval.drawn_revision <= approval.shown_revision
         card = self.slack.cards.get(approval.approval_id)
         if card is not None:
-            assert card.revision <= approval.revision
+            assert card.shown_revision <= approval.shown_revision
             assert card.decision in {None, approval.decision}
         posts = self.slack.posts.count(approval.approval_id)
         deleted = self.known.deleted[approval.approval_id]
@@ -389,7 +389,7 @@ class History:
         begun = approval.ladder_ms if approval.edited_by else approval.created_ms
         assert begun + milliseconds(ESCALATE_AFTER) <= since < approval.expires_ms
         assert posts or not approval.escalation_told
-        assert approval.revision >= 2 + (approval.decision is not None)
+        assert approval.shown_revision >= 2 + (approval.decision is not None)
 
     def end(self) -> None:
         """Let everything come to rest, and see whether it is as it must be then."""
@@ -467,7 +467,7 @@ class History:
         assert sorted(told) == sorted(name for name, _ in self.world.escalated)
 
     def _check_final_card(self, approval: Approval) -> None:
-        assert approval.drawn_revision == approval.revision
+        assert approval.drawn_revision == approval.shown_revision
         card = self.slack.cards[approval.approval_id]
         assert (card.status, card.decision) == (approval.status, approval.decision)
 

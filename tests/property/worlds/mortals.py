@@ -7,7 +7,6 @@ as soon as its leases have ended, and whoever did something does it again.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 from collections import Counter, deque
 from collections.abc import Coroutine, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any, cast
 from pydantic_ai.messages import ToolCallPart
 from slack_bolt.request.async_request import AsyncBoltRequest
 
+from bot.approvals.model import Approval, Kind, Status
 from bot.clock import milliseconds
 from bot.commands.simulation.agents import Script, actors
 from bot.commands.simulation.cases import Case, CaseFile, World, offset
@@ -38,7 +38,6 @@ from bot.slack.bot import Countersign
 from bot.slack.connect import Slack
 from bot.stores import Stores
 from bot.threads.named_agents import Roster
-from storage.records import Approval, Kind, Status
 from tests.chaos.play import CARDS
 from tests.chaos.points import READS, STORES
 from tests.property.worlds.bench import READS as OTHER_READS
@@ -99,7 +98,7 @@ class Ebbing:
         found = getattr(self._target, name)
         if not self._name:
             return Ebbing(self._life, found, name) if name in STORES else found
-        if not inspect.iscoroutinefunction(inspect.unwrap(found)) and not callable(found):
+        if isinstance(found, type) or not callable(found):
             return found
 
         async def use(*args: Any, **options: Any) -> Any:
@@ -367,7 +366,7 @@ class Playhouse:
         if thread.due_ms is not None or thread.turn_open:
             found.append(f"the thread is not at rest: {thread}")
         for one in approvals:
-            rests = (one.due_ms, one.open, one.drawn_revision) == (None, False, one.revision)
+            rests = (one.due_ms, one.open, one.drawn_revision) == (None, False, one.shown_revision)
             if one.status is Status.PENDING or not rests:
                 found.append(f"the card is not at rest: {one}")
         if left := (await storage.trail.unsealed()).count:

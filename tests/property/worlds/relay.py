@@ -12,10 +12,11 @@ from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from bot.approvals.model import Approval, Decision, Status
 from bot.errors import UserFacingError
 from bot.layout.action_ids import ActionId
 from bot.stores import Stores
-from storage.records import Approval, AuditEntry, Decision, Status
+from storage.records import AuditEntry
 from tests.property.worlds.bench import mark
 from tests.property.worlds.hall import Hall, Life
 from tests.property.worlds.ledger import House, Ledger, Shown
@@ -108,11 +109,13 @@ class Play:
 
     def decisions(self) -> Iterator[tuple[int, Decision]]:
         """What was decided, and at which place."""
+        seen: set[str] = set()
         for at, (store, method, told) in enumerate(self.done):
-            if (store, method) == ("approvals", "decide"):
-                yield at, told[1]
-            elif (store, method) == ("approvals", "vote") and told[0].decision is not None:
-                yield at, told[0].decision
+            if (store, method) == ("approvals", "replace") and told[0].decision is not None:
+                approval = told[0]
+                if approval.approval_id not in seen:
+                    yield at, approval.decision
+                seen.add(approval.approval_id)
 
     def begins(self) -> list[int]:
         """At which places the tool has begun."""

@@ -9,9 +9,10 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
+from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.queries import open_of
 from bot.errors import ApprovalClosedError, UserFacingError
 from bot.layout.action_ids import ActionId
-from storage.records import Approval, Kind, Status
 from tests.property.worlds.bench import CLEO, EVE, GROUP, befall, mark
 from tests.property.worlds.hall import PEOPLE, Hall, amount_by
 from tests.property.worlds.ledger import House, Ledger, Shown
@@ -127,7 +128,7 @@ class Town:
                     self.ledger.faults.append(f"{who} can do something with {card}")
 
     async def _waiting(self) -> list[Approval]:
-        found = await self.storage.approvals.open_of(THREAD_ID)
+        found = await open_of(self.storage.approvals, THREAD_ID)
         waiting = [one for one in found if one.status is Status.PENDING]
         return sorted(waiting, key=lambda one: (one.created_ms, one.address))
 

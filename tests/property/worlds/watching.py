@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.queries import newest_of
 from bot.clock import milliseconds
-from storage.records import Approval, Decision, Kind, Status
 from tests.property.worlds.bench import CLEO, Effect, World
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID
 
@@ -38,11 +39,11 @@ class Watched(World):
                 self.faults.append(f"{result} escalates; known: {self.escalated.get(call)}")
             self.escalated[call] = since_ms
         if write == "approvals.rebind":
-            self.edited[call] = options["digest"]
+            self.edited[call] = options["based_on"].digest
 
     async def approvals(self) -> list[Approval]:
         """All of them, oldest first."""
-        return list(reversed(await self.storage.approvals.newest_of(THREAD_ID, limit=1_000)))
+        return list(reversed(await newest_of(self.storage.approvals, THREAD_ID, limit=1_000)))
 
     async def may_decide(self, approval: Approval, user_id: str) -> bool:
         """Whether a person may: found out here in another way than in the product."""

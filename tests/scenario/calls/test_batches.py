@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from bot.approvals.model import Status
+from bot.approvals.queries import newest_of
 from bot.layout.action_ids import ActionId
 from bot.words import say
-from storage.records import Status
 from tests.scenario.calls.batch_agents import RAN
 from tests.scenario.test_main_job import values_of
 from tests.support.sizes import size
@@ -51,7 +52,7 @@ async def statuses(stage: Stage) -> list[Status]:
     assert stage.bot is not None
     store = stage.bot.storage.approvals
     thread = f"{stage.messages()[0]['team']}:{stage.channel}:{stage.messages()[0]['ts']}"
-    found = await store.newest_of(thread, limit=200)
+    found = await newest_of(store, thread, limit=200)
     return [one.status for one in sorted(found, key=lambda one: one.position)]
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from bot.approvals.model import Approval, Decision, Status
 from bot.approvals.votes import Votes
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Decision, Status
 from tests.scenario.calls.ruling_agents import RAN
 from tests.scenario.test_main_job import APPROVE, EDIT, REJECT, values_of
+from tests.support.decided import decide
 from tests.support.stage import Stage, a_stage, buttons
 from tests.support.stores import SqliteStores
 
@@ -72,7 +73,7 @@ async def decided_while_stopped(
         at_ms=stage.clock.now_ms,
         digest=approval.digest,
     )
-    await storage.approvals.decide(approval.approval_id, decision, digest=approval.digest)
+    await decide(storage.approvals, approval.approval_id, decision, digest=approval.digest)
     await storage.close()
     stage.clock.now_ms += later_ms
     await stage.start_bot()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bot.approvals.model import Approval
+from bot.approvals.queries import waiting
 from bot.stores import Stores
 from bot.words import say
-from storage.records import Approval
 from tests.contract.spoiling import spoil
 from tests.support.mongo import MongoServer
 from tests.support.stage import Stage, a_stage
@@ -35,8 +35,7 @@ def a_copy(first: Approval, number: int, *, decider: str, requester: str) -> App
     def named(text: str) -> str:
         return text.replace(ADA, decider)
 
-    return replace(
-        first,
+    return first.changed(
         approval_id=f"apr_{number:032x}",
         interrupt_id=f"{number:016x}",
         position=number,
@@ -59,7 +58,7 @@ async def with_many(stage: Stage, fill: Callable[[Stores, Approval], Any]) -> No
     storage = stage.settings().make_storage()
     await storage.open()
     try:
-        (first,), _ = await storage.lists.waiting(now_ms=stage.clock(), limit=9)
+        (first,), _ = await waiting(storage.approvals, now_ms=stage.clock(), limit=9)
         await fill(storage, first)
     finally:
         await storage.close()
@@ -80,7 +79,7 @@ async def test_i14_what_waits_for_others_or_cannot_be_read_hides_nobodys_own(
         many += [
             a_copy(first, OF_BEN + one, decider=ADA, requester=BEN) for one in range(1, OF_ADA + 1)
         ]
-        await storage.approvals.add_all(many)
+        await storage.approvals.insert(*many)
         for number in (2, 3, 50, 150):  # of a newer release, and damaged
             harm = {"v": 2} if number % 2 else {"position": "x"}
             await spoil(storage, "approvals", f"apr_{number:032x}", **harm)

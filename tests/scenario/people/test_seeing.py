@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from bot.approvals.queries import open_of
 from bot.layout.action_ids import ActionId
 from bot.layout.short_ids import short_id
 from bot.sandbox.workspace.people import ADA, BEN, FINANCE, MIA, ONCALL, OPS, ROSA
@@ -62,7 +63,7 @@ async def open_id(stage: Stage) -> str:
     assert stage.bot is not None
     root = stage.messages()[0]
     thread = f"{root['team']}:{stage.channel}:{root['ts']}"
-    (found,) = await stage.bot.storage.approvals.open_of(thread)
+    (found,) = await open_of(stage.bot.storage.approvals, thread)
     return found.approval_id
 
 

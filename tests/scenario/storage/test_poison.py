@@ -14,11 +14,11 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import say
+from bot.approvals.model import Status
 from bot.audit.report import story
 from bot.stores import Stores
 from bot.words import say as words
 from storage.mongo import Driver
-from storage.records import Status
 from tests.contract.builders import (
     a_message,
     a_post,
@@ -109,7 +109,7 @@ class World:
             due_ms=now - HOURS_MS,
         )
         await self.storage.threads.ensure(a_thread(thread_id=approval.thread_id, turn=1))
-        await self.storage.approvals.add(approval)
+        await self.storage.approvals.insert(approval)
         return approval.approval_id
 
     async def add_whisper(self, name: str) -> str:
@@ -182,7 +182,7 @@ async def test_the_good_ones_come_to_their_end(storage: Stores) -> None:
         assert (thread.turn, thread.turn_open, thread.due_ms) == (1, False, None)
         approval = await storage.approvals.get(f"apr_good-{number}")
         assert approval.status is Status.EXPIRED
-        assert approval.drawn_revision == approval.revision
+        assert approval.drawn_revision == approval.shown_revision
     assert world.office.shown().count("Hello.") == HUNDRED + 1  # the large one is read, too
     named = {one.record_id for one in await storage.unreadable(limit=99)}
     assert len(named) == 6
@@ -242,7 +242,7 @@ async def test_a_turn_of_which_something_cannot_be_read_runs_nothing(
     await storage.checkpoints.save(
         f"{thread_id}#1", "{}", status=CheckpointStatus.PENDING, expected_version=0
     )
-    await storage.approvals.add(
+    await storage.approvals.insert(
         an_approval(thread_id=thread_id, checkpoint_id=f"{thread_id}#1", due_ms=None)
     )
     key = f"{thread_id}#1" if table == "checkpoints" else an_approval().approval_id

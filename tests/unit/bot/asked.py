@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bot.approvals.model import Approval
 from bot.layout.action_ids import PICKS, ActionId
 from bot.layout.blocks import Block
 from bot.layout.modals import Errors, Values
@@ -16,7 +17,6 @@ from bot.redaction.masks import masked_once
 from bot.slack.cards.details import pages_of
 from bot.slack.cards.modals import agreeing_form
 from bot.slack.cards.review import FormReader, count_pages, review_modal, text_page
-from storage.records import Approval
 
 WHOLE = Proof(is_whole=True)
 AGREES = frozenset(

@@ -20,6 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents.gates.rulings import Judgement
 from agents.models import Turn, call, say
 from bot.approvals.editing import Edits
+from bot.approvals.model import Approval, Status
 from bot.approvals.overview import HomeDataReader
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.leases import CLICK_PATIENCE
@@ -32,7 +33,6 @@ from bot.slack.home.homes import Composer, HomeViews
 from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
 from bot.stores import Stores
 from bot.threads.agents import AgentFacts
-from storage.records import Approval, Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, CHANNEL, ROOT, ROSA, RULES, Office
 

@@ -30,7 +30,9 @@ from bot.approvals.due.thread_reactions import ThreadReactions
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.editing import Edits
 from bot.approvals.grants import Grants
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.approvals.overview import HomeDataReader
+from bot.approvals.queries import open_of
 from bot.approvals.service import Approvals
 from bot.notifications.digest_schedule import DigestSchedule
 from bot.notifications.digest_worker import DigestWorker
@@ -60,7 +62,6 @@ from bot.threads.runs.preflight import StartCheck
 from bot.threads.summaries import Summaries
 from bot.threads.turns import Turns
 from bot.threads.worker import Threads
-from storage.records import Approval, Decision, Kind, Status
 from tests.support.fakes import (
     FakeBoard,
     FakeClock,
@@ -417,7 +418,9 @@ class Office:
 
     async def open_approvals(self) -> list[Approval]:
         return [
-            a for a in await self.storage.approvals.open_of(THREAD_ID) if a.status is Status.PENDING
+            a
+            for a in await open_of(self.storage.approvals, THREAD_ID)
+            if a.status is Status.PENDING
         ]
 
     async def the_approval(self) -> Approval:

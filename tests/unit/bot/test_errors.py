@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from bot.approvals.model import Status
 from bot.errors import (
     ApprovalClosedError,
     BotError,
@@ -21,7 +20,6 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.words.mrkdwn import date, escape, is_person, mention, utc
-from storage.records import Status
 from tests.unit.bot.slack.cards.samples import DECIDED, an_approval, decided
 
 DATE = "<!date^1764000120^{date_short_pretty} at {time}|2025-11-24 16:02 UTC>"
@@ -52,7 +50,7 @@ def test_closed_names_outcome_person_and_time(
 
 def test_closed_without_decision() -> None:
     assert "This expired" in str(ApprovalClosedError(an_approval()))
-    bare = replace(an_approval(), status=Status.APPROVED)
+    bare = an_approval().changed(status=Status.APPROVED)
     assert (
         str(ApprovalClosedError(bare)) == "This was already approved. There's nothing left to do."
     )

@@ -11,11 +11,11 @@ from typing import cast
 import pytest
 
 from agents.models import call, say
+from bot.approvals.model import Status
 from bot.leases import LEASE
 from bot.scheduler import DueWork, Scheduler, TimeLapse
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
-from storage.records import Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import Office, an_incoming
 

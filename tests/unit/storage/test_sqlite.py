@@ -27,6 +27,7 @@ from tests.contract.builders import (
     a_thread,
     an_approval,
 )
+from tests.support.decided import decide
 from tests.support.stores import SqliteStores
 
 
@@ -41,7 +42,7 @@ async def made(directory: Path) -> None:
     storage = SqliteStores(directory)
     await storage.open()
     await storage.threads.ensure(a_thread(due_ms=1))
-    await storage.approvals.add(an_approval())
+    await storage.approvals.insert(an_approval())
     await storage.checkpoints.save("c", "x", status=CheckpointStatus.RUNNING, expected_version=0)
     await storage.checkpoints.append("c", "j", base=1, index=0)
     await storage.log.append("l", 1, "x")
@@ -184,7 +185,7 @@ async def test_records_of_a_newer_release_are_left_alone(tmp_path: Path) -> None
     with pytest.raises(RecordFormatError):
         await storage.threads.get(THREAD_ID)
     with pytest.raises(RecordFormatError):
-        await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+        await decide(storage.approvals, APPROVAL_ID, a_decision(), digest=DIGEST)
     with pytest.raises(RecordFormatError, match="journal entry"):
         await storage.checkpoints.load("c")
     with pytest.raises(RecordFormatError, match="log entry"):
@@ -221,7 +222,7 @@ async def test_leases_of_a_dead_process_end_with_the_next_start(tmp_path: Path) 
     await first.open()
     await first.threads.ensure(a_thread(due_ms=1))
     await first.threads.ensure(a_thread(thread_id="T1:C1:2", due_ms=50_000))  # nobody's
-    await first.approvals.add(an_approval(due_ms=1))
+    await first.approvals.insert(an_approval(due_ms=1))
     thread = await first.threads.claim(THREAD_ID, owner="dead", now_ms=10, until_ms=99_999)
     assert thread is not None
     assert await first.approvals.claim(APPROVAL_ID, owner="dead", now_ms=10, until_ms=99_999)

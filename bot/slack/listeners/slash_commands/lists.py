@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from bot.approvals.model import Approval, Status
 from bot.approvals.overview import MOST_ENDED, GrantWithOrigin, StoppableThread
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, button, context, header, plain
@@ -25,7 +26,6 @@ from bot.slack.home.state import PAGE
 from bot.slack.home.times import TimeReader
 from bot.slack.listeners.slash_commands.answers import Asker, TypedAnswer, TypoError, quoted
 from bot.words import say
-from storage.records import Approval, Status
 
 _MOST_FOUND = 5
 _TITLE = 150

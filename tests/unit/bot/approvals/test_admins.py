@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from bot.approvals.model import Approval, Status
+from bot.approvals.queries import newest_of
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.admin import admin_card
-from storage.records import Approval, Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import TOM, an_office, asked
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, typed
@@ -33,7 +34,7 @@ async def a_counter(storage: SqliteStores, *, is_over: bool) -> tuple[Counter, A
         await counter.send(a_click(await office.the_approval(), ActionId.APPROVE, TOM))
         await office.sweep.tick()
         await office.queue.run()
-    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
+    (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=1)
     return counter, approval
 
 
@@ -74,7 +75,7 @@ async def test_an_admin_is_asked_about_what_nobody_can_decide(
     assert f"I'm sending <@{ADMIN}> a direct message" in json.dumps(answer)
     assert counter.office.notices.admins[0] == (ADMIN, approval.approval_id, ROSA, "please")
     assert await noted(counter) == [(ROSA, ADMIN)]
-    (kept,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
+    (kept,) = await newest_of(storage.approvals, THREAD_ID, limit=1)
     assert (kept.status, kept.decision) == (approval.status, approval.decision)
 
 

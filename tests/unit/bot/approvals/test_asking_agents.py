@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -18,13 +17,13 @@ from agents.models import call, say
 from bot.approvals.ask_agent import Explanations
 from bot.approvals.comments import AGENT, LONGEST_ASKED, Comment, dialog_of, with_exchange
 from bot.approvals.due.agent_answers import EXPLAIN_AGAIN, AgentAnswers
+from bot.approvals.model import Approval, Status
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
 from bot.policy.tally import read_votes
 from bot.slack.cards.details import history_blocks
 from bot.threads.agents import nobody
 from bot.words.mrkdwn import is_person
-from storage.records import Approval, Status
 from tests.contract.builders import an_approval
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import MIA, TWO, an_office, asked
@@ -272,7 +271,7 @@ async def test_an_answer_about_what_was_edited_meanwhile_is_not_kept(
     office.queue.drop()
     answers, approval = answers_of(office), await office.the_approval()
 
-    answers.see_to(replace(approval, digest="as it was"))
+    answers.see_to(approval.changed(digest="as it was"))
     await office.queue.run()
     assert (await question_of(counter)).is_open
     answers.see_to(approval)
@@ -301,7 +300,7 @@ async def test_what_is_deleted_or_over_is_left(storage: SqliteStores) -> None:
     answers = answers_of(counter.office, seen=seen)
     one = Comment(by=ADA, text="why?", at_ms=1, ts="1.1", to=AGENT)
     gone = with_exchange(an_approval(approval_id="apr_gone"), None, one)
-    answers.see_to(replace(gone, status=Status.CANCELLED))
+    answers.see_to(gone.changed(status=Status.CANCELLED))
     assert counter.office.queue.waiting == []
     answers.see_to(gone)
     await counter.office.queue.run()

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agents.models import call, say
 from bot.approvals.batches import MOST_CARDS, Batches, Chosen
+from bot.approvals.model import Approval, Status
+from bot.approvals.queries import newest_of
 from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, encode
 from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.cards.batch import BatchChoice, batch_modal, read_batch
 from bot.slack.cards.card_for import card_for
 from bot.stores import Stores
-from storage.records import Approval, Status
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission
@@ -49,7 +49,7 @@ async def submitted(counter: Counter, first: Approval, values: object, by: str =
 
 
 async def states(storage: Stores) -> dict[str, Status]:
-    found = await storage.approvals.newest_of(THREAD_ID, limit=99)
+    found = await newest_of(storage.approvals, THREAD_ID, limit=99)
     return {json.loads(one.arguments_json)["what"]: one.status for one in found}
 
 
@@ -101,9 +101,7 @@ def listed(counter: Counter, *cards: Approval, rest: str = "open", why: str = ""
 async def test_a_hundred_cards_have_one_form(storage: SqliteStores) -> None:
     _, cards = await asked(storage, "a")
     many = [
-        replace(
-            cards[0], approval_id=f"apr_{n:032x}", arguments_json=json.dumps({"what": "x" * 90})
-        )
+        cards[0].changed(approval_id=f"apr_{n:032x}", arguments_json=json.dumps({"what": "x" * 90}))
         for n in range(MOST_CARDS)
     ]
     view = batch_modal(cards[0], many)
@@ -140,7 +138,7 @@ async def test_a_card_that_changed_since_it_was_listed_is_not_rejected(
     choice = read_batch(cards[0], values)
     assert isinstance(choice, BatchChoice)
     assert [one.approval_id for one in choice.left(cards)] == [cards[1].approval_id]
-    assert choice.left([replace(cards[1], digest="e" * 64)]) == []
+    assert choice.left([cards[1].changed(digest="e" * 64)]) == []
 
 
 async def test_nothing_ticked_is_an_error_below_the_list(storage: SqliteStores) -> None:
@@ -231,7 +229,7 @@ async def test_another_ruling_is_not_in_it(storage: SqliteStores) -> None:
 
 async def test_a_card_of_another_turn_is_not_in_it(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b")
-    other = replace(cards[0], checkpoint_id="T1:C1:1.1#1")
+    other = cards[0].changed(checkpoint_id="T1:C1:1.1#1")
     batches = Batches(storage.approvals, counter.office.clock)
     batches.check(cards[1], cards[0])
     with pytest.raises(RefusalError):

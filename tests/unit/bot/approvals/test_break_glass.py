@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from agents.models import Turn, call, say
 from bot.approvals.break_glass import Reasons
+from bot.approvals.model import Approval, Status
+from bot.approvals.queries import newest_of
 from bot.audit.report import story
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId
 from bot.slack.cards.card_for import card_for
 from bot.stores import Stores
-from storage.records import Approval, AuditEntry, Status
+from storage.records import AuditEntry
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import Failing
@@ -52,7 +53,7 @@ def a_form(what: str = WHAT, why_now: str = WHY_NOW, *, sure: bool = True) -> di
 
 
 async def submitted(counter: Counter, by: str, form: dict[str, object]) -> dict[str, object]:
-    approval = (await counter.office.storage.approvals.newest_of(THREAD_ID, limit=1))[0]
+    approval = (await newest_of(counter.office.storage.approvals, THREAD_ID, limit=1))[0]
     sent = a_submission(approval, ActionId.OVERRIDE_MODAL, form, by)
     body = (await counter.send(sent)).body
     return dict(json.loads(body)) if body else {}
@@ -118,7 +119,7 @@ async def test_the_card_leads_to_the_form_that_has_the_button(
 ) -> None:
     counter = await asked(storage)
     approval = await counter.office.the_approval()
-    stuck = replace(approval, stuck="nobody of sre is left")  # when it is needed most
+    stuck = approval.changed(stuck="nobody of sre is left")  # when it is needed most
     assert all(ActionId.DETAILS in drawn(one) for one in (approval, stuck))
 
 
@@ -300,7 +301,7 @@ async def test_whoever_resumes_the_run_of_who_died_tells_people_first(
 async def test_people_are_told_once_by_one_process(storage: SqliteStores) -> None:
     counter = await asked(storage)
     await submitted(counter, MIA, a_form())
-    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
+    (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=1)
     await counter.office.attendance.tell_thread(approval)
     assert [to for to, _ in counter.office.notices.alerts] == ["C0ALERT", ADA, BEN]
 
@@ -318,7 +319,7 @@ async def test_whom_slack_did_not_let_be_told_is_told_later_by_any_process(
     counter = await asked(storage)
     counter.office.notices.is_down = True
     await submitted(counter, MIA, a_form())
-    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
+    (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=1)
     assert approval.due_ms is not None
     clock = counter.office.clock
     after = Office(storage, [], policy=glass(), clock=clock, owner="after")
@@ -347,7 +348,7 @@ async def broken(storage: Stores) -> tuple[Counter, Approval]:
     counter = await asked(storage)
     counter.office.directory.channels["C0ALERT"] = frozenset({TOM, MIA})
     await submitted(counter, MIA, a_form())
-    return counter, (await storage.approvals.newest_of(THREAD_ID, limit=1))[0]
+    return counter, (await newest_of(storage.approvals, THREAD_ID, limit=1))[0]
 
 
 def a_press(approval: Approval, by: str, channel_id: str = "C0ALERT") -> dict[str, object]:
@@ -404,8 +405,8 @@ async def test_what_was_no_emergency_or_is_another_one_cannot_be_seen(
     approval = await counter.office.the_approval()
     await counter.send(a_press(approval, TOM))
     await submitted(counter, MIA, a_form())
-    await counter.send(a_press(replace(approval, digest="f" * 64), TOM))
-    await counter.send(a_press(replace(approval, approval_id="apr_" + "0" * 32), TOM))
+    await counter.send(a_press(approval.changed(digest="f" * 64), TOM))
+    await counter.send(a_press(approval.changed(approval_id="apr_" + "0" * 32), TOM))
     assert (await marked(storage), counter.office.notices.seen) == ([], [])
 
 

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from agents.gates.rulings import Judgement
+from bot.approvals.model import Approval, Status
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
 from bot.people.terms_of import terms_of
 from bot.policy.tally import read_votes
-from storage.records import Approval, Status
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import (

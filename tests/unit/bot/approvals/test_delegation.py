@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from bot.approvals.delegation import Delegating
+from bot.approvals.model import Approval, Status
 from bot.errors import RefusalError, UserFacingError
 from bot.people.delegated import absent_of
 from bot.people.model import DelegationRecord, DelegationStore
 from bot.policy.tally import read_votes
-from storage.records import Approval, AuditEntry, Status
+from storage.records import AuditEntry
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import LIA, MIA, TOM, asked, refused, vote
 from tests.unit.bot.counter_stage import Proxy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -12,6 +11,7 @@ from agents import tool
 from agents.chat.agent import ChatModelAgent
 from agents.models import ScriptedModel, call, say
 from bot.approvals.disclosure import MOST_SEEN, Opened, guesses, has_opened, is_yes, with_opened
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.audit.acts import Act
 from bot.audit.report import story
 from bot.errors import DeliveryError, NotSeenError
@@ -21,7 +21,6 @@ from bot.questions.feedback import feedback_json
 from bot.questions.fields import values_json
 from bot.questions.form import AnswerForm, Form, Option
 from bot.slack.cards.card_for import card_for
-from storage.records import Approval, Decision, Kind, Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import ASK, Counter, a_click, a_submission, is_untouched, typed
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, Office
@@ -57,7 +56,7 @@ async def nothing() -> None:
 
 
 def holding(**arguments: object) -> Approval:
-    return an_approval(arguments_json=json.dumps(arguments), schema_json="")
+    return an_approval(arguments_json=json.dumps(arguments), form_json="")
 
 
 def test_guesses_are_named() -> None:
@@ -122,7 +121,7 @@ def chose(status: Status, answer: str = "") -> Decision:
         (asking(AnswerForm(form=Form.CHOICE)), chose(Status.ANSWERED, selected_json(["a"])), True),
         (asking(AnswerForm(form=Form.CHOICE)), chose(Status.REJECTED), False),
         (
-            replace(asking(AnswerForm(form=Form.CHOICE)), kind=Kind.DOUBT),
+            asking(AnswerForm(form=Form.CHOICE)).changed(kind=Kind.DOUBT),
             chose(Status.ANSWERED),
             False,
         ),
@@ -152,23 +151,23 @@ def test_what_is_a_yes(approval: Approval, decision: Decision, agrees: bool) -> 
 
 def test_opened_is_bound_to_person_and_digest() -> None:
     approval = an_approval()
-    seen = replace(approval, seen_json=with_opened(approval, ADA, Opened.CLEAR))
+    seen = approval.changed(seen_json=with_opened(approval, ADA, Opened.CLEAR))
     assert has_opened(seen, ADA, Opened.CLEAR)
     assert has_opened(seen, ADA, Opened.DETAILS)
     assert not has_opened(seen, BEN, Opened.CLEAR)
-    assert not has_opened(replace(seen, digest="e" * 64), ADA, Opened.CLEAR)
+    assert not has_opened(seen.changed(digest="e" * 64), ADA, Opened.CLEAR)
     assert " " not in seen.seen_json  # a hundred of them are kept with each card
-    half = replace(approval, seen_json=with_opened(approval, ADA, Opened.DETAILS))
+    half = approval.changed(seen_json=with_opened(approval, ADA, Opened.DETAILS))
     assert not has_opened(half, ADA, Opened.CLEAR)
     for damaged in ("", "{", "5", '["U1", {"by": 5}]'):
-        assert not has_opened(replace(approval, seen_json=damaged), ADA, Opened.DETAILS)
+        assert not has_opened(approval.changed(seen_json=damaged), ADA, Opened.DETAILS)
 
 
 def test_only_so_many_people_are_remembered() -> None:
     approval = an_approval()
     for number in range(MOST_SEEN + 5):
         seen = with_opened(approval, f"U{number}", Opened.CLEAR)
-        approval = replace(approval, seen_json=with_opened(approval, f"U{number}", Opened.CLEAR))
+        approval = approval.changed(seen_json=with_opened(approval, f"U{number}", Opened.CLEAR))
         assert seen == approval.seen_json
     assert len(json.loads(approval.seen_json)) == MOST_SEEN
     assert not has_opened(approval, "U0", Opened.CLEAR)

@@ -14,6 +14,7 @@ from agents.gates.rulings import Judgement
 from agents.models import call, say
 from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy
 from bot.approvals.editing import Edits
+from bot.approvals.model import Approval, Decision, Status
 from bot.audit.entries import edit_entries, note_decision
 from bot.audit.invalidated import edit_text, note_edit
 from bot.audit.report import story
@@ -21,7 +22,7 @@ from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.ports.tools import CheckedCall
 from bot.questions.form import AnswerForm, Form, ask_of
 from bot.questions.record import Rules
-from storage.records import Approval, AuditEntry, Decision, Status
+from storage.records import AuditEntry
 from storage.retention import KEPT
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, KilledError, Office, an_actor
@@ -177,37 +178,35 @@ async def test_i12_an_edit_is_noted_by_who_draws_its_card_when_a_crash_kept_it_f
 
 def test_i12_an_edit_says_what_it_found_and_not_what_was_first_asked_for() -> None:
     first = an_approval(arguments_json='{"amount":5}', digest="d5")
-    second = replace(
-        first,
+    second = first.changed(
         arguments_json='{"amount":200}',
         original_json=first.arguments_json,
         digest="d200",
         edited_by=ADA,
         edit_json=edit_text(first, 7),
     )
-    third = replace(
-        second, arguments_json='{"amount":9}', edited_by=BEN, edit_json=edit_text(second, 8)
+    third = second.changed(
+        arguments_json='{"amount":9}', edited_by=BEN, edit_json=edit_text(second, 8)
     )
     entries = [*edit_entries(first), *edit_entries(second), *edit_entries(third)]
     assert [(one.actor_id, one.detail["before"], one.detail["shown"]) for one in entries] == [
         (ADA, {"amount": 5}, "d5"),
         (BEN, {"amount": 200}, "d200"),
     ]
-    assert edit_entries(replace(third, edit_json="{}")) == []
+    assert edit_entries(third.changed(edit_json="{}")) == []
 
 
 async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: SqliteStores) -> None:
     ask = AnswerForm(form=Form.CALL, schema={}, secret=("pin",)).to_text()
-    before = an_approval(schema_json=ask, arguments_json='{"pin":"kitten one","note":"a"}')
-    after = replace(
-        before,
+    before = an_approval(form_json=ask, arguments_json='{"pin":"kitten one","note":"a"}')
+    after = before.changed(
         arguments_json='{"pin":"kitten two","note":"b"}',
         original_json=before.arguments_json,
         edited_by=ADA,
         edit_json=edit_text(before, 7),
     )
     decision = Decision(status=Status.APPROVED, by=BEN, at_ms=8)
-    await storage.approvals.add(after)
+    await storage.approvals.insert(after)
     await note_edit(storage.audit, before, after)
     await note_decision(storage.audit, after, decision)
     entries = await story(storage, approval_id=before.approval_id)
@@ -231,7 +230,7 @@ async def test_denied_is_told_and_nothing_changes(room: Room) -> None:
     before = await room.ask()
     told = await room.edit(before, 5000)
     assert told == "the rules do not allow the call with these arguments: too much"
-    assert (await room.office.the_approval()).revision == before.revision
+    assert (await room.office.the_approval()).shown_revision == before.shown_revision
 
 
 async def test_a_policy_that_fails_is_no_rule_that_denies(room: Room) -> None:
@@ -278,7 +277,7 @@ async def test_setting_excludes_editors_under_each_rule(storage: SqliteStores) -
 
 @pytest.mark.parametrize("excluded", [False, True])
 async def test_edit_that_cannot_be_judged(room: Room, excluded: bool) -> None:
-    before = replace(await room.ask(), editors_excluded=excluded)
+    before = (await room.ask()).changed(editors_excluded=excluded)
     checked = CheckedCall(arguments={"amount": 7}, title="Pay 7")
     edited = await room.edits.edit(before, checked, None, actor=an_actor(ADA))
     assert isinstance(edited, Approval)
@@ -316,7 +315,7 @@ async def test_i13_who_edited_before_the_last_editor_does_not_approve(room: Room
 
 
 async def test_who_was_counted_does_not_edit(room: Room) -> None:
-    before = replace(await room.ask(), counted_json=json.dumps([ADA]))
+    before = (await room.ask()).changed(counted_json=json.dumps([ADA]))
     for amount in (7, 200):
         with pytest.raises(NotApproverError, match="can't edit"):
             await room.edit(before, amount)

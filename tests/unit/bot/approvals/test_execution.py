@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import pytest
 
@@ -28,12 +27,15 @@ from agents.graph import END, START, GraphAgent, StateGraph
 from agents.models import call, say
 from agents.runs.document import OpenRun
 from agents.workflows import AgentTool
+from bot.approvals.changes import refused_by_run
 from bot.approvals.disclosure import Surface
 from bot.approvals.execution import Run, RunState, lets_run, run_of
+from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.queries import newest_of
 from bot.questions.texts import texts_json
 from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Decision, Kind, Status
+from tests.support.decided import decide, failing_at, write
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
 from tests.unit.bot.slack.cards.samples import a_doubt, a_form, an_approval as a_card, decided
@@ -88,7 +90,7 @@ async def test_a_call_is_running_while_it_runs(storage: SqliteStores) -> None:
     @tool(gate="approval")
     async def pay(to: str, amount: int) -> str:
         """Pay."""
-        (stored,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
+        (stored,) = await newest_of(storage.approvals, THREAD_ID, limit=1)
         seen.append(stored.run_json)
         return f"paid {amount} to {to}"
 
@@ -122,7 +124,7 @@ async def test_of_two_calls_the_first_decided_is_told_at_once(storage: SqliteSto
     await office.decide(first, by=BEN)
     assert state_of(office, first) is RunState.RAN
     stored = await storage.approvals.get(first.approval_id)
-    assert stored.drawn_revision == stored.revision
+    assert stored.drawn_revision == stored.shown_revision
     assert stored.due_ms is None
 
 
@@ -194,18 +196,15 @@ async def test_a_crash_before_the_card_was_told_is_made_good_from_the_journal(
 ) -> None:
     first = await asked(storage, PAY)
     approval = await first.the_approval()
-    mark = storage.approvals.mark_run
-
-    async def dies(approval_id: str, *, run_json: str, **more: Any) -> Approval | None:
-        if '"ran"' in run_json:
-            raise KilledError
-        return await mark(approval_id, run_json=run_json, **more)
-
-    storage.approvals.mark_run = dies  # type: ignore[method-assign]
+    over = failing_at(
+        storage.approvals,
+        lambda new, old: new.run_json != old.run_json and '"ran"' in new.run_json,
+        KilledError,
+    )
     with pytest.raises(KilledError):
         await first.decide(approval)
     first.queue.drop()
-    storage.approvals.mark_run = mark  # type: ignore[method-assign]
+    over()
     second = Office(storage, [say("Paid.")], clock=first.clock, owner="second")
     second.clock.forward(minutes=1)
     await second.sweep.tick()
@@ -222,16 +221,14 @@ async def test_a_database_that_is_away_for_a_moment_makes_no_doubt(
 ) -> None:
     office = await asked(storage, PAY, say("Paid."))
     approval = await office.the_approval()
-    mark = storage.approvals.mark_run
     failed: list[str] = []
 
-    async def fails_once(approval_id: str, *, run_json: str, **more: Any) -> Approval | None:
-        if f'"{state}"' in run_json and not failed:
-            failed.append(run_json)
-            raise StoreUnavailableError("away")
-        return await mark(approval_id, run_json=run_json, **more)
+    def is_noted(new: Approval, old: Approval) -> bool:
+        is_new = new.run_json != old.run_json and f'"{state}"' in new.run_json and not failed
+        failed.extend([new.run_json] * is_new)
+        return is_new
 
-    storage.approvals.mark_run = fails_once  # type: ignore[method-assign]
+    failing_at(storage.approvals, is_noted, StoreUnavailableError("away"))
     if state == "ran":
         with pytest.raises(StoreUnavailableError):
             await office.decide(approval)
@@ -453,9 +450,10 @@ async def test_a_turn_that_is_given_up_before_the_start_says_so(storage: SqliteS
     await storage.checkpoints.claim(
         approval.checkpoint_id, "{}", expected_version=found.version
     )  # a process that took the decision, and died
-    await storage.approvals.decide(
+    await decide(
+        storage.approvals,
         approval.approval_id,
-        replace(decision_by(ADA), digest=approval.digest, at_ms=office.clock()),
+        decision_by(ADA).changed(digest=approval.digest, at_ms=office.clock()),
         digest=approval.digest,
     )
     now = office.clock()
@@ -503,12 +501,11 @@ async def test_older_news_changes_nothing(storage: SqliteStores) -> None:
 async def test_what_was_withdrawn_meanwhile_is_left_alone(storage: SqliteStores) -> None:
     office = await asked(storage, PAY)
     approval = await office.the_approval()
-    decision = replace(decision_by(ADA), digest=approval.digest, at_ms=office.clock())
-    await storage.approvals.decide(approval.approval_id, decision, digest=approval.digest)
+    decision = decision_by(ADA).changed(digest=approval.digest, at_ms=office.clock())
+    await decide(storage.approvals, approval.approval_id, decision, digest=approval.digest)
     await office.witness.watch(approval.checkpoint_id)
-    await storage.approvals.withdraw(
-        approval.approval_id, replace(decision, status=Status.CANCELLED, reason="no use")
-    )
+    unused = decision.changed(status=Status.CANCELLED, reason="no use")
+    await write(storage.approvals, approval.key, refused_by_run, decision=unused)
     started = WorkStarted(checkpoint_id=approval.checkpoint_id, address=approval.address)
     await office.witness.noted(started)
     assert (await storage.approvals.get(approval.approval_id)).run_json == ""
@@ -524,7 +521,7 @@ def with_tool(one: object) -> Callable[[ScriptedModel], Agent]:
 def decision_by(user_id: str) -> Decision:
     approved = decided(a_card(), Status.APPROVED).decision
     assert approved is not None
-    return replace(approved, by=user_id)
+    return approved.changed(by=user_id)
 
 
 @pytest.mark.parametrize(
@@ -532,7 +529,7 @@ def decision_by(user_id: str) -> Decision:
                  '{"state":"ran","text":1,"at_ms":1}', '{"state":"ran","text":"","at_ms":"1"}'],
 )  # fmt: skip
 def test_what_cannot_be_read_says_nothing(run_json: str) -> None:
-    approved = decided(replace(a_card(), run_json=run_json), Status.APPROVED)
+    approved = decided(a_card().changed(run_json=run_json), Status.APPROVED)
     assert run_of(approved) is None
 
 
@@ -561,7 +558,7 @@ def test_the_first_and_the_last_line_of_a_card(state: RunState, said: str, spoke
     text = "" if state in {RunState.RUNNING, RunState.DOUBT} else "<!channel> done"
     run = Run(state=state, at_ms=a_card().created_ms, text=text)
     card = card_for(
-        replace(decided(a_card(), Status.APPROVED), run_json=run.to_text()), approvers_text=""
+        decided(a_card(), Status.APPROVED).changed(run_json=run.to_text()), approvers_text=""
     )
     assert said in shown(card.blocks)
     assert spoken in card.text
@@ -573,9 +570,9 @@ def test_the_first_and_the_last_line_of_a_card(state: RunState, said: str, spoke
 @pytest.mark.parametrize("status", [Status.REJECTED, Status.EXPIRED, Status.CANCELLED])
 def test_a_card_of_what_nobody_let_run_has_no_such_line(status: Status) -> None:
     run = Run(state=RunState.RAN, at_ms=1, text="done")
-    approval = replace(decided(a_card(), status), run_json=run.to_text())
+    approval = decided(a_card(), status).changed(run_json=run.to_text())
     assert card_for(approval, approvers_text="") == card_for(
-        replace(approval, run_json=""), approvers_text=""
+        approval.changed(run_json=""), approvers_text=""
     )
 
 
@@ -583,7 +580,7 @@ def test_a_long_result_is_cut_and_a_secret_in_it_named() -> None:
     run = Run(state=RunState.RAN, at_ms=1, text=f"password=hunter2 {'x' * 500}\u200b")
     said = shown(
         card_for(
-            replace(decided(a_card(arguments_json="{}"), Status.APPROVED), run_json=run.to_text()),
+            decided(a_card(arguments_json="{}"), Status.APPROVED).changed(run_json=run.to_text()),
             approvers_text="",
         ).blocks
     )

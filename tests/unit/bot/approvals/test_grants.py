@@ -10,6 +10,8 @@ import pytest
 
 from agents.models import Turn, call, say
 from bot.approvals.grants import agent_at, agents_at, grant_id_of
+from bot.approvals.model import Approval, Status
+from bot.approvals.queries import newest_of
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
 from bot.maintenance.restoring import Restoring
@@ -17,7 +19,7 @@ from bot.people.model import Grant
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.grant import grant_card
 from bot.stores import Stores
-from storage.records import Approval, AuditEntry, Status
+from storage.records import AuditEntry
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
@@ -518,7 +520,7 @@ async def test_a_grant_that_a_copy_of_the_database_lacks_is_over(storage: Sqlite
     after = await left_by_a_death(storage)
     after.clock.forward(minutes=2)
     await storage.restoring.begin_epoch()
-    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=9)
+    (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=9)
     assert await after.grants.complete(approval) is None
     grant = await storage.grants.get(grant_id_of(approval))
     assert grant.ended_ms == after.clock()

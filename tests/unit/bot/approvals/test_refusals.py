@@ -9,9 +9,11 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.due import worker as visits_module
+from bot.approvals.model import Approval, Status
 from bot.clock import backoff, milliseconds
 from bot.errors import DeliveryError
-from storage.records import Approval, Status
+from storage.errors import RecordConflictError
+from tests.support.decided import failing_at
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import THREAD_ID, KilledError, Office
 
@@ -255,11 +257,11 @@ async def test_a_crash_while_it_is_posted_again_posts_once(storage: SqliteStores
 
 async def test_a_lease_lost_meanwhile_posts_nothing(storage: SqliteStores) -> None:
     office, approval = await deleted(storage)
-
-    async def lost(*_: object, **__: object) -> bool:
-        return False
-
-    storage.approvals.mark_card = lost  # type: ignore[method-assign]
+    failing_at(
+        storage.approvals,
+        lambda new, old: new.card_ts != old.card_ts,
+        RecordConflictError("approval", approval.key),
+    )
     await later(office, seconds=60)
     assert office.notifier.posts == [approval.approval_id]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,6 +14,8 @@ from agents.models import call, say
 from bot.approvals import votes
 from bot.approvals.break_glass import Reasons
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.queries import newest_of
 from bot.audit.report import story
 from bot.errors import (
     ApprovalClosedError,
@@ -32,7 +34,6 @@ from bot.questions.form import canonical
 from bot.slack.cards.card_for import card_for
 from bot.threads.runs.policy_of_cards import PolicyOfCards
 from storage.errors import RecordFormatError
-from storage.records import Approval, Decision, Status
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_actor
@@ -167,10 +168,10 @@ async def test_a_vote_that_nobody_noted_outlives_who_dies_right_after_its_remova
     office.clock.forward(seconds=1)
     match removes:
         case "edit":
-            changed = replace(voted, votes_json="[]", digest="0" * 64, edited_by=CLEO)
+            changed = voted.changed(votes_json="[]", digest="0" * 64, edited_by=CLEO)
             await office.approvals.rebind(voted, changed, actor=an_actor(CLEO))
         case "other vote":
-            no = replace(yes, status=Status.REJECTED, at_ms=office.clock())
+            no = yes.changed(status=Status.REJECTED, at_ms=office.clock())
             await office.approvals.decide(voted, no, an_actor(ADA), surface=Surface.CARD)
         case "emergency":
             reasons = Reasons(what="it is all down", why_now="nobody is awake", is_sure=True)
@@ -327,7 +328,7 @@ async def test_who_loses_the_race_to_the_last_vote_hears_it(storage: SqliteStore
 async def test_a_vote_is_for_the_call_that_was_shown(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     before = await office.the_approval()
-    other = replace(before, digest="0" * 64)
+    other = before.changed(digest="0" * 64)
     decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest=other.digest)
     with pytest.raises(OutdatedCardError):
         await office.approvals.decide(other, decision, an_actor(ADA), surface=Surface.CARD)
@@ -348,10 +349,10 @@ async def test_terms_that_cannot_be_read_let_nobody_decide(storage: SqliteStores
     office = await asked(storage, TWO)
     approval = await office.the_approval()
     for spoilt in (
-        replace(approval, terms_json="{}"),
-        replace(approval, stage=7),
-        replace(approval, votes_json='[{"by":1}]'),
-        replace(approval, terms_json="", approvers_json="{"),
+        approval.changed(terms_json="{}"),
+        approval.changed(stage=7),
+        approval.changed(votes_json='[{"by":1}]'),
+        approval.changed(terms_json="", approvers_json="{"),
     ):
         decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest=approval.digest)
         with pytest.raises(RecordFormatError):
@@ -385,7 +386,7 @@ async def test_nobody_of_a_large_channel_counts(storage: SqliteStores) -> None:
     crowd = frozenset(f"U{number}" for number in range(MOST_MEMBERS))
     office.directory.channels["C0ROOM"] = crowd | {TOM}
     await office.hear(ASK)
-    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=9)
+    (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=9)
     assert approval.status is Status.UNDECIDABLE
 
 
@@ -398,7 +399,7 @@ async def test_a_channel_that_has_grown_large_counts_no_more(storage: SqliteStor
 
 async def test_what_too_few_people_could_complete_is_not_asked(storage: SqliteStores) -> None:
     office = await asked(storage, {"approve": [{"from": ["room"], "count": 2}]})
-    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=9)
+    (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=9)
     assert approval.status is Status.UNDECIDABLE
     assert approval.decision is not None
     assert f"only <@{TOM}> can approve it" in approval.decision.reason
@@ -450,8 +451,8 @@ async def test_who_has_no_say_hears_of_backups_from_their_step_on(storage: Sqlit
     office = await asked(storage, late)
     approval = await office.the_approval()
     assert LIA not in deciders_of(approval, office.clock())
-    assert LIA in deciders_of(replace(approval, steps=1), office.clock())
-    assert deciders_of(replace(approval, terms_json="{"), office.clock()) == ()
+    assert LIA in deciders_of(approval.changed(steps=1), office.clock())
+    assert deciders_of(approval.changed(terms_json="{"), office.clock()) == ()
 
 
 class Failing(PolicyEvaluator):

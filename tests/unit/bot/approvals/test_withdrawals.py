@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
 
 from agents.models import call, say
+from bot.approvals.model import Approval, Kind, Status
 from bot.approvals.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal, said_of
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
@@ -18,7 +20,7 @@ from bot.slack.side_messages.withdrawal import withdrawal_card
 from bot.stores import Stores
 from bot.threads.message_event import NO_TURN
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
-from storage.records import Approval, Kind, Status
+from tests.support.decided import failing_at
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
 from tests.unit.bot.office import (
@@ -126,45 +128,48 @@ async def test_after_the_deadline_there_is_nothing_to_withdraw(storage: SqliteSt
 
 async def test_what_has_begun_to_run_is_not_taken_back(storage: SqliteStores) -> None:
     office = await an_office(storage)
-    doubt = replace(await office.the_approval(), approval_id=f"apr_{'d' * 32}", kind=Kind.DOUBT)
-    await storage.approvals.add(doubt)
+    doubt = (await office.the_approval()).changed(approval_id=f"apr_{'d' * 32}", kind=Kind.DOUBT)
+    await storage.approvals.insert(doubt)
     with pytest.raises(InvalidInputError):
         await office.approvals.withdrawals.look(doubt.approval_id, an_actor(ROSA))
     assert "Withdraw" not in drawn(doubt)
 
 
-@pytest.mark.parametrize("conflicts", [1, 9])
-async def test_i3_what_changes_meanwhile_is_read_again(
-    storage: SqliteStores, conflicts: int
-) -> None:
+async def test_i3_what_changes_meanwhile_is_read_again(storage: SqliteStores) -> None:
     office = await an_office(storage)
     name = (await office.the_approval()).approval_id
-    left = [None] * conflicts
+    failing_at(
+        storage.approvals,
+        lambda new, _: new.status is Status.WITHDRAWN,
+        RecordConflictError("approval", name),
+        times=2,
+    )
+    withdrawn = await office.approvals.withdrawals.withdraw(name, an_actor(ROSA), reason="")
+    assert withdrawn.status is Status.WITHDRAWN
+    assert await storage.approvals.get(name) == withdrawn
 
-    async def decide(*args: object, **options: object) -> Approval:
-        if left:
-            left.pop()
-            raise RecordConflictError("approval", name)
-        return await storage.approvals.decide(*args, **options)  # type: ignore[arg-type]
 
-    busy = Proxy(storage, {"approvals": Proxy(storage.approvals, {"decide": decide})})  # type: ignore[arg-type]
+async def test_i3_what_is_edited_all_the_time_is_not_withdrawn(storage: SqliteStores) -> None:
+    office = await an_office(storage)
+    name = (await office.the_approval()).approval_id
+    get, edits = storage.approvals.get, count()
+
+    async def edited(key: str) -> Approval:
+        return (await get(key)).changed(digest=f"edit {next(edits)}")
+
+    busy = Proxy(storage, {"approvals": Proxy(storage.approvals, {"get": edited})})  # type: ignore[arg-type]
     withdrawals = replace(office.approvals.withdrawals, storage=busy)  # type: ignore[arg-type]
-
-    if conflicts > 1:
-        with pytest.raises(OutdatedCardError):
-            await withdrawals.withdraw(name, an_actor(ROSA), reason="")
-        assert (await office.the_approval()).status is Status.PENDING
-    else:
-        withdrawn = await withdrawals.withdraw(name, an_actor(ROSA), reason="")
-        assert withdrawn.status is Status.WITHDRAWN
+    with pytest.raises(OutdatedCardError):
+        await withdrawals.withdraw(name, an_actor(ROSA), reason="")
+    assert (await office.the_approval()).status is Status.PENDING
 
 
 async def test_a_call_that_waits_for_values_is_withdrawn_by_who_asked(
     storage: SqliteStores,
 ) -> None:
     office = await an_office(storage)
-    asked = replace(await office.the_approval(), approval_id=f"apr_{'e' * 32}", kind=Kind.QUESTION)
-    await storage.approvals.add(asked)
+    asked = (await office.the_approval()).changed(approval_id=f"apr_{'e' * 32}", kind=Kind.QUESTION)
+    await storage.approvals.insert(asked)
     withdrawals = office.approvals.withdrawals
     assert await withdrawals.is_own(asked.approval_id, an_actor(ROSA))
     assert not await withdrawals.is_own(asked.approval_id, an_actor(ADA))
@@ -241,13 +246,16 @@ async def test_words_are_given_up_when_the_record_changes_all_the_time(
 ) -> None:
     office = await an_office(storage)
     approval = await office.the_approval()
+    get, revisions = storage.approvals.get, count(approval.shown_revision + 1)
 
-    async def never(*_: object, **__: object) -> bool:
-        return False
+    async def changed_again(key: str) -> Approval:
+        return (await get(key)).changed(shown_revision=next(revisions))
 
-    busy = Proxy(storage, {"approvals": Proxy(storage.approvals, {"set_said": never})})  # type: ignore[arg-type]
+    busy = Proxy(storage, {"approvals": Proxy(storage.approvals, {"get": changed_again})})  # type: ignore[arg-type]
     withdrawals = replace(office.approvals.withdrawals, storage=busy)  # type: ignore[arg-type]
-    assert not await withdrawals.add_words(approval, by=ROSA, text="6", at_ms=1)
+    outdated = approval.changed(shown_revision=0)
+    assert not await withdrawals.add_words(outdated, by=ROSA, text="6", at_ms=1)
+    assert said_of(await office.the_approval()) == []
 
 
 @pytest.mark.parametrize("text", ["cancel", "Undo!", "<@UBOT> never mind", "please cancel that."])
@@ -352,7 +360,7 @@ async def test_each_request_has_a_button_with_its_title_up_to_five(
     storage: SqliteStores,
 ) -> None:
     approval = await (await an_office(storage)).the_approval()
-    many = [replace(approval, title=f"Pay <{number}>") for number in range(7)]
+    many = [approval.changed(title=f"Pay <{number}>") for number in range(7)]
 
     words, *offers = drawn_withdrawal(many[:5])
     assert words["text"]["text"] == "Really?"

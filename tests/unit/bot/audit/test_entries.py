@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
+from bot.approvals.model import Decision, Kind, Status
 from bot.audit.acts import Act
 from bot.audit.entries import VoteEvidence, note, note_decision, note_request, vote_entry
 from bot.audit.report import json_line, line, story
@@ -25,7 +26,7 @@ from bot.questions.form import canonical
 from bot.redaction.mask import REDACTED, in_force
 from bot.redaction.rules import MaskRules
 from storage.errors import RecordNotFoundError, StoreUnavailableError
-from storage.records import AuditEntry, Decision, Kind, Status
+from storage.records import AuditEntry
 from tests.contract.builders import an_approval, an_entry
 from tests.support.fakes import START_MS
 from tests.support.stores import SqliteStores
@@ -323,7 +324,7 @@ async def test_a_cut_does_not_uncover_a_secret(storage: SqliteStores) -> None:
 
 
 async def test_damaged_records_are_told_as_they_are(storage: SqliteStores) -> None:
-    damaged = replace(an_approval(), arguments_json="{broken")
+    damaged = an_approval().changed(arguments_json="{broken")
     await note_request(storage.audit, damaged)
     (made,) = await story(storage, thread_id=damaged.thread_id)
     assert made.detail["arguments"] == "{broken"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from bot.approvals.model import Decision, Status
 from bot.audit.acts import Act
 from bot.audit.entries import note, note_decision, note_request
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
 from bot.stores import Stores
-from storage.records import Decision, Status
 from tests.contract.builders import an_approval
 from tests.support.mongo import MongoServer
 from tests.support.stores import MongoStores, SqliteStores
@@ -22,7 +22,7 @@ APPROVAL = an_approval()
 
 async def fill(storage: Stores) -> None:
     await storage.open()
-    await storage.approvals.add(APPROVAL)
+    await storage.approvals.insert(APPROVAL)
     await note_request(storage.audit, APPROVAL)
     decision = Decision(status=Status.APPROVED, by="UADA", at_ms=APPROVAL.created_ms + 1000)
     await note_decision(storage.audit, APPROVAL, decision)

@@ -473,7 +473,8 @@ def test_an_emptied_audit_beside_approvals_is_a_fault(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def ask_and_empty(storage: Stores) -> None:
-        await storage.approvals.add_all([an_approval()], entries=[an_entry("e1")])
+        await storage.approvals.insert(an_approval())
+        await storage.audit.append_all([an_entry("e1")])
         await storage.audit.append(an_entry("e2", thread_id="T2:C1:1"))
         await empty(storage)
         await storage.audit.append(an_entry("e3", thread_id="T2:C1:1"))
@@ -521,7 +522,8 @@ def test_i14_damage_to_the_newest_entry_stops_nobody(
         assert isinstance(storage, SqliteStores)
         await storage._database.fetch("DROP TRIGGER audit_sealed")
         await storage._database.fetch(f"UPDATE audit SET {harm} WHERE seq = 4")  # noqa: S608
-        await storage.approvals.add_all([an_approval()], entries=[an_entry("e1")])
+        await storage.approvals.insert(an_approval())
+        await storage.audit.append_all([an_entry("e1")])
         await storage.audit.append(an_entry("e2", thread_id="T2:C1:1"))
 
     place.prepare(damage)

@@ -14,6 +14,7 @@ from agents.core.errors import ModelError, ModelRefusedError
 from agents.gates import policy_gate
 from agents.policy import AllowList, Ask, Deny, Rule, RulePolicy, all_of, first_of
 from agents.workflows import AgentTool
+from bot.approvals.queries import count_pending
 from bot.commands.database import EMBEDDED, SHARED, remedy_for
 from bot.commands.doctor import Tools, examine
 from bot.commands.findings import Finding
@@ -315,7 +316,7 @@ async def test_records_that_cannot_be_read_are_named(
 ) -> None:
     storage = SqliteStores(tmp_path / "data")
     await storage.open()
-    await storage.approvals.add(an_approval())
+    await storage.approvals.insert(an_approval())
     await storage.threads.ensure(a_thread(due_ms=1))
     await spoil(storage, "approvals", APPROVAL_ID, kind="vote")
     await storage.approvals.claim(
@@ -376,7 +377,7 @@ async def test_the_database_is_closed_again(environ: dict[str, str], tmp_path: P
     assert found["database"].is_ok
     storage = SqliteStores(tmp_path / "data")
     await storage.open()  # refused while another process, or the doctor, has it
-    assert await storage.approvals.count_pending() == 0
+    assert await count_pending(storage.approvals) == 0
     await storage.close()
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from bot.approvals.model import Approval, Kind, Status
 from bot.maintenance.pending import ANEW
 from bot.policy.terms import Group, Requirement, Rotation, Stage, Terms
 from bot.stores import Stores
-from storage.records import Approval, Kind, Status
 from tests.contract.builders import THREAD_ID, an_approval
+from tests.support.decided import decide
 from tests.unit.bot.commands.test_upkeep import Place, place
 
 __all__ = ["place"]
@@ -57,7 +58,7 @@ def test_what_waits_is_listed_by_deadline_and_choice(place: Place, tmp_path: Pat
             waiting(4, kind=Kind.QUESTION, rule="", terms_json="", expires_ms=1),
             waiting(5, status=Status.EXPIRED),
         ):
-            await storage.approvals.add(one)
+            await storage.approvals.insert(one)
         lines = await place.type("pending")
         assert ids(lines) == [4, 3, 2, 1]
         assert lines[3].split("  ")[2:] == ["default + second", '"Do 1"', "waits for sre 0 of 2"]
@@ -76,9 +77,9 @@ def test_what_waits_is_listed_by_deadline_and_choice(place: Place, tmp_path: Pat
 
 def test_a_call_is_asked_anew_and_nothing_else_is(place: Place) -> None:
     async def work(storage: Stores) -> None:
-        await storage.approvals.add(waiting(1))
-        await storage.approvals.add(waiting(2, kind=Kind.DOUBT))
-        await storage.approvals.add(waiting(3, original_json="{}"))
+        await storage.approvals.insert(waiting(1))
+        await storage.approvals.insert(waiting(2, kind=Kind.DOUBT))
+        await storage.approvals.insert(waiting(3, original_json="{}"))
         assert await place.type("pending", "reask", f"apr_{1:032x}") == [
             f"apr_{1:032x}: asked again."
         ]
@@ -97,8 +98,8 @@ def test_a_call_is_asked_anew_and_nothing_else_is(place: Place) -> None:
 
 def test_all_that_another_policy_file_asked_is_asked_anew(place: Place, tmp_path: Path) -> None:
     async def work(storage: Stores) -> None:
-        await storage.approvals.add(waiting(1))
-        await storage.approvals.add(waiting(2, original_json="{}"))
+        await storage.approvals.insert(waiting(1))
+        await storage.approvals.insert(waiting(2, original_json="{}"))
         await place.type("pending", "reask", "--outdated", fails=True)  # under which file?
         place.environ["COUNTERSIGN_POLICY"] = str(tmp_path / "none.yaml")
         await place.type("pending", "--outdated", fails=True)
@@ -110,7 +111,7 @@ def test_all_that_another_policy_file_asked_is_asked_anew(place: Place, tmp_path
         assert "edited" in second
         ended = (await storage.approvals.get(f"apr_{1:032x}")).decision
         assert ended is not None
-        await storage.approvals.decide(f"apr_{2:032x}", ended, digest=waiting(2).digest)
+        await decide(storage.approvals, f"apr_{2:032x}", ended, digest=waiting(2).digest)
         (none,) = await place.type("pending", "reask", "--outdated")
         assert none.startswith("All open requests")
 

@@ -104,7 +104,7 @@ def test_what_is_open_is_refused_with_the_reason(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def work(storage: Stores) -> None:
-        await storage.approvals.add(an_approval())
+        await storage.approvals.insert(an_approval())
         await place.type("forget", THREAD_ID, "--yes", fails=True)
         assert "a request waits for people" in capsys.readouterr().err
         told = await place.type("prune", "--older-than", "1d", "--yes")

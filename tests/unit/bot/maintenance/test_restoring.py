@@ -11,6 +11,8 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.queries import open_of
 from bot.audit.report import story
 from bot.commands.cli import FAILED, main
 from bot.config.stores import restoring
@@ -18,7 +20,6 @@ from bot.errors import NotApproverError
 from bot.maintenance.restoring import Restoring
 from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Decision, Status
 from storage.sqlite import back_up
 from tests.support.force import Forced, forced
 from tests.support.stage import buttons
@@ -502,7 +503,7 @@ async def test_a_restore_that_is_cut_off_leaves_nothing_and_can_be_repeated(
     assert not (data / "countersign.db").exists()
 
     async with restoring(data, copy, uri="", driver="motor") as storage:
-        assert len(await storage.approvals.open_of(THREAD_ID)) == 1
+        assert len(await open_of(storage.approvals, THREAD_ID)) == 1
     assert (data / "countersign.db").exists()
 
 

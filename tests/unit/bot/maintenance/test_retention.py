@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
+from bot.approvals.queries import newest_of
 from bot.audit.report import story
 from bot.leases import FORGETTING_LEASE
 from bot.maintenance.retention import Forgetting, Retention
@@ -268,7 +269,7 @@ async def test_a_thread_is_named_by_its_id_or_a_link(storage: SqliteStores, name
 
 async def test_a_thread_is_named_by_an_approval(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
-    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=9)
+    (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=9)
     assert await forgetting_of(office).find(approval.approval_id) == THREAD_ID
 
 
@@ -315,9 +316,9 @@ async def test_i14_what_cannot_be_forgotten_keeps_nothing_else(storage: SqliteSt
     for number in range(7):  # they rest, but their cards were never drawn
         thread_id = f"T1:C1:{number}"
         await storage.threads.ensure(old.changed(thread_id=thread_id, active_ms=5 + number))
-        (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
-        stuck = replace(approval, approval_id=f"apr_{number}", thread_id=thread_id, due_ms=1)
-        await storage.approvals.add(stuck)
+        (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=1)
+        stuck = approval.changed(approval_id=f"apr_{number}", thread_id=thread_id, due_ms=1)
+        await storage.approvals.insert(stuck)
     office.clock.forward(hours=25)
     retention = retention_of(office)
 
@@ -325,7 +326,7 @@ async def test_i14_what_cannot_be_forgotten_keeps_nothing_else(storage: SqliteSt
     await retention.step()
 
     assert set(await storage.retention.counts(THREAD_ID)) == {"audit"}
-    assert len(await storage.approvals.newest_of("T1:C1:3", limit=1)) == 1
+    assert len(await newest_of(storage.approvals, "T1:C1:3", limit=1)) == 1
 
 
 async def test_i14_what_cannot_be_read_keeps_nothing_else(storage: SqliteStores) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from bot.approvals.model import Approval
 from bot.people.model import PersonRecord
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.stores import Stores
-from storage.records import Approval
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock
 from tests.unit.bot.office import ADA, BEN, ROSA, Office
@@ -59,7 +59,7 @@ async def ask(office: Office, number: int, asked: Terms | None = None, **changes
         expires_ms=now + asked.expires_s * 1000 + number,
         **changes,
     )
-    await office.storage.approvals.add(approval)
+    await office.storage.approvals.insert(approval)
     return approval
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bot.approvals.model import Decision, Status
 from bot.approvals.overview import HomeData, HomeDataReader
 from bot.errors import DeliveryError
 from bot.notifications.digest_worker import MOST_LINES
 from bot.people.model import PersonRecord, PostedDigest
 from bot.policy.terms import QuietHours
-from storage.records import Decision, Status
 from tests.contract.builders import an_approval
 from tests.contract.spoiling import spoil
+from tests.support.decided import decide
 from tests.support.stores import SqliteStores
 from tests.unit.bot.notifications.lists_stage import (
     MIA,
@@ -60,13 +60,13 @@ async def test_there_is_none_where_nothing_waits_any_more(storage: SqliteStores)
     approval = await ask(office, 1)
     await pass_time(office, minutes=5)
     assert (await person(office)).next_ms is not None
-    await decide(office, approval.approval_id)
+    await approve(office, approval.approval_id)
     await pass_time(office, hours=8)
     assert sent(office) == []
     assert ((await person(office)).next_ms, (await person(office)).due_ms) == (None, None)
 
 
-async def decide(office: Office, approval_id: str, *, by: str = BEN) -> None:
+async def approve(office: Office, approval_id: str, *, by: str = BEN) -> None:
     approval = await office.storage.approvals.get(approval_id)
     decision = Decision(
         status=Status.APPROVED,
@@ -75,7 +75,7 @@ async def decide(office: Office, approval_id: str, *, by: str = BEN) -> None:
         arguments_json=approval.arguments_json,
         digest=approval.digest,
     )
-    await office.storage.approvals.decide(approval_id, decision, digest=approval.digest)
+    await decide(office.storage.approvals, approval_id, decision, digest=approval.digest)
 
 
 async def test_i14_who_is_named_behind_much_else_has_a_list_too(storage: SqliteStores) -> None:
@@ -83,10 +83,10 @@ async def test_i14_who_is_named_behind_much_else_has_a_list_too(storage: SqliteS
     office = lists_office(storage, f"{MONDAY} 06:00")
     first = await ask(office, 1, terms(BEN, expires_s=10 * 3_600))
     others = [
-        replace(first, approval_id=f"apr_{number:032x}", interrupt_id=f"{number:016x}")
+        first.changed(approval_id=f"apr_{number:032x}", interrupt_id=f"{number:016x}")
         for number in range(600)
     ]
-    await storage.approvals.add_all(others)
+    await storage.approvals.insert(*others)
     for one in others[3:90:29]:
         await spoil(storage, "approvals", one.approval_id, v=2)
     await ask(office, 2, terms(MIA, expires_s=20 * 3_600))
@@ -332,7 +332,7 @@ async def test_a_list_says_what_became_of_its_lines(storage: SqliteStores) -> No
     first, second = await ask(office, 1), await ask(office, 2)
     await pass_time(office, minutes=10)
     key = f"T1:{ADA}:2026-11-23"
-    await decide(office, first.approval_id)
+    await approve(office, first.approval_id)
     await pass_time(office, minutes=2)
     shown = office.board.lists[key]
     assert [(one.approval.status, one.waits) for one in shown.items] == [
@@ -340,7 +340,7 @@ async def test_a_list_says_what_became_of_its_lines(storage: SqliteStores) -> No
         (Status.PENDING, True),
     ]
     assert not shown.is_over
-    await decide(office, second.approval_id)
+    await approve(office, second.approval_id)
     await pass_time(office, minutes=2)
     assert office.board.lists[key].is_over
     found = await person(office)
@@ -354,7 +354,7 @@ async def test_a_list_that_cannot_be_corrected_now_is_corrected_later(
     office = lists_office(storage, f"{MONDAY} 08:55")
     approval = await ask(office, 1)
     await pass_time(office, minutes=10)
-    await decide(office, approval.approval_id)
+    await approve(office, approval.approval_id)
     office.board.fault = DeliveryError("chat.update", "fatal_error")
     await pass_time(office, minutes=3)
     assert (await person(office)).posted
@@ -470,7 +470,7 @@ async def test_a_list_that_is_gone_is_corrected_no_more(storage: SqliteStores) -
     approval = await ask(office, 1)
     await ask(office, 2)
     await pass_time(office, minutes=10)
-    await decide(office, approval.approval_id)
+    await approve(office, approval.approval_id)
     office.board.fault = DeliveryError("chat.update", "channel_not_found")
     await pass_time(office, minutes=3)
     assert (await person(office)).posted is None
@@ -504,6 +504,6 @@ async def test_what_one_turn_asks_for_stands_as_on_its_card(storage: SqliteStore
             created_ms=office.clock(),
             expires_ms=office.clock() + 3_600_000,
         )
-        await storage.approvals.add(approval)
+        await storage.approvals.insert(approval)
     found = await office.digests.overviews.of(an_actor(ADA), team_id="T1")
     assert [one.position for one in found.waiting] == [0, 1, 2, 3]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agents.models import call, say
+from bot.approvals.changes import annotated
 from bot.approvals.due.escalation_state import held_of
 from bot.approvals.due.visit import read_beside
+from bot.approvals.model import Approval, Kind
 from bot.audit.report import story
 from bot.errors import DirectoryError, InvalidInputError, NotApproverError
 from bot.notifications.digest_schedule import left_to_list
@@ -20,8 +21,8 @@ from bot.people.model import PersonRecord, PostedDigest
 from bot.ports.people import Actor
 from bot.slack.destinations import approvers_text
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Kind
 from tests.contract.builders import a_person, an_approval
+from tests.support.decided import write
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.due.test_escalation import (
     ASK,
@@ -421,10 +422,9 @@ async def test_a_snooze_ends_with_a_message_though_a_list_has_it(storage: Sqlite
     await office.hear(ASK)
     approval = await office.the_approval()
     text = json.dumps({MIA: office.clock() + HOUR_MS})
-    changed = replace(approval, snoozes_json=text)
-    await office.storage.approvals.annotate(
-        changed, revision=approval.revision, now_ms=office.clock()
-    )
+    changed = approval.changed(snoozes_json=text)
+    approvals = office.storage.approvals
+    await write(approvals, approval.key, annotated, judged=changed, now_ms=office.clock())
     await office.queue.run()
     await keep(office, MIA, digest_ms=office.clock() + HOUR_MS // 2, digest_day="2027-01-15")
     await later(office, minutes=61)
@@ -487,8 +487,8 @@ async def test_terms_that_cannot_be_read_keep_nobody_else_from_a_list(
     storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, "2026-11-23 08:00")
-    broken = replace(await ask(office, 1), approval_id="apr_broken", terms_json="{")
-    await storage.approvals.add(broken)
+    broken = (await ask(office, 1)).changed(approval_id="apr_broken", terms_json="{")
+    await storage.approvals.insert(broken)
     await pass_time(office, hours=2)
     assert sent(office) == [f"{ADA}:2026-11-23"]
     assert await office.plans.covered(broken, [ADA]) == {}

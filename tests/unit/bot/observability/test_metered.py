@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import Counter
+from functools import partial
 
 import pytest
 
 from agents import ToolEvent
 from agents.core.checkpoint import AmendingStore, CheckpointStatus
 from agents.models import call, say
+from bot.approvals import changes
+from bot.approvals.model import Kind, Status
 from bot.audit.acts import Act
 from bot.observability import events
 from bot.observability.instrument import metered
 from bot.stores import Stores
 from bot.threads.messages import Message
+from storage.documents import update_or_none
 from storage.errors import StoreUnavailableError
-from storage.records import DrawnCard, Kind, Status
 from tests.contract.builders import (
     APPROVAL_ID,
     DIGEST,
@@ -28,6 +31,7 @@ from tests.contract.builders import (
     an_approval,
     an_entry,
 )
+from tests.support.decided import decide, write
 from tests.support.fakes import FakeClock
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import Office
@@ -102,8 +106,8 @@ async def test_a_write_that_is_cut_off_has_no_fault(storage: SqliteStores, tally
 async def test_requests_made_together_are_counted_once_each(watched: Stores, tally: Tally) -> None:
     approvals = [an_approval(), an_approval(approval_id="b", kind=Kind.DOUBT)]
 
-    await watched.approvals.add_all(approvals)
-    await watched.approvals.add_all(approvals)
+    await watched.approvals.insert(*approvals)
+    await watched.approvals.insert(*approvals)
 
     first, again = tally.events
     assert isinstance(first, events.RequestsWritten)
@@ -118,7 +122,8 @@ async def test_entries_of_the_audit_are_told_however_they_are_written(
     entries = [an_entry("a", action=Act.REFUSED), an_entry("b", action=Act.DECIDED)]
     requested, alone = an_entry("c", action=Act.REQUESTED), an_entry("d", action=Act.REFUSED)
     await watched.audit.append_all(entries)
-    await watched.approvals.add_all([an_approval()], entries=[requested])
+    await watched.approvals.insert(an_approval())
+    await watched.audit.append_all([requested])
     await watched.audit.append(alone)
 
     told = [one.entries for one in tally.events if isinstance(one, events.EntriesWritten)]
@@ -183,7 +188,7 @@ async def test_a_lease_that_ended_unreleased_is_counted_at_its_takeover(
     watched: Stores, tally: Tally
 ) -> None:
     await watched.threads.ensure(a_thread(due_ms=5))
-    await watched.approvals.add(an_approval(due_ms=5))
+    await watched.approvals.insert(an_approval(due_ms=5))
     tally.events.clear()
     for now_ms in (10, 30):
         due = [
@@ -225,23 +230,19 @@ async def test_all_that_is_not_metered_is_the_database_s_own(
 async def test_the_way_from_a_decision_to_its_card_and_its_run_is_timed(
     watched: Stores, tally: Tally
 ) -> None:
-    await watched.approvals.add(an_approval())
-    decided = await watched.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    await watched.approvals.insert(an_approval())
+    decided = await decide(watched.approvals, APPROVAL_ID, a_decision(), digest=DIGEST)
     claimed = await watched.approvals.claim(APPROVAL_ID, owner="a", now_ms=2_000, until_ms=3_000)
     assert claimed is not None
-    await watched.approvals.close_all([APPROVAL_ID, "another"])
-    await watched.approvals.close(APPROVAL_ID)
+    await write(watched.approvals, APPROVAL_ID, changes.closed)
+    await write(watched.approvals, APPROVAL_ID, changes.closed)
 
-    await watched.approvals.release(
-        APPROVAL_ID,
-        fence=claimed.fence,
-        revision=decided.revision,
-        due_ms=None,
-        now_ms=2_500,
-        drawn=DrawnCard(card_ts="1.2", revision=decided.revision),
+    shown = decided.shown_revision
+    await write(
+        watched.approvals, APPROVAL_ID, changes.with_card, card_ts="1.2", drawn_revision=shown
     )
 
-    assert (tally.of[events.GoneOn], tally.of[events.Redrawn]) == (2, 1)
+    assert (tally.of[events.GoneOn], tally.of[events.Redrawn]) == (1, 1)
 
 
 @pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED])
@@ -256,18 +257,10 @@ async def test_each_decision_that_the_agent_has_gone_on_from_is_timed_once(
 
 
 async def test_a_card_is_not_drawn_by_who_lost_the_lease(watched: Stores, tally: Tally) -> None:
-    await watched.approvals.add(an_approval())
-    await watched.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    await watched.approvals.insert(an_approval())
+    await decide(watched.approvals, APPROVAL_ID, a_decision(), digest=DIGEST)
 
-    await watched.approvals.release(
-        APPROVAL_ID,
-        fence=7,
-        revision=2,
-        due_ms=None,
-        now_ms=2_500,
-        drawn=DrawnCard(card_ts="1.2", revision=2),
-        failed=True,
-    )
+    drawn = partial(changes.with_card, card_ts="1.2", drawn_revision=2)
+    assert await update_or_none(watched.approvals, APPROVAL_ID, drawn, fence=7) is None
 
     assert tally.of[events.Redrawn] == 0
-    assert tally.of[events.WorkFailed] == 1

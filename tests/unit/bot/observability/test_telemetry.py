@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -19,6 +18,7 @@ from prometheus_client import REGISTRY, generate_latest
 
 from agents import ToolEvent, ToolOutcome
 from agents.tools import ToolCall
+from bot.approvals.model import Kind, Status
 from bot.audit.acts import Act
 from bot.errors import SettingsError
 from bot.observability import events
@@ -27,7 +27,6 @@ from bot.observability.tracing import Tracing, otlp_provider
 from bot.slack.app import answering
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
-from storage.records import Kind, Status
 from tests.contract.builders import (
     APPROVAL_ID,
     a_decision,
@@ -39,8 +38,8 @@ from tests.contract.builders import (
 from tests.support.stores import SqliteStores
 
 WENT_WELL = events.TimedWrite(1_000, 2_000, result=True)
-DOUBT = replace(an_approval(), kind=Kind.DOUBT)
-REJECTED = replace(an_approval(), status=Status.REJECTED, decision=a_decision())
+DOUBT = an_approval().changed(kind=Kind.DOUBT)
+REJECTED = an_approval().changed(status=Status.REJECTED, decision=a_decision())
 
 COUNTED: Mapping[str, events.BotEvent] = {
     'messages_total{result="kept"}': events.MessageWritten(a_message(), WENT_WELL),
@@ -96,8 +95,8 @@ def test_each_time_is_a_histogram(name: str) -> None:
 
 @pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED, Status.EXPIRED])
 def test_only_what_people_decide_is_timed(status: Status) -> None:
-    metrics, approval = Metrics(), replace(an_approval(), status=status)
-    metrics(events.Decided(approval, replace(a_decision(), at_ms=approval.created_ms + 2_000)))
+    metrics, approval = Metrics(), an_approval().changed(status=status)
+    metrics(events.Decided(approval, a_decision().changed(at_ms=approval.created_ms + 2_000)))
     name = 'countersign_time_to_decision_seconds_sum{kind="approval"} 2.0'
     assert (name in metrics.text().decode()) is (status is not Status.EXPIRED)
 
@@ -155,7 +154,7 @@ async def test_the_gauges_tell_what_waits() -> None:
     await storage.open()
     approval = an_approval()
     await storage.threads.ensure(a_thread(due_ms=5))
-    await storage.approvals.add(approval)
+    await storage.approvals.insert(approval)
     gauges = Gauges(storage, Tasks(), lambda: 10)
     found = await gauges.read()
     await storage.close()
@@ -207,7 +206,7 @@ def test_steps_in_two_processes_are_one_trace() -> None:
     second, there = _exporter()
     first(events.MessageWritten(a_message(), WENT_WELL))
     second(events.Decided(REJECTED, a_decision()))
-    second(events.Decided(replace(REJECTED, thread_id="T1:C1:2.2"), a_decision()))
+    second(events.Decided(REJECTED.changed(thread_id="T1:C1:2.2"), a_decision()))
     (begun,), (decided, other) = here.get_finished_spans(), there.get_finished_spans()
     assert begun.context is not None
     assert decided.context is not None

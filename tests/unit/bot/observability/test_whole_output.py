@@ -23,6 +23,7 @@ from slack_sdk.errors import SlackApiError
 from agents import ChatModelAgent, ScriptedModel, tool
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import call, say
+from bot.approvals.model import Status
 from bot.errors import NotApproverError
 from bot.maintenance.policies import PolicyRecorder
 from bot.observability.events import both
@@ -34,7 +35,6 @@ from bot.slack.app import answering
 from bot.slack.connect import Identity, Slack
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
-from storage.records import Status
 from tests.support.fakes import FakeClock
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import GUS, THREAD_ID, Office

@@ -1,12 +1,10 @@
 """Who may decide, answer, ask: every refusal says why, and a failed look-up refuses."""
 
-from dataclasses import replace
-
 import pytest
 
+from bot.approvals.model import Approval, Kind
 from bot.errors import DirectoryError, NotApproverError
 from bot.people.access import Access, decider_names
-from storage.records import Approval, Kind
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, an_actor
@@ -101,7 +99,7 @@ async def test_questions_are_for_the_requester_and_the_channel(directory: FakeDi
 WAITING = an_approval(
     requester_id=ROSA, approvers_json='["UADA","!UROSA"]', backups_json='["SONCALL"]', escalate_ms=1
 )
-ESCALATED = replace(WAITING, escalate_ms=None, escalated_ms=1)
+ESCALATED = WAITING.changed(escalate_ms=None, escalated_ms=1)
 
 
 async def test_backup_people_may_decide_after_the_escalation_only(directory: FakeDirectory) -> None:
@@ -113,10 +111,10 @@ async def test_backup_people_may_decide_after_the_escalation_only(directory: Fak
 
 
 async def test_the_channel_may_be_the_backup(directory: FakeDirectory) -> None:
-    wide = replace(WAITING, approvers_json='["SONCALL"]', backups_json='["channel"]')
+    wide = WAITING.changed(approvers_json='["SONCALL"]', backups_json='["channel"]')
     assert "You're a backup" in await refusal(directory, wide, an_actor(ADA))
     await Access(directory).check_decider(
-        replace(wide, escalate_ms=None, escalated_ms=1), an_actor(ADA)
+        wide.changed(escalate_ms=None, escalated_ms=1), an_actor(ADA)
     )
 
 
@@ -148,13 +146,13 @@ async def test_without_a_look_up_no_backup_decides(directory: FakeDirectory) -> 
 
 
 async def test_an_escalation_opens_no_question_to_strangers(directory: FakeDirectory) -> None:
-    question = replace(ESCALATED, kind=Kind.QUESTION)
+    question = ESCALATED.changed(kind=Kind.QUESTION)
     assert "members of this channel" in await refusal(directory, question, an_actor(BEN))
 
 
 # ---- who was a member when asked -----------------------------------------------------------------
 
-ASKED = replace(APPROVAL, members_json='["UADA","UGONE"]')
+ASKED = APPROVAL.changed(members_json='["UADA","UGONE"]')
 
 
 async def test_who_joined_the_channel_since_may_not_decide(directory: FakeDirectory) -> None:
@@ -169,7 +167,7 @@ async def test_who_left_the_channel_since_may_not_decide(directory: FakeDirector
 
 
 async def test_who_joined_since_may_decide_where_they_are_named(directory: FakeDirectory) -> None:
-    named = replace(ASKED, approvers_json='["channel","SONCALL","UMIA"]')
+    named = ASKED.changed(approvers_json='["channel","SONCALL","UMIA"]')
     directory.add("UMIA")
     directory.channels["C1"] = frozenset({ROSA, ADA, BEN, "UMIA"})
     await Access(directory).check_decider(named, an_actor(BEN))
@@ -177,7 +175,7 @@ async def test_who_joined_since_may_decide_where_they_are_named(directory: FakeD
 
 
 async def test_a_name_that_says_nothing_hides_none_after_it(directory: FakeDirectory) -> None:
-    approval = replace(APPROVAL, approvers_json='["nonsense","UBEN"]')
+    approval = APPROVAL.changed(approvers_json='["nonsense","UBEN"]')
     await Access(directory).check_decider(approval, an_actor(BEN))
 
 

@@ -15,6 +15,7 @@ from agents.gates import policy_gate
 from agents.models import call, say
 from agents.policy import Ask, Rule, RulePolicy
 from bot.approvals.editing import Edits
+from bot.approvals.model import Approval, Kind, Status
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, NotApproverError
 from bot.people.feasibility import FeasibilityCheck
@@ -22,7 +23,6 @@ from bot.ports.people import MOST_MEMBERS
 from bot.ports.tools import CheckedCall
 from bot.questions.record import Rules
 from bot.slack.cards.card_for import card_for
-from storage.records import Approval, Kind, Status
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory
 from tests.support.stores import SqliteStores
@@ -182,7 +182,7 @@ async def test_in_a_direct_message_nobody_else_sees_the_card(directory: FakeDire
     approval = await FeasibilityCheck(directory).prepare(asked)
     assert approval.decision is not None
     assert "Ask in a channel where someone else can approve." in approval.decision.reason
-    alone = replace(asked, approvers_json=f'["{ROSA}"]', self_approval=True)
+    alone = asked.changed(approvers_json=f'["{ROSA}"]', self_approval=True)
     assert (await FeasibilityCheck(directory).prepare(alone)).status is Status.PENDING
 
 
@@ -265,7 +265,7 @@ async def test_i8_when_people_leave_the_card_says_so_until_they_come_back(
     assert card.stuck == ""
     assert "countersign:approve" in drawn(card)
     stored = await storage.approvals.get(name)
-    assert stored.drawn_revision == stored.revision
+    assert stored.drawn_revision == stored.shown_revision
 
 
 async def passes(office: Office, *, minutes: int) -> None:
@@ -304,7 +304,7 @@ async def test_i13_an_edit_that_nobody_could_decide_is_refused_at_the_form(
     approval = await office.the_approval()
     edits = Edits(storage, office.approvals, office.rules, office.clock)
     call_ = CheckedCall(arguments={"to": "Mia", "amount": 4, "how": "card"})
-    approval = replace(approval, editors_excluded=True)
+    approval = approval.changed(editors_excluded=True)
 
     refused = await edits.edit(approval, call_, None, actor=an_actor(ADA))
 
@@ -312,4 +312,4 @@ async def test_i13_an_edit_that_nobody_could_decide_is_refused_at_the_form(
     assert refused.startswith(
         "no one could decide this: This channel only includes people who requested this"
     )
-    assert (await office.the_approval()).revision == 1
+    assert (await office.the_approval()).shown_revision == 1

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
+from bot.approvals.model import Approval
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.lookup import CODE, PeopleLookup
 from bot.policy.eligibility import PeopleSnapshot, Problem
 from bot.policy.terms import Group, Requirement, Rotation, Stage, Terms
 from bot.ports.people import MOST_MEMBERS, Actor
-from storage.records import Approval
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock, FakeDirectory
 
@@ -39,8 +39,8 @@ def a_card(groups: Mapping[str, Group], **changes: object) -> Approval:
     """Asked under terms with these groups."""
     one = Requirement(name="all", groups=tuple(groups))
     terms = Terms(rules=("r",), stages=(Stage(approve=(one,)),), groups=dict(groups))
-    card = replace(an_approval(), terms_json=terms.to_text(), team_id="T1", channel_id=ROOM)
-    return replace(card, **changes)  # type: ignore[arg-type]
+    card = an_approval().changed(terms_json=terms.to_text(), team_id="T1", channel_id=ROOM)
+    return card.changed(**changes)
 
 
 async def taken(

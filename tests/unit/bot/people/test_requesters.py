@@ -23,12 +23,12 @@ from agents import (
 from agents.core.errors import CheckpointConflictError
 from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Decision, Status
 from bot.errors import NotApproverError
 from bot.people.requesters import Requesters, requesters_of
 from bot.people.thread_pass import ThreadPass
 from bot.questions.fields import values_json
 from bot.questions.texts import texts_json
-from storage.records import Approval, Decision, Status
 from tests.contract.builders import a_message, a_thread, an_approval
 from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import filled_digest
@@ -208,7 +208,7 @@ async def test_of_a_thread_of_an_earlier_release_all_who_are_found_in_it_count(
     await storage.inbox.take(["m2"], turn=2)
     answered = Decision(status=Status.ANSWERED, by=ADA, at_ms=5, answer_json=texts_json(["so"]))
     question = an_approval(status=Status.ANSWERED, decision=answered, open=False)
-    await storage.approvals.add(replace(question, thread_id=THREAD_ID))
+    await storage.approvals.insert(question.changed(thread_id=THREAD_ID))
 
     assert await Requesters(storage).of(ThreadPass(thread=thread)) == (BEN, ROSA, ADA)
 

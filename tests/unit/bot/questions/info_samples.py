@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -17,11 +17,11 @@ from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, FeedbackI
 from agents.graph.nodes.questions import Question
 from agents.graph.state.shapes import schema_of
 from agents.prebuilt.stages import StageInfo
+from bot.approvals.model import Approval, Decision, Status
 from bot.errors import InvalidInputError
 from bot.questions.base import check_decision
 from bot.questions.record import Asked, Rules, approval_from
 from bot.threads.model import Thread
-from storage.records import Approval, Decision, Status
 
 NOW = 1_800_000_000_000
 THREAD = Thread(
@@ -95,13 +95,13 @@ def decided(approval: Approval, status: Status, **changes: Any) -> Approval:
     fields = {"digest": approval.digest, "by": BY, **changes}
     decision = Decision(status=status, at_ms=NOW, **fields)
     check_decision(approval, decision)
-    return replace(approval, status=status, decision=decision)
+    return approval.changed(status=status, decision=decision)
 
 
 def forced(approval: Approval, status: Status, **changes: Any) -> Approval:
     """The approval after a decision that nobody checked."""
     fields = {"digest": approval.digest, "by": BY, **changes}
-    return replace(approval, status=status, decision=Decision(status=status, at_ms=NOW, **fields))
+    return approval.changed(status=status, decision=Decision(status=status, at_ms=NOW, **fields))
 
 
 def is_refused(approval: Approval, status: Status, **changes: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agents import ResumeDataError, register
+from bot.approvals.model import Decision, Kind, Status
 from bot.layout.blocks import Block
 from bot.layout.modals import Errors, Values, modal, named, read_text, text_input
 from bot.questions.base import QuestionDraft
@@ -17,7 +18,6 @@ from bot.questions.drawing import (
     register as register_kind,
 )
 from bot.questions.form import AnswerForm, in_order
-from storage.records import Decision, Kind, Status
 
 BEST = "countersign:rating_best"
 OTHER = "countersign:rating_other"

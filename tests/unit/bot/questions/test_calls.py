@@ -21,12 +21,12 @@ from agents import (
 )
 from agents.gates.human import HumanResponse
 from agents.gates.questions import ChoiceResult
+from bot.approvals.model import Approval, Kind, Status
 from bot.questions.base import answer_from, question_of, read_reply
 from bot.questions.choice import selected_json
 from bot.questions.fields import values_json
 from bot.questions.form import ask_of, edited_digest, in_order
 from bot.questions.texts import texts_json
-from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import chosen_digest, filled_digest
 from tests.unit.bot.questions.info_samples import (
     ARGUMENTS,
@@ -49,7 +49,7 @@ from tests.unit.bot.questions.info_samples import (
 def test_approval() -> None:
     info = ApprovalInfo(**call_fields())
     approval = approval_of(info)
-    assert approval.schema_json == ""
+    assert approval.form_json == ""
     yes = ApprovalResult(approved=True, digest=info.digest, by=BY)
     assert answer_from(decided(approval, Status.APPROVED), info) == yes
     no = ApprovalResult(approved=False, reason="late", digest=info.digest, by=BY)
@@ -71,7 +71,7 @@ def test_decision_about_something_else_is_refused() -> None:
 def test_review() -> None:
     info = ReviewEditInfo(**call_fields())
     approval = approval_of(info)
-    assert json.loads(approval.schema_json) == SCHEMA
+    assert json.loads(approval.form_json) == SCHEMA
     as_shown = ReviewEditResult(no_need_to_edit=True, digest=info.digest, by=BY)
     assert answer_from(decided(approval, Status.APPROVED), info) == as_shown
     new = {**ARGUMENTS, "replicas": 5}

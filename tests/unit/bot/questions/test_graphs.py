@@ -15,12 +15,12 @@ from agents import (
 )
 from agents.graph.commands import Send, StateUpdate
 from agents.prebuilt.stages import StageResult
+from bot.approvals.model import Status
 from bot.questions.base import answer_from, question_of, read_reply
 from bot.questions.choice import selected_json
 from bot.questions.fields import values_json
 from bot.questions.form import Form, arguments_of, ask_of, edited_digest, in_order
 from bot.questions.texts import texts_json
-from storage.records import Status
 from tests.unit.bot.questions.info_samples import (
     BREAK,
     BY,

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from agents import ResumeDataError
+from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.ports.tools import CheckedCall
@@ -17,7 +18,6 @@ from bot.questions.drawing import Proposal, drawn_question, register
 from bot.questions.form import FORM, AnswerForm, ask_of
 from bot.sandbox.blockkit.rules import message_errors, view_errors
 from bot.slack.cards.card_for import card_for
-from storage.records import Approval, Kind, Status
 from tests.scenario.asking import RAN, custom
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, an_event, typed
@@ -155,7 +155,7 @@ def test_a_form_has_one_kind() -> None:
 
 
 def test_a_form_that_is_not_there_any_more_is_answered_by_nobody() -> None:
-    approval = replace(approval_of(INFO), schema_json=json.dumps({FORM: "tests.gone"}))
+    approval = approval_of(INFO).changed(form_json=json.dumps({FORM: "tests.gone"}))
     assert "don't know how to ask people" in ask_of(approval).program
     assert actions_in(approval) == [ActionId.MORE]
     is_refused(approval, Status.ANSWERED, answer_json="5")

@@ -11,13 +11,13 @@ from agents import (
     ResumeDataError,
 )
 from agents.gates.questions import Choice, ChoiceInfo, ChoiceResult
+from bot.approvals.model import Status
 from bot.errors import InvalidInputError
 from bot.questions.base import answer_from, question_of, read_reply
 from bot.questions.choice import selected_json
 from bot.questions.feedback import feedback_json
 from bot.questions.form import arguments_of
 from bot.questions.texts import texts_json
-from storage.records import Status
 from tests.unit.bot.questions.info_samples import (
     BY,
     CALL_CHOICE,

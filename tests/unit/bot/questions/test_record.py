@@ -22,10 +22,10 @@ from agents import (
 )
 from agents.core.cancel import CancelInfo
 from agents.gates import NoApprovers, Withdrawn
+from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
 from bot.questions.form import FORM, AnswerForm, Form, Option, ask_of
-from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import chosen_digest
 from tests.unit.bot.questions.info_samples import (
     ARGUMENTS,
@@ -92,7 +92,7 @@ def test_what_each_info_asks(info: object, kind: Kind, form: Form, tool: str) ->
 def test_doubt_is_as_it_was() -> None:
     info = InDoubtInfo(tool_name="deploy", arguments=ARGUMENTS, title="Deploy", call_id="c1")
     approval = approval_of(info)
-    assert (approval.kind, approval.schema_json) == (Kind.DOUBT, "")
+    assert (approval.kind, approval.form_json) == (Kind.DOUBT, "")
     told = json.dumps({"choice": "ran", "result": "fine"})
     assert answer_from(decided(approval, Status.ANSWERED, answer_json=told), info) == InDoubtResult(
         choice="ran", result="fine", by=BY
@@ -261,7 +261,7 @@ def test_ask_comes_back() -> None:
         label="l",
         program="x",
     )
-    approval = replace(approval_of("What?"), schema_json=ask.to_text())
+    approval = approval_of("What?").changed(form_json=ask.to_text())
     assert ask_of(approval) == ask
 
 
@@ -280,7 +280,7 @@ def test_ask_comes_back() -> None:
 )
 @pytest.mark.parametrize("kind", [Kind.APPROVAL, Kind.QUESTION])
 def test_what_cannot_be_read_is_answered_by_nobody(text: str, kind: Kind) -> None:
-    approval = replace(approval_of("What?"), schema_json=text, kind=kind)
+    approval = approval_of("What?").changed(form_json=text, kind=kind)
     assert ask_of(approval).form is Form.PROGRAM
     for status in (Status.APPROVED, Status.REJECTED, Status.ANSWERED):
         is_refused(approval, status, answer_json='["x"]')

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import pytest
 
+from bot.approvals.model import Approval
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block
@@ -15,7 +16,6 @@ from bot.questions.yes import Proof, yes
 from bot.slack.cards.break_glass import override_modal
 from bot.slack.cards.grants import grant_modal
 from bot.slack.cards.modals import agreeing_form
-from storage.records import Approval
 from tests.unit.bot.asked import AGREES
 from tests.unit.bot.slack.cards.samples import (
     CRITICAL,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -22,11 +22,11 @@ from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.core.errors import CheckpointDecodeError, InvalidArgumentsError
 from agents.models import call
 from agents.workflows import AgentTool
+from bot.approvals.model import Approval, Status
 from bot.errors import DirectoryError
 from bot.ports.tools import BatchWords, CheckedCall
 from bot.threads.agents import Catalog, nobody, tool_at
 from bot.threads.model import Thread
-from storage.records import Approval, Status
 from tests.contract.builders import an_approval
 
 
@@ -328,6 +328,6 @@ async def test_the_agent_of_a_turn_explains_where_it_can() -> None:
     catalog = Town(names={"C1": "finance"}).catalog(finance=flow, every=an_agent("rest"))
     waiting = an_approval(channel_id="C1", checkpoint_id="T1:C1:1.0#1")
     assert await catalog.explainer(waiting) is None
-    other = await catalog.explainer(replace(waiting, channel_id="C2", checkpoint_id="T1:C2:1.0#1"))
+    other = await catalog.explainer(waiting.changed(channel_id="C2", checkpoint_id="T1:C2:1.0#1"))
     assert isinstance(other, ChatModelAgent)
     assert other.name == "rest"

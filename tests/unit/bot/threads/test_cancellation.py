@@ -19,13 +19,13 @@ from agents import (
 from agents.core.calls import ToolCall
 from agents.core.observers import ToolOutcome
 from agents.models import call, say
+from bot.approvals.model import Status
 from bot.audit.acts import Act
 from bot.audit.report import story
 from bot.threads.cancellation import looks_like_stop
 from bot.threads.message_event import NO_TURN
 from bot.threads.runs.following import StoppableRun
 from bot.words import say as words
-from storage.records import Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_incoming
 

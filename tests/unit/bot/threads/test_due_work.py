@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
 from agents.models import call, say
+from bot.approvals.changes import redrawn
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Decision, Status
 from bot.audit.acts import Act
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
 from bot.observability.context import context
 from bot.ports.notifier import Newest
 from bot.ports.people import Person
-from storage.records import Approval, Decision, Status
+from tests.support.decided import write
 from tests.support.fakes import FakeDirectory, FakeNotifier
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_actor
@@ -104,7 +106,7 @@ async def test_people_are_looked_up_at_steps_of_the_ladder_and_at_no_other_time(
     await office.hear(ASK)
     approval = await office.the_approval()
     directory.looked.clear()
-    assert await storage.approvals.redraw(approval.approval_id, now_ms=office.clock())
+    await write(storage.approvals, approval.key, redrawn, now_ms=office.clock())
     await minutes_later(office, 1)
     assert directory.looked == []
     await minutes_later(office, 14)
@@ -126,11 +128,11 @@ async def test_i12_why_an_edit_was_refused_is_on_record(storage: SqliteStores) -
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
-    changed = replace(approval, digest="d" * 64)
-    counted = replace(approval, counted_json=f'["{ADA}"]')
+    changed = approval.changed(digest="d" * 64)
+    counted = approval.changed(counted_json=f'["{ADA}"]')
     with pytest.raises(NotApproverError) as refused:
         await office.approvals.check_editor(counted, an_actor(ADA))
-    outdated = replace(approval, digest="e" * 64)
+    outdated = approval.changed(digest="e" * 64)
     with pytest.raises(OutdatedCardError) as late:
         await office.approvals.rebind(outdated, changed, actor=an_actor(BEN))
     assert await refusals(storage) == [(ADA, str(refused.value)), (BEN, str(late.value))]
@@ -172,7 +174,7 @@ async def test_a_reminder_links_to_a_card_that_was_updated_just_now(
     await office.hear(ASK)
     approval = await office.the_approval()
     office.clock.forward(minutes=15)
-    assert await storage.approvals.redraw(approval.approval_id, now_ms=office.clock())
+    await write(storage.approvals, approval.key, redrawn, now_ms=office.clock())
     await minutes_later(office, 0)
     assert notifier.links == [approval.card_ts]
     assert notifier.links != [""]

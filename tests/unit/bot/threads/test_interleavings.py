@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from agents.core.errors import CheckpointConflictError
 from agents.models import call, say
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Decision, Status
 from bot.errors import DeliveryError
 from bot.leases import ATTENDANCE, LEASE
 from bot.ports.notifier import Newest
-from storage.records import Approval, Decision, Status
+from storage.documents import Page, Where
 from tests.support.fakes import FakeNotifier
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, THREAD_ID, KilledError, Office, an_incoming
@@ -144,7 +145,7 @@ class TwoProcesses:
             await self.tick(self.second)
         stored = await self.first.storage.approvals.get(self.approval.approval_id)
         assert (stored.leased_by, stored.due_ms) == ("", None)
-        assert stored.drawn_revision == stored.revision
+        assert stored.drawn_revision == stored.shown_revision
         return self.notifier.cards[self.approval.approval_id]
 
 
@@ -289,16 +290,18 @@ async def test_i6_who_was_asleep_does_not_call_off_what_the_same_turn_has_asked_
     first = Office(storage, [PAY], owner="first")
     second = Office(storage, [pay_ben], clock=first.clock, notifier=first.notifier, owner="second")
     await first.hear(ASK)
-    look = storage.approvals.open_of
+    look = storage.approvals.find
 
-    async def asleep(thread_id: str) -> Sequence[Approval]:
-        storage.approvals.open_of = look  # type: ignore[method-assign]
+    async def asleep(where: Where, **options: Any) -> Page[Approval]:
+        if "open" not in where:
+            return await look(where, **options)
+        storage.approvals.find = look  # type: ignore[method-assign]
         first.clock.forward(seconds=LEASE.total_seconds() + 1)
         await second.decide(await second.the_approval())
-        return await look(thread_id)
+        return await look(where, **options)
 
     await first.inbox.receive(an_incoming("Be quick", ts="1800000000.000002"))
-    storage.approvals.open_of = asleep  # type: ignore[method-assign]
+    storage.approvals.find = asleep  # type: ignore[method-assign]
     if gives_up:
         now = first.clock()
         held = await storage.threads.claim(

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from agents.models import Turn, call, say
-from storage.records import Approval, Status
+from bot.approvals.model import Status
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, THREAD_ID, Office
+from tests.unit.bot.office import THREAD_ID, Office
 from tests.unit.bot.threads.flows.test_giving_up import pass_time
 
 SUMMARY = f"{THREAD_ID}:summary"
@@ -113,19 +113,3 @@ async def test_a_process_that_died_before_it_was_posted_leaves_it_to_the_next(
     await second.queue.run()
     assert shown(second) == [["approved"] * 3]
     assert (first.ran, second.ran) == ([("pay", ("Mia", a, "card")) for a in (5, 6, 7)], [])
-
-
-async def test_one_decision_reads_nothing_for_it(storage: SqliteStores) -> None:
-    office = Office(storage, [*pays(1), say("Paid.")])
-    await office.hear("<@UBOT> pay Mia")
-    reads: list[str] = []
-    newest_of = storage.approvals.newest_of
-
-    async def counted(thread_id: str, *, limit: int) -> list[Approval]:
-        reads.append(thread_id)
-        return list(await newest_of(thread_id, limit=limit))
-
-    storage.approvals.newest_of = counted  # type: ignore[method-assign]
-    await office.decide(await office.the_approval(), by=ADA)
-    assert office.shown()[-1] == "Paid."
-    assert reads == []

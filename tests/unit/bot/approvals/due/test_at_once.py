@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import pytest
 
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.queries import of_turn
 from bot.people.lookup_cache import DelegationCache
 from bot.people.model import DelegationRecord
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Decision, Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.due.test_batch_cards import an_office, asked
 from tests.unit.bot.approvals.due.test_thread_reactions import on_root
@@ -70,7 +71,7 @@ async def test_what_was_voted_stays_voted_when_the_process_dies(storage: SqliteS
     await other.queue.run()
     found = {
         one.approval_id: one.status
-        for one in await storage.approvals.of_turn(cards[0].checkpoint_id)
+        for one in await of_turn(storage.approvals, cards[0].checkpoint_id)
     }
     assert [found[one.approval_id] for one in cards] == [
         Status.APPROVED,

@@ -6,18 +6,20 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
 from agents.models import call, say
+from bot.approvals.changes import opened_to_backups
+from bot.approvals.model import Approval, Status
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError
 from bot.observability.instrument import metered
 from bot.observability.metrics import Metrics
 from bot.stores import Stores
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Status
+from tests.support.decided import failing_at
 from tests.support.fakes import FakeClock, FakeNotifier
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import (
@@ -167,7 +169,7 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> 
 
     (recorded,) = seen
     assert (recorded.escalated_ms, recorded.escalate_ms) == (office.clock(), None)
-    assert (recorded.revision, recorded.drawn_revision) == (2, 2)
+    assert (recorded.shown_revision, recorded.drawn_revision) == (2, 2)
     assert office.notifier.cards[approval.approval_id].escalated_ms == office.clock()
     after = await office.the_approval()
     assert after.escalation_told
@@ -191,7 +193,7 @@ async def test_without_backup_people_nothing_escalates(storage: SqliteStores) ->
     assert (approval.backups_json, approval.escalate_ms) == ("[]", None)
     await tick(office, hours=2)
     assert office.notifier.escalations == []
-    assert (await office.the_approval()).revision == 1
+    assert (await office.the_approval()).shown_revision == 1
 
 
 async def test_a_reminder_of_the_same_moment_leaves_the_backup_people_out(
@@ -342,7 +344,9 @@ def die_at(office: Office, step: str) -> None:
     if step == "audit":
         office.storage.audit.append = die  # type: ignore[method-assign]
     elif step == "told":
-        store.mark_escalation_told = die  # type: ignore[method-assign]
+        failing_at(
+            store, lambda new, old: new.escalation_told > old.escalation_told, KilledError, times=1
+        )
     elif step == "update":
         office.notifier.update_card = die  # type: ignore[method-assign]
     elif step == "wait to escalate":
@@ -360,7 +364,7 @@ def die_at(office: Office, step: str) -> None:
 def revive(office: Office) -> None:
     """What was put in the way is gone: the methods of the classes hold again."""
     for thing in (office.storage.audit, office.storage.approvals, office.notifier):
-        for name in ("append", "mark_escalation_told", "update_card", "escalate"):
+        for name in ("append", "replace", "update_card", "escalate"):
             vars(thing).pop(name, None)
 
 
@@ -374,7 +378,7 @@ async def test_of_two_processes_one_escalates(storage: SqliteStores) -> None:
     await second.queue.run()
     await first.queue.run()
     assert first.notifier.escalations == [approval.approval_id]
-    assert (await first.the_approval()).revision == 2
+    assert (await first.the_approval()).shown_revision == 2
     assert (await acts(storage)).count("escalated") == 1
 
 
@@ -399,21 +403,25 @@ async def test_the_lease_is_lost_before_the_record(storage: SqliteStores) -> Non
     """Another process has put it on record, and is about to tell: that is not our business."""
     office = an_office(storage)
     approval = await asked(office)
-    escalate = storage.approvals.escalate
+    write, others = storage.approvals.replace, list[Approval]()
 
-    async def late(approval_id: str, *, fence: int, now_ms: int) -> Approval | None:
-        office.clock.forward(seconds=16)
-        now = office.clock()
-        other = await storage.approvals.claim(
-            approval_id, owner="other", now_ms=now, until_ms=now + 15_000
-        )
-        assert other is not None
-        assert await escalate(approval_id, fence=other.fence, now_ms=now)
-        return await escalate(approval_id, fence=fence, now_ms=now_ms)
+    async def late(document: Approval, *, based_on: Approval, **options: Any) -> Approval:
+        if document.escalated_ms is not None and not others:
+            office.clock.forward(seconds=16)
+            now = office.clock()
+            other = await storage.approvals.claim(
+                document.key, owner="other", now_ms=now, until_ms=now + 15_000
+            )
+            assert other is not None
+            others.append(other)
+            escalated = opened_to_backups(other, now_ms=now)
+            assert escalated is not None
+            await write(escalated, based_on=other, fence=other.fence)
+        return await write(document, based_on=based_on, **options)
 
-    storage.approvals.escalate = late  # type: ignore[method-assign]
+    storage.approvals.replace = late  # type: ignore[method-assign]
     await tick(office, hours=1)
-    vars(storage.approvals).pop("escalate")
+    vars(storage.approvals).pop("replace")
     assert office.notifier.escalations == []
     assert (await office.the_approval()).leased_by == "other"
     await tick(office, seconds=16)
@@ -499,15 +507,15 @@ async def test_a_card_that_waits_does_not_delay_the_escalation(
 async def test_while_the_database_is_away_nobody_is_told(storage: SqliteStores) -> None:
     office = an_office(storage)
     approval = await asked(office)
-
-    async def away(*_: object, **__: object) -> None:
-        raise StoreUnavailableError("away")
-
-    storage.approvals.escalate = away  # type: ignore[method-assign]
+    over = failing_at(
+        storage.approvals,
+        lambda new, old: new.escalated_ms != old.escalated_ms,
+        StoreUnavailableError("away"),
+    )
     with pytest.raises(StoreUnavailableError):
         await tick(office, hours=1)
     assert office.notifier.escalations == []
-    vars(storage.approvals).pop("escalate")
+    over()
     await tick(office, seconds=16)
     assert office.notifier.escalations == [approval.approval_id]
 
@@ -516,10 +524,7 @@ async def test_escalations_are_counted_once(storage: SqliteStores) -> None:
     metrics, clock = Metrics(), FakeClock()
     watched = metered(storage, metrics, clock)
     office = an_office(watched, clock=clock)
-    approval = await asked(office)
+    await asked(office)
     await tick(office, hours=1)
     await tick(office, hours=1)
-    assert not await watched.approvals.escalate(
-        approval.approval_id, fence=approval.fence, now_ms=clock()
-    )
     assert 'countersign_escalated_total{kind="approval"} 1.0' in metrics.text().decode()

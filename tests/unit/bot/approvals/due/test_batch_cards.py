@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,10 +12,10 @@ from hypothesis import given, settings, strategies as st
 from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
 from bot.approvals.due.batch_cards import MOST_ON_CARD, stays, together
+from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Kind, Status
 from bot.approvals.secondary_actions import Means
 from bot.errors import DeliveryError
 from bot.policy.terms import Group, Requirement, Stage, Terms
-from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Status
 from tests.support.fakes import FakeBatchCards, FakeNotifier
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
@@ -76,7 +75,7 @@ async def test_calls_of_one_turn_have_one_card(storage: SqliteStores) -> None:
     assert shown(office).updates == []
     assert office.notifier.posts == []
     assert drawn(office) == dict.fromkeys("abc", Status.PENDING)
-    assert all(one.drawn_revision == one.revision and not one.card_ts for one in cards)
+    assert all(one.drawn_revision == one.shown_revision and not one.card_ts for one in cards)
     assert [one.batch_ts for one in cards] == ["1800000000.000001", "", ""]
 
 
@@ -213,9 +212,9 @@ async def test_a_split_that_nobody_followed_is_made_good_by_the_clock(
     storage: SqliteStores,
 ) -> None:
     office, cards = await asked(storage, "a", "b")
-    await storage.approvals.split(
-        cards[0].batch, checkpoint_id=cards[0].checkpoint_id, now_ms=office.clock()
-    )
+    shared = office.attendance.shared
+    assert shared is not None
+    await shared.split(cards[0])
     heir = an_office(storage, clock=office.clock, owner="heir")
     await later(heir, seconds=1)
     assert sorted(heir.notifier.posts) == sorted(one.approval_id for one in cards)
@@ -346,8 +345,7 @@ def terms(risk: str, group: str, count: int, *, always: bool) -> str:
 @st.composite
 def approvals(draw: st.DrawFn) -> Approval:
     number = draw(st.integers(0, 2**64))
-    return replace(
-        an_approval(),
+    return an_approval().changed(
         approval_id=f"apr_{number:032x}",
         tool=draw(st.sampled_from(["pay", "refund"])),
         expires_ms=draw(st.sampled_from([1_000, 2_000])),
@@ -375,7 +373,7 @@ def approvals(draw: st.DrawFn) -> Approval:
 def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObject) -> None:
     refused = {one.approval_id for one in found if data.draw(st.booleans())}
     made = together(found, lambda one: one.approval_id not in refused)
-    assert [replace(one, batch="", batch_ts="") for one in made] == found
+    assert [one.changed(batch="", batch_ts="") for one in made] == found
     for keeper in {one.batch for one in made} - {""}:
         items = [one for one in made if one.batch == keeper]
         assert 2 <= len(items) <= MOST_ON_CARD
@@ -412,9 +410,9 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
     ],
 )
 def test_what_is_not_like_the_others_any_more_leaves(changes: dict[str, Any]) -> None:
-    approval = replace(an_approval(), batch="apr_1")
+    approval = an_approval().changed(batch="apr_1")
     assert stays(approval)
-    assert not stays(replace(approval, **changes))
+    assert not stays(approval.changed(**changes))
 
 
 @pytest.mark.parametrize(
@@ -422,9 +420,9 @@ def test_what_is_not_like_the_others_any_more_leaves(changes: dict[str, Any]) ->
 )
 def test_what_runs_otherwise_than_listed_leaves(changes: dict[str, Any]) -> None:
     decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest="d")
-    approval = replace(an_approval(), batch="apr_1", status=Status.APPROVED, decision=decision)
+    approval = an_approval().changed(batch="apr_1", status=Status.APPROVED, decision=decision)
     assert stays(approval)
-    assert not stays(replace(approval, decision=replace(decision, **changes)))
+    assert not stays(approval.changed(decision=decision.changed(**changes)))
 
 
 async def test_withdrawn_ones_stay_on_their_card(storage: SqliteStores) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from bot.approvals.due.visit import BATCH, read_beside
+from bot.approvals.model import Approval, Status
 from bot.approvals.secondary_actions import Means
 from bot.errors import DeliveryError
 from bot.people.claims import read_snoozes
 from bot.people.model import PersonRecord
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.due.test_batch_cards import (
     an_office as a_batch_office,
@@ -190,7 +190,7 @@ async def test_a_card_that_somebody_only_wished_for_keeps_none_in_the_thread_bac
     await office.hear(ASK)
     approval = await office.the_approval()
     assert approval.card_ts, "all others see it"
-    assert approval.drawn_revision < approval.revision, "and it is tried again"
+    assert approval.drawn_revision < approval.shown_revision, "and it is tried again"
     office.notifier.failing.clear()
     await later(office, minutes=1)
     assert ("card", [MIA], MIA) in told(office)
@@ -295,4 +295,4 @@ class TestOneCardForSeveral:
         await office.hear("<@UBOT> look")
         (keeper, _) = await office.open_approvals()
         assert (keeper.cards_json, keeper.batch_ts != "") == ("[]", True)
-        assert keeper.drawn_revision == keeper.revision
+        assert keeper.drawn_revision == keeper.shown_revision

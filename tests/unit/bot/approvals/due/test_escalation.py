@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
+from bot.approvals.changes import annotated
 from bot.approvals.due.escalation_state import state_of
 from bot.approvals.due.visit import read_beside
+from bot.approvals.model import Approval, Status
 from bot.audit.report import story
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId
 from bot.people.claims import CardClaim, write_snoozes
 from bot.slack.cards.card_for import card_for
-from storage.records import Approval, Status
+from tests.support.decided import write
 from tests.support.force import forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click
@@ -172,8 +174,10 @@ async def test_a_reminder_to_nobody_is_not_sent(storage: SqliteStores) -> None:
     office = await asked(storage, {"approve": [{"from": ["security"]}]})
     approval = await office.the_approval()
     snoozes = write_snoozes(dict.fromkeys((MIA, SAM), approval.expires_ms - 1))
-    changed = Approval(**{**_fields(approval), "snoozes_json": snoozes})
-    assert await storage.approvals.annotate(changed, revision=1, now_ms=office.clock())
+    changed = approval.changed(snoozes_json=snoozes)
+    assert await write(
+        storage.approvals, changed.key, annotated, judged=changed, now_ms=office.clock()
+    )
     await later(office, minutes=15)
     assert told(office) == []
     assert "reminded" not in await acts(office)
@@ -184,8 +188,10 @@ async def test_a_snooze_ends_in_one_direct_message(storage: SqliteStores) -> Non
     office = await asked(storage, {"approve": [{"from": ["security"]}], "remind": "never"})
     approval = await office.the_approval()
     until_ms = office.clock() + 60 * 60_000
-    changed = Approval(**{**_fields(approval), "snoozes_json": write_snoozes({MIA: until_ms})})
-    assert await storage.approvals.annotate(changed, revision=1, now_ms=office.clock())
+    changed = approval.changed(snoozes_json=write_snoozes({MIA: until_ms}))
+    assert await write(
+        storage.approvals, changed.key, annotated, judged=changed, now_ms=office.clock()
+    )
     await later(office, minutes=59)
     assert told(office) == []
     assert "snoozed this until" in drawn(office)
@@ -205,8 +211,10 @@ async def test_a_claim_holds_reminders_up(storage: SqliteStores) -> None:
     office = await asked(storage, STEPS)
     approval = await office.the_approval()
     claim = CardClaim().taken(ADA, office.clock()).to_text()
-    changed = Approval(**{**_fields(approval), "claim_json": claim})
-    assert await storage.approvals.annotate(changed, revision=1, now_ms=office.clock())
+    changed = approval.changed(claim_json=claim)
+    assert await write(
+        storage.approvals, changed.key, annotated, judged=changed, now_ms=office.clock()
+    )
     await later(office, minutes=29)
     assert told(office) == []
     await later(office, minutes=1)
@@ -303,7 +311,7 @@ def dying(step: Step, *, after: bool) -> Step:
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("step", ["climb", "mark_beside", "nudge", "append", "update_card"])
+@pytest.mark.parametrize("step", ["replace", "nudge", "append", "update_card"])
 @pytest.mark.parametrize("minutes", [15, 60])
 async def test_i4_a_crash_around_a_step_loses_nothing_and_tells_nobody_twice(
     storage: SqliteStores, step: str, minutes: int, *, after: bool
@@ -363,7 +371,7 @@ async def test_a_decision_in_the_moment_of_a_reminder_has_nobody_told(
 async def test_terms_that_cannot_be_read_leave_only_the_deadline(storage: SqliteStores) -> None:
     office = await asked(storage, STEPS)
     approval = await office.the_approval()
-    broken = Approval(**{**_fields(approval), "approval_id": "apr_b", "terms_json": "{"})
+    broken = approval.changed(approval_id="apr_b", terms_json="{")
     ladder = office.attendance.ladder()
     assert ladder.next_ms(broken) == broken.expires_ms
     assert await ladder.climb(broken, office.clock() + 10**7) == (broken, frozenset())
@@ -372,17 +380,13 @@ async def test_terms_that_cannot_be_read_leave_only_the_deadline(storage: Sqlite
 @pytest.mark.parametrize("damage", ["{", "[1]", '{"since_ms":1,"x":2}', "[{}]"])
 async def test_a_damaged_state_tells_nobody_twice(storage: SqliteStores, damage: str) -> None:
     office = await asked(storage, STEPS)
-    approval = Approval(**{**_fields(await office.the_approval()), "ladder_json": damage})
+    approval = (await office.the_approval()).changed(ladder_json=damage)
     assert state_of(approval).announced
     assert read_beside(damage) == ()
 
 
 async def _not_found(group_id: str) -> frozenset[str]:
     raise DirectoryError(group_id)
-
-
-def _fields(approval: Approval) -> dict[str, Any]:
-    return {name: getattr(approval, name) for name in approval.__slots__}
 
 
 async def test_who_is_away_is_not_mentioned_and_their_delegate_is(storage: SqliteStores) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
 from agents.models import call, say
+from bot.approvals.changes import edited, redrawn
+from bot.approvals.model import UNKNOWN_TS, Approval, Status
 from bot.errors import DeliveryError
-from storage.records import UNKNOWN_TS, Approval, Status
+from tests.support.decided import failing_at, write
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, RULES, KilledError, Office
 
@@ -108,18 +111,30 @@ def dying(step: Step, *, after: bool) -> Step:
     return die
 
 
+def counts(new: Approval, old: Approval) -> bool:
+    return new.reminders > old.reminders
+
+
+def notes(new: Approval, old: Approval) -> bool:
+    return new.reminders == old.reminders and new.reminder_ts != old.reminder_ts
+
+
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("step", ["remind", "mark_messages"])
+@pytest.mark.parametrize("step", ["remind", "count", "note"])
 async def test_a_crash_around_a_reminder_leaves_one(
     storage: SqliteStores, step: str, *, after: bool
 ) -> None:
     first, approval = await asked(storage)
-    thing = first.notifier if step == "remind" else storage.approvals
-    setattr(thing, step, dying(getattr(thing, step), after=after))
+    if step == "remind":
+        first.notifier.remind = dying(first.notifier.remind, after=after)  # type: ignore[assignment,method-assign]
+        over: Callable[[], object] = partial(vars(first.notifier).pop, step)
+    else:
+        matches = counts if step == "count" else notes
+        over = failing_at(storage.approvals, matches, KilledError, after=after)
     with pytest.raises(KilledError):
         await later(first, minutes=15)
     first.queue.drop()
-    vars(thing).pop(step)
+    over()
     second = Office(
         storage,
         [],
@@ -141,14 +156,11 @@ async def test_a_reminder_that_a_crash_left_unknown_is_found_when_it_is_decided(
     storage: SqliteStores,
 ) -> None:
     first, approval = await asked(storage)
-    mark, storage.approvals.mark_messages = (  # type: ignore[method-assign]
-        storage.approvals.mark_messages,
-        dying(storage.approvals.mark_messages, after=False),  # type: ignore[assignment]
-    )
+    over = failing_at(storage.approvals, notes, KilledError)
     with pytest.raises(KilledError):
         await later(first, minutes=15)
     first.queue.drop()
-    storage.approvals.mark_messages = mark  # type: ignore[method-assign]
+    over()
     assert (await first.the_approval()).reminder_ts == UNKNOWN_TS
     first.clock.forward(seconds=16)
     await first.decide(approval, by=ADA)
@@ -159,15 +171,14 @@ async def test_a_message_to_backup_people_that_was_not_recorded_is_removed(
     storage: SqliteStores,
 ) -> None:
     first, approval = await asked(storage)
-    mark, storage.approvals.mark_escalation_told = (  # type: ignore[method-assign]
-        storage.approvals.mark_escalation_told,
-        dying(storage.approvals.mark_escalation_told, after=False),  # type: ignore[assignment]
+    over = failing_at(
+        storage.approvals, lambda new, old: new.escalation_told > old.escalation_told, KilledError
     )
     await later(first, minutes=15)
     with pytest.raises(KilledError):
         await later(first, hours=1)
     first.queue.drop()
-    storage.approvals.mark_escalation_told = mark  # type: ignore[method-assign]
+    over()
     first.clock.forward(seconds=16)
     await first.decide(approval, by=BEN)
     assert kinds(first) == []
@@ -193,8 +204,15 @@ async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: Sqlit
     await later(office, hours=1)
     assert len(kinds(office)) == 2
     waiting = await office.the_approval()
-    changed = replace(waiting, digest="e" * 64, escalate_ms=None, remind_ms=None)
-    await storage.approvals.rebind(changed, digest=waiting.digest, now_ms=office.clock())
+    changed = waiting.changed(digest="e" * 64, escalate_ms=None, remind_ms=None)
+    await write(
+        storage.approvals,
+        waiting.key,
+        edited,
+        judged=changed,
+        digest=waiting.digest,
+        now_ms=office.clock(),
+    )
     await office.approvals.attendance.attend(approval.approval_id)
     assert kinds(office) == []
     after = await office.the_approval()
@@ -223,8 +241,15 @@ async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
         ts = await send(approval, **options) if after else None
         waiting = await office.the_approval()
         now = office.clock()
-        changed = replace(waiting, digest="e" * 64, remind_ms=now, escalate_ms=now + 60_000)
-        await storage.approvals.rebind(changed, digest=waiting.digest, now_ms=now)
+        changed = waiting.changed(digest="e" * 64, remind_ms=now, escalate_ms=now + 60_000)
+        await write(
+            storage.approvals,
+            waiting.key,
+            edited,
+            judged=changed,
+            digest=waiting.digest,
+            now_ms=now,
+        )
         return ts if after else await told(approval, **options)
 
     setattr(office.notifier, step, edited_meanwhile)
@@ -243,7 +268,7 @@ async def test_without_a_card_nobody_is_reminded_and_the_number_goes_on(
     office, _ = await asked(storage, rules=RULES)
     waiting = await office.the_approval()
     now = office.clock()
-    await storage.approvals.redraw(waiting.approval_id, now_ms=now)
+    await write(storage.approvals, waiting.approval_id, redrawn, now_ms=now)
     office.notifier.failing.add("update")
     office.notifier.faults["update"] = GONE
     await later(office, minutes=15)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,9 +11,10 @@ import pytest
 from agents.models import call, say
 from bot.approvals.due.thread_reactions import SHARED, WAITS, sign_of
 from bot.approvals.execution import Run, RunState
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.errors import DeliveryError
-from storage.records import Approval, Decision, Kind, Status
 from tests.contract.builders import an_approval
+from tests.support.decided import decide
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ROSA, THREAD_ID, Office, an_actor
 
@@ -44,11 +44,11 @@ def on_root(office: Office) -> list[str]:
     ],
 )
 def test_each_status_has_its_sign(status: Status, end: str) -> None:
-    assert sign_of(replace(an_approval(), status=status)) == end
+    assert sign_of(an_approval().changed(status=status)) == end
 
 
 def test_no_status_was_forgotten() -> None:
-    signs = {sign_of(replace(an_approval(), status=status)) for status in Status}
+    signs = {sign_of(an_approval().changed(status=status)) for status in Status}
     assert len(signs) == len(Status) - 1  # what a rule denies looks as if it was rejected
 
 
@@ -64,7 +64,7 @@ def test_no_status_was_forgotten() -> None:
 )
 def test_the_run_goes_before_the_yes(state: RunState, end: str) -> None:
     run = Run(state=state, at_ms=1).to_text()
-    assert sign_of(replace(an_approval(), status=Status.APPROVED, run_json=run)) == end
+    assert sign_of(an_approval().changed(status=Status.APPROVED, run_json=run)) == end
 
 
 @pytest.mark.parametrize(("choice", "end"), [("ran", "answered"), ("give_up", "cancelled")])
@@ -72,7 +72,7 @@ def test_a_doubt_ends_as_people_say(choice: str, end: str) -> None:
     decision = Decision(
         status=Status.ANSWERED, by="UADA", at_ms=1, answer_json=json.dumps({"choice": choice})
     )
-    doubt = replace(an_approval(kind=Kind.DOUBT), status=Status.ANSWERED, decision=decision)
+    doubt = an_approval(kind=Kind.DOUBT).changed(status=Status.ANSWERED, decision=decision)
     assert sign_of(doubt) == end
 
 
@@ -190,7 +190,7 @@ async def test_what_was_asked_while_another_process_took_the_sign_off_puts_it_on
     second = Office(storage, [], roots=first.roots, clock=first.clock)
 
     async def ask() -> None:
-        await storage.approvals.add(a_waiting(approval))
+        await storage.approvals.insert(a_waiting(approval))
 
     second.roots.meanwhile = ask
     await decide_only(second, approval)
@@ -222,22 +222,22 @@ async def decide_only(office: Office, approval: Approval) -> None:
     decision = Decision(
         status=Status.REJECTED, by="UADA", at_ms=office.clock(), digest=approval.digest
     )
-    await office.storage.approvals.decide(approval.approval_id, decision, digest=approval.digest)
+    await decide(office.storage.approvals, approval.approval_id, decision, digest=approval.digest)
     await office.storage.threads.wake(THREAD_ID, now_ms=office.clock())
     await office.attendance.attend(approval.approval_id, is_told=True)
 
 
 def a_waiting(approval: Approval) -> Approval:
     """Another request of the same thread."""
-    return replace(approval, approval_id="apr_other", interrupt_id="other", position=1, due_ms=None)
+    return approval.changed(approval_id="apr_other", interrupt_id="other", position=1, due_ms=None)
 
 
 async def test_records_of_earlier_releases_have_no_sign(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("No.")])
     await office.hear(ASK)
     approval = await office.the_approval()
-    old = replace(a_waiting(approval), sign="", leased_until_ms=0, due_ms=office.clock())
-    await storage.approvals.add(old)
+    old = a_waiting(approval).changed(sign="", leased_until_ms=0, due_ms=office.clock())
+    await storage.approvals.insert(old)
     office.roots.done.clear()
     await office.attendance.attend(old.approval_id)
     assert office.roots.done == []

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents.models import call, say
+from bot.approvals import changes
 from bot.approvals.disclosure import Surface
 from bot.approvals.execution import Run, RunState
+from bot.approvals.model import Approval, Decision, Status
 from bot.leases import ATTENDANCE, LEASE
 from bot.maintenance.retention import Forgetting
 from bot.ports.notifier import Newest
-from storage.records import Approval, Decision, Status
+from tests.support.decided import decide, write
 from tests.support.fakes import FakeNotifier
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_incoming
@@ -34,13 +36,13 @@ class SlowNotifier(FakeNotifier):
     async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
         await self._wait()
         drawn = await super().post_card(approval, look_first=look_first, newest=newest)
-        self.sent.append(drawn.revision)
+        self.sent.append(drawn.shown_revision)
         return drawn
 
     async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
         await self._wait()
         drawn = await super().update_card(approval, newest=newest)
-        self.sent.append(drawn.revision if drawn is not None else 0)
+        self.sent.append(drawn.shown_revision if drawn is not None else 0)
         return drawn
 
     async def _wait(self) -> None:
@@ -61,13 +63,16 @@ async def an_undrawn(storage: SqliteStores) -> tuple[Office, SlowNotifier]:
 
 
 async def redrawn(office: Office, approval: Approval) -> None:
-    assert await office.storage.approvals.redraw(approval.approval_id, now_ms=office.clock())
+    await write(office.storage.approvals, approval.key, changes.redrawn, now_ms=office.clock())
 
 
 async def is_at_rest(office: Office, approval: Approval) -> bool:
     stored = await office.storage.approvals.get(approval.approval_id)
     shown = office.notifier.cards[approval.approval_id]
-    return stored.drawn_revision == stored.revision == shown.revision and stored.leased_by == ""
+    return (
+        stored.drawn_revision == stored.shown_revision == shown.shown_revision
+        and stored.leased_by == ""
+    )
 
 
 async def test_i4_a_card_whose_turn_comes_late_gets_a_lease_of_its_own(
@@ -103,8 +108,13 @@ async def test_i4_a_card_that_its_process_did_not_draw_is_drawn_by_another_once(
 
 async def marked(office: Office, approval: Approval) -> Approval:
     """A run has noted its end on the record."""
-    stored = await office.storage.approvals.mark_run(
-        approval.approval_id, was="", run_json=RAN, now_ms=office.clock()
+    stored = await write(
+        office.storage.approvals,
+        approval.key,
+        changes.with_run,
+        run_json=RAN,
+        was="",
+        now_ms=office.clock(),
     )
     assert stored is not None
     return stored
@@ -118,7 +128,9 @@ async def an_approved(storage: SqliteStores) -> tuple[Office, SlowNotifier, Appr
     decision = Decision(
         status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest
     )
-    decided = await storage.approvals.decide(approval.approval_id, decision, digest=approval.digest)
+    decided = await decide(
+        storage.approvals, approval.approval_id, decision, digest=approval.digest
+    )
     return office, notifier, decided
 
 
@@ -131,9 +143,9 @@ async def test_i4_a_lease_that_a_write_took_along_and_nobody_used_is_due_for_oth
     office.clock.forward(seconds=LEASE.total_seconds())
     await other.sweep.tick()
     await other.queue.run()
-    assert notifier.sent == [1, stored.revision]
+    assert notifier.sent == [1, stored.shown_revision]
     await office.attendance.attend(approval.approval_id)  # the first one wakes up
-    assert notifier.sent == [1, stored.revision]
+    assert notifier.sent == [1, stored.shown_revision]
 
 
 async def test_i8_what_changes_while_a_card_is_sent_is_drawn_right_after(
@@ -208,7 +220,7 @@ async def test_what_was_wanted_while_a_card_was_sent_is_not_looked_for_twice(
         await asyncio.sleep(0)
 
     others: list[asyncio.Task[None]] = []
-    storage.approvals.claim = counted  # type: ignore[method-assign]
+    storage.approvals.claim = counted  # type: ignore[method-assign, assignment]
     notifier.before = want
     await redrawn(office, approval)
     async with asyncio.timeout(60):
@@ -234,10 +246,8 @@ async def test_an_attendance_that_lost_its_lease_unawares_goes_on_with_the_new_o
         now = office.clock()
         taken = await approvals.claim(name, owner="other", now_ms=now, until_ms=now + 15_000)
         assert taken is not None
-        await approvals.release(
-            name, fence=taken.fence, revision=taken.revision, due_ms=None, now_ms=now
-        )
-        await approvals.mark_run(name, was=taken.run_json, run_json=RAN, now_ms=now)
+        await approvals.release(name, fence=taken.fence, due_ms=None)
+        await write(approvals, name, changes.with_run, run_json=RAN, was=taken.run_json, now_ms=now)
         others.append(asyncio.create_task(office.attendance.attend(name)))
         await asyncio.sleep(0)
 
@@ -247,7 +257,7 @@ async def test_an_attendance_that_lost_its_lease_unawares_goes_on_with_the_new_o
         await office.attendance.attend(name)
         await asyncio.gather(*others)
     stored = await approvals.get(name)
-    assert (stored.leased_by, stored.drawn_revision) == ("", stored.revision)
+    assert (stored.leased_by, stored.drawn_revision) == ("", stored.shown_revision)
 
 
 async def test_whoever_waits_for_an_attendance_that_fails_goes_on(storage: SqliteStores) -> None:

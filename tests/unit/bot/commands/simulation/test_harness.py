@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.approvals.model import Status
 from bot.commands.simulation.agents import RAN, Script, actors
 from bot.commands.simulation.cases import Case, offset, read_cases
 from bot.commands.simulation.fakes import StageClock
@@ -20,7 +21,6 @@ from bot.leases import CLICK_PATIENCE
 from bot.questions.record import Rules
 from bot.slack.typing_status import BEFORE_FIRST
 from bot.stores import Stores
-from storage.records import Status
 
 CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
 RULES = Rules(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from bot.approvals.execution import Run, RunState
+from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Status
 from bot.layout.blocks import Card
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.ports.tools import BatchWords
@@ -20,7 +20,6 @@ from bot.slack.cards.batch import (
     withdraw_all_modal,
 )
 from bot.slack.cards.batch_card import batch_card
-from storage.records import UNKNOWN_TS, Approval, Decision, Status
 
 AMOUNTS = ("20.00", "12.50", "120.50", "9.90", "31.00")
 TITLE, REST = "5 refunds, 193.90 EUR in total", "3 refunds, 63.50 EUR in total"
@@ -40,8 +39,7 @@ def an_item(base: Approval, number: int, amount: str, **changes: Any) -> Approva
     order = str(1234 + number * 7)
     first = f"apr_{0:032x}"
     arguments = {"order": order, "amount": amount, "currency": "EUR"}
-    item = replace(
-        base,
+    item = base.changed(
         approval_id=f"apr_{number:032x}",
         position=number,
         tool="refund",
@@ -49,13 +47,13 @@ def an_item(base: Approval, number: int, amount: str, **changes: Any) -> Approva
         why="",
         preview="",
         arguments_json=json.dumps(arguments),
-        schema_json=ASK.to_text(),
+        form_json=ASK.to_text(),
         terms_json=TERMS.to_text(),
         batch=first,
         batch_ts=UNKNOWN_TS if number == 0 else "",
         digest=f"{number:02x}" * 32,
     )
-    return replace(item, **changes)
+    return item.changed(**changes)
 
 
 def refunds(base: Approval, count: int = 5) -> list[Approval]:
@@ -67,13 +65,13 @@ def refunds(base: Approval, count: int = 5) -> list[Approval]:
 def ended(item: Approval, status: Status, *, reason: str = "", by: str = "U0ADA") -> Approval:
     """The same when it is decided."""
     decision = Decision(status=status, by=by, at_ms=LATER, reason=reason, digest=item.digest)
-    return replace(item, status=status, decision=decision)
+    return item.changed(status=status, decision=decision)
 
 
 def ran(item: Approval, state: RunState = RunState.RAN, text: str = "refunded") -> Approval:
     """The same when its call has run."""
     run = Run(state=state, text=text, at_ms=LATER)
-    return replace(ended(item, Status.APPROVED), run_json=run.to_text())
+    return ended(item, Status.APPROVED).changed(run_json=run.to_text())
 
 
 def partly(base: Approval) -> list[Approval]:
@@ -113,11 +111,11 @@ BATCH_CARDS: dict[str, Callable[[Approval], Card]] = {
         [ended(one, Status.EXPIRED, by="") for one in refunds(base)]
     ),
     "batch_pending_stuck": lambda base: drawn(
-        [replace(one, stuck="Nobody.") for one in refunds(base)]
+        [one.changed(stuck="Nobody.") for one in refunds(base)]
     ),
     "batch_pending_escalated": lambda base: drawn(
         [
-            replace(one, escalated_ms=LATER, backups_json='["S0OPS"]', escalate_ms=LATER)
+            one.changed(escalated_ms=LATER, backups_json='["S0OPS"]', escalate_ms=LATER)
             for one in refunds(base)
         ]
     ),

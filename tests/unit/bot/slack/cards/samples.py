@@ -14,6 +14,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.approvals.execution import Run, RunState
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.people.model import DelegationRecord
@@ -40,7 +41,6 @@ from bot.slack.side_messages.reminders import (
     nudge_text,
     reminder_text,
 )
-from storage.records import Approval, Decision, Kind, Status
 from tests.unit.bot.asked import (
     answer_modal,
     choose_modal,
@@ -113,7 +113,7 @@ def an_approval(**changes: Any) -> Approval:
         why="You asked me to bring 1.4.2 to production.",
         preview="Replaces payments 1.4.1 on 3 replicas.",
         arguments_json=json.dumps(ARGUMENTS),
-        schema_json=json.dumps(SCHEMA),
+        form_json=json.dumps(SCHEMA),
         digest="d1" * 32,
         approvers_json='["channel"]',
         self_approval=False,
@@ -122,13 +122,13 @@ def an_approval(**changes: Any) -> Approval:
         remind_ms=CREATED + 900_000,
         due_ms=CREATED,
     )
-    return replace(approval, **changes)
+    return approval.changed(**changes)
 
 
 def decided(approval: Approval, status: Status, **changes: Any) -> Approval:
     """The same approval after a decision."""
     decision = Decision(status=status, by="U0BEN", at_ms=DECIDED, digest=approval.digest)
-    return replace(approval, status=status, decision=replace(decision, **changes))
+    return approval.changed(status=status, decision=decision.changed(**changes))
 
 
 def a_question(**changes: Any) -> Approval:
@@ -139,7 +139,7 @@ def a_question(**changes: Any) -> Approval:
         "tool": "",
         "rule": "",
         "preview": "",
-        "schema_json": "",
+        "form_json": "",
         "arguments_json": json.dumps({"questions": ["Which version?", "Which environment?"]}),
     }
     return an_approval(**{**fields, **changes})
@@ -147,7 +147,7 @@ def a_question(**changes: Any) -> Approval:
 
 def a_doubt(**changes: Any) -> Approval:
     """A pending doubt."""
-    fields: dict[str, Any] = {"kind": Kind.DOUBT, "title": "Did deploy run?", "schema_json": ""}
+    fields: dict[str, Any] = {"kind": Kind.DOUBT, "title": "Did deploy run?", "form_json": ""}
     return an_approval(**{**fields, **changes})
 
 
@@ -161,7 +161,7 @@ def an_escalated(**changes: Any) -> Approval:
 def asking(ask: AnswerForm, **changes: Any) -> Approval:
     """A pending approval that is answered in another way."""
     make = a_question if changes.pop("kind", Kind.APPROVAL) is Kind.QUESTION else an_approval
-    return make(schema_json=ask.to_text(), **changes)
+    return make(form_json=ask.to_text(), **changes)
 
 
 OPTIONS = (
@@ -282,7 +282,7 @@ def _edited() -> Approval:
 
 def _run(state: str, text: str = "") -> Approval:
     run = Run(state=RunState(state), at_ms=DECIDED + 1_000, text=text)
-    return replace(decided(an_approval(), Status.APPROVED), run_json=run.to_text())
+    return decided(an_approval(), Status.APPROVED).changed(run_json=run.to_text())
 
 
 def _card(approval: Approval, **changes: Any) -> Card:
@@ -290,7 +290,7 @@ def _card(approval: Approval, **changes: Any) -> Card:
 
 
 LONG = an_approval(
-    schema_json="",
+    form_json="",
     arguments_json=json.dumps({"script": "echo <!channel> & go\n" * 1_000}),
     why="Because `*bold*` <@U0EVIL> \u202ereversed",
 )
@@ -315,7 +315,7 @@ CARDS: dict[str, Callable[[], Card]] = {
     "approval_pending": lambda: _card(an_approval()),
     "approval_pending_long": lambda: _card(LONG),
     "approval_pending_self": lambda: card_for(
-        an_approval(self_approval=True, arguments_json="{}", schema_json="", preview="", why=""),
+        an_approval(self_approval=True, arguments_json="{}", form_json="", preview="", why=""),
         approvers_text=APPROVERS,
     ),
     "approval_running": lambda: _card(_run("running")),
@@ -406,13 +406,13 @@ CARDS: dict[str, Callable[[], Card]] = {
     "doubt_pending": lambda: _card(a_doubt()),
     "doubt_ran": lambda: _card(decided(a_doubt(), Status.ANSWERED, answer_json=json.dumps(RAN))),
     "doubt_again": lambda: _card(
-        replace(decided(a_doubt(), Status.APPROVED), run_json=_run("ran", "done").run_json)
+        decided(a_doubt(), Status.APPROVED).changed(run_json=_run("ran", "done").run_json)
     ),
     "doubt_given_up": lambda: _card(
         decided(a_doubt(), Status.REJECTED, answer_json=json.dumps(GAVE_UP))
     ),
     "approval_pending_escalated": lambda: _card(an_escalated()),
-    "doubt_pending_escalated": lambda: _card(replace(an_escalated(), kind=Kind.DOUBT)),
+    "doubt_pending_escalated": lambda: _card(an_escalated().changed(kind=Kind.DOUBT)),
     "escalation": lambda: escalation_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN"]),
     "escalation_channel": lambda: escalation_text(an_approval(), ["channel"]),
     "reminder": lambda: reminder_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN", "channel"]),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
@@ -17,7 +18,6 @@ from bot.questions.feedback import feedback_json
 from bot.questions.form import AnswerForm, Form, Option
 from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.cards.card_for import card_for
-from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import (
     answer_modal,
     choose_modal,
@@ -213,22 +213,22 @@ def test_form_that_cannot_be_made() -> None:
 
 def test_what_is_too_long_to_be_shown_is_not_accepted() -> None:
     long = json.dumps({"content": "x" * 400_000})
-    assert actions_of(draw(replace(a_feedback(), arguments_json=long))) == ["more"]
-    assert actions_of(draw(replace(a_step(), arguments_json=long))) == ["reject", "more"]
-    human = replace(a_human("accept", "ignore", "response"), arguments_json=long)
+    assert actions_of(draw(a_feedback().changed(arguments_json=long))) == ["more"]
+    assert actions_of(draw(a_step().changed(arguments_json=long))) == ["reject", "more"]
+    human = a_human("accept", "ignore", "response").changed(arguments_json=long)
     assert actions_of(draw(human)) == ["ignore", "more"]
 
 
 def test_long_feedback_can_be_opened() -> None:
     text = "".join(f"{number:05d} " for number in range(1_000))
-    approval = replace(a_feedback(), arguments_json=json.dumps({"content": text}))
+    approval = a_feedback().changed(arguments_json=json.dumps({"content": text}))
     assert actions_of(draw(approval)) == ["accept", "answer", "more"]
     boxes = json.dumps(details_of(approval))
     assert "00999" in boxes
 
 
 def test_damaged_content_is_said() -> None:
-    assert "(nothing)" in said(draw(replace(a_feedback(), arguments_json="{")))
+    assert "(nothing)" in said(draw(a_feedback().changed(arguments_json="{")))
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_edit_of_a_step_keeps_what_has_no_input() -> None:
 def test_secret_of_an_answer_is_masked() -> None:
     told = '{"values": {"password": "hunter2hunter2", "place": "x"}}'
     schema: dict[str, Any] = {"type": "object", "properties": {"password": {"type": "string"}}}
-    approval = replace(a_form(), schema_json=AnswerForm(form=Form.FIELDS, schema=schema).to_text())
+    approval = a_form().changed(form_json=AnswerForm(form=Form.FIELDS, schema=schema).to_text())
     card = draw(decided(approval, Status.ANSWERED, answer_json=told))
     assert "hunter2" not in said(card) + card.text
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bot.approvals.execution import RunState
+from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import MOST_TARGETS, ActionId, decode_all, encode_all
 from bot.layout.blocks import Card
 from bot.ports.tools import BatchWords
@@ -18,7 +19,6 @@ from bot.slack.cards.batch import batch_modal, list_modal
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.batch_items import batch_title
 from bot.slack.cards.listed import takes_line
-from storage.records import Approval, Status
 from tests.unit.bot.slack.cards.batch_samples import ASK, an_item, ended, ran, refunds
 from tests.unit.bot.slack.cards.samples import an_approval
 
@@ -52,7 +52,7 @@ def as_it_ended(item: Approval, end: str) -> Approval:
 def test_any_card_and_its_forms_are_taken_by_slack(
     count: int, title: str, told: str, ends: list[str]
 ) -> None:
-    found = [replace(one, title=title or "x") for one in refunds(an_approval(), count)]
+    found = [one.changed(title=title or "x") for one in refunds(an_approval(), count)]
     items = [as_it_ended(one, end) for end, one in zip(ends, found, strict=False)]
     largest = tuple(one.approval_id for one in reversed(items))
     card = card_of(items, BatchWords(title=told, rest=told, largest=largest))
@@ -65,7 +65,7 @@ def test_any_card_and_its_forms_are_taken_by_slack(
 
 @pytest.mark.parametrize("end", ["wait", "ran", "no"])
 def test_what_others_wrote_is_never_live(end: str) -> None:
-    items = [replace(one, title=f"{LIVE} {one.position}") for one in refunds(an_approval())]
+    items = [one.changed(title=f"{LIVE} {one.position}") for one in refunds(an_approval())]
     items = [*(as_it_ended(one, end) for one in items[:3]), *items[3:]]
     card = card_of(items, BatchWords(title=LIVE, rest=LIVE))
     assert not [one for one in mrkdwn_in(card.blocks) if "*a*" in one or "<!channel>" in one]
@@ -105,7 +105,7 @@ def test_a_line_takes_what_it_shows_whole() -> None:
         {"arguments_json": json.dumps({"token": "sk-abcdefghijklmnopqrstuvwxyz"})},
         {"arguments_json": json.dumps({"note": "a\u202eb"})},
         {"preview": "one\ntwo"},
-        {"schema_json": AnswerForm(form=Form.CHOICE, question="Which?").to_text()},
+        {"form_json": AnswerForm(form=Form.CHOICE, question="Which?").to_text()},
     ],
 )
 def test_what_a_line_cannot_show_has_a_card_of_its_own(changes: dict[str, str]) -> None:
@@ -166,7 +166,7 @@ def test_a_reason_that_all_share_is_said() -> None:
 
 
 def test_what_nobody_can_decide_is_said_to_whoever_does_not_see_the_card() -> None:
-    stuck = [replace(one, stuck="Nobody is left.") for one in refunds(an_approval())]
+    stuck = [one.changed(stuck="Nobody is left.") for one in refunds(an_approval())]
     card = card_of(stuck, BatchWords(title="5 refunds"))
     assert card.text.startswith("No one can decide this: 5 refunds. Expires ")
     assert card.text.endswith(" Nobody is left.")
@@ -175,7 +175,7 @@ def test_what_nobody_can_decide_is_said_to_whoever_does_not_see_the_card() -> No
 def test_that_backups_were_asked_is_the_state() -> None:
     later = 1_764_000_900_000
     items = [
-        replace(one, escalated_ms=later, escalate_ms=later, backups_json='["S0OPS"]')
+        one.changed(escalated_ms=later, escalate_ms=later, backups_json='["S0OPS"]')
         for one in refunds(an_approval())
     ]
     card = card_of(items, BatchWords(title="5 refunds"))
@@ -187,23 +187,23 @@ def test_that_backups_were_asked_is_the_state() -> None:
 def test_the_risk_and_the_requesters_words_are_in_the_text_too() -> None:
     ask = replace(ASK, leaves=True).to_text()
     said = json.dumps([{"by": "U0ROSA", "text": "Wait", "at_ms": 1}])
-    items = [replace(one, schema_json=ask, said_json=said) for one in refunds(an_approval())]
+    items = [one.changed(form_json=ask, said_json=said) for one in refunds(an_approval())]
     text = card_of(items, BatchWords(title="5 refunds")).text
     assert text.startswith("5 approvals needed, goes outside the company: 5 refunds.")
     assert text.endswith(" <@U0ROSA> added a message after asking. Read it before you decide.")
 
 
 def test_without_words_of_its_tool_its_name_and_number_are_the_title() -> None:
-    items = [replace(one, tool="book_ticket") for one in refunds(an_approval())]
+    items = [one.changed(tool="book_ticket") for one in refunds(an_approval())]
     assert batch_title(items, "") == "Book ticket, 5 times"
     assert batch_title(items, " 5 tickets ") == "5 tickets"
-    items[0] = replace(items[0], tool="book_hotel")
+    items[0] = items[0].changed(tool="book_hotel")
     assert batch_title(items, "") == "5 requests"
 
 
 def test_one_alone_has_its_own_title() -> None:
     one, *rest = [ran(one) for one in refunds(an_approval())]
-    last = replace(one, status=Status.PENDING, decision=None, run_json="")
+    last = one.changed(status=Status.PENDING, decision=None, run_json="")
     words = BatchWords(title="5 refunds", rest="1 refunds")
     card = card_of([last, *rest], words)
     (row,) = [block for block in card.blocks if block["type"] == "actions"]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.change_note import anew, changes_of
-from storage.records import Approval, Decision, Kind, Status
 from tests.unit.bot.slack.cards.samples import an_approval
 
-EDITED = replace(
-    an_approval(),
+EDITED = an_approval().changed(
     arguments_json='{"amount":500}',
     original_json='{"amount":5}',
     edited_by="UADA",
@@ -31,52 +29,52 @@ def test_f1_card_names_who_edited_and_what() -> None:
     assert "✏️ Edited by <@UADA>. You're approving the edited version." in told
     assert "Amount 5 → 500" in told
     assert "Edited by <@UADA>" in card_for(EDITED, approvers_text="Mia").text
-    assert "Someone else has to approve" in text_of(replace(EDITED, editors_excluded=True))
+    assert "Someone else has to approve" in text_of(EDITED.changed(editors_excluded=True))
 
 
 def test_final_card_tells_all_that_was_changed() -> None:
     decision = Decision(status=Status.APPROVED, by="UMIA", at_ms=2, digest=EDITED.digest)
-    final = replace(EDITED, status=Status.APPROVED, decision=decision)
+    final = EDITED.changed(status=Status.APPROVED, decision=decision)
     assert "Amount 5 → 500" in text_of(final)
-    again = replace(final, decision=replace(decision, arguments_json='{"amount":7}'))
+    again = final.changed(decision=decision.changed(arguments_json='{"amount":7}'))
     assert "Amount 5 → 7" in text_of(again)
 
 
 def test_final_card_names_who_edited_what_others_approved() -> None:
     decision = Decision(status=Status.APPROVED, by="UMIA", at_ms=2, digest=EDITED.digest)
-    final = replace(EDITED, status=Status.APPROVED, decision=decision)
+    final = EDITED.changed(status=Status.APPROVED, decision=decision)
     assert "✏️ *Edited by <@UADA>, approved by <@UMIA>*" in text_of(final)
     assert "Edited by <@UADA>" in card_for(final, approvers_text="").text
-    assert "Edited" not in text_of(replace(final, edited_by=""))
+    assert "Edited" not in text_of(final.changed(edited_by=""))
 
 
 def test_rejected_card_tells_what_was_changed_before() -> None:
     decision = Decision(status=Status.REJECTED, by="UMIA", at_ms=2, digest=EDITED.digest)
-    told = text_of(replace(EDITED, status=Status.REJECTED, decision=decision))
+    told = text_of(EDITED.changed(status=Status.REJECTED, decision=decision))
     assert "⛔ *Rejected by <@UMIA>*" in told
     assert "Amount 5 → 500" in told
 
 
 def test_f7_card_says_why_people_are_asked_again() -> None:
-    told = text_of(replace(an_approval(), asked_again="it is <!channel> too old"))
+    told = text_of(an_approval().changed(asked_again="it is <!channel> too old"))
     assert "Asking again: it is <!channel> too old. Nothing has run since." in told
-    parts = card_for(replace(an_approval(), asked_again="<!channel>"), approvers_text="").blocks
+    parts = card_for(an_approval().changed(asked_again="<!channel>"), approvers_text="").blocks
     assert {name: one for name, one in parts[2]["elements"][0].items() if name != "text"} == {
         "type": "plain_text",
         "emoji": False,
     }
-    doubt = replace(an_approval(), kind=Kind.DOUBT, asked_again="too old")
+    doubt = an_approval().changed(kind=Kind.DOUBT, asked_again="too old")
     assert "Asking again: too old" in str(card_for(doubt, approvers_text="Mia").blocks)
 
 
 def test_changes_need_two_sides_that_can_be_read() -> None:
     for before, after in (("", "{}"), ("{}", ""), ("[", "{}"), ('{"a":1}', '{"a":1}')):
-        approval = replace(EDITED, original_json=before, arguments_json=after)
+        approval = EDITED.changed(original_json=before, arguments_json=after)
         assert changes_of(approval).blocks == ()
 
 
 def test_changes_without_room_are_counted() -> None:
     names = {f"name_{number}": number for number in range(30)}
     after = {name: value + 1 for name, value in names.items()}
-    approval = replace(EDITED, original_json=json.dumps(names), arguments_json=json.dumps(after))
+    approval = EDITED.changed(original_json=json.dumps(names), arguments_json=json.dumps(after))
     assert "and 24 more changes" in str(changes_of(approval).blocks)

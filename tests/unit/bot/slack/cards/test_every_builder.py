@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,6 +13,7 @@ from babel import Locale
 
 from bot.approvals.comments import Comment, write_dialog
 from bot.approvals.execution import Run, RunState
+from bot.approvals.model import Approval, Kind, Status
 from bot.approvals.overview import GrantWithOrigin, HomeData
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
@@ -43,7 +43,6 @@ from bot.slack.side_messages.question import closed_question, question_message
 from bot.slack.side_messages.reminders import concluded_text, escalation_text, line_card, nudge_text
 from bot.slack.side_messages.summary import summary_card
 from bot.slack.side_messages.withdrawal import withdrawal_card
-from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import form_of, review_pages
 from tests.unit.bot.slack.cards.samples import (
     CREATED,
@@ -86,8 +85,7 @@ def odd(approval: Approval) -> Approval:
     """A record of which others have written all that others may write."""
     vote = CastVote(by="U0ADA", choice="approve", at_ms=1, digest=approval.digest, note=ODD)
     arguments = json.loads(approval.arguments_json)
-    return replace(
-        approval,
+    return approval.changed(
         title=ODD,
         why=ODD,
         preview=ODD,
@@ -105,10 +103,10 @@ def ended(approval: Approval) -> Iterator[Approval]:
         if status is not Status.PENDING:
             over = decided(approval, status, reason=ODD)
             yield over
-            yield replace(over, arguments_json=json.dumps({"a": f"{ODD} edited"}))
+            yield over.changed(arguments_json=json.dumps({"a": f"{ODD} edited"}))
     for state in RunState:
         run = Run(state=state, at_ms=DECIDED, text=ODD)
-        yield replace(decided(approval, Status.APPROVED, reason=ODD), run_json=run.to_text())
+        yield decided(approval, Status.APPROVED, reason=ODD).changed(run_json=run.to_text())
 
 
 def forms_of(approval: Approval) -> Iterator[Block]:
@@ -138,7 +136,7 @@ def messages_of(approval: Approval) -> Iterator[Card]:
         withdrawal_card("Our words", [approval]),
     )
     yield root_card(approval, "waits", who="Our words", link=LINK)
-    yield admin_card(replace(approval, stuck="our words"), by="U0ADA", text=ODD, link=LINK)
+    yield admin_card(approval.changed(stuck="our words"), by="U0ADA", text=ODD, link=LINK)
     for over in ended(approval):
         yield card_for(over, approvers_text="")
         yield from (concluded_text(over, link=LINK), root_card(over, "rejected", who="", link=LINK))

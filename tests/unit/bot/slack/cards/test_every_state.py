@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bot.approvals.execution import RunState, run_of
+from bot.approvals.model import Approval, Status
 from bot.demo import DemoModel, build
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
@@ -20,7 +21,6 @@ from bot.layout.parts import approvers_words
 from bot.people.access import approver_names
 from bot.questions.form import AnswerForm, Form
 from bot.slack.cards.card_for import card_for
-from storage.records import Approval, Status
 from tests.browser.states import STATES as OF_CALLS
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import Office
@@ -149,7 +149,7 @@ def test_what_is_over_leads_to_its_details_alone() -> None:
 def test_no_name_of_an_argument_has_an_underscore(names: list[str]) -> None:
     arguments = json.dumps(dict.fromkeys(names, 5))
     ask = AnswerForm(form=Form.CALL).to_text()
-    one = an_approval(title="Do it", preview="", why="", arguments_json=arguments, schema_json=ask)
+    one = an_approval(title="Do it", preview="", why="", arguments_json=arguments, form_json=ask)
     assert "_" not in "".join(seen(draw(one)))
 
 

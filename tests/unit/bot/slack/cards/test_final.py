@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from bot.approvals.model import Approval, Status
 from bot.approvals.overview import HomeData
 from bot.layout.data import read_object
 from bot.ports.people import Person
@@ -16,7 +15,6 @@ from bot.slack.home.view import HomePage, home_view
 from bot.slack.side_messages.channel_notice import root_card
 from bot.slack.side_messages.reminders import concluded_text
 from bot.slack.side_messages.summary import summary_card
-from storage.records import Approval, Status
 from tests.unit.bot.asked import details_of
 from tests.unit.bot.slack.cards.samples import (
     DECIDED,
@@ -101,8 +99,8 @@ def test_a_pending_approval_stays_what_is_asked_for() -> None:
 
 
 def test_a_choice_that_the_model_had_made_itself_is_replaced() -> None:
-    asked = replace(
-        a_call_choice(), arguments_json='{"place": "lima", "seats": 2}', title="Book Lima"
+    asked = a_call_choice().changed(
+        arguments_json='{"place": "lima", "seats": 2}', title="Book Lima"
     )
     chosen = decided(asked, Status.APPROVED, answer_json='{"selected": ["a"]}', title="Book Rome")
     assert read_object(what_runs(chosen).arguments_json) == {"place": "rome", "seats": 2}
@@ -126,13 +124,13 @@ def test_a_filled_in_call_has_the_title_of_what_runs() -> None:
 
 
 def test_a_damaged_choice_shows_that_nothing_is_known_of_it() -> None:
-    asked = replace(a_call_choice(), arguments_json='{"place": "lima"}')
+    asked = a_call_choice().changed(arguments_json='{"place": "lima"}')
     chosen = decided(asked, Status.APPROVED, answer_json="[1]")
     assert read_object(what_runs(chosen).arguments_json) == {"place": None}
 
 
 def test_a_request_that_is_asked_anew_leads_to_the_newer_card() -> None:
-    old = replace(decided(an_approval(), Status.SUPERSEDED, by=""), newer_ts="1.1")
+    old = decided(an_approval(), Status.SUPERSEDED, by="").changed(newer_ts="1.1")
     card = card_for(old, approvers_text="", newer=LINK)
     assert f"⏩ *Replaced by a newer request*  ·  <{LINK}|open the new one>" in str(card.blocks[0])
     assert "Nothing ran from this request." in str(card.blocks)

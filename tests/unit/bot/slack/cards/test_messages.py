@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
+from bot.approvals.model import Approval, Kind, Status
 from bot.layout.blocks import Card
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.side_messages.question import closed_question
@@ -18,7 +18,6 @@ from bot.slack.side_messages.reminders import (
     reminder_text,
 )
 from bot.words.mrkdwn import escape
-from storage.records import Approval, Kind, Status
 from tests.unit.bot.slack.cards.reading import links, seen, symbols
 from tests.unit.bot.slack.cards.samples import LINK, an_approval, decided
 
@@ -83,12 +82,12 @@ def test_a_channel_of_backups_is_named_in_words() -> None:
 
 
 def test_the_first_message_after_an_edit_says_that_it_is_one() -> None:
-    edited = replace(an_approval(), edited_by="U0MIA")
+    edited = an_approval().changed(edited_by="U0MIA")
     first = nudge_text(edited, "mention", ["U0ADA"]).text
     assert first.startswith(
         "<@U0ADA>: <@U0MIA> edited this request, and it now needs your decision"
     )
-    assert "edited" not in nudge_text(replace(edited, reminders=1), "mention", ["U0ADA"]).text
+    assert "edited" not in nudge_text(edited.changed(reminders=1), "mention", ["U0ADA"]).text
 
 
 def test_where_the_cards_are_elsewhere_the_line_says_where_and_can_take_it_back() -> None:
@@ -122,7 +121,7 @@ def test_what_is_over_says_so(status: Status, by: str, symbol: str, words: str) 
 
 
 def test_what_is_over_needs_no_decision_and_is_named_as_it_ran() -> None:
-    bare = replace(an_approval(), status=Status.CANCELLED, decision=None)
+    bare = an_approval().changed(status=Status.CANCELLED, decision=None)
     assert concluded_text(bare).text == f"No longer needed: {TITLE}"
     edited = decided(
         an_approval(), Status.APPROVED, arguments_json='{"version": "9.9.9"}', title="Deploy 9.9.9"
@@ -155,7 +154,7 @@ def test_only_an_address_is_a_link(link: str) -> None:
 
 @pytest.mark.parametrize("make", [every, lambda one: [concluded_text(decided(one, ENDS[0]))]])
 def test_nothing_of_a_title_is_obeyed(make: Callable[[Approval], list[Card]]) -> None:
-    for card in make(replace(an_approval(), title=ODD)):
+    for card in make(an_approval().changed(title=ODD)):
         assert message_errors({"text": card.text, "blocks": card.blocks}) == []
         assert not [one for one in card.blocks if one["type"] in {"section", "context"}]
         assert escape(ODD) in card.text
@@ -166,7 +165,7 @@ def test_nothing_of_a_title_is_obeyed(make: Callable[[Approval], list[Card]]) ->
 
 
 def test_a_time_that_no_calendar_has_is_written_all_the_same() -> None:
-    card = reminder_text(replace(an_approval(), expires_ms=1 << 62), [])
+    card = reminder_text(an_approval().changed(expires_ms=1 << 62), [])
     assert "9999-12-31" in card.text
 
 

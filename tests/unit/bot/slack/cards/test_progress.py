@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
+from bot.approvals.model import Approval, Kind, Status
 from bot.layout.action_ids import ActionId
 from bot.people.progress import progress_of
 from bot.people.terms_of import wants_reason
 from bot.policy.tally import CastVote, write_votes
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.slack.cards.card_for import card_for
-from storage.records import Approval, Kind, Status
 from tests.unit.bot.slack.cards.samples import an_approval
 
 SRE = Requirement(name="sre", groups=("sre",), count=2)
@@ -23,8 +22,8 @@ TERMS = Terms(rules=("big",), stages=(Stage(approve=(SRE, SECURITY)),), groups=G
 
 
 def under(terms: Terms, *votes: CastVote, **changes: object) -> Approval:
-    kept = replace(an_approval(), terms_json=terms.to_text(), votes_json=write_votes(votes))
-    return replace(kept, **changes)  # type: ignore[arg-type]
+    kept = an_approval().changed(terms_json=terms.to_text(), votes_json=write_votes(votes))
+    return kept.changed(**changes)
 
 
 def a_vote(by: str, *groups: str, choice: str = "approve", note: str = "") -> CastVote:
@@ -113,7 +112,7 @@ def test_what_cannot_be_read_is_not_drawn(changes: dict[str, object]) -> None:
 
 
 def test_a_doubt_lists_its_votes() -> None:
-    doubt = under(TERMS, a_vote("UADA", "sre", choice="ran"), kind=Kind.DOUBT, schema_json="")
+    doubt = under(TERMS, a_vote("UADA", "sre", choice="ran"), kind=Kind.DOUBT, form_json="")
     assert progress_of(doubt).tallies == ()
     assert "<@UADA> says it ran" in drawn(doubt)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
@@ -31,7 +31,6 @@ from bot.slack.side_messages.reminders import (
     line_card,
     nudge_text,
 )
-from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import details_of, edit_modal, form_of, review_pages
 from tests.unit.bot.slack.cards.samples import (
     LINK,
@@ -131,7 +130,7 @@ approvals = st.builds(
     tool=texts,
     rule=texts,
     arguments_json=arguments | asked,
-    schema_json=st.sampled_from(["", '{"type": "object"}', "nonsense"]) | asks,
+    form_json=st.sampled_from(["", '{"type": "object"}', "nonsense"]) | asks,
     self_approval=st.booleans(),
     requester_id=st.sampled_from(["U0ROSA", "W0GRID", "<!here>"]),
     created_ms=st.integers(-10, 10**18),
@@ -164,7 +163,7 @@ short_approvals = st.builds(
     preview=shorts | st.just(""),
     arguments_json=st.dictionaries(names, plain_values, max_size=15).map(json.dumps)
     | st.sampled_from(['{"a": NaN}', '{"a": 1, "a": 2}', '{"questions": "x"}', "{}"]),
-    schema_json=st.builds(
+    form_json=st.builds(
         lambda label, titles: AnswerForm(form=Form.CALL, label=label, labels=titles).to_text(),
         st.just("") | shorts,
         st.dictionaries(names, shorts, max_size=4),
@@ -173,7 +172,7 @@ short_approvals = st.builds(
 
 
 @settings(quick, max_examples=150)
-@given(approval=short_approvals | approvals.map(lambda one: replace(one, kind=Kind.APPROVAL)))
+@given(approval=short_approvals | approvals.map(lambda one: one.changed(kind=Kind.APPROVAL)))
 def test_what_a_click_may_skip_is_what_the_drawn_card_shows_whole(approval: Approval) -> None:
     assert shows_all(approval, Surface.CARD) == (not describe(approval).hidden)
 
@@ -261,12 +260,12 @@ def test_reply_is_safe_and_short(text: str) -> None:
 def test_undecided_final_status_is_still_drawn() -> None:
     for status in (Status.APPROVED, Status.EXPIRED):
         for kind in Kind:
-            done = replace(an_approval(kind=kind), status=status)
+            done = an_approval(kind=kind).changed(status=status)
             check(card_for(done, approvers_text=""))
 
 
 def test_what_cannot_be_shown_cannot_be_approved() -> None:
-    huge = an_approval(arguments_json=json.dumps({"data": "x" * 400_000}), schema_json="")
+    huge = an_approval(arguments_json=json.dumps({"data": "x" * 400_000}), form_json="")
     card = card_for(huge, approvers_text="<@U0BEN>")
     check(card)
     ids = {part["action_id"] for part in walk(card.blocks) if "action_id" in part}
@@ -292,9 +291,9 @@ HUGE = json.dumps({"data": "x" * 400_000})
     ("approval", "left"),
     [
         (a_form(arguments_json=HUGE), {ActionId.REJECT}),
-        (replace(a_human("accept", "ignore"), arguments_json=HUGE), {ActionId.IGNORE}),
+        (a_human("accept", "ignore").changed(arguments_json=HUGE), {ActionId.IGNORE}),
         (
-            replace(a_human("response", "ignore"), arguments_json=HUGE),
+            a_human("response", "ignore").changed(arguments_json=HUGE),
             {ActionId.RESPOND, ActionId.IGNORE},
         ),
         (a_doubt(arguments_json=HUGE), {ActionId.RAN, ActionId.GIVE_UP, ActionId.AGAIN}),
@@ -311,7 +310,7 @@ def test_what_cannot_be_shown_keeps_the_answers_that_agree_to_nothing(
 
 def test_a_20000_character_argument_is_whole_in_details() -> None:
     value = "".join(f"{index:05d}" for index in range(4_000))
-    long = an_approval(arguments_json=json.dumps({"data": value}), schema_json="")
+    long = an_approval(arguments_json=json.dumps({"data": value}), form_json="")
     card = card_for(long, approvers_text="<@U0BEN>")
     notes = json.dumps(card.blocks, ensure_ascii=False)
     assert "*19,800 more characters.* Approve… opens the full text first." in notes

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.slack.cards.card_for import card_for
-from storage.records import Approval, Decision, Kind, Status
 from tests.unit.bot.slack.cards.samples import an_approval
 
-BACK = replace(an_approval(), restored_to_ms=1)
+BACK = an_approval().changed(restored_to_ms=1)
 
 
 def words(approval: Approval) -> tuple[str, str]:
@@ -23,7 +22,7 @@ def words(approval: Approval) -> tuple[str, str]:
 
 @pytest.mark.parametrize("kind", [Kind.APPROVAL, Kind.QUESTION, Kind.DOUBT])
 def test_card_that_waits_asks_to_look_first(kind: Kind) -> None:
-    for told in words(replace(BACK, kind=kind)):
+    for told in words(BACK.changed(kind=kind)):
         assert "My database was restored" in told
         assert re.search("Check|Please", told)
 
@@ -31,7 +30,7 @@ def test_card_that_waits_asks_to_look_first(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", [Kind.APPROVAL, Kind.QUESTION, Kind.DOUBT])
 def test_card_that_is_decided_asks_nobody_for_anything(kind: Kind) -> None:
     decision = Decision(status=Status.REJECTED, by="UMIA", at_ms=2, digest=BACK.digest)
-    for told in words(replace(BACK, kind=kind, status=Status.REJECTED, decision=decision)):
+    for told in words(BACK.changed(kind=kind, status=Status.REJECTED, decision=decision)):
         assert "My database was restored" in told
         assert "may have" in told
         assert not re.search("Check|Please", told)

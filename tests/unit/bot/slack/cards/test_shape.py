@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from bot.approvals.comments import Comment, write_dialog
 from bot.approvals.execution import Run, RunState
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.layout.preview import preview
@@ -21,7 +21,6 @@ from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.details import pages_of
 from bot.words import working_for
-from storage.records import Approval, Decision, Kind, Status
 from tests.unit.bot.slack.cards.samples import DECIDED, a_doubt, an_approval, decided
 from tests.unit.bot.slack.cards.test_progress import TERMS, under
 
@@ -42,7 +41,7 @@ def a_deploy(**changes: Any) -> Approval:
         "arguments_json": json.dumps(ARGUMENTS),
         "preview": "Replaces 1.4.1, one replica after another.",
         "why": "",
-        "schema_json": ask.to_text(),
+        "form_json": ask.to_text(),
         **changes,
     }
     return an_approval(**fields)
@@ -80,7 +79,7 @@ def said(card: Card) -> str:
 
 def ran(state: RunState, **changes: Any) -> Approval:
     run = Run(state=state, at_ms=DECIDED, text="done")
-    return replace(decided(a_deploy(), Status.APPROVED, **changes), run_json=run.to_text())
+    return decided(a_deploy(), Status.APPROVED, **changes).changed(run_json=run.to_text())
 
 
 STATES: dict[str, tuple[Approval, str]] = {
@@ -107,7 +106,7 @@ STATES: dict[str, tuple[Approval, str]] = {
     "expired": (decided(a_deploy(), Status.EXPIRED, by=""), "⏰ *Expired "),
     "withdrawn": (decided(a_deploy(), Status.WITHDRAWN), "↩️ *Withdrawn by <@U0BEN>*"),
     "replaced": (
-        replace(decided(a_deploy(), Status.SUPERSEDED, by=""), newer_ts="1.1"),
+        decided(a_deploy(), Status.SUPERSEDED, by="").changed(newer_ts="1.1"),
         "⏩ *Replaced by",
     ),
     "called off": (decided(a_deploy(), Status.SUPERSEDED, by=""), "⏹️ *Cancelled*"),
@@ -151,7 +150,7 @@ def test_nothing_is_said_twice() -> None:
 
 
 def test_an_older_record_lists_all_arguments() -> None:
-    card = said(draw(a_deploy(schema_json="")))
+    card = said(draw(a_deploy(form_json="")))
     assert all(f"{name} " in card or f"{name}: " in card for name in ("Service", "Version"))
 
 
@@ -176,9 +175,7 @@ def test_each_argument_is_in_the_title_the_facts_or_counted(
 ) -> None:
     ask = AnswerForm(form=Form.CALL, named=tuple(named))
     title = f"Do {arguments.get('service')} {arguments.get('version')}"
-    approval = a_deploy(
-        title=title, arguments_json=json.dumps(arguments), schema_json=ask.to_text()
-    )
+    approval = a_deploy(title=title, arguments_json=json.dumps(arguments), form_json=ask.to_text())
     card = draw(approval)
     header = card.blocks[1]["text"]["text"]
     for name, value in arguments.items():
@@ -243,7 +240,7 @@ def test_values_are_words(value: object, words: str) -> None:
 
 def test_a_name_is_its_authors_where_there_is_one() -> None:
     ask = AnswerForm(form=Form.CALL, labels={"order_id": "Order number"})
-    card = a_deploy(arguments_json='{"order_id": 5}', schema_json=ask.to_text())
+    card = a_deploy(arguments_json='{"order_id": 5}', form_json=ask.to_text())
     assert '"Order number "' in said(draw(card))
 
 
@@ -255,7 +252,7 @@ def test_a_secret_in_a_name_is_masked_before_it_is_put_into_words() -> None:
 def test_details_have_the_names_and_words_of_the_card() -> None:
     ask = AnswerForm(form=Form.CALL, labels={"day": "Due"}, named=("order_id",))
     arguments = {"order_id": "A-1", "day": "2026-12-01", "ship_back": False, "to": []}
-    one = a_deploy(arguments_json=json.dumps(arguments), schema_json=ask.to_text())
+    one = a_deploy(arguments_json=json.dumps(arguments), form_json=ask.to_text())
     details = json.dumps(pages_of(one)[0], ensure_ascii=False)
     for words in ("Order ID: ", "Due: ", "1 Dec 2026", "Ship back: ", '"No"', "none"):
         assert words in details
@@ -268,11 +265,11 @@ def test_no_words_of_others_are_markup() -> None:
     pending = a_deploy(
         dialog_json=write_dialog([asked]), asked_again=ODD, edited_by="UBEN", **texts
     )
-    records = [pending, replace(pending, kind=Kind.DOUBT)]
+    records = [pending, pending.changed(kind=Kind.DOUBT)]
     for status in Status:
         decision = Decision(status=status, by="UADA", at_ms=1, reason=ODD)
         if status is not Status.PENDING:
-            records.append(replace(pending, status=status, decision=decision))
+            records.append(pending.changed(status=status, decision=decision))
     for approval in records:
         card = draw(approval)
         for part in mrkdwn_in(card.blocks):
@@ -331,7 +328,7 @@ def test_a_decided_card_is_short() -> None:
 def test_what_leaves_the_company_is_marked(risk: str, line: str, spoken: str) -> None:
     leaves = AnswerForm(form=Form.CALL, leaves=True).to_text()
     terms = TERMS.model_copy(update={"risk": risk})
-    card = card_for(under(terms, schema_json=leaves), approvers_text="")
+    card = card_for(under(terms, form_json=leaves), approvers_text="")
     assert card.blocks[0]["text"]["text"].endswith(line)
     assert spoken in card.text
 
@@ -352,6 +349,6 @@ def test_what_leaves_the_company_is_marked(risk: str, line: str, spoken: str) ->
 def test_the_company_is_named_where_its_name_is_known(name: str, line: str, spoken: str) -> None:
     leaves = AnswerForm(form=Form.CALL, leaves=True).to_text()
     with working_for(name):
-        card = card_for(under(TERMS, schema_json=leaves), approvers_text="")
+        card = card_for(under(TERMS, form_json=leaves), approvers_text="")
     assert line in card.blocks[0]["text"]["text"]
     assert spoken in card.text

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import Reference, decode
 from bot.layout.arguments import Budget, list_arguments
 from bot.layout.data import same
@@ -17,7 +17,6 @@ from bot.questions.shown import answers_of, questions_of
 from bot.sandbox.blockkit.rules import message_errors, view_errors
 from bot.slack.cards.agent_text import MOST, reply_cards, split_text
 from bot.slack.cards.card_for import card_for
-from storage.records import Approval, Status
 from tests.unit.bot.asked import answer_modal, details_of
 from tests.unit.bot.slack.cards.samples import (
     a_doubt,
@@ -50,14 +49,14 @@ def test_buttons_carry_id_and_digest_and_nothing_else() -> None:
 
 
 def test_edit_is_offered_only_with_a_schema() -> None:
-    card = card_for(an_approval(schema_json=""), approvers_text="")
+    card = card_for(an_approval(form_json=""), approvers_text="")
     assert "Edit…" not in shown(card.blocks)
 
 
 def test_obstacle_to_editing_is_named() -> None:
     long = an_approval(
         arguments_json=json.dumps({"note": "x" * 30_001}),
-        schema_json='{"type":"object","properties":{"note":{"type":"string"}}}',
+        form_json='{"type":"object","properties":{"note":{"type":"string"}}}',
     )
     said = shown(card_for(long, approvers_text="").blocks)
     assert "This can't be edited here. Nothing in it can be changed." in said
@@ -65,7 +64,7 @@ def test_obstacle_to_editing_is_named() -> None:
 
 
 def test_hidden_characters_are_counted_and_can_be_opened() -> None:
-    long = an_approval(title="t" * 300, why="w" * 2_000, arguments_json='{"a":"b"}', schema_json="")
+    long = an_approval(title="t" * 300, why="w" * 2_000, arguments_json='{"a":"b"}', form_json="")
     said = shown(card_for(long, approvers_text="").blocks)
     assert "*150 more characters.* Approve… opens the full text first." in said
     one = an_approval(title="t" * 151, arguments_json='{"a":"b"}')
@@ -348,5 +347,5 @@ def test_marks_take_no_time(text: str) -> None:
 def test_the_why_that_stands_right_above_is_not_said_again() -> None:
     said = an_approval(why="Rosa wants it live.", why_said=True)
     assert "Rosa wants it live." not in shown(card_for(said, approvers_text="").blocks)
-    unsaid = replace(said, why_said=False)
+    unsaid = said.changed(why_said=False)
     assert "Rosa wants it live." in shown(card_for(unsaid, approvers_text="").blocks)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,7 +37,7 @@ async def test_a_value_that_is_not_ours(counter: Counter, value: object) -> None
 
 async def test_another_digest(counter: Counter) -> None:
     approval = await counter.office.the_approval()
-    forged = replace(approval, digest="0" * 64)
+    forged = approval.changed(digest="0" * 64)
     assert (await counter.send(a_click(forged, ActionId.APPROVE))).status == 200
     assert "changed after you opened it" in counter.told(ADA)
     await is_untouched(counter)
@@ -46,7 +45,7 @@ async def test_another_digest(counter: Counter) -> None:
 
 async def test_an_approval_that_is_not_known(counter: Counter) -> None:
     approval = await counter.office.the_approval()
-    forged = replace(approval, approval_id="apr_" + "0" * 32)
+    forged = approval.changed(approval_id="apr_" + "0" * 32)
     for action in (ActionId.APPROVE, ActionId.DETAILS):
         assert (await counter.send(a_click(forged, action))).status == 200
         assert re.search("known here|find this request", counter.told(ADA))

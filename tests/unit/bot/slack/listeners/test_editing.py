@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.forms.pages import FormDraft
 from bot.questions.drawing import drawn_question
 from bot.questions.inputs import InputsQuestion
 from bot.stores import Stores
-from storage.records import Approval, Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import form_of
 from tests.unit.bot.counter_stage import Counter, a_click, a_counter
@@ -33,14 +32,13 @@ STRANGER = "UTOM"
 async def a_long_form(storage: Stores, counter: Counter, *, is_read: bool = True) -> Approval:
     """A pending call with more arguments than a modal has room for."""
     schema = {"type": "object", "properties": PROPERTIES, "required": [*PROPERTIES]}
-    approval = replace(
-        await counter.office.the_approval(),
+    approval = (await counter.office.the_approval()).changed(
         approval_id=f"apr_{7:032x}",
         interrupt_id=f"{7:032x}",
-        schema_json=json.dumps(schema),
+        form_json=json.dumps(schema),
         arguments_json=json.dumps(ARGUMENTS),
     )
-    await storage.approvals.add(approval)
+    await storage.approvals.insert(approval)
     if is_read:
         await counter.office.approvals.note_details(approval, ADA)
     return await storage.approvals.get(approval.approval_id)
@@ -152,14 +150,13 @@ async def test_a_faulty_page_stays_and_says_what_is_wrong(
 async def test_too_much_to_carry_is_said(storage: SqliteStores, counter: Counter) -> None:
     approval = await a_long_form(storage, counter)
     texts = {f"t{number}": {"type": "string"} for number in range(120)}
-    wide = replace(
-        approval,
+    wide = approval.changed(
         approval_id=f"apr_{8:032x}",
         interrupt_id=f"{8:032x}",
-        schema_json=json.dumps({"type": "object", "properties": texts}),
+        form_json=json.dumps({"type": "object", "properties": texts}),
         arguments_json=json.dumps(dict.fromkeys(texts, "a")),
     )
-    await storage.approvals.add(wide)
+    await storage.approvals.insert(wide)
     dice = random.Random(1)  # noqa: S311 - what cannot be made small
     noise = {f"argument_{n}": dice.randbytes(700).hex() for n in range(6)}
     await counter.send(turning(wide, opened(wide), "1", **noise))

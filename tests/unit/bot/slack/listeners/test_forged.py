@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agents.models import Turn, call, say
+from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import IN_MENU, ActionId, encode, encode_option
-from storage.records import Approval, Status
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, typed
@@ -111,7 +110,7 @@ async def in_peace(counter: Counter, before: Approval) -> None:
     office = counter.office
     after = await office.storage.approvals.get(before.approval_id)
     looked = ("seen_json", "revision", "due_ms", "fence")
-    assert replace(after, **{name: getattr(before, name) for name in looked}) == before
+    assert after.changed(**{name: getattr(before, name) for name in looked}) == before
     assert office.ran == []
     assert list(await office.storage.grants.current(THREAD_ID, now_ms=0)) == []
 

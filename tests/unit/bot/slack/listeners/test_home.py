@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents.models import call, say
+from bot.approvals.model import Approval, Status
+from bot.approvals.queries import count_pending
 from bot.layout.action_ids import ActionId
 from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.agentview.prompts import PROMPTS, SuggestedPrompts
@@ -19,7 +20,6 @@ from bot.slack.home.homes import HomeViews
 from bot.slack.home.messages import COPIES, FROM, LIST, MESSAGES_FORM, UNTIL as QUIET_UNTIL
 from bot.slack.home.settings import AWAY_FORM, TEST_YES, UNTIL, WHO
 from bot.slack.home.state import HomeState, Shown
-from storage.records import Approval, Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import ASK, TWO, an_office, asked
 from tests.unit.bot.counter_stage import Counter
@@ -268,8 +268,7 @@ async def test_a_locale_and_a_zone_that_are_not_there_are_english_and_utc(
 async def with_many(counter: Counter, count: int, **changes: Any) -> list[Approval]:
     first = await counter.office.the_approval()
     made = [
-        replace(
-            first,
+        first.changed(
             approval_id=f"apr_{number:032x}",
             position=number,
             title=f"Refund {number}",
@@ -279,7 +278,7 @@ async def with_many(counter: Counter, count: int, **changes: Any) -> list[Approv
         )
         for number in range(1, count + 1)
     ]
-    await counter.office.storage.approvals.add_all(made)
+    await counter.office.storage.approvals.insert(*made)
     return made
 
 
@@ -289,8 +288,8 @@ async def test_what_expires_first_stands_first(counter: Counter) -> None:
     for name, minutes in zip(names, (-5, 9, -60), strict=True):
         at_ms = first.expires_ms + minutes * 60_000
         title = f"Refund {minutes}"
-        changed = replace(first, approval_id=name, position=1, title=title, expires_ms=at_ms)
-        await counter.office.storage.approvals.add(replace(changed, due_ms=None))
+        changed = first.changed(approval_id=name, position=1, title=title, expires_ms=at_ms)
+        await counter.office.storage.approvals.insert(changed.changed(due_ms=None))
     found = [one.split("\n")[0] for one in texts(await home_of(counter)) if "Rosa Ortiz in" in one]
     assert found == ["Refund -60", "Refund -5", "Pay 5 to Mia", "Refund 9"]
 
@@ -446,7 +445,7 @@ async def test_a_test_card_comes_as_a_direct_message(counter: Counter) -> None:
     click = clicked(TEST_YES)
     click["response_url"] = "https://hooks.slack.com/x"
     assert (await counter.send(click)).status == 200
-    assert await counter.office.storage.approvals.count_pending() == 1
+    assert await count_pending(counter.office.storage.approvals) == 1
 
 
 async def test_guests_get_no_test_card(counter: Counter) -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agents.models import say
+from bot.approvals.model import Status
 from bot.layout.short_ids import LENGTH, prefix_of, short_id
 from bot.sandbox.blockkit.rules import message_errors
 from bot.words import say as words_of
-from storage.records import Status
 from tests.contract.builders import a_grant
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import an_office, asked
@@ -103,14 +102,13 @@ async def test_nobody_is_shown_what_they_may_not_see(counter: Counter) -> None:
 
 async def test_a_title_that_would_be_markup_is_none(counter: Counter) -> None:
     approval = await counter.office.the_approval()
-    evil = replace(
-        approval,
+    evil = approval.changed(
         approval_id=f"apr_{7:032x}",
         title="<!channel> *now* <http://x|y>",
         position=7,
         due_ms=None,
     )
-    await counter.office.storage.approvals.add(evil)
+    await counter.office.storage.approvals.insert(evil)
     body = await answered(counter, f"show {evil.approval_id}")
     assert "&lt;!channel&gt;" in body["text"]
     assert "<!channel>" not in body["text"]

@@ -16,11 +16,11 @@ from agents.chat.agent import ChatModelAgent
 from agents.models import ScriptedModel, call, say
 from bot.approvals.comments import dialog_of
 from bot.approvals.disclosure import Opened, has_opened, pages_read
+from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.layout.short_ids import short_id
 from bot.policy.tally import read_votes
 from bot.slack.listeners.modals import Window
-from storage.records import Approval, Status
 from tests.support.force import forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import (

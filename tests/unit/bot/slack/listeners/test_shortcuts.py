@@ -9,6 +9,7 @@ import pytest
 from slack_bolt.response import BoltResponse
 
 from agents.models import say
+from bot.approvals.queries import count_pending
 from bot.errors import DirectoryError
 from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.home.state import PAGE
@@ -105,7 +106,7 @@ async def test_of_more_than_a_page_the_form_says_how_many_there_are(
             created_ms=office.clock(),
             expires_ms=office.clock() + 3_600_000,
         )
-        await office.storage.approvals.add(approval)
+        await office.storage.approvals.insert(approval)
     counter = Counter.on(office)
     await counter.send(everywhere(ADA))
     (view,) = counter.views.opened
@@ -170,7 +171,7 @@ async def test_a_reply_is_seen_to_in_its_thread(counter: Counter) -> None:
 
 async def nothing_began(counter: Counter) -> bool:
     new = await counter.office.storage.inbox.new(THREAD, limit=9)
-    return await counter.office.storage.approvals.count_pending() == 0 and not new
+    return await count_pending(counter.office.storage.approvals) == 0 and not new
 
 
 async def test_where_the_bot_is_not_it_says_how_to_invite_it(counter: Counter) -> None:

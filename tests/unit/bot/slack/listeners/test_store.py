@@ -10,10 +10,12 @@ from typing import cast
 
 import pytest
 
+from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId
 from bot.leases import CLICK_PATIENCE
 from bot.stores import Stores
 from bot.threads.messages import InboxStore
+from storage.documents import Collection
 from storage.errors import (
     Fault,
     RecordFormatError,
@@ -22,7 +24,6 @@ from storage.errors import (
     StoreBrokenError,
     StoreUnavailableError,
 )
-from storage.ports.approvals import ApprovalStore
 from tests.unit.bot.counter_stage import (
     Counter,
     Proxy,
@@ -72,7 +73,7 @@ def with_store(
 
 async def test_a_store_that_is_too_slow(counter: Counter) -> None:
     approval = await counter.office.the_approval()
-    slow = with_store(counter, patience=SOON, approvals=cast(ApprovalStore, Slow()))
+    slow = with_store(counter, patience=SOON, approvals=cast("Collection[Approval]", Slow()))
     assert (await slow.send(a_click(approval, ActionId.APPROVE))).status == 200
     assert "can't reach my database" in slow.told(ADA)
     form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "x"))
@@ -82,7 +83,7 @@ async def test_a_store_that_is_too_slow(counter: Counter) -> None:
 
 async def test_a_store_that_is_down(counter: Counter) -> None:
     approval = await counter.office.the_approval()
-    down = with_store(counter, approvals=cast(ApprovalStore, Down()))
+    down = with_store(counter, approvals=cast("Collection[Approval]", Down()))
     assert (await down.send(a_click(approval, ActionId.APPROVE))).status == 200
     assert "can't reach my database" in down.told(ADA)
     form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "x"))
@@ -181,7 +182,7 @@ async def test_faults_that_pass_and_faults_that_do_not_have_different_words(
     counter: Counter, error: StorageError, words: str, never: str
 ) -> None:
     approval = await counter.office.the_approval()
-    down = with_store(counter, approvals=cast(ApprovalStore, Failing(error)))
+    down = with_store(counter, approvals=cast("Collection[Approval]", Failing(error)))
     await down.send(a_click(approval, ActionId.APPROVE))
     assert words in down.told(ADA)
     assert never not in down.told(ADA)
@@ -212,7 +213,7 @@ async def test_it_is_not_said_that_a_message_is_lost_when_nobody_knows(
 async def test_a_lasting_fault_is_logged_with_what_it_is(
     counter: Counter, caplog: pytest.LogCaptureFixture
 ) -> None:
-    down = with_store(counter, approvals=cast(ApprovalStore, Failing(FULL)))
+    down = with_store(counter, approvals=cast("Collection[Approval]", Failing(FULL)))
     await down.send(a_click(await counter.office.the_approval(), ActionId.APPROVE))
     (record,) = [r for r in caplog.records if getattr(r, "action", "") == "listener_failed"]
     assert record.levelname == "ERROR"
@@ -247,7 +248,7 @@ async def test_a_refusal_is_on_record_before_the_acknowledgement(counter: Counte
 async def test_a_database_that_is_away_is_no_fault_of_the_program(
     counter: Counter, caplog: pytest.LogCaptureFixture
 ) -> None:
-    down = with_store(counter, approvals=cast(ApprovalStore, Down()))
+    down = with_store(counter, approvals=cast("Collection[Approval]", Down()))
     await down.send(a_click(await counter.office.the_approval(), ActionId.APPROVE))
     failed = [r for r in caplog.records if getattr(r, "action", "") == "listener_failed"]
     assert len(failed) == 1

@@ -6,11 +6,12 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Kind, Status
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.titles import title_of
@@ -26,7 +27,6 @@ from bot.slack.messages.streams import BRIEF
 from bot.slack.ratelimit import Pacer
 from bot.threads.messages import Post
 from bot.threads.model import Thread
-from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Status
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock
 
@@ -228,8 +228,7 @@ async def test_when_it_cannot_look_it_does_not_post(scene: Scene) -> None:
 
 async def test_an_update_shows_the_record(scene: Scene) -> None:
     ts = await scene.post_card(look_first=False)
-    decided = replace(
-        scene.approval,
+    decided = scene.approval.changed(
         card_ts=ts,
         status=Status.APPROVED,
         decision=Decision(status=Status.APPROVED, by=scene.sandbox.user_id("Ada"), at_ms=2_000),
@@ -241,7 +240,7 @@ async def test_an_update_shows_the_record(scene: Scene) -> None:
 async def test_a_card_that_is_gone(scene: Scene) -> None:
     ts = await scene.post_card(look_first=False)
     await scene.sandbox.remove(scene.thread.channel_id, ts)
-    assert not await scene.update_card(replace(scene.approval, card_ts=ts))
+    assert not await scene.update_card(scene.approval.changed(card_ts=ts))
 
 
 @pytest.mark.parametrize(
@@ -259,7 +258,7 @@ async def test_every_failure_is_a_delivery_error(
     scene.sandbox.fail("chat.update", **how)  # type: ignore[arg-type]
     ts = await scene.post_card(look_first=False)
     with pytest.raises(DeliveryError) as raised:
-        await scene.update_card(replace(scene.approval, card_ts=ts))
+        await scene.update_card(scene.approval.changed(card_ts=ts))
     assert raised.value.reason == reason
     assert TOKEN not in str(raised.value)
 
@@ -298,7 +297,7 @@ async def test_a_whisper_carries_a_button_for_the_review_of_what_still_waits(sce
     ada, waits = scene.sandbox.user_id("Ada"), scene.approval
     channel_id = scene.thread.channel_id
     await scene.notifier.send_ephemeral(channel_id, ada, "This?", offer=Offer(decide=[waits]))
-    over = replace(waits, status=Status.REJECTED)
+    over = waits.changed(status=Status.REJECTED)
     await scene.notifier.send_ephemeral(channel_id, ada, "This?", offer=Offer(decide=[over]))
     await scene.notifier.send_ephemeral(channel_id, ada, "This?", offer=Offer(decide=[waits] * 5))
     first, second, third = scene.sandbox.ephemerals(ada)
@@ -313,19 +312,18 @@ async def test_a_whisper_carries_a_button_for_the_review_of_what_still_waits(sce
 
 async def test_a_reminder_mentions_who_may_decide(scene: Scene) -> None:
     ada = scene.sandbox.user_id("Ada")
-    named = replace(scene.approval, approvers_json=f'["{ada}", "channel"]')
+    named = scene.approval.changed(approvers_json=f'["{ada}", "channel"]')
     await scene.notifier.remind(named, look_first=False, go=yes)
     assert f"<@{ada}>" in scene.sandbox.messages(scene.thread.channel_id)[1]["text"]
     assert "<!channel" not in str(scene.sandbox.calls[-1].args)
     assert list(mentions_of(scene.approval)) == []
-    question = replace(scene.approval, kind=Kind.QUESTION)
+    question = scene.approval.changed(kind=Kind.QUESTION)
     assert list(mentions_of(question)) == [scene.thread.requester_id]
 
 
 def escalated(scene: Scene, backups: str) -> Approval:
     ada = scene.sandbox.user_id("Ada")
-    return replace(
-        scene.approval,
+    return scene.approval.changed(
         approvers_json=f'["{ada}"]',
         backups_json=json.dumps([backups, "channel", backups]),
         escalated_ms=1_200,
@@ -350,9 +348,9 @@ async def test_a_reminder_mentions_the_backup_people_once_they_were_asked(scene:
     ada, ben = scene.sandbox.user_id("Ada"), scene.sandbox.user_id("Ben")
     approval = escalated(scene, ben)
     assert list(mentions_of(approval)) == [ada]
-    told = replace(approval, escalation_told=True)
+    told = approval.changed(escalation_told=True)
     assert list(mentions_of(told)) == [ada, ben]
-    assert list(mentions_of(replace(told, kind=Kind.QUESTION))) == [scene.thread.requester_id]
+    assert list(mentions_of(told.changed(kind=Kind.QUESTION))) == [scene.thread.requester_id]
 
 
 async def test_an_escalation_that_is_not_wanted_any_more(scene: Scene) -> None:
@@ -384,7 +382,7 @@ async def test_an_escalation_that_was_never_posted_is_posted(scene: Scene) -> No
 async def test_d28_who_was_asked_later_is_named_once(scene: Scene) -> None:
     ada, ben = scene.sandbox.user_id("Ada"), scene.sandbox.user_id("Ben")
     approval = escalated(scene, ben)
-    assert approvers_text(replace(approval, escalated_ms=None)) == f"<@{ada}>"
+    assert approvers_text(approval.changed(escalated_ms=None)) == f"<@{ada}>"
     assert approvers_text(approval) == f"<@{ada}>"
     card = card_for(approval, approvers_text=approvers_text(approval))
     assert str(card.blocks).count(f"<@{ben}>") == 1
@@ -533,32 +531,32 @@ async def test_a_stream_whose_stop_was_lost_shows_the_text_once(scene: Scene) ->
 
 async def test_d10_a_reminder_has_a_link_and_is_removed_at_the_end(scene: Scene) -> None:
     ts = await scene.post_card(look_first=False)
-    approval = replace(scene.approval, card_ts=ts)
+    approval = scene.approval.changed(card_ts=ts)
     reminder = await scene.notifier.remind(approval, look_first=False, go=yes)
     assert await scene.notifier.remind(approval, look_first=True, go=no) == reminder
     channel, digits = approval.channel_id, ts.replace(".", "")
     assert f"/archives/{channel}/p{digits}" in str(scene.sandbox.messages(channel)[-1]["blocks"])
 
     decision = Decision(status=Status.APPROVED, by="U1", at_ms=1_000)
-    done = replace(approval, status=Status.APPROVED, decision=decision, reminder_ts=reminder)
-    found = replace(done, reminder_ts=UNKNOWN_TS)
+    done = approval.changed(status=Status.APPROVED, decision=decision, reminder_ts=reminder)
+    found = done.changed(reminder_ts=UNKNOWN_TS)
     await scene.notifier.take_back(found, reminder=True)
     assert len(scene.texts()) == 1
     await scene.notifier.take_back(done, reminder=True)
     await scene.notifier.take_back(found, reminder=True)
-    await scene.notifier.take_back(replace(done, escalation_ts=""), reminder=False)
+    await scene.notifier.take_back(done.changed(escalation_ts=""), reminder=False)
     assert len(scene.texts()) == 1
 
 
 async def test_a_message_that_slack_does_not_let_be_removed_is_an_error(scene: Scene) -> None:
     scene.sandbox.fail("chat.delete", error="fatal_error")
     with pytest.raises(DeliveryError):
-        await scene.notifier.take_back(replace(scene.approval, reminder_ts="1.5"), reminder=True)
+        await scene.notifier.take_back(scene.approval.changed(reminder_ts="1.5"), reminder=True)
 
 
 async def test_without_a_link_a_reminder_still_says_what_waits(scene: Scene) -> None:
     scene.sandbox.fail("chat.getPermalink", error="message_not_found")
-    await scene.notifier.remind(replace(scene.approval, card_ts="1.5"), look_first=False, go=yes)
+    await scene.notifier.remind(scene.approval.changed(card_ts="1.5"), look_first=False, go=yes)
     message = scene.sandbox.messages(scene.approval.channel_id)[-1]
     assert "Still waiting for you: " in message["text"]
     assert "'link'" not in str(message["blocks"])

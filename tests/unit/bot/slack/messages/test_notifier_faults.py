@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -13,12 +13,12 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.approvals.model import Approval, Decision, Status
 from bot.errors import DeliveryError
 from bot.slack.calls import MOST_PATIENCE, retry_after, took_no_effect
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.ratelimit import Pacer
 from bot.threads.messages import Post
-from storage.records import Approval, Decision, Status
 from tests.support.fakes import FakeClock
 from tests.unit.bot.slack.messages.test_notifier import Scene, a_scene, reading, yes
 
@@ -45,7 +45,9 @@ async def scene() -> AsyncIterator[Scene]:
 
 def decided(approval: Approval, status: Status) -> Approval:
     decision = Decision(status=status, by="U1", at_ms=2_000)
-    return replace(approval, status=status, decision=decision, revision=approval.revision + 1)
+    return approval.changed(
+        status=status, decision=decision, shown_revision=approval.shown_revision + 1
+    )
 
 
 async def updates(scene: Scene) -> list[str]:
@@ -54,7 +56,7 @@ async def updates(scene: Scene) -> list[str]:
 
 async def test_only_the_newest_state_is_sent(scene: Scene) -> None:
     ts = await scene.post_card()
-    gate, record = Gate(), replace(scene.approval, card_ts=ts)
+    gate, record = Gate(), scene.approval.changed(card_ts=ts)
     scene.notifier._pacer = Pacer(lambda: gate.now_ms, gate.sleep)
     scene.notifier._pacer.hold("chat.update", "", timedelta(seconds=5))
 
@@ -77,7 +79,7 @@ async def test_only_the_newest_state_is_sent(scene: Scene) -> None:
 async def test_a_card_is_posted_as_it_is_when_its_turn_comes(scene: Scene) -> None:
     newest = reading(decided(scene.approval, Status.REJECTED))
     drawn = await scene.notifier.post_card(scene.approval, look_first=False, newest=newest)
-    assert drawn.revision == scene.approval.revision + 1
+    assert drawn.shown_revision == scene.approval.shown_revision + 1
     assert "Rejected" in scene.texts()[0]
 
 
@@ -96,7 +98,7 @@ def a_text(scene: Scene, post_id: str, text: str = "Hello.", ts: str = "") -> Po
 async def test_retry_after_holds_the_method_for_everybody(scene: Scene) -> None:
     ts = await scene.post_card()
     scene.sandbox.fail("chat.update", error="ratelimited", retry_after=30)
-    card = replace(scene.approval, card_ts=ts)
+    card = scene.approval.changed(card_ts=ts)
     for _ in range(3):
         with pytest.raises(DeliveryError) as raised:
             await scene.update_card(card)
@@ -110,7 +112,7 @@ async def test_retry_after_holds_the_method_for_everybody(scene: Scene) -> None:
 async def test_a_short_retry_after_is_waited_for(scene: Scene) -> None:
     ts = await scene.post_card()
     scene.sandbox.fail("chat.update", error="ratelimited", retry_after=2)
-    assert await scene.update_card(replace(scene.approval, card_ts=ts))
+    assert await scene.update_card(scene.approval.changed(card_ts=ts))
     assert len(await updates(scene)) == 2
     assert scene.notifier._pacer.clock() >= 2_000
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 
 from bot.approvals.due.thread_reactions import WAITS
 from bot.approvals.execution import Run, RunState
+from bot.approvals.model import Approval, Decision, Status
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.sandbox.blockkit.rules import message_errors
@@ -18,7 +19,6 @@ from bot.slack.calls import Putting
 from bot.slack.destinations import Spot
 from bot.slack.messages.reactions import EMOJI, SlackReactions
 from bot.slack.side_messages.channel_notice import root_card
-from storage.records import Approval, Decision, Status
 from tests.unit.bot.slack.cards.samples import an_approval
 
 
@@ -133,14 +133,14 @@ async def test_no_line_stands_where_a_card_does(changes: dict[str, Any]) -> None
 
 def rejected() -> Approval:
     decision = Decision(status=Status.REJECTED, by="U0ADA", at_ms=1_000)
-    return replace(an_approval(), status=Status.REJECTED, decision=decision)
+    return an_approval().changed(status=Status.REJECTED, decision=decision)
 
 
 @pytest.mark.parametrize("sign", EMOJI)
 def test_each_sign_has_a_line_that_slack_takes(sign: str) -> None:
-    evil = replace(rejected(), title="<!channel> *now* <https://evil.example|here>")
+    evil = rejected().changed(title="<!channel> *now* <https://evil.example|here>")
     run = Run(state=RunState.RAN, at_ms=2_000).to_text()
-    for approval in (evil, replace(evil, decision=None), replace(evil, run_json=run)):
+    for approval in (evil, evil.changed(decision=None), evil.changed(run_json=run)):
         card = root_card(approval, sign, who="@Ada", link="https://acme.example/p1")
         assert not message_errors({"blocks": card.blocks, "text": card.text})
         assert "<!channel>" not in card.text

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from bot.approvals.due.visit import write_beside
+from bot.approvals.model import UNKNOWN_TS, Approval, Status
 from bot.errors import DeliveryError
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.ports.notifier import SideMessage
 from bot.ports.tools import BatchWords
 from bot.slack.messages.notices import SlackBatchCards, SlackNotices
-from storage.records import UNKNOWN_TS, Approval, Status
 from tests.unit.bot.slack.cards.batch_samples import an_item
 from tests.unit.bot.slack.messages.test_notifier import APPROVAL_ID, Scene, no, reading, scene, yes
 
@@ -42,7 +42,7 @@ async def test_a_card_by_direct_message_has_its_buttons_and_is_redrawn(scene: Sc
         "event_payload": {"id": APPROVAL_ID, "mentions": [{"id": found.user}], "key": found.key},
     }
     assert "'type': 'actions'" in str(message["blocks"])
-    decided = replace(scene.approval, status=Status.CANCELLED)
+    decided = scene.approval.changed(status=Status.CANCELLED)
     assert await scene.notifier.update_copy(found, newest=reading(decided))
     assert "'type': 'actions'" not in str(scene.sandbox.messages(found.channel)[0]["blocks"])
 
@@ -54,7 +54,7 @@ async def test_a_card_by_direct_message_says_where_it_is_from_and_why_it_is_here
     group = Group(users=(ben,))
     stage = Stage(approve=(Requirement(name="sre", groups=("sre",)),))
     terms = Terms(rules=("big",), groups={"sre": group}, stages=(stage,))
-    found = await posted(scene, replace(scene.approval, terms_json=terms.to_text()))
+    found = await posted(scene, scene.approval.changed(terms_json=terms.to_text()))
     words = str(scene.sandbox.messages(found.channel)[0]["blocks"])
     assert f"> in <#{scene.approval.channel_id}>. <http" in words
     assert "|Open the thread>" in words
@@ -76,7 +76,7 @@ async def test_a_card_for_a_member_of_a_group_names_it_where_that_is_certain(
 ) -> None:
     stage = Stage(approve=(Requirement(name="sre", groups=("sre",)),))
     terms = Terms(rules=("big",), groups={"sre": group}, stages=(stage,))
-    approval = replace(scene.approval, terms_json=terms.to_text())
+    approval = scene.approval.changed(terms_json=terms.to_text())
     copy = replace(card_for_ben(scene), key=f"{key}UBEN")
     found = await scene.notifier.post_copy(
         approval, copy, look_first=False, newest=reading(approval)
@@ -86,7 +86,7 @@ async def test_a_card_for_a_member_of_a_group_names_it_where_that_is_certain(
 
 
 async def test_the_address_of_a_message_is_asked_for_once(scene: Scene) -> None:
-    approval = replace(scene.approval, card_ts=await scene.post_card())
+    approval = scene.approval.changed(card_ts=await scene.post_card())
     first = await scene.notifier.link(approval)
     scene.sandbox.fail("chat.getPermalink", error="internal_error")
     assert (await scene.notifier.link(approval), bool(first)) == (first, True)
@@ -126,7 +126,7 @@ async def test_a_nudge_stands_below_the_card_and_mentions_people_once(scene: Sce
 
 async def test_a_nudge_by_direct_message_links_to_the_card_there(scene: Scene) -> None:
     copy = await posted(scene, scene.approval)
-    approval = replace(scene.approval, cards_json=write_beside([copy]))
+    approval = scene.approval.changed(cards_json=write_beside([copy]))
     message = replace(REMINDER, user=copy.user, mentions=(copy.user,))
     sent = await scene.notifier.nudge(approval, message, look_first=False, go=yes)
     assert sent is not None
@@ -140,7 +140,7 @@ async def test_a_nudge_is_removed_or_says_that_it_is_over(scene: Scene) -> None:
     other = replace(REMINDER, key="escalation:5", kind="escalation")
     assert sent is not None
     assert await scene.notifier.nudge(scene.approval, other, look_first=False, go=yes)
-    over = replace(scene.approval, status=Status.CANCELLED)
+    over = scene.approval.changed(status=Status.CANCELLED)
     await scene.notifier.close(over, other)  # found by its key
     await scene.notifier.remove(over, sent)
     await scene.notifier.remove(over, sent)
@@ -151,7 +151,7 @@ async def test_a_nudge_is_removed_or_says_that_it_is_over(scene: Scene) -> None:
 
 
 async def test_where_the_cards_are_elsewhere_the_thread_has_a_line(scene: Scene) -> None:
-    approval = replace(scene.approval, place="C0X", cards_json=write_beside([card_for_ben(scene)]))
+    approval = scene.approval.changed(place="C0X", cards_json=write_beside([card_for_ben(scene)]))
     await scene.post_card(approval)
     line = scene.sandbox.messages(scene.thread.channel_id)[-1]
     assert line["metadata"]["event_type"] == "countersign_line"
@@ -163,7 +163,7 @@ async def test_where_the_cards_are_elsewhere_the_thread_has_a_line(scene: Scene)
 async def test_an_alert_that_is_there_keeps_who_has_seen_it(scene: Scene) -> None:
     """A process that cannot know whether it was sent sends it once more."""
     ben = scene.sandbox.user_id("Ben")
-    told = replace(scene.approval, card_ts=await scene.post_card())
+    told = scene.approval.changed(card_ts=await scene.post_card())
     notices = SlackNotices(scene.notifier)
     await notices.alert(told, to=ben)
     place = scene.sandbox.dm_id(ben)
@@ -206,7 +206,7 @@ async def test_a_card_of_several_by_direct_message_is_posted_once_and_redrawn(
     words = str(message["blocks"])
     assert f"> in <#{keeper.channel_id}>. <http" in words
     assert "Approve all 3" in words
-    items[:] = [replace(one, status=Status.CANCELLED) for one in items]
+    items[:] = [one.changed(status=Status.CANCELLED) for one in items]
     assert await cards.update_copy(keeper, found, newest)
     assert "Approve all 3" not in str(scene.sandbox.messages(found.channel)[0]["blocks"])
     assert not await cards.update_copy(keeper, replace(found, ts="1.000001"), newest)

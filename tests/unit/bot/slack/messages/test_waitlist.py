@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Status
 from bot.notifications.digest import Digest, ListItem
 from bot.people.current_policy import NoPolicy
 from bot.people.model import PostedDigest
@@ -19,7 +20,6 @@ from bot.slack.home.items import ShownNames
 from bot.slack.home.times import TimeReader
 from bot.slack.home.view import LIST
 from bot.slack.messages.digests import SlackLists
-from storage.records import UNKNOWN_TS, Approval, Decision, Status
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory
 
@@ -43,7 +43,7 @@ def a_list(*approvals: Approval, **changes: Any) -> Digest:
 
 def waiting(number: int = 1, **changes: Any) -> Approval:
     approval = an_approval(approval_id=f"apr_{number:032x}", expires_ms=NOW + number * 3_600_000)
-    return replace(approval, **changes)
+    return approval.changed(**changes)
 
 
 def drawn(shown: Digest) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def test_a_button_opens_the_list_as_long_as_something_on_it_waits() -> None:
     (head, *_) = drawn(a_list(waiting()))["blocks"]
     assert head["accessory"]["text"]["text"] == "Open list"
     assert head["accessory"]["action_id"] == LIST
-    decided = replace(waiting(), status=Status.CANCELLED)
+    decided = waiting().changed(status=Status.CANCELLED)
     (head, *_) = drawn(a_list(decided))["blocks"]
     assert "accessory" not in head
 
@@ -173,7 +173,7 @@ async def test_what_is_on_a_card_with_others_leads_to_that() -> None:
     await a_board(poster).show(a_list(first, second, left), where=PostedDigest())
     assert poster.linked == ["7.000001", "7.000001", "8.000001"]
     poster.linked.clear()
-    alone = replace(first, batch_ts=UNKNOWN_TS)
+    alone = first.changed(batch_ts=UNKNOWN_TS)
     await a_board(poster).show(a_list(alone, second), where=PostedDigest())
     assert poster.linked == ["", ""], "it is not posted"
 

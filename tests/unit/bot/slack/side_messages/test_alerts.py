@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
+from bot.approvals.model import Approval, Decision, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.people.model import Grant
@@ -17,7 +18,6 @@ from bot.slack.side_messages.alert import alert_card
 from bot.slack.side_messages.grant import grant_card
 from bot.words import say
 from bot.words.catalog import Catalogue, catalogue, speaking
-from storage.records import Approval, Decision, Status
 from tests.unit.bot.slack.cards.reading import parts, seen, symbols
 from tests.unit.bot.slack.cards.samples import CREATED, LINK, an_approval, decided
 from tests.unit.bot.slack.cards.test_messages import ODD
@@ -49,7 +49,7 @@ def broken(what: str = "Payments are down", why: str = "Nobody answers") -> Appr
         digest="d",
         emergency_json=json.dumps({"what": what, "why_now": why}),
     )
-    return replace(an_approval(), status=Status.APPROVED, decision=decision)
+    return an_approval().changed(status=Status.APPROVED, decision=decision)
 
 
 def test_an_alert_says_who_what_why_and_where() -> None:
@@ -83,7 +83,7 @@ def test_an_alert_names_who_has_seen_it() -> None:
 
 @pytest.mark.parametrize("link", ["", "https://x|y>"])
 def test_words_of_an_emergency_are_never_markup(link: str) -> None:
-    card = alert_card(replace(broken(ODD, ODD), title=ODD), link=link)
+    card = alert_card(broken(ODD, ODD).changed(title=ODD), link=link)
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
     (small,) = [one for one in card.blocks if one["type"] == "context"]
     assert "*a*" not in str(small)
@@ -95,7 +95,7 @@ def test_words_of_an_emergency_are_never_markup(link: str) -> None:
 def test_an_alert_without_reasons_that_can_be_read_is_still_one() -> None:
     damaged = broken()
     assert damaged.decision is not None
-    damaged = replace(damaged, decision=replace(damaged.decision, emergency_json="["))
+    damaged = damaged.changed(decision=damaged.decision.changed(emergency_json="["))
     assert alert_card(damaged, link="").text.endswith("Reason: …")
 
 
@@ -150,7 +150,7 @@ def test_a_grant_that_is_over_says_why_and_cannot_be_stopped(
 
 def test_names_that_may_differ_are_never_markup() -> None:
     wide = GRANT.changed(vary=(ODD, "version"))
-    card = grant_card(wide, replace(an_approval(), title=ODD), now_ms=NOW)
+    card = grant_card(wide, an_approval().changed(title=ODD), now_ms=NOW)
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
     assert "version, in this thread" in str(card.blocks[-1])
     assert "<!channel>" not in card.text

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bot.approvals.comments import AGENT, Comment, dialog_of, write_dialog
+from bot.approvals.model import Approval, Decision, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, Card
 from bot.people.claims import CardClaim, write_snoozes
@@ -20,7 +21,6 @@ from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.dialog import MOST_SHOWN
 from bot.slack.side_messages.question import question_message
-from storage.records import Approval, Decision, Status
 from tests.unit.bot.slack.cards.reading import links
 from tests.unit.bot.slack.cards.samples import CREATED, a_doubt, an_approval
 from tests.unit.bot.slack.cards.test_progress import SECURITY, TERMS, a_vote, under
@@ -67,7 +67,7 @@ def mrkdwn_of(card: Card) -> str:
 def test_the_menu_has_what_decides_nothing() -> None:
     usual = ["Details", "Ask a question…", "I'm on it", "Snooze…", "Withdraw…"]
     assert options(drawn(an_approval())) == usual
-    claimed = replace(an_approval(), claim_json=CardClaim().taken("UADA", 1_000).to_text())
+    claimed = an_approval().changed(claim_json=CardClaim().taken("UADA", 1_000).to_text())
     assert options(drawn(claimed)) == [*usual[:2], "I'm not on it", *usual[3:]]
     assert "👀 *<@UADA> is on it*" in said(drawn(claimed))
 
@@ -79,18 +79,18 @@ def test_a_critical_call_is_not_put_off() -> None:
 
 def test_a_claim_that_has_ended_is_not_shown() -> None:
     ended = CardClaim().taken("UADA", 1_000).ended(2_000)
-    card = drawn(replace(an_approval(), claim_json=ended.to_text()))
+    card = drawn(an_approval().changed(claim_json=ended.to_text()))
     assert "is on it" not in said(card)
     assert "I'm not on it" not in options(card)
 
 
 def test_a_question_and_its_answer_stand_on_the_card() -> None:
     asked = Comment(by="UADA", text="why now?", at_ms=1_000)
-    card = drawn(replace(an_approval(), dialog_json=write_dialog([asked])))
+    card = drawn(an_approval().changed(dialog_json=write_dialog([asked])))
     assert "<@UADA> asked" in said(card)
     assert "<@U0ROSA>: reply in the thread to answer." in said(card)
     answered = asked.answered(by="UROSA", text="because", ts="1.1")
-    card = drawn(replace(an_approval(), dialog_json=write_dialog([answered])))
+    card = drawn(an_approval().changed(dialog_json=write_dialog([answered])))
     assert "because" in said(card)
     assert "reply in the thread" not in said(card)
     assert card.blocks[0]["text"]["text"] == "⏳ *Needs approval*"
@@ -98,14 +98,14 @@ def test_a_question_and_its_answer_stand_on_the_card() -> None:
 
 def test_a_card_has_the_newest_questions() -> None:
     many = [Comment(by="UADA", text=f"question-{n}", at_ms=n) for n in range(MOST_SHOWN + 2)]
-    card = said(drawn(replace(an_approval(), dialog_json=write_dialog(many))))
+    card = said(drawn(an_approval().changed(dialog_json=write_dialog(many))))
     assert "2 earlier questions" in card
     assert ("question-1" in card, "question-2" in card) == (False, True)
 
 
 def test_words_of_people_are_never_markup() -> None:
     asked = Comment(by="UADA", text=ODD, at_ms=1).answered(by="UROSA", text=ODD, ts="1.1")
-    card = drawn(replace(an_approval(), dialog_json=write_dialog([asked])))
+    card = drawn(an_approval().changed(dialog_json=write_dialog([asked])))
     message = question_message(an_approval(), by="UADA", text=ODD, mentions=["UROSA"], link="")
     assert message_errors({"text": message.text, "blocks": message.blocks}) == []
     for shown in (card, message):
@@ -133,11 +133,11 @@ def test_a_question_to_the_agent_mentions_nobody_to_answer() -> None:
 
 def test_a_card_says_what_the_agent_answers() -> None:
     asked = Comment(by="UADA", text="why?", at_ms=1, ts="1.1", to=AGENT)
-    card = drawn(replace(an_approval(), dialog_json=write_dialog([asked])))
+    card = drawn(an_approval().changed(dialog_json=write_dialog([asked])))
     assert "The agent's answer will appear here" in said(card)
     assert "reply in the thread to answer" not in said(card)
     answered = asked.answered(by=AGENT, text=ODD, ts=AGENT)
-    card = drawn(replace(an_approval(), dialog_json=write_dialog([answered])))
+    card = drawn(an_approval().changed(dialog_json=write_dialog([answered])))
     assert "A (agent):" in str(card.blocks)
     assert "*bold*" not in mrkdwn_of(card)
 
@@ -157,7 +157,7 @@ def test_a_card_says_what_the_agent_answers() -> None:
     ],
 )
 def test_a_damaged_dialog_is_left_out(text: str) -> None:
-    approval = replace(an_approval(), dialog_json=text)
+    approval = an_approval().changed(dialog_json=text)
     assert dialog_of(approval) == ()
     assert drawn(approval) == drawn(an_approval())
 
@@ -205,7 +205,7 @@ def test_a_critical_call_asks_for_the_name_of_what_its_tool_calls_so() -> None:
         terms,
         title="Delete orders_2019",
         arguments_json='{"tbl": "orders_2019"}',
-        schema_json=ask.to_text(),
+        form_json=ask.to_text(),
     )
     assert "To confirm, type the table" in str(confirmation_inputs(critical))
 
@@ -223,14 +223,14 @@ def test_a_card_says_on_whose_behalf_it_was_decided() -> None:
     for by, words in (("UTOM", "by <@UTOM> for <@UMIA>"), ("UADA", "by <@UADA>, <@UTOM> for")):
         approval = under(TERMS, *votes)
         decision = Decision(status=Status.APPROVED, by=by, at_ms=5_000, digest=approval.digest)
-        card = drawn(replace(approval, status=Status.APPROVED, decision=decision))
+        card = drawn(approval.changed(status=Status.APPROVED, decision=decision))
         assert words in card.text
         assert words in said(card)
 
 
 def test_a_pending_card_says_on_whose_behalf_a_vote_is() -> None:
     vote = replace(a_vote("UTOM"), on_behalf_of="UMIA")
-    approval = replace(under(TERMS), votes_json=write_votes([vote]))
+    approval = under(TERMS).changed(votes_json=write_votes([vote]))
     assert "<@UTOM> for <@UMIA> approved, <!date^" in said(drawn(approval))
 
 
@@ -238,7 +238,7 @@ def test_a_decided_card_names_all_who_agreed_and_nobody_who_did_not() -> None:
     votes = [a_vote("UADA"), replace(a_vote("UMIA"), choice="reject"), a_vote("UBEN")]
     approval = under(TERMS, *votes)
     decision = Decision(status=Status.APPROVED, by="UBEN", at_ms=5_000, digest=approval.digest)
-    card = drawn(replace(approval, status=Status.APPROVED, decision=decision))
+    card = drawn(approval.changed(status=Status.APPROVED, decision=decision))
     assert "by <@UBEN>, <@UADA>*" in said(card)
     assert "UMIA" not in said(card)
 

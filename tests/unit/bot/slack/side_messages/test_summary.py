@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from bot.approvals.execution import Run, RunState
+from bot.approvals.model import Approval, Status
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.side_messages.summary import summary_card
-from storage.records import Approval, Status
 from tests.unit.bot.slack.cards.reading import seen, symbols
 from tests.unit.bot.slack.cards.samples import an_approval, decided
 
@@ -20,19 +19,19 @@ ODD = "*a* <!channel> :x: <http://e|l> <@U0EVE> `c`"
 
 def ran(state: RunState = RunState.RAN, **changes: object) -> Approval:
     done = decided(an_approval(), Status.APPROVED, **changes)
-    return replace(done, run_json=Run(state=state, at_ms=done.created_ms, text="").to_text())
+    return done.changed(run_json=Run(state=state, at_ms=done.created_ms, text="").to_text())
 
 
 def after(approval: Approval, lasted_ms: int) -> Approval:
     assert approval.decision is not None
     at_ms = approval.created_ms + lasted_ms
-    return replace(approval, decision=replace(approval.decision, at_ms=at_ms))
+    return approval.changed(decision=approval.decision.changed(at_ms=at_ms))
 
 
 def test_it_counts_the_ends_and_has_a_line_for_each() -> None:
-    expired = replace(an_approval(), status=Status.EXPIRED)
+    expired = an_approval().changed(status=Status.EXPIRED)
     over = [ran(), ran(RunState.FAILED), decided(an_approval(), Status.REJECTED), expired]
-    card = summary_card([*over[:3], replace(over[3], title="Refund order 1262")])
+    card = summary_card([*over[:3], over[3].changed(title="Refund order 1262")])
     assert card.text == "Summary: 1 ran, 1 failed, 1 rejected, 1 expired."
     text = seen(card)
     assert "4 requests" in str(card.blocks[0])
@@ -68,7 +67,7 @@ def edited(**arguments: object) -> Approval:
         asked, Status.APPROVED, arguments_json=json.dumps(arguments), title="Deploy 1.4.3"
     )
     run = Run(state=RunState.RAN, at_ms=made.created_ms, text="")
-    return replace(made, run_json=run.to_text())
+    return made.changed(run_json=run.to_text())
 
 
 def test_an_edited_request_says_what_ran_and_what_changed() -> None:
@@ -99,7 +98,7 @@ def test_an_edit_before_the_approval_is_one_too() -> None:
     card = summary_card([made])
     assert symbols(card) == ["pencil2"]
     assert "(Version 1.4.2 → 1.4.3)" in seen(card)
-    assert "→" not in seen(summary_card([replace(made, status=Status.REJECTED)]))
+    assert "→" not in seen(summary_card([made.changed(status=Status.REJECTED)]))
 
 
 def test_of_many_the_newest_are_named_and_the_others_counted() -> None:
@@ -111,7 +110,7 @@ def test_of_many_the_newest_are_named_and_the_others_counted() -> None:
 
 
 def test_nothing_of_a_title_is_live() -> None:
-    card = summary_card([replace(one, title=ODD) for one in (ran(), ran(), ran())])
+    card = summary_card([one.changed(title=ODD) for one in (ran(), ran(), ran())])
     assert "<!channel>" not in card.text
     assert all(
         "<!channel>" not in str(block) for block in card.blocks if block["type"] != "rich_text"

@@ -15,6 +15,7 @@ from agents.graph import END, START, StateGraph, node_interrupt
 from agents.graph.agent import GraphAgent
 from agents.models import say
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Decision, Status
 from bot.errors import InvalidInputError, NotApproverError
 from bot.questions.base import question_of
 from bot.questions.choice import selected_json
@@ -23,7 +24,6 @@ from bot.questions.fields import values_json
 from bot.questions.form import edited_digest, in_order
 from bot.questions.texts import texts_json
 from bot.threads.model import Thread
-from storage.records import Approval, Decision, Status
 from tests.scenario import asking
 from tests.scenario.asking import RAN
 from tests.support.stores import SqliteStores

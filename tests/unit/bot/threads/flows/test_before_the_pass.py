@@ -5,7 +5,8 @@ from __future__ import annotations
 from agents.models import call, say
 from bot.approvals.disclosure import Surface
 from bot.approvals.execution import Run, RunState
-from storage.records import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.queries import newest_of
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office, an_actor, an_incoming
 
@@ -27,8 +28,8 @@ async def decide(office: Office, card: Approval, *, by: str = ADA) -> Approval:
 async def is_at_rest(storage: SqliteStores) -> bool:
     """Whether nothing is due in the thread, and each card shows what its record says."""
     thread = await storage.threads.get(THREAD_ID)
-    found = await storage.approvals.newest_of(THREAD_ID, limit=9)
-    drawn = all(one.drawn_revision == one.revision for one in found)
+    found = await newest_of(storage.approvals, THREAD_ID, limit=9)
+    drawn = all(one.drawn_revision == one.shown_revision for one in found)
     return (thread.due_ms, thread.leased_by) == (None, "") and drawn
 
 
@@ -76,6 +77,6 @@ async def test_a_stop_that_comes_before_the_pass_lets_nothing_run(storage: Sqlit
     await office.inbox.receive(an_incoming("stop", user_id=ROSA, ts="1800000000.000200"))
     await follow(office, decided)
     assert office.ran == []
-    (stored,) = await storage.approvals.newest_of(THREAD_ID, limit=9)
+    (stored,) = await newest_of(storage.approvals, THREAD_ID, limit=9)
     assert stored.status is Status.CANCELLED
     assert await is_at_rest(storage)

@@ -10,7 +10,9 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import call, say
+from bot.approvals.changes import closed
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.errors import (
     ApprovalClosedError,
     NotApproverError,
@@ -18,8 +20,8 @@ from bot.errors import (
     UnknownApprovalError,
 )
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Decision, Kind, Status
 from tests.contract.builders import a_post
+from tests.support.decided import decide, write
 from tests.support.fakes import Queue
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import (
@@ -272,11 +274,11 @@ async def test_crash_between_checkpoint_and_record(storage: SqliteStores) -> Non
     async def dies(*_: object, **__: object) -> frozenset[str]:
         raise KeyboardInterrupt
 
-    add, storage.approvals.add_all = storage.approvals.add_all, dies  # type: ignore[method-assign]
+    add, storage.approvals.insert = storage.approvals.insert, dies  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         await first.hear(ASK)
     first.queue.drop()
-    storage.approvals.add_all = add  # type: ignore[method-assign]
+    storage.approvals.insert = add  # type: ignore[method-assign]
     second = Office(storage, [say("Paid.")], clock=first.clock)
     second.clock.forward(minutes=1)
     await second.sweep.tick()
@@ -442,7 +444,7 @@ async def test_the_loser_of_a_race_that_changed_the_card_is_told_so(
 ) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
-    approval = replace(await office.the_approval(), digest="0" * 64)
+    approval = (await office.the_approval()).changed(digest="0" * 64)
     decision = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest="0" * 64)
     with pytest.raises(OutdatedCardError):
         await office.approvals.decide(approval, decision, surface=Surface.CARD)
@@ -689,8 +691,8 @@ async def test_an_approval_that_was_closed_too_early_still_ends_its_interrupt(
     await office.hear(ASK)
     approval = await office.the_approval()
     cancelled = Decision(status=Status.CANCELLED, by="", at_ms=office.clock())
-    await storage.approvals.decide(approval.approval_id, cancelled, digest=approval.digest)
-    await storage.approvals.close(approval.approval_id)
+    await decide(storage.approvals, approval.approval_id, cancelled, digest=approval.digest)
+    await write(storage.approvals, approval.key, closed)
     await storage.threads.wake(THREAD_ID, now_ms=office.clock())
     await office.threads.work(THREAD_ID)
     assert office.ran == []

@@ -27,12 +27,15 @@ from agents.core.errors import (
 from agents.core.messages import read_log
 from agents.models import call, say
 from agents.runs.document import OpenRun
+from bot.approvals.changes import decided, edited
+from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.queries import of_turn
 from bot.threads.messages import MessageStatus, Post
 from bot.threads.worker import MAX_ATTEMPTS, explain
 from storage.errors import RecordRefusedError
-from storage.records import Approval, Decision, Status
 from tests.chaos.points import Fragile
 from tests.contract.builders import a_post
+from tests.support.decided import decide
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
 
@@ -64,20 +67,27 @@ async def test_i8_who_is_quicker_than_the_end_of_a_turn_leaves_no_card_that_lies
     office = Office(storage, [PAY])
     await office.hear(ASK)
     waits = await office.the_approval()
-    decide = storage.approvals.decide
+    replace = storage.approvals.replace
 
-    async def somebody_is_quicker(approval_id: str, decision: Decision, *, digest: str) -> Approval:
-        storage.approvals.decide = decide  # type: ignore[method-assign]
+    async def somebody_is_quicker(
+        document: Approval, *, based_on: Approval, **options: Any
+    ) -> Approval:
+        if document.decision is None:
+            return await replace(document, based_on=based_on, **options)
+        storage.approvals.replace = replace  # type: ignore[method-assign]
+        now, digest = office.clock(), waits.digest
         if quick == "edit":
-            changed = replace(waits, digest="e" * 64, edited_by=ADA)
-            await storage.approvals.rebind(changed, digest=digest, now_ms=office.clock())
+            changed = waits.changed(digest="e" * 64, edited_by=ADA)
+            first = edited(based_on, changed, digest=digest, now_ms=now)
         else:
             said = Status.APPROVED if quick == "approve" else Status.REJECTED
-            yes = Decision(status=said, by=ADA, at_ms=office.clock(), digest=digest)
-            await decide(approval_id, yes, digest=digest)
-        return await decide(approval_id, decision, digest=digest)
+            yes = Decision(status=said, by=ADA, at_ms=now, digest=digest)
+            first = decided(based_on, yes, digest=digest)
+        assert first is not None
+        await replace(first, based_on=based_on, writes_due=True)
+        return await replace(document, based_on=based_on, **options)
 
-    storage.approvals.decide = somebody_is_quicker  # type: ignore[method-assign]
+    storage.approvals.replace = somebody_is_quicker  # type: ignore[method-assign]
     await office.turns.close_answered(await storage.threads.get(THREAD_ID))
     await office.sweep.tick()
     await office.queue.run()
@@ -180,7 +190,7 @@ async def test_a_turn_that_was_given_up_is_ended_whole_whatever_write_was_the_la
         thread = await storage.threads.get(THREAD_ID)
         assert (thread.turn, thread.turn_open, thread.due_ms) == (1, False, None)
         assert await storage.posts.unfinished(THREAD_ID) == []
-        (approval,) = await storage.approvals.of_turn(f"{THREAD_ID}#1")
+        (approval,) = await of_turn(storage.approvals, f"{THREAD_ID}#1")
         assert approval.open is False
         assert (approval.status is Status.CANCELLED) == is_refused
         await storage.close()
@@ -334,7 +344,7 @@ async def test_a_refused_answer_cancels_itself_and_nothing_else(storage: SqliteS
     first, second = await office.open_approvals()
     # As if another release had recorded a decision about something else than was shown.
     other = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest="0" * 64)
-    decided = await storage.approvals.decide(first.approval_id, other, digest=first.digest)
+    decided = await decide(storage.approvals, first.approval_id, other, digest=first.digest)
     office.queue.spawn(office.approvals.follow_up(decided))
     await office.queue.run()
 
@@ -345,7 +355,7 @@ async def test_a_refused_answer_cancels_itself_and_nothing_else(storage: SqliteS
     assert office.notifier.cards[first.approval_id].status is Status.CANCELLED
     assert office.ran == []
     untouched = await storage.approvals.get(second.approval_id)
-    assert (untouched.status, untouched.revision) == (Status.PENDING, 1)
+    assert (untouched.status, untouched.shown_revision) == (Status.PENDING, 1)
 
     await office.decide(second, by=BEN)
     assert office.ran == [("pay", ("Ben", 7, "card"))]
@@ -405,7 +415,8 @@ async def test_an_approval_that_was_not_used_does_not_stay_approved(
     office = Office(storage, [[PAY, MORE]])
     await office.hear(ASK)
     first, second = await office.open_approvals()
-    await storage.approvals.decide(
+    await decide(
+        storage.approvals,
         first.approval_id,
         Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=first.digest),
         digest=first.digest,
@@ -434,7 +445,7 @@ async def test_i12_a_yes_of_which_a_run_was_never_told_is_withdrawn_with_its_tur
         await office.decide(first)
     office.queue.drop()
     yes = Decision(status=Status.APPROVED, by=BEN, at_ms=office.clock(), digest=second.digest)
-    await storage.approvals.decide(second.approval_id, yes, digest=second.digest)
+    await decide(storage.approvals, second.approval_id, yes, digest=second.digest)
     for _ in range(2):
         office.clock.forward(seconds=15)
         now = office.clock()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from agents.models import call, say
+from bot.approvals.model import Approval, Status
 from bot.errors import REFUSALS, DeliveryError, OutdatedCardError
 from bot.slack.calls import Addresses
-from storage.records import Approval, Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_refusals import later
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission
@@ -129,10 +127,9 @@ async def test_who_clicks_just_after_a_decision_has_nothing_drawn_again(
     office.clock.forward(seconds=0.001)
     await office.approvals.refresh(approval.approval_id)
     after = await storage.approvals.get(approval.approval_id)
-    assert after == replace(
-        before,
-        revision=before.revision + 1,
-        drawn_revision=before.revision + 1,
+    assert after == before.changed(
+        shown_revision=before.shown_revision + 1,
+        drawn_revision=before.shown_revision + 1,
         fence=before.fence + 1,
     )
 
@@ -141,10 +138,12 @@ async def test_an_outdated_click_draws_the_card_again(storage: SqliteStores) -> 
     office = Office(storage, [PAY])
     await office.hear(ASK)
     approval = await office.the_approval()
-    click = a_click(replace(approval, digest="e" * 64), "countersign:approve")
+    click = a_click(approval.changed(digest="e" * 64), "countersign:approve")
     await Counter.on(office).send(click)
     assert "changed after you opened it" in office.notifier.whispers[-1][1]
-    assert (await storage.approvals.get(approval.approval_id)).revision == approval.revision + 1
+    assert (
+        await storage.approvals.get(approval.approval_id)
+    ).shown_revision == approval.shown_revision + 1
     assert OutdatedCardError().approval_id == ""
 
 
@@ -263,7 +262,7 @@ async def test_a_card_that_shows_the_record_as_it_is_is_not_drawn_again(
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
-    assert approval.drawn_revision == approval.revision
+    assert approval.drawn_revision == approval.shown_revision
     for method in ("card", "update"):
         office.notifier.failing.add(method)
     await later(office, seconds=3_600)  # the reminder

@@ -15,9 +15,9 @@ from agents import ToolOutcome
 from agents.core.observers import CallFinished, WorkInDoubt, WorkStarted
 from agents.models import call
 from bot.approvals.disclosure import Surface
+from bot.approvals.model import Decision, Status
 from bot.threads.runs.executions import ExecutionRecorder
 from storage.errors import StoreUnavailableError
-from storage.records import Decision, Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, THREAD_ID, Office
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from agents import AgentError
 from agents.gates.rulings import Judgement
+from bot.approvals.model import Approval
 from bot.errors import DirectoryError
 from bot.people.current_policy import NoPolicy
 from bot.threads.runs.policy_of_cards import PolicyOfCards, policy_of_cards
-from storage.records import Approval
 from tests.contract.builders import an_approval
 from tests.support.force import forced
 
 POLICY = forced(groups={"sre": {"users": ["U0ADA"]}})
-CARD = replace(an_approval(), tool="pay", arguments_json='{"amount": 5}', policy_file="f0")
+CARD = an_approval().changed(tool="pay", arguments_json='{"amount": 5}', policy_file="f0")
 
 
 @dataclass
@@ -66,9 +66,9 @@ async def test_what_is_not_known_denies_nothing(judging: Judging) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda card: replace(card, policy_file="f1"),  # people were asked by this very policy
-        lambda card: replace(card, tool=""),  # there is no call
-        lambda card: replace(card, arguments_json="{"),
+        lambda card: card.changed(policy_file="f1"),  # people were asked by this very policy
+        lambda card: card.changed(tool=""),  # there is no call
+        lambda card: card.changed(arguments_json="{"),
     ],
     ids=["same policy", "no tool", "damaged"],
 )

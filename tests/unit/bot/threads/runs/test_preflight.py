@@ -6,7 +6,6 @@ import inspect
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -18,12 +17,12 @@ from agents.gates import approval_gate, policy_gate
 from agents.models import call, say
 from agents.policy import Allow, Ask, Policy, Rule, RulePolicy
 from bot.approvals.execution import Run, RunState, run_of
+from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.audit.report import story
 from bot.errors import NotApproverError
 from bot.questions.record import deciders_from
 from bot.threads.runs.preflight import StartCheck
 from storage.errors import StoreUnavailableError
-from storage.records import Approval, Decision, Kind, Status
 from tests.support.fakes import FakeClock, FakeDirectory
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID, KilledError, Office
@@ -133,7 +132,7 @@ def test_f3_nobody_who_asked_meanwhile_decides_a_doubt() -> None:
         "requesters": '["UGUS"]',
         "self_approval": True,
     }
-    doubt = deciders_from(replace(an_approval(), escalate_ms=5), frozen)
+    doubt = deciders_from(an_approval().changed(escalate_ms=5), frozen)
     assert {"UGUS", an_approval().requester_id} <= {*json.loads(doubt.requesters_json)}
     assert (doubt.self_approval, doubt.escalate_ms) == (True, 5)
     assert deciders_from(doubt, {**frozen, "backups": "[]"}).escalate_ms is None
@@ -182,7 +181,7 @@ class Desk:
             "decision": decision,
             **changes,
         }
-        await self.storage.approvals.add(replace(an_approval(), **fields))
+        await self.storage.approvals.insert(an_approval().changed(**fields))
         return f"00000000-0000-0000-0000-{number:012x}"
 
     async def start(self, *decisions: str, goes_on: bool = False) -> object:

@@ -13,7 +13,7 @@ from agents.core.asking.answers import ApprovalResult
 from agents.graph import START, GraphAgent, StateGraph, node_interrupt
 from agents.models import AnsweringModel, call, say
 from agents.prebuilt import create_react_agent
-from storage.records import Kind
+from bot.approvals.model import Kind
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, KilledError, Office
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from storage.documents import Index, Part, Spec, Where, WorkDocument
 
 UNKNOWN_TS = "?"
 """In place of a message's `ts`: a post was begun, and nobody knows whether it was made."""
@@ -32,8 +33,7 @@ class Kind(StrEnum):
     DOUBT = "doubt"  # a call may have run or not: ran, run again, give up?
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Part):
     """A person's (or the clock's) choice. Part of an approval; a decision is made once."""
 
     status: Status
@@ -66,13 +66,67 @@ class Decision:
     `vary`, from which the grant is made; empty where they allow no more than this."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
+PENDING: Where = {"status": Status.PENDING.value}
+"""The condition of approvals that nobody has decided."""
+ENDED: Where = {"status": {"$ne": Status.PENDING.value}}
+"""The condition of all others."""
+
+
+class Approval(WorkDocument):
     """The durable form of one interrupt that people must decide or answer.
 
-    `revision` counts changes that people can see; `drawn_revision` is the one that the card shows.
+    `shown_revision` counts changes that people can see; `drawn_revision` is the one on the card.
     Stored: version 1, must stay readable.
     """
+
+    spec = Spec(
+        name="approvals",
+        noun="approval",
+        key="approval_id",
+        indexes=(
+            Index(("expires_ms", "id"), PENDING),
+            Index(("requester_id", "expires_ms", "id"), PENDING),
+            Index(("requester_id", "created_ms"), ENDED),
+            Index(("decision.by", "created_ms"), ENDED),
+            Index(("thread_id", "created_ms", "position")),
+            Index(("thread_id", "created_ms", "position"), {"open": True}),
+            Index(("id",), {"open": True}),
+            Index(("checkpoint_id", "created_ms", "position")),
+            Index(("undeliverable", "created_ms"), {"undeliverable": {"$gt": ""}}),
+        ),
+        content=frozenset(
+            {
+                "address",
+                "approvers_json",
+                "arguments_json",
+                "backups_json",
+                "channel_id",
+                "checkpoint_id",
+                "created_ms",
+                "digest",
+                "form_json",
+                "interrupt_id",
+                "kind",
+                "members_json",
+                "original_json",
+                "policy_file",
+                "position",
+                "preview",
+                "requester_id",
+                "requesters_json",
+                "rule",
+                "ruling_json",
+                "self_approval",
+                "team_id",
+                "terms_json",
+                "thread_id",
+                "thread_ts",
+                "title",
+                "tool",
+                "why",
+            }
+        ),
+    )
 
     approval_id: str
     """`apr_` and the hexadecimal id of the interrupt: unguessable, one per interrupt."""
@@ -101,7 +155,7 @@ class Approval:
     arguments_json: str
     """Canonical JSON object of the call's arguments; else of what is asked, such as
     `{"questions": [...]}`, or of the state that is shown."""
-    schema_json: str
+    form_json: str
     """The form of its answers, as `bot.questions.form` writes it: a JSON schema of arguments that
     can be edited, empty when they cannot; or an object that names another form."""
     digest: str
@@ -119,7 +173,7 @@ class Approval:
     decision: Decision | None = None
     open: bool = True
     """Whether the thread has yet to be told: pending, or decided and not resumed."""
-    revision: int = 1
+    shown_revision: int = 1
     drawn_revision: int = 0
     card_ts: str = ""
     """`ts` of the card; empty while it is not known to be posted."""
@@ -243,10 +297,6 @@ class Approval:
     batch_ts: str = ""
     """Of the approval that keeps such a card: its `ts`, or `UNKNOWN_TS` while nobody knows whether
     it was posted; empty for all others."""
-    due_ms: int | None = None
-    leased_by: str = ""
-    leased_until_ms: int = 0
-    fence: int = 0
 
     @property
     def is_batched(self) -> bool:
@@ -258,24 +308,3 @@ class Approval:
         """The next time a pending approval needs attention: its reminder, escalation or expiry."""
         soon = (self.remind_ms, self.escalate_ms, self.expires_ms)
         return min(time_ms for time_ms in soon if time_ms is not None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalHead:
-    """An approval's status and keys, without its content. Read from the record, never stored."""
-
-    approval_id: str
-    kind: Kind
-    checkpoint_id: str
-    interrupt_id: str
-    created_ms: int
-    status: Status
-    revision: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnCard:
-    """An approval's card in Slack: the message `card_ts`, which shows `revision`."""
-
-    card_ts: str
-    revision: int

@@ -1,0 +1,292 @@
+"""What may happen to an approval: pure functions of its record, which `update` applies.
+
+Each returns the approval as it is to be, or None where that must not happen to it any more. What
+people can see of a change counts in `shown_revision`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bot.approvals.model import Approval, Decision, Status
+
+_REFUSABLE = frozenset({Status.APPROVED, Status.REJECTED, Status.ANSWERED})
+"""The statuses of decisions that a run may refuse."""
+
+_VOTED = ("status", "decision", "votes_json", "stage", "claim_json")
+_ANNOTATED = ("claim_json", "snoozes_json", "dialog_json")
+_RESTARTED = (
+    "ladder_ms",
+    "remind_ms",
+    "reminders",
+    "steps",
+    "escalate_ms",
+    "escalated_ms",
+    "escalation_told",
+)
+_ESCALATED = (
+    "reminders",
+    "steps",
+    "escalate_ms",
+    "escalated_ms",
+    "mentioned_json",
+    "snoozes_json",
+    "cards_json",
+    "messages_json",
+    "ladder_json",
+)
+_EDITED = (
+    "rule",
+    "title",
+    "preview",
+    "arguments_json",
+    "form_json",
+    "digest",
+    "approvers_json",
+    "self_approval",
+    "backups_json",
+    "members_json",
+    "ruling_json",
+    "original_json",
+    "edited_by",
+    "editors_excluded",
+    "editors_json",
+    "edit_json",
+    "voided_json",
+    "counted_json",
+    "stuck",
+    "expires_ms",
+    "remind_ms",
+    "escalate_ms",
+    "terms_json",
+    "policy_file",
+    "votes_json",
+    "stage",
+    "steps",
+    "ladder_ms",
+    "mentioned_json",
+    "claim_json",
+    "status",
+    "decision",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnCard:
+    """An approval's card in Slack: the message `card_ts`, which shows `revision`."""
+
+    card_ts: str
+    revision: int
+
+
+def decided(one: Approval, decision: Decision, *, digest: str) -> Approval | None:
+    """Return the approval with its decision, which is made once: the product stands on this.
+
+    None unless the approval is pending, about this digest and, but for an expiry, in time.
+    """
+    is_in_time = decision.status is Status.EXPIRED or decision.at_ms < one.expires_ms
+    if one.status is not Status.PENDING or one.digest != digest or not is_in_time:
+        return None
+    return _shown(
+        one, status=decision.status, decision=decision, remind_ms=None, due_ms=decision.at_ms
+    )
+
+
+def voted(
+    one: Approval, judged: Approval, *, now_ms: int, restarts: bool = False
+) -> Approval | None:
+    """Return the approval with its votes, its stage and its decision, if any.
+
+    Args:
+        one: The approval.
+        judged: As a vote makes of it. None unless it was judged by the approval as it is.
+        now_ms: The time of the vote.
+        restarts: Whether others are asked from now on: reminders and escalation begin anew.
+    """
+    if one.digest != judged.digest or not _is_as_judged(one, judged, now_ms):
+        return None
+    names = (*_VOTED, *_RESTARTED) if restarts else _VOTED
+    changes = _of(judged, names)
+    if judged.status is not Status.PENDING:
+        changes["remind_ms"] = None
+    return _shown(one, **changes, due_ms=now_ms)
+
+
+def edited(one: Approval, judged: Approval, *, digest: str, now_ms: int) -> Approval | None:
+    """Return the approval about an edited call, on the same card; the edit may decide it.
+
+    Args:
+        one: The approval. None unless it is pending, and about this digest.
+        judged: As the edit makes of it.
+        digest: What it was about before.
+        now_ms: The time of the edit.
+    """
+    if one.digest != digest or not _waits(one, now_ms):
+        return None
+    return _shown(
+        one,
+        **_of(judged, _EDITED),
+        reminders=0,
+        seen_json="[]",
+        escalated_ms=None,
+        escalation_told=False,
+        due_ms=now_ms,
+    )
+
+
+def refused_by_run(one: Approval, decision: Decision) -> Approval | None:
+    """Return the approval as cancelled, because the agent's run refused its decision."""
+    if not one.open or one.status not in _REFUSABLE:
+        return None
+    return _shown(one, status=decision.status, decision=decision, due_ms=decision.at_ms)
+
+
+def with_said(one: Approval, said_json: str, *, revision: int, now_ms: int) -> Approval | None:
+    """Return the approval with what requesters wrote while it waits."""
+    if one.status is not Status.PENDING or one.shown_revision != revision:
+        return None
+    return _shown(one, said_json=said_json, due_ms=now_ms)
+
+
+def annotated(
+    one: Approval, judged: Approval, *, now_ms: int, redraws: bool = True
+) -> Approval | None:
+    """Return the approval with what somebody does beside voting: a claim, a snooze, a comment.
+
+    None unless it was judged by the approval as it is.
+    """
+    if not _is_as_judged(one, judged, now_ms):
+        return None
+    changes = _of(judged, _ANNOTATED)
+    return _shown(one, **changes, due_ms=now_ms) if redraws else one.changed(**changes)
+
+
+def with_run(
+    one: Approval, run_json: str, *, was: str, now_ms: int, closes: bool = False
+) -> Approval | None:
+    """Return the approval with what became of its call; None if something else did meanwhile."""
+    if one.status not in {Status.APPROVED, Status.ANSWERED} or one.run_json != was:
+        return None
+    return _shown(one, run_json=run_json, open=one.open and not closes, due_ms=now_ms)
+
+
+def closed(one: Approval) -> Approval | None:
+    """Return the approval as one whose thread was resumed with the decision."""
+    return one.changed(open=False) if one.open else None
+
+
+def redrawn(one: Approval, *, now_ms: int, newer_ts: str = "") -> Approval:
+    """Return the approval as one whose card has to be drawn again, whatever that shows."""
+    return _shown(one, newer_ts=newer_ts or one.newer_ts, due_ms=now_ms)
+
+
+def off_batch(one: Approval) -> Approval:
+    """Return the approval as one that left its batch card, and of which no post was begun."""
+    return one.changed(batch_left=True, post_tried=False)
+
+
+def split_off(one: Approval, *, batch: str, now_ms: int) -> Approval | None:
+    """Return a pending approval of a batch card with a card of its own."""
+    if one.batch != batch or one.batch_left or one.status is not Status.PENDING:
+        return None
+    return _shown(off_batch(one), due_ms=now_ms)
+
+
+def with_seen(one: Approval, seen_json: str, *, digest: str) -> Approval | None:
+    """Return a pending approval with who has opened what its card does not show."""
+    is_same = one.status is Status.PENDING and one.digest == digest
+    return one.changed(seen_json=seen_json) if is_same else None
+
+
+def released(  # noqa: PLR0913 - the parts of one write, given by name
+    one: Approval,
+    *,
+    revision: int,
+    due_ms: int | None,
+    now_ms: int,
+    failed: bool = False,
+    drawn: DrawnCard | None = None,
+    sign: str | None = None,
+) -> Approval:
+    """Return the approval at the end of a worker's pass, due now if there is more to show."""
+    if drawn is not None:
+        one = with_card(one, drawn.card_ts, drawn.revision)
+    return one.changed(
+        due_ms=due_ms if one.shown_revision == revision else now_ms,
+        attempts=one.attempts + 1 if failed else 0,
+        sign=one.sign if sign is None else sign,
+    )
+
+
+def with_card(one: Approval, card_ts: str | None, drawn_revision: int | None) -> Approval:
+    """Return the approval after a step with its card.
+
+    Args:
+        one: The approval.
+        card_ts: None where a post is about to begin, empty where the card is gone.
+        drawn_revision: What the card shows; None where that does not change.
+    """
+    changes: dict[str, Any] = {"post_tried": card_ts != ""}
+    if card_ts is not None:
+        changes["card_ts"] = card_ts
+    if drawn_revision is not None:
+        changes |= {"drawn_revision": drawn_revision, "undeliverable": ""}
+    return one.changed(**changes)
+
+
+def reminded(
+    one: Approval, *, digest: str, remind_ms: int | None, reminder_ts: str
+) -> Approval | None:
+    """Return the approval with one reminder more; None if it is about something else by now."""
+    if one.status is not Status.PENDING or one.digest != digest:
+        return None
+    return one.changed(reminders=one.reminders + 1, remind_ms=remind_ms, reminder_ts=reminder_ts)
+
+
+def opened_to_backups(one: Approval, *, now_ms: int) -> Approval | None:
+    """Return the approval as one that the backup people may decide, too, if that is due."""
+    if one.escalate_ms is None or one.escalate_ms > now_ms or not _waits(one, now_ms):
+        return None
+    return _shown(one, escalated_ms=now_ms, escalate_ms=None)
+
+
+def backups_told(one: Approval, *, digest: str, escalation_ts: str) -> Approval | None:
+    """Return the approval with the message to its backup people; None after an edit."""
+    if one.digest != digest:
+        return None
+    return one.changed(escalation_told=True, escalation_ts=escalation_ts)
+
+
+def escalated(one: Approval, judged: Approval, *, now_ms: int, redraws: bool) -> Approval | None:
+    """Return the approval after a step of its escalation, before anything is sent.
+
+    None unless the step was planned by the approval as it is.
+    """
+    if not _is_as_judged(one, judged, now_ms):
+        return None
+    changes = _of(judged, _ESCALATED)
+    return _shown(one, **changes) if redraws else one.changed(**changes)
+
+
+def blocked(one: Approval, why: str, *, digest: str) -> Approval | None:
+    """Return the approval with why nobody can decide it now; empty when somebody can."""
+    is_same = one.status is Status.PENDING and one.digest == digest
+    return _shown(one, stuck=why) if is_same else None
+
+
+def _waits(one: Approval, now_ms: int) -> bool:
+    return one.status is Status.PENDING and one.expires_ms > now_ms
+
+
+def _is_as_judged(one: Approval, judged: Approval, now_ms: int) -> bool:
+    return one.shown_revision == judged.shown_revision and _waits(one, now_ms)
+
+
+def _of(judged: Approval, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(judged, name) for name in names}
+
+
+def _shown(one: Approval, **changes: Any) -> Approval:
+    """Change what people can see of an approval."""
+    return one.changed(**changes, shown_revision=one.shown_revision + 1)

@@ -1,0 +1,163 @@
+"""What may happen to an approval: pure functions of its record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.approvals import changes
+from bot.approvals.changes import DrawnCard
+from bot.approvals.model import Approval, Status
+from tests.contract.builders import DIGEST, a_decision, an_approval
+
+Change = Callable[[Approval], Approval | None]
+
+NOW = 2_000
+DECIDED = an_approval(status=Status.APPROVED, decision=a_decision(), shown_revision=2)
+
+
+@pytest.mark.parametrize(
+    ("status", "at_ms", "wins"),
+    [
+        (Status.APPROVED, 8_999, True),
+        (Status.APPROVED, 9_000, False),
+        (Status.EXPIRED, 9_000, True),
+        (Status.WITHDRAWN, 9_001, False),
+    ],
+)
+def test_i1_only_an_expiry_comes_after_the_deadline(
+    status: Status, at_ms: int, *, wins: bool
+) -> None:
+    decision = a_decision(status=status, at_ms=at_ms)
+    assert bool(changes.decided(an_approval(), decision, digest=DIGEST)) is wins
+
+
+def test_a_decision_is_shown_and_due() -> None:
+    decision = a_decision(at_ms=NOW)
+    after = changes.decided(an_approval(), decision, digest=DIGEST)
+    assert after == an_approval(
+        status=decision.status, decision=decision, remind_ms=None, due_ms=NOW, shown_revision=2
+    )
+
+
+JUDGED = an_approval(votes_json="[1]", reminders=3)
+ON_PENDING: dict[str, Change] = {
+    "decided": lambda one: changes.decided(one, a_decision(), digest=DIGEST),
+    "voted": lambda one: changes.voted(one, JUDGED, now_ms=NOW),
+    "edited": lambda one: changes.edited(one, JUDGED, digest=DIGEST, now_ms=NOW),
+    "annotated": lambda one: changes.annotated(one, JUDGED, now_ms=NOW),
+    "with_said": lambda one: changes.with_said(one, "[1]", revision=1, now_ms=NOW),
+    "with_seen": lambda one: changes.with_seen(one, "[1]", digest=DIGEST),
+    "escalated": lambda one: changes.escalated(one, JUDGED, now_ms=NOW, redraws=True),
+    "opened_to_backups": lambda one: changes.opened_to_backups(one, now_ms=NOW),
+    "reminded": lambda one: changes.reminded(one, digest=DIGEST, remind_ms=None, reminder_ts="?"),
+    "blocked": lambda one: changes.blocked(one, "why", digest=DIGEST),
+    "split_off": lambda one: changes.split_off(one, batch="b", now_ms=NOW),
+}
+WAITS = an_approval(batch="b", escalate_ms=NOW)
+
+
+@pytest.mark.parametrize("name", ON_PENDING)
+def test_i3_nothing_of_a_pending_one_happens_to_a_decided_one(name: str) -> None:
+    assert ON_PENDING[name](WAITS) is not None
+    over = WAITS.changed(status=Status.REJECTED, decision=a_decision(status=Status.REJECTED))
+    assert ON_PENDING[name](over) is None
+
+
+@pytest.mark.parametrize("name", ["voted", "edited", "annotated", "escalated", "opened_to_backups"])
+def test_nothing_happens_past_the_deadline(name: str) -> None:
+    assert ON_PENDING[name](WAITS.changed(expires_ms=NOW)) is None
+
+
+@pytest.mark.parametrize("name", ["decided", "voted", "edited", "with_seen", "reminded", "blocked"])
+def test_i2_nothing_happens_to_another_call(name: str) -> None:
+    assert ON_PENDING[name](WAITS.changed(digest="e" * 64)) is None
+
+
+@pytest.mark.parametrize("name", ["voted", "annotated", "with_said", "escalated"])
+def test_what_changed_meanwhile_is_judged_again(name: str) -> None:
+    assert ON_PENDING[name](WAITS.changed(shown_revision=2)) is None
+
+
+def test_a_vote_changes_votes_alone() -> None:
+    judged = JUDGED.changed(title="forged", stage=1)
+    after = changes.voted(an_approval(), judged, now_ms=NOW)
+    assert after == an_approval(votes_json="[1]", stage=1, due_ms=NOW, shown_revision=2)
+
+
+def test_a_vote_that_asks_others_begins_reminders_anew() -> None:
+    after = changes.voted(an_approval(), JUDGED, now_ms=NOW, restarts=True)
+    assert after is not None
+    assert after.reminders == 3
+
+
+def test_an_edit_is_about_another_call_that_nobody_has_seen() -> None:
+    before = an_approval(seen_json="[1]", reminders=2, escalated_ms=5, escalation_told=True)
+    judged = before.changed(digest="e" * 64, arguments_json="{}")
+    after = changes.edited(before, judged, digest=DIGEST, now_ms=NOW)
+    assert after is not None
+    assert (after.digest, after.seen_json, after.reminders) == ("e" * 64, "[]", 0)
+    assert (after.escalated_ms, after.escalation_told) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_open", "done"),
+    [
+        (Status.APPROVED, True, True),
+        (Status.APPROVED, False, False),
+        (Status.PENDING, True, False),
+        (Status.EXPIRED, True, False),
+    ],
+)
+def test_a_run_refuses_open_decisions_of_people(
+    status: Status, *, is_open: bool, done: bool
+) -> None:
+    one = an_approval(status=status, decision=a_decision(status=status), open=is_open)
+    after = changes.refused_by_run(one, a_decision(status=Status.CANCELLED))
+    assert bool(after) is done
+
+
+def test_an_execution_is_noted_once_and_closes_at_its_end() -> None:
+    after = changes.with_run(DECIDED, "{}", was="", now_ms=NOW, closes=True)
+    assert after is not None
+    assert (after.run_json, after.open, after.shown_revision) == ("{}", False, 3)
+    assert changes.with_run(after, "{}", was="", now_ms=NOW) is None
+
+
+def released(one: Approval, **options: Any) -> Approval:
+    return changes.released(one, **{"revision": 1, "due_ms": 5_000, "now_ms": NOW, **options})
+
+
+def test_a_release_is_due_at_once_when_there_is_more_to_show() -> None:
+    assert released(an_approval()).due_ms == 5_000
+    assert released(an_approval(shown_revision=2)).due_ms == NOW
+
+
+def test_faults_in_a_row_are_counted() -> None:
+    assert released(an_approval(attempts=2), failed=True).attempts == 3
+    assert released(an_approval(attempts=2)).attempts == 0
+
+
+def test_a_release_notes_the_card() -> None:
+    after = released(an_approval(undeliverable="gone"), drawn=DrawnCard(card_ts="1.2", revision=1))
+    assert (after.card_ts, after.drawn_revision, after.post_tried) == ("1.2", 1, True)
+    assert after.undeliverable == ""
+
+
+@pytest.mark.parametrize(
+    ("card_ts", "expected"), [(None, ("1.1", True)), ("", ("", False)), ("1.2", ("1.2", True))]
+)
+def test_steps_of_a_card(card_ts: str | None, expected: tuple[str, bool]) -> None:
+    after = changes.with_card(an_approval(card_ts="1.1"), card_ts, None)
+    assert (after.card_ts, after.post_tried) == expected
+
+
+def test_who_leaves_a_batch_has_a_card_to_post() -> None:
+    before = an_approval(batch="b", post_tried=True)
+    after = changes.split_off(before, batch="b", now_ms=NOW)
+    assert after is not None
+    assert (after.is_batched, after.post_tried, after.due_ms) == (False, False, NOW)
+    assert changes.split_off(after, batch="b", now_ms=NOW) is None
+    assert changes.split_off(before, batch="other", now_ms=NOW) is None
