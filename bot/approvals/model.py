@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator, TypeAdapter
 
 from storage.documents import Index, Part, Spec, Where, WorkDocument
 
 UNKNOWN_TS = "?"
 """In place of a message's `ts`: a post was begun, and nobody knows whether it was made."""
+
+
+def _is_json(shape: Any) -> AfterValidator:
+    """Make the check that a text is empty or holds JSON of a shape."""
+    reader = TypeAdapter[Any](shape)
+
+    def check(text: str) -> str:
+        if text:
+            reader.validate_python(json.loads(text), strict=True)
+        return text
+
+    return AfterValidator(check)
+
+
+Names: TypeAlias = Annotated[str, _is_json(list[str])]
+"""JSON list of ids of people or groups; empty for none."""
+
+Members: TypeAlias = Annotated[str, _is_json(list[Any] | dict[str, Any])]
 
 
 class Status(StrEnum):
@@ -160,7 +182,7 @@ class Approval(WorkDocument):
     can be edited, empty when they cannot; or an object that names another form."""
     digest: str
     """Digest of thread, address, tool, arguments and rule: what the card shows."""
-    approvers_json: str
+    approvers_json: Names
     """JSON list: user ids, user group ids, or `channel`; frozen when the approval is made."""
     self_approval: bool
     """Whether the requester may decide."""
@@ -183,7 +205,7 @@ class Approval(WorkDocument):
     """Counts the attendances in a row that ended in a fault that may pass."""
     undeliverable: str = ""
     """Why Slack does not take the card, and will not when asked again; empty while it does."""
-    backups_json: str = "[]"
+    backups_json: Names = "[]"
     """JSON list of who may decide, too, once it has escalated: as `approvers_json`, and frozen with
     it. Nobody who asked for it is among them, unless the requester may decide."""
     escalate_ms: int | None = None
@@ -192,9 +214,9 @@ class Approval(WorkDocument):
     """The time since which they may decide; None when it has not escalated."""
     escalation_told: bool = False
     """Whether the message that asks them is in the thread."""
-    requesters_json: str = "[]"
+    requesters_json: Names = "[]"
     """JSON list of user ids: everybody whose words led to this; frozen when it is made."""
-    members_json: str = ""
+    members_json: Members = ""
     """JSON list of user ids: who was a member of the channel when it was asked; empty when the
     channel does not decide."""
     ruling_json: str = ""
@@ -205,13 +227,13 @@ class Approval(WorkDocument):
     """Slack user id of who made that edit; empty when there is none."""
     editors_excluded: bool = False
     """Whether who made that edit cannot approve it, too."""
-    editors_json: str = "[]"
+    editors_json: Names = "[]"
     """JSON list of user ids: who edited it before that, and wrote a part of it."""
     edit_json: str = ""
     """The state that the last edit found: for the audit, whose writer may have died."""
-    voided_json: str = "[]"
+    voided_json: Names = "[]"
     """JSON list of user ids: whose votes an edit made void, as they were for another call."""
-    counted_json: str = "[]"
+    counted_json: Names = "[]"
     """JSON list of user ids: who has agreed to this call in another gate of it, or under another
     rule, and so cannot agree to it here."""
     seen_json: str = "[]"
@@ -253,7 +275,7 @@ class Approval(WorkDocument):
     ladder_ms: int = 0
     """The time since which reminders and escalation count: an edit and a new stage begin them anew.
     0 for since it was made."""
-    mentioned_json: str = "[]"
+    mentioned_json: Names = "[]"
     """JSON list of ids: who was mentioned about it, so that nobody is where once is enough."""
     claim_json: str = ""
     """The claim of who sees to it: a JSON object with `by` (empty once it has ended), `since_ms`,

@@ -75,7 +75,7 @@ class Work:
             self.kept.add(("approvals", "id", name))
 
     async def with_entries(self, name: str) -> None:
-        """Several statements that have their effect together."""
+        """Two statements, one after the other."""
         await self.storage.approvals.insert(an_approval(approval_id=name))
         await self.storage.audit.append_all([an_entry(f"asked-{name}")])
         self.kept |= {
@@ -227,7 +227,8 @@ async def main():
     results = await asyncio.wait_for(
         asyncio.gather(
             storage.approvals.due(now_ms=10, limit=9),
-            storage.approvals.insert(an_approval(approval_id="a")], entries=[an_entry("a")),
+            storage.approvals.insert(an_approval(approval_id="a")),
+            storage.audit.append(an_entry("a")),
             return_exceptions=True,
         ),
         30,
@@ -236,7 +237,8 @@ async def main():
     assert all(isinstance(one, StorageError) for one in failed), failed
     print("failed", len(failed), flush=True)
     for name in "bcd":
-        await storage.approvals.insert(an_approval(approval_id=name)], entries=[an_entry(name))
+        await storage.approvals.insert(an_approval(approval_id=name))
+        await storage.audit.append(an_entry(name))
         await storage.approvals.insert(an_approval(approval_id=f"{name}-alone"))
         print("acknowledged", name, flush=True)
         print("acknowledged", f"{name}-alone", flush=True)
