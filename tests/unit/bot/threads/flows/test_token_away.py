@@ -128,6 +128,7 @@ async def test_who_clicks_just_after_a_decision_has_nothing_drawn_again(
     await office.approvals.refresh(approval.approval_id)
     after = await storage.approvals.get(approval.approval_id)
     assert after == before.changed(
+        revision=after.revision,
         shown_revision=before.shown_revision + 1,
         drawn_revision=before.shown_revision + 1,
         fence=before.fence + 1,

@@ -15,7 +15,7 @@ from agents import ToolOutcome
 from agents.core.observers import CallFinished, WorkInDoubt, WorkStarted
 from agents.models import call
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Decision, Status
+from bot.approvals.model import Approval, Decision, Status
 from bot.threads.runs.executions import ExecutionRecorder
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
@@ -35,9 +35,10 @@ class Marks:
     def __getattr__(self, name: str) -> object:
         return getattr(self.store, name)
 
-    async def mark_run(self, approval_id: str, *, run_json: str, **more: Any) -> object:
-        self.states.append(json.loads(run_json)["state"])
-        return await self.store.mark_run(approval_id, run_json=run_json, **more)
+    async def replace(self, document: Approval, *, based_on: Approval, **more: Any) -> object:
+        if document.run_json != based_on.run_json:
+            self.states.append(json.loads(document.run_json)["state"])
+        return await self.store.replace(document, based_on=based_on, **more)
 
 
 async def marked(office: Office, quick: timedelta) -> tuple[ExecutionRecorder, Marks, str]:
@@ -111,7 +112,7 @@ async def test_a_database_that_is_away_keeps_no_call_from_running(storage: Sqlit
     async def away(*_: object, **__: object) -> None:
         raise StoreUnavailableError("away")
 
-    store, marks.store = marks.store, SimpleNamespace(mark_run=away)
+    store, marks.store = marks.store, SimpleNamespace(known=marks.store.known, replace=away)
     await witness.noted(started(at))
     await asyncio.wait(list(witness._turns[TURN].starting.values()))
     marks.store = store
