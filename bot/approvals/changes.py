@@ -1,4 +1,4 @@
-"""What may happen to an approval: pure functions of its record, which `update` applies.
+"""Changes of an approval: pure functions, which `update` applies to the stored document.
 
 Each returns the approval as it is to be, or None where that must not happen to it any more. What
 people can see of a change counts in `shown_revision`.
