@@ -92,7 +92,9 @@ class Edits:
         if judgement is not None and judgement.denied:
             code = RefusalCode.LOOKUP_FAILED if judgement.failed else RefusalCode.RULE_DENIES
             return await self._refused(approval, actor, code, judgement.denied)
-        changed = self._changed(approval, call, judgement, by=actor.user_id)
+        changed = with_call(
+            approval, call, judgement, self.rules, by=actor.user_id, now_ms=self.clock()
+        ).changed(policy_file=self.approvals.policy.file_hash)
         decision = _approval_of(changed, call, by=actor.user_id).changed(reason=consent.reason)
         if judgement is not None and judgement.info is None:  # allowed without approval
             decision = decision.changed(rule=judgement.rule)
@@ -140,30 +142,44 @@ class Edits:
         await note_edit_refusal(self.storage.audit, approval, now, by=by, code=code, why=why)
         return why
 
-    def _changed(
-        self, approval: Approval, call: CheckedCall, judgement: Judgement | None, *, by: str
-    ) -> Approval:
-        """Return the edited approval without votes, reminders and escalation."""
-        now = self.clock()
-        info = judgement.info if judgement is not None else None
-        if info is not None:
-            changed = rebound(approval, info, self.rules, by=by, now_ms=now)
-        else:
-            changed = _same_people(approval, call, by=by, now_ms=now)
-            changed = changed.changed(escalate_ms=_escalation_anew(approval, self.rules, now))
-        return changed.changed(
-            policy_file=self.approvals.policy.file_hash,
-            editors_json=_editors(approval, by),
-            edit_json=edit_text(approval, now),
-            votes_json="[]",
-            voided_json=_voided(approval),
-            stage=0,
-            steps=0,
-            ladder_ms=now,
-            claim_json=read_claim(approval.claim_json).ended(now).to_text(),
-            escalated_ms=None,
-            stuck="",
-        )
+
+def with_call(
+    approval: Approval,
+    call: CheckedCall,
+    judgement: Judgement | None,
+    rules: Rules,
+    *,
+    by: str,
+    now_ms: int,
+) -> Approval:
+    """Return an approval of an edited call, without votes, reminders and escalation.
+
+    Args:
+        approval: The pending approval.
+        call: The call with other arguments.
+        judgement: The policy's decision about that call; None if unknown before the run resumes.
+        rules: The rules of the settings.
+        by: The editor.
+        now_ms: The time of the edit.
+    """
+    info = judgement.info if judgement is not None else None
+    if info is not None:
+        changed = rebound(approval, info, rules, by=by, now_ms=now_ms)
+    else:
+        changed = _same_people(approval, call, by=by, now_ms=now_ms)
+        changed = changed.changed(escalate_ms=_escalation_anew(approval, rules, now_ms))
+    return changed.changed(
+        editors_json=_editors(approval, by),
+        edit_json=edit_text(approval, now_ms),
+        votes_json="[]",
+        voided_json=_voided(approval),
+        stage=0,
+        steps=0,
+        ladder_ms=now_ms,
+        claim_json=read_claim(approval.claim_json).ended(now_ms).to_text(),
+        escalated_ms=None,
+        stuck="",
+    )
 
 
 def _edit_of(approval: Approval, call: CheckedCall, *, by: str) -> Decision:

@@ -234,7 +234,7 @@ class Votes:
             poll = await self._judged(approval, actor, attempt)
             try:
                 result, stored = poll.result, poll.approval
-                if result.refusal is None or result.dropped or result.void:
+                if result.refusal is None or result.gone:
                     # A refused vote stores only the removal of other votes.
                     stored = await self._write(poll, decision)
             except RecordConflictError:
@@ -325,7 +325,9 @@ class Votes:
         poll = await self._judged(changed, actor, attempt, is_denied=False, shown=shown)
         if poll.result.refusal is RefusalCode.LOOKUP_FAILED:
             raise DirectoryError("an edit", again=poll.standing.again)
-        return _with_result(poll, decision) if poll.result.refusal is None else changed
+        if poll.result.refusal is not None:
+            return changed
+        return counted(changed, poll.result, decision)
 
     async def _judged(
         self,
@@ -409,11 +411,11 @@ class Votes:
             ) from error
 
     async def _write(self, poll: VoteOutcome, decision: Decision | None) -> Approval:
-        approval, result = poll.approval, poll.result
-        changed, gone = _with_result(poll, decision), (*result.dropped, *result.void)
+        approval, gone, now = poll.approval, poll.result.gone, self.clock()
+        changed = counted(approval, poll.result, decision)
         if gone or _loses_votes(approval, changed):
             await self.gone(approval, gone)
-        now, restarts = self.clock(), changed.stage != approval.stage
+        restarts = changed.stage != approval.stage
         if restarts:
             changed = begun_anew(changed, now)
         write = partial(voted, judged=changed, now_ms=now, restarts=restarts)
@@ -561,23 +563,25 @@ def _groups_of(vote: CastVote, ballot: Ballot, standing: PeopleSnapshot) -> tupl
     return tuple(names)
 
 
-def _with_result(poll: VoteOutcome, decision: Decision | None) -> Approval:
-    """Return the approval with its current votes and their decision."""
-    approval, ballot, result = poll.approval, poll.result.ballot, poll.result
-    claim = approval.claim_json
+def counted(approval: Approval, result: VoteResult, decision: Decision | None) -> Approval:
+    """Return an approval with its judged votes and, if they decide it, the decision.
+
+    Args:
+        approval: The approval that was judged.
+        result: The judgement.
+        decision: The voter's decision, without the notes of others; None to take a vote back.
+    """
+    ballot, claim = result.ballot, approval.claim_json
     if claim and result.vote is not None:  # a vote ends the claim
         claim = read_claim(claim).ended(result.vote.at_ms).to_text()
-    status, decided, remind_ms = approval.status, approval.decision, approval.remind_ms
-    if result.decision is not None and decision is not None:
-        reason = _joint_reason(ballot, result.decision)
-        status, decided, remind_ms = decision.status, decision.changed(reason=reason), None
-    return approval.changed(
-        votes_json=write_votes(ballot.votes),
-        stage=ballot.stage,
-        claim_json=claim,
-        status=status,
-        decision=decided,
-        remind_ms=remind_ms,
+    changed = approval.changed(
+        votes_json=write_votes(ballot.votes), stage=ballot.stage, claim_json=claim
+    )
+    if result.decision is None or decision is None:
+        return changed
+    reason = _joint_reason(ballot, result.decision)
+    return changed.changed(
+        status=decision.status, decision=decision.changed(reason=reason), remind_ms=None
     )
 
 

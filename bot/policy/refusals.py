@@ -132,6 +132,11 @@ class VoteResult:
     void: tuple[CastVote, ...] = ()
     decision: tuple[str, str] | None = None
 
+    @property
+    def gone(self) -> tuple[CastVote, ...]:
+        """Votes that this removes, but for the voter's own."""
+        return (*self.dropped, *self.void)
+
 
 def judge_vote(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> VoteResult:
     """Check a vote, and count it if it is valid."""
