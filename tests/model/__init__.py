@@ -1,0 +1,1 @@
+"""Exhaustive exploration of the real rules in small worlds."""

@@ -1,0 +1,74 @@
+"""Every order of work, deaths and clicks on one approval, until nobody looks at it any more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.approvals import changes
+from bot.approvals.changes import decided, released, with_card, with_run
+from bot.approvals.model import Approval, Status
+from tests.model import working
+from tests.model.explore import Violation, explore
+from tests.model.working import START, WorkingWorld, moves
+
+WORLD = WorkingWorld(approval=START)
+MOST = 300_000
+
+
+def test_no_order_of_work_and_deaths_breaks_an_invariant() -> None:
+    assert explore(WORLD, moves, most=MOST) > 1_000
+
+
+def never_due(one: Approval, *args: Any, **more: Any) -> Approval | None:
+    """Decide, and leave it to chance when somebody looks at the approval."""
+    new = decided(one, *args, **more)
+    return new and new.changed(due_ms=one.due_ms)
+
+
+def released_blindly(one: Approval, *, revision: int, **more: Any) -> Approval:
+    """Give an approval back as done, whatever happened meanwhile."""
+    return released(one, revision=one.shown_revision, **more)
+
+
+def without_deadline(one: Approval, *, due_ms: int | None, **more: Any) -> Approval:
+    """Give a pending approval back, and never look at it again."""
+    return released(one, due_ms=None, **more)
+
+
+def without_intent(one: Approval, *args: Any) -> Approval:
+    """Begin a post, and put nothing on record."""
+    return with_card(one, *args).changed(post_tried=False)
+
+
+def over_what_is_known(one: Approval, run_json: str, *, was: str, **more: Any) -> Approval | None:
+    """Tell how a call goes on, whatever was told of it."""
+    return with_run(one, run_json, was=one.run_json, **more)
+
+
+def rejected_too(one: Approval) -> bool:
+    """Let what people have rejected run."""
+    return one.status in {Status.APPROVED, Status.REJECTED}
+
+
+FAULTS: dict[str, tuple[Any, str, Any]] = {
+    "the card was posted twice": (changes, "with_card", without_intent),
+    "the card shows an old state": (changes, "released", released_blindly),
+    "nobody waits for the deadline": (changes, "released", without_deadline),
+    "the end of a call was changed": (changes, "with_run", over_what_is_known),
+    "a call ran that nobody approved": (working, "lets_run", rejected_too),
+    "the thread was not told the decision": (changes, "decided", never_due),
+}
+"""By invariant: a function of the product, and the faulty one that is put in its place."""
+
+
+@pytest.mark.parametrize("invariant", FAULTS)
+def test_each_invariant_falls_by_a_planted_fault(
+    invariant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, name, faulty = FAULTS[invariant]
+    monkeypatch.setattr(where, name, faulty)
+    with pytest.raises(Violation) as found:
+        explore(WORLD, moves, most=MOST)
+    assert found.value.wrong == invariant
