@@ -21,14 +21,12 @@ from pydantic_ai.messages import ModelMessage
 from agents.agent import Agent, AgentEvent, AgentInput, InterruptEvent, check_agent, run_agent
 from agents.core.cancel import CancelToken
 from agents.core.checkpoint import (
-    AmendingStore,
     CheckpointStatus,
     CheckpointStore,
     Durability,
     MessageLog,
     new_uuid,
 )
-from agents.core.codec import read_back
 from agents.core.errors import (
     AgentChangedError,
     AgentConfigError,
@@ -141,7 +139,6 @@ class Runner:
             recorder=recorder,
             house=house(policy) if policy is not None else None,
             epoch=epoch,
-            amending=checkpoint_store if isinstance(checkpoint_store, AmendingStore) else None,
         )
         self._streaming = streaming
 
@@ -497,7 +494,6 @@ class Runner:
     async def _claim(
         self, run: OpenRun, params: ResumeParams, session: Mapping[str, object]
     ) -> Claimed | InterruptEvent:
-        checkpoint_id, stored = run.checkpoint_id, run.stored
         document, waiting = self._pending(run)
         stopped = find_stopped(waiting)
         waiting, answers = take_answers(waiting.renewed(stopped), params.targets)
@@ -506,24 +502,19 @@ class Runner:
             waiting = waiting.anew()
         document = replace(document, waiting=waiting)
         if not (answers or session) and params.untargeted == "preserve":
-            return self._interrupt_event(tuple(waiting.contexts()), stored.version)
+            return self._interrupt_event(tuple(waiting.contexts()), run.stored.version)
         check_topology(self._setup.agent, waiting, document.topology)
         history = run.history
         if history is None:
             history = await self._setup.history(document)
-        text = Claim(
+        claim = Claim(
             answers=answers,
             untargeted=params.untargeted,
             session=session,
             epoch=self._setup.epoch or document.epoch,
-        ).to_text()
-        claim = read_back(text, Claim.from_text)
-        version = await self._need_store().claim(
-            checkpoint_id, text, expected_version=stored.version
         )
-        running = CheckpointStatus.RUNNING
-        claimed = replace(stored, claim=text, status=running, version=version)
-        return replace(run, stored=claimed, history=history), document, claim
+        claimed, claim = await run.claimed(self._need_store(), claim)
+        return replace(claimed, history=history), document, claim
 
     def _tell_resumed(self, segment: RunSession, *, is_recovery: bool = False) -> None:
         waiting = segment.run.waiting
@@ -568,8 +559,9 @@ class Runner:
         document = run.document
         if document is None:
             raise CheckpointClosedError(run.checkpoint_id)
-        if document.agent != self._setup.agent.name:
-            was, now = f"the agent {document.agent!r}", f"the agent {self._setup.agent.name!r}"
+        if document.number or document.agent != self._setup.agent.name:
+            was = f"the {'graph' if document.number else 'agent'} {document.agent!r}"
+            now = f"the agent {self._setup.agent.name!r}"
             raise AgentChangedError("the run", was, now)
         return document
 

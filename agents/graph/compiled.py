@@ -41,13 +41,13 @@ from agents.graph.threads.answers import (
     named_answers,
     names_questions,
     sort_answers,
-    stopped_ids,
 )
+from agents.graph.threads.document import graph_point, graph_state
 from agents.graph.threads.execution import Execution, Tell, ThreadWork, begun, commanded, shown
 from agents.graph.threads.snapshot import GraphResult
 from agents.graph.threads.thread import GraphThread
 from agents.graph.threads.threads import GraphThreads
-from agents.runs.document import Claim
+from agents.runs.document import Claim, find_stopped
 
 StreamMode: TypeAlias = Literal["updates", "values", "interrupts", "events"]
 _MODES = ("updates", "values", "interrupts", "events")
@@ -226,7 +226,7 @@ class CompiledGraph(GraphThreads):
         if not thread.is_running:
             return shown(self.topology, head, thread_id)
         # A fence: of two processes that recover the thread, only one can write this index.
-        await thread.journal(every_step=False, resumed=True).append(RECOVERED, "")
+        await thread.journal(every_step=False).append(RECOVERED, "")
         await thread.load()
         claim = thread.claimed
         head = await commanded(self.topology, head, cast("Command | None", claim.command))
@@ -278,9 +278,9 @@ class CompiledGraph(GraphThreads):
         if thread.is_running:
             raise _late(thread, request, thread.origin)
         # Check everything before the claim, so that a refused resume leaves the thread unchanged.
-        read_state(self.topology, head.point)
+        read_state(self.topology, graph_point(head))
         command = request.get("command")
-        answers: dict[str, object] = dict.fromkeys(stopped_ids(head))
+        answers = find_stopped(graph_point(head))
         refusals: tuple[ResumeError, ...] = ()
         if has_answers(request):
             named = named_answers(head, request, thread.thread_id)
@@ -288,7 +288,8 @@ class CompiledGraph(GraphThreads):
             answers |= found.fit
             refusals = found.refusals
         elif command is None and not answers:
-            if not head.state.tasks and not head.state.gate:
+            state = graph_state(head)
+            if not state.tasks and not state.gate:
                 raise NothingPendingError(thread.thread_id)
             if head.phase == "paused" and not can_go_on(head):
                 return shown(self.topology, head, thread.thread_id)

@@ -1,18 +1,29 @@
-"""The stored document of a run, and the claim of its last resume."""
+"""The stored document of a run, and the claim of its last resume.
+
+A thread of a graph is such a run, too: its document also has a number and a phase, and the
+checkpoints that it replaced are kept, see `agents.graph.threads.thread`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from pydantic_ai.messages import ModelMessage
 
 from agents.core.address import Address
 from agents.core.asking.infos import CallInfo
 from agents.core.cancel import CancelInfo
-from agents.core.checkpoint import CLAIM_VERSION, SCHEMA_VERSION, CheckpointStatus, StoredCheckpoint
-from agents.core.codec import Json, check_version, decode, encode, from_text, to_text
+from agents.core.checkpoint import (
+    CLAIM_VERSION,
+    SCHEMA_VERSION,
+    AmendingStore,
+    CheckpointStatus,
+    CheckpointStore,
+    StoredCheckpoint,
+)
+from agents.core.codec import Json, check_version, decode, encode, from_text, read_back, to_text
 from agents.core.errors import (
     AgentConfigError,
     AmbiguousTargetError,
@@ -25,7 +36,7 @@ from agents.core.messages import dump_messages, load_messages
 from agents.core.observers import WorkNotice
 from agents.core.pending import InterruptContext, InterruptNode, is_answerable
 from agents.core.scope import Untargeted
-from agents.runs.changes import read_changed
+from agents.runs.changes import change_text, read_changed
 
 __all__ = ["OpenRun", "ResumeParams"]
 
@@ -33,6 +44,9 @@ Targets: TypeAlias = (
     Mapping[str, object] | Mapping[Address, object] | Mapping[str | Address, object]
 )
 """Answers by interrupt id or by address."""
+
+Phase = Literal["running", "paused", "failed", "finished", "cancelled"]
+"""Phase of a graph's thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +77,23 @@ class ResumeParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDocument:
-    """All that is stored of a run. Stored: versions 1 to 3, must stay readable.
+    """All that is stored of a run. Stored: version 1, must stay readable.
 
     Attributes:
-        agent: Name of the root agent.
+        agent: Name of the root agent or of the graph.
         messages: Messages of this turn with which the run began.
         log: Id of the message log and number of the turn.
         streaming: Whether text is passed on while the model speaks.
         counts: See `RunContext`.
         transcript: Messages of finished agents in this turn.
-        waiting: Pending interrupts; None if the run has only begun.
+        waiting: Pending interrupts; None if the run has only begun. A graph stores its state here.
         topology: Declared components at the addresses of interrupts; see `agents.runs.topology`.
         epoch: Part of idempotency keys; see `Runner`. Omitted from the text if empty.
         epochs: Epochs of calls that were pending when a new epoch began, by address. Also omitted.
+        number: Number of this checkpoint in the thread of a graph, from 1; 0 for a run of an agent.
+        parent: Number of the previous checkpoint of the thread.
+        phase: Phase of the thread.
+        reason: Why the thread failed or was cancelled.
     """
 
     agent: str
@@ -89,6 +107,10 @@ class RunDocument:
     topology: Mapping[str, str] = field(default_factory=dict)
     epoch: str = ""
     epochs: Mapping[str, str] = field(default_factory=dict)
+    number: int = 0
+    parent: int | None = None
+    phase: Phase = "paused"
+    reason: str = ""
 
     def in_epoch(self, epoch: str) -> RunDocument:
         """Return a copy for a new epoch. Pending calls keep their epoch."""
@@ -109,9 +131,12 @@ class RunDocument:
         Args:
             before: The previous document. Messages that both contain are not encoded again.
         """
-        epochs: dict[str, Json] = (
-            {"epoch": self.epoch, "epochs": dict(self.epochs)} if self.epoch else {}
-        )
+        optional: dict[str, Json] = {}
+        if self.epoch:
+            optional |= {"epoch": self.epoch, "epochs": dict(self.epochs)}
+        if self.number:
+            place = {"parent": self.parent, "phase": self.phase, "reason": self.reason}
+            optional |= {"number": self.number, **place}
         # The messages of the turn never change and are the largest part.
         known = before.data if before is not None and before.has_messages(self.messages) else {}
         return {
@@ -125,7 +150,7 @@ class RunDocument:
             "transcript": dump_messages(self.transcript),
             "waiting": self.waiting.to_json() if self.waiting else None,
             "topology": dict(self.topology),
-            **epochs,
+            **optional,
         }
 
     def to_text(self) -> str:
@@ -164,9 +189,16 @@ class RunDocument:
                 topology=dict(cast("dict[str, str]", data["topology"])),
                 epoch=str(data.get("epoch", "")),
                 epochs=dict(cast("dict[str, str]", data.get("epochs", {}))),
+                **(_thread_fields(data) if "number" in data else {}),
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise CheckpointDecodeError(f"a part of it is damaged: {error!r}") from error
+
+
+def _thread_fields(data: Mapping[str, Json]) -> dict[str, Any]:
+    if data["phase"] not in get_args(Phase):
+        raise ValueError(f"unknown phase {data['phase']!r}")
+    return {name: data[name] for name in ("number", "parent", "phase", "reason")}
 
 
 MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {}
@@ -183,13 +215,13 @@ def migrated(data: dict[str, Json]) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRun:
-    """A checkpoint that was read once, for inspection before the run resumes.
+    """A checkpoint as this process read or wrote it last.
 
     It may be stale. A resume from a stale checkpoint gets a conflict, and nothing runs.
 
     Attributes:
         checkpoint_id: Id of the run.
-        stored: The checkpoint as stored.
+        stored: The checkpoint as stored, with version 0 if it is not stored.
         document: The parsed document; None if the run has ended.
         data: The document as JSON data, with all changes applied.
         history: Messages of earlier turns; None if they were not read.
@@ -219,6 +251,61 @@ class OpenRun:
         """Parse the document again: callers may have modified its values."""
         waiting = self.document.waiting if self.document is not None else None
         return replace(self, document=RunDocument.from_json(self.data, waiting=waiting))
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a process works on the stored run, or died doing so."""
+        return self.status is CheckpointStatus.RUNNING and bool(self.stored.version)
+
+    async def claimed(self, store: CheckpointStore, claim: Claim) -> tuple[OpenRun, Claim]:
+        """Claim the run for a resume, with answers. Only one of two concurrent claims succeeds.
+
+        Returns:
+            The claimed run, and the claim as a later process will read it.
+        """
+        text, version = claim.to_text(), self.stored.version
+        claim = read_back(text, Claim.from_text)
+        version = await store.claim(self.checkpoint_id, text, expected_version=version)
+        running = CheckpointStatus.RUNNING
+        stored = replace(self.stored, claim=text, status=running, version=version)
+        return replace(self, stored=stored), claim
+
+    async def amended(
+        self, store: CheckpointStore, document: RunDocument, data: dict[str, Json]
+    ) -> OpenRun | None:
+        """Append the change of the document to the stored run, which then is pending.
+
+        Args:
+            store: The store of the run.
+            document: The new document.
+            data: The new document as JSON data.
+
+        Returns:
+            None if nothing was written: the store cannot amend, the run is not running, or a full
+            write is cheaper.
+        """
+        # `amend` requires a running checkpoint.
+        if not (self.is_running and isinstance(store, AmendingStore)):
+            return None
+        before = self.stored
+        change = change_text(self.data, data, text=before.data, changes=before.changes)
+        if not change:
+            return None
+        version = await store.amend(self.checkpoint_id, change, expected_version=before.version)
+        stored = _pending(before.data, version, (*before.changes, change))
+        return replace(self, stored=stored, document=document, data=data)
+
+    async def replaced(
+        self, store: CheckpointStore, document: RunDocument, data: dict[str, Json]
+    ) -> OpenRun:
+        """Write the whole document. The run is pending then, unless its phase is running."""
+        text, is_running = to_text(data), document.phase == "running"
+        status = CheckpointStatus.RUNNING if is_running else CheckpointStatus.PENDING
+        version = await store.save(
+            self.checkpoint_id, text, status=status, expected_version=self.stored.version
+        )
+        stored = replace(_pending(text, version), status=status)
+        return replace(self, stored=stored, document=document, data=data)
 
     def has_messages(self, messages: tuple[ModelMessage, ...]) -> bool:
         """Whether the run began with exactly these message objects."""
@@ -253,6 +340,19 @@ class OpenRun:
         if waiting is None or self.status is not CheckpointStatus.PENDING:
             return ()
         return tuple(waiting.contexts())
+
+
+def _pending(text: str, version: int, changes: tuple[str, ...] = ()) -> StoredCheckpoint:
+    """Return the checkpoint of a run that was just written."""
+    return StoredCheckpoint(
+        data=text,
+        claim="",
+        status=CheckpointStatus.PENDING,
+        version=version,
+        base=version,
+        journal=(),
+        changes=changes,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,7 +456,7 @@ def take_answers(
     waiting = waiting.renewed(answers)
     renewed = {point.id: point for point in waiting.walk()} if answers else {}
     for name, answer in answers.items():
-        _check(renewed[name], named[name], answer)
+        check_answer(renewed[name], answer, named[name])
     return waiting, answers
 
 
@@ -376,7 +476,8 @@ def _at(points: Mapping[str, InterruptNode], target: str) -> InterruptNode:
     return matches[0]
 
 
-def _check(point: InterruptNode, target: str, answer: object) -> None:
+def check_answer(point: InterruptNode, answer: object, target: str) -> None:
+    """Refuse an answer that does not fit its interrupt."""
     if point.children and isinstance(point.info, CallInfo):
         inside = ", ".join(one.id for one in point.contexts())
         raise ResumeDataError(

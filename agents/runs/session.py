@@ -16,7 +16,6 @@ from pydantic_ai.messages import ModelMessage
 from agents.agent import Agent
 from agents.core.cancel import CancelToken
 from agents.core.checkpoint import (
-    AmendingStore,
     CheckpointStatus,
     CheckpointStore,
     MessageLog,
@@ -38,7 +37,6 @@ from agents.core.observers import Observers, Recorder
 from agents.core.pending import InterruptContext, InterruptNode
 from agents.core.scope import BeforeStart, RunContext, SessionValues
 from agents.policy.house import House
-from agents.runs.changes import change_text
 from agents.runs.document import Claim, OpenRun, RunDocument, find_stopped
 from agents.runs.topology import topology
 
@@ -65,7 +63,6 @@ class Setup:
         recorder: Records approved work for the application; None records nothing.
         house: The application's policy or None.
         epoch: Part of idempotency keys; empty keeps the epoch of the document.
-        amending: The same as `store` if it can append changes, else None.
         fresh: Cache of checkpoints that this process wrote or read last, which saves a read on
             resume. It may be stale; the claim then fails.
     """
@@ -81,7 +78,6 @@ class Setup:
     recorder: Recorder | None = None
     house: House | None = None
     epoch: str = ""
-    amending: AmendingStore | None = None
     fresh: LRUCache[str, OpenRun] = field(
         default_factory=lambda: LRUCache(_FRESH_SIZE, getsizeof=_size)
     )
@@ -300,39 +296,16 @@ class RunSession:
 
     async def _save(self, document: RunDocument) -> int:
         """Write the changes of the document, or the whole document if that is cheaper."""
-        store, amending, before = self.setup.store, self.setup.amending, self.opened.stored
+        store, opened = self.setup.store, self.opened
         if store is None or not self.checkpoint_id:
             return 0
-        data, pending = document.to_json(self.opened), CheckpointStatus.PENDING
-        # `amend` requires a running checkpoint.
-        running = before.status is CheckpointStatus.RUNNING and bool(before.version)
-        change = ""
-        if running and amending is not None:
-            known = self.opened.data
-            change = change_text(known, data, text=before.data, changes=before.changes)
-        text, changes = before.data, (*before.changes, change)
-        if amending is not None and change:
-            version = await amending.amend(
-                self.checkpoint_id, change, expected_version=self.version
-            )
-        else:
-            text, changes = to_text(data), ()
-            version = await store.save(
-                self.checkpoint_id, text, status=pending, expected_version=self.version
-            )
-        stored = StoredCheckpoint(
-            data=text,
-            claim="",
-            status=pending,
-            version=version,
-            base=version,
-            journal=(),
-            changes=changes,
-        )
+        data = document.to_json(opened)
+        saved = await opened.amended(store, document, data)
+        if saved is None:
+            saved = await opened.replaced(store, document, data)
         # The next resume in this process then needs no read.
-        saved = replace(self.opened, stored=stored, document=document, data=data)
         self.setup.fresh[self.checkpoint_id] = saved
-        return version
+        return saved.stored.version
 
     @contextlib.contextmanager
     def _failures(self) -> Iterator[None]:

@@ -10,7 +10,6 @@ from agents.core.codec import register
 from agents.core.errors import ResumeDataError
 from agents.graph.commands import Send, StateUpdate
 
-Phase = Literal["running", "paused", "failed", "finished", "cancelled"]
 TaskStatus = Literal["todo", "waiting", "failed", "done"]
 BreakKind = Literal["before", "after"]
 

@@ -14,7 +14,6 @@ from typing import TypedDict
 from pydantic import BaseModel
 
 from agents.core.address import Address
-from agents.core.cancel import CancelInfo
 from agents.core.codec import decode
 from agents.core.errors import (
     AgentConfigError,
@@ -24,7 +23,7 @@ from agents.core.errors import (
     ResumeError,
     UnknownInterruptError,
 )
-from agents.core.pending import InterruptNode, is_answerable
+from agents.core.pending import InterruptNode
 from agents.graph.commands import Command, MultipleAnswers
 from agents.graph.errors import AlreadyAnsweredError, SeveralPendingError, ThreadBusyError
 from agents.graph.nodes.breakpoints import read_edit
@@ -33,8 +32,9 @@ from agents.graph.options import refuse_unknown
 from agents.graph.state.channels import Values
 from agents.graph.state.place import GraphInfo, GraphState
 from agents.graph.state.plan import Topology
-from agents.graph.threads.document import ThreadDocument
+from agents.graph.threads.document import graph_point, graph_state
 from agents.graph.threads.thread import GraphThread
+from agents.runs.document import RunDocument, check_answer
 
 
 class Resume(TypedDict, total=False):
@@ -105,9 +105,9 @@ def has_answers(request: Resume) -> bool:
     return "resume" in request or "resume_map" in request
 
 
-def named_answers(head: ThreadDocument, request: Resume, thread_id: str) -> dict[str, object]:
+def named_answers(head: RunDocument, request: Resume, thread_id: str) -> dict[str, object]:
     """Assign each answer to its question."""
-    pending = [context.id for context in head.point.contexts()] if head.point.children else []
+    pending = _pending_ids(head)
     if "resume_map" in request:
         named = dict(request["resume_map"])
     else:
@@ -123,8 +123,13 @@ def named_answers(head: ThreadDocument, request: Resume, thread_id: str) -> dict
     return named
 
 
-def _check_known(head: ThreadDocument, target: str, pending: Sequence[str]) -> None:
-    answerable = {point.id for point in head.point.walk() if not point.is_hidden}
+def _pending_ids(head: RunDocument) -> list[str]:
+    point = graph_point(head)
+    return [context.id for context in point.contexts()] if point.children else []
+
+
+def _check_known(head: RunDocument, target: str, pending: Sequence[str]) -> None:
+    answerable = {point.id for point in graph_point(head).walk() if not point.is_hidden}
     if target in answerable:
         return
     if target in _answered_ids(head):
@@ -132,16 +137,16 @@ def _check_known(head: ThreadDocument, target: str, pending: Sequence[str]) -> N
     raise UnknownInterruptError(target, pending)
 
 
-def _answered_ids(head: ThreadDocument) -> set[str]:
+def _answered_ids(head: RunDocument) -> set[str]:
     """Return the answered ids of the current steps, of sub-graphs as well."""
-    states = [decode(point.state) for point in head.point.walk()]
+    states = [decode(point.state) for point in graph_point(head).walk()]
     graphs = [state for state in states if isinstance(state, GraphState)]
     return {one for state in graphs for one in state.answered_ids}
 
 
-def sort_answers(topology: Topology, head: ThreadDocument, named: Mapping[str, object]) -> Sorted:
+def sort_answers(topology: Topology, head: RunDocument, named: Mapping[str, object]) -> Sorted:
     """Check each answer before anything runs."""
-    points = {point.id: point for point in head.point.walk()}
+    points = {point.id: point for point in graph_point(head).walk()}
     fit: dict[str, object] = {}
     refusals: list[ResumeError] = []
     for target, answer in named.items():
@@ -156,17 +161,11 @@ def sort_answers(topology: Topology, head: ThreadDocument, named: Mapping[str, o
     return Sorted(fit=fit, refusals=tuple(refusals))
 
 
-def stopped_ids(head: ThreadDocument) -> list[str]:
-    """Return the ids of points stopped from outside, which resume without an answer."""
-    return [point.id for point in head.point.walk() if isinstance(point.info, CancelInfo)]
-
-
 def _check(topology: Topology, point: InterruptNode, answer: object) -> None:
     info = point.info
     if isinstance(answer, MultipleAnswers) and not isinstance(info, Question):
         raise ResumeDataError(f"{point.address} takes one answer, not a list", target=point.id)
-    if is_answerable(info):
-        info.check_answer(answer)
+    check_answer(point, answer, point.id)
     if isinstance(info, GraphInfo) or (isinstance(info, Question) and info.kind != "node"):
         graph = _graph_at(topology, point.address)
         if graph is not None:
@@ -190,10 +189,10 @@ def _graph_at(topology: Topology, address: Address) -> Topology | None:
     return found
 
 
-def can_go_on(head: ThreadDocument) -> bool:
+def can_go_on(head: RunDocument) -> bool:
     """Whether the thread can continue without an answer."""
-    state, graph = head.state, head.point.address
-    asked = {child.slot for child in head.point.children if child.address == graph}
+    state, point = graph_state(head), graph_point(head)
+    asked = {child.slot for child in point.children if child.address == point.address}
     waiting = [one.slot for one in state.gate if not one.id]
     if waiting:
         return not asked.issuperset(waiting)
@@ -213,7 +212,7 @@ def late_error(thread: GraphThread, request: Resume) -> Exception:
             # Raises the precise error if the question is no longer pending.
             named_answers(head, request, thread.thread_id)
         return CheckpointConflictError(thread.thread_id)
-    pending = [context.id for context in head.point.contexts()] if head.point.children else []
+    pending = _pending_ids(head)
     ids = request.get("resume_map", {})
     taken = [one for one in thread.claimed.answers if not ids or one in ids]
     if has_answers(request) and taken:

@@ -19,11 +19,12 @@ from agents.graph.errors import GotoError, NodeRefusedError, StateUpdateError
 from agents.graph.nodes.steps import GraphRun, Hooks, read_state
 from agents.graph.options import Options
 from agents.graph.state.channels import Values
-from agents.graph.state.place import GraphInfo, GraphState, Phase
+from agents.graph.state.place import GraphInfo, GraphState
 from agents.graph.state.plan import Topology
-from agents.graph.threads.document import ThreadDocument, bare_point
-from agents.graph.threads.snapshot import GraphResult, graph_address, pending_of, result_of
+from agents.graph.threads.document import bare_point, graph_point, graph_state, with_state
+from agents.graph.threads.snapshot import GraphResult, graph_address, result_of
 from agents.graph.threads.thread import GraphThread
+from agents.runs.document import Phase, RunDocument
 
 Tell = Callable[[str, object], None]
 
@@ -58,7 +59,7 @@ class Execution:
         self._thread = thread
         self._tell = tell
 
-    async def run(self, head: ThreadDocument, work: ThreadWork) -> GraphResult:
+    async def run(self, head: RunDocument, work: ThreadWork) -> GraphResult:
         """Run from a head until the graph ends, interrupts or fails."""
         run = self._context(head, work)
         self._tell_start(run, work)
@@ -86,16 +87,16 @@ class Execution:
             else RunStarted(checkpoint_id=thread_id, agent_name=name)
         )
 
-    def _context(self, head: ThreadDocument, work: ThreadWork) -> RunContext:
+    def _context(self, head: RunDocument, work: ThreadWork) -> RunContext:
         session = SessionValues(head.session)
         # Only changes of this run are journaled, not the values that were stored before.
         session.take_changes()
         return RunContext(
             checkpoint_id=self._thread.thread_id,
             new_id=self._options.new_id,
-            journal=self._thread.journal(every_step=self._options.every_step, resumed=work.resumed),
+            journal=self._thread.journal(every_step=self._options.every_step),
             session=session,
-            waiting=head.point,
+            waiting=graph_point(head),
             answers=work.answers,
             counts=dict(head.counts),
             cancel=work.cancel,
@@ -103,16 +104,16 @@ class Execution:
             house=outer_house(),
         )
 
-    async def _keep(self, head: ThreadDocument, run: RunContext, state: GraphState) -> None:
+    async def _keep(self, head: RunDocument, run: RunContext, state: GraphState) -> None:
         """Store a step before the next begins."""
         if not self._options.every_step:
             return
-        await self._save(head, run, bare_point(head.point, state), "running")
+        await self._save(head, run, bare_point(graph_point(head), state), "running")
         # The new head needs a new journal; old entries belong to the old head.
         run.journal = self._thread.journal(every_step=True)
 
     async def _wait_for_people(
-        self, head: ThreadDocument, run: RunContext, signal: InterruptSignal, work: ThreadWork
+        self, head: RunDocument, run: RunContext, signal: InterruptSignal, work: ThreadWork
     ) -> GraphResult:
         point = signal.point
         result = self._result(point)
@@ -130,7 +131,7 @@ class Execution:
         return result
 
     async def _fail(
-        self, head: ThreadDocument, run: RunContext, graph_run: GraphRun, error: Exception
+        self, head: RunDocument, run: RunContext, graph_run: GraphRun, error: Exception
     ) -> None:
         """Store finished work beside an error, unless another process owns the thread."""
         # A failed journal write can mean that another process owns the thread.
@@ -141,7 +142,7 @@ class Execution:
 
     async def _finish(
         self,
-        head: ThreadDocument,
+        head: RunDocument,
         run: RunContext,
         state: GraphState,
         values: Values,
@@ -157,26 +158,26 @@ class Execution:
         )
 
     async def _end(
-        self, head: ThreadDocument, run: RunContext, state: GraphState, reason: str
-    ) -> ThreadDocument:
+        self, head: RunDocument, run: RunContext, state: GraphState, reason: str
+    ) -> RunDocument:
         phase: Phase = "cancelled" if reason else "finished"
-        return await self._save(head, run, bare_point(head.point, state), phase, reason)
+        return await self._save(head, run, bare_point(graph_point(head), state), phase, reason)
 
     async def _save(
         self,
-        head: ThreadDocument,
+        head: RunDocument,
         run: RunContext,
         point: InterruptNode,
         phase: Phase,
         reason: str = "",
-    ) -> ThreadDocument:
+    ) -> RunDocument:
         current = self._thread.head or head
         document = replace(
             current,
             parent=current.number,
             phase=phase,
             reason=reason,
-            point=point,
+            waiting=point,
             counts=run.counts,
             session=dict(run.session),
         )
@@ -192,51 +193,44 @@ class Execution:
         return result_of(self._topology, state, point, thread_id=thread_id, checkpoint=0)
 
 
-def _is_new(before: ThreadDocument, after: ThreadDocument) -> bool:
+def _is_new(before: RunDocument, after: RunDocument) -> bool:
     """Whether a head is another checkpoint; a stop within the same step is not."""
-    if before.point == after.point:
+    if before.waiting == after.waiting:
         return False
-    return before.phase != "running" or before.state.step != after.state.step
+    return before.phase != "running" or graph_state(before).step != graph_state(after).step
 
 
 async def begun(
-    topology: Topology, head: ThreadDocument | None, given: object, new_id: str
-) -> ThreadDocument:
+    topology: Topology, head: RunDocument | None, given: object, new_id: str
+) -> RunDocument:
     """Return the head of a new turn, on top of the stored thread."""
     channels, who = topology.channels, "the input"
-    old = head.state if head else None
+    old = graph_state(head) if head else None
     values = old.values if old else channels.initial()
     values = channels.merge(values, [(who, channels.given(given, who))])
     if old is not None and (fault := channels.misfit(values)):
         raise StateUpdateError(who, f"what the thread has does not fit the schema: {fault}")
     state = await topology.begin(values, old.counts if old else {}, old.memories if old else {})
     if head is not None:
-        return replace(head.with_state(state, phase="running"), parent=head.number)
+        return replace(with_state(head, state, phase="running"), parent=head.number)
     point = InterruptNode(
         id=new_id,
         address=graph_address(topology.name),
         info=GraphInfo(graph=topology.name),
         is_hidden=True,
     )
-    return ThreadDocument(
-        graph=topology.name,
-        number=1,
-        parent=None,
-        phase="running",
-        point=bare_point(point, state),
-    )
+    point = bare_point(point, state)
+    return RunDocument(agent=topology.name, messages=(), number=1, phase="running", waiting=point)
 
 
-async def commanded(
-    topology: Topology, head: ThreadDocument, command: Command | None
-) -> ThreadDocument:
+async def commanded(topology: Topology, head: RunDocument, command: Command | None) -> RunDocument:
     """Apply a command of a resume: write its update, add its nodes to the next step.
 
     The nodes pass their breakpoints, like all others.
     """
     if command is None:
         return head
-    who, state = "the command", head.state
+    who, state = "the command", graph_state(head)
     if command.graph:
         raise GotoError(who, command.graph, (*topology.nodes, END))
     targets = tuple(topology.check_target(who, target) for target in command.targets)
@@ -248,17 +242,18 @@ async def commanded(
         changed = replace(state, values=values, queued=queued)
     else:
         changed = await topology.advance(state, values, [("", targets)])
-    children = head.point.children
-    point = replace(bare_point(head.point, changed), children=children, is_hidden=not children)
-    return replace(head, point=point)
+    before = graph_point(head)
+    point = bare_point(before, changed)
+    point = replace(point, children=before.children, is_hidden=not before.children)
+    return replace(head, waiting=point)
 
 
-def shown(topology: Topology, head: ThreadDocument, thread_id: str) -> GraphResult:
+def shown(topology: Topology, head: RunDocument, thread_id: str) -> GraphResult:
     """Return the current result of a thread without running it."""
-    return GraphResult(
-        values=topology.shown(head.state),
-        interrupts=pending_of(head.point),
-        next=head.state.next,
+    return result_of(
+        topology,
+        graph_state(head),
+        graph_point(head),
         thread_id=thread_id,
         checkpoint=head.number,
     )

@@ -10,19 +10,20 @@ from agents.core.errors import AgentConfigError
 from agents.core.pending import InterruptNode
 from agents.graph.commands import END, START
 from agents.graph.nodes.questions import Question
-from agents.graph.state.place import Break, GraphInfo, GraphState, Outcome, Phase, StepTask
+from agents.graph.state.place import Break, GraphInfo, GraphState, Outcome, StepTask
 from agents.graph.state.plan import Topology
-from agents.graph.threads.document import ThreadDocument, bare_point
+from agents.graph.threads.document import bare_point, graph_point, graph_state
+from agents.runs.document import Phase, RunDocument
 
 
 async def edited(
-    topology: Topology, head: ThreadDocument, update: Mapping[str, object], as_node: str
-) -> ThreadDocument:
+    topology: Topology, head: RunDocument, update: Mapping[str, object], as_node: str
+) -> RunDocument:
     """Write to a thread's state; see `CompiledGraph.update_state`."""
     if as_node and as_node not in {START, END, *topology.nodes}:
         known = ", ".join((*topology.nodes, START, END))
         raise AgentConfigError(f"there is no node {as_node!r} to write as; there are: {known}")
-    state, who = head.state, f"update_state({as_node})"
+    state, who = graph_state(head), f"update_state({as_node})"
     topology.channels.check(update, who)
     at = _unfinished(state, as_node)
     if at is not None:
@@ -48,19 +49,19 @@ def _unfinished(state: GraphState, name: str) -> int | None:
 
 
 async def _finish_task(
-    topology: Topology, head: ThreadDocument, at: int, update: dict[str, object]
-) -> ThreadDocument:
+    topology: Topology, head: RunDocument, at: int, update: dict[str, object]
+) -> RunDocument:
     """Finish a task of this step with an update; the other tasks stay as they are."""
-    state = head.state
+    state, point = graph_state(head), graph_point(head)
     task = replace(state.tasks[at], status="done", outcome=Outcome(update=update), error="")
-    address = task.address(head.point.address)
+    address = task.address(point.address)
     gate = tuple(one for one in state.gate if (one.kind, one.node) != ("before", task.node))
     slots = {one.slot for one in gate}
     children = tuple(
         child
-        for child in head.point.children
+        for child in point.children
         if not address.is_prefix_of(child.address)
-        and (child.address != head.point.address or child.slot in slots)
+        and (child.address != point.address or child.slot in slots)
     )
     state = replace(state.with_task(at, task), gate=gate)
     if not state.next and not gate:
@@ -85,50 +86,49 @@ def _ask_again(state: GraphState) -> tuple[Break, ...]:
 
 
 def _stored(
-    head: ThreadDocument, state: GraphState, children: tuple[InterruptNode, ...]
-) -> ThreadDocument:
+    head: RunDocument, state: GraphState, children: tuple[InterruptNode, ...]
+) -> RunDocument:
     phase: Phase = "paused" if state.tasks or state.gate else "finished"
-    point = bare_point(head.point, state)
+    point = bare_point(graph_point(head), state)
     if children:
         point = replace(point, children=children, is_hidden=False)
-    return replace(head, point=point, phase=phase, reason="", parent=head.number)
+    return replace(head, waiting=point, phase=phase, reason="", parent=head.number)
 
 
-def forked(
-    source: ThreadDocument, head: ThreadDocument, new_id: Callable[[], str]
-) -> ThreadDocument:
+def forked(source: RunDocument, head: RunDocument, new_id: Callable[[], str]) -> RunDocument:
     """Return a head with an earlier checkpoint's state; see `CompiledGraph.fork`.
 
     Unfinished nodes get new numbers, so that no address is used twice in a thread. Interrupts of
     tools and agents are bound to their addresses, so their nodes begin again.
     """
-    counts = dict(source.state.counts)
-    for name, count in head.state.counts.items():
+    before, point = graph_state(source), graph_point(source)
+    counts = dict(before.counts)
+    for name, count in graph_state(head).counts.items():
         counts[name] = max(count, counts.get(name, 0))
-    graph = source.point.address
-    at_gate = [child for child in source.point.children if child.address == graph]
+    graph = point.address
+    at_gate = [child for child in point.children if child.address == graph]
     children = [_renamed(child, graph, graph, new_id) for child in at_gate]
     tasks = []
-    for task in source.state.tasks:
+    for task in before.tasks:
         if task.status == "done":
             tasks.append(task)
             continue
         old = task.address(graph)
         counts[task.node] += 1
         moved = replace(task, run=counts[task.node])
-        inside = [one for one in source.point.children if old.is_prefix_of(one.address)]
+        inside = [one for one in point.children if old.is_prefix_of(one.address)]
         kept = [
             _renamed(one, old, moved.address(graph), new_id) for one in inside if _is_plain(one)
         ]
         children += kept
         is_lost = task.status == "waiting" and not kept
         tasks.append(replace(moved, status="todo") if is_lost else moved)
-    origin = source.state.origin and replace(source.state.origin, counts=counts)
-    state = replace(source.state, counts=counts, tasks=tuple(tasks), origin=origin)
-    point = bare_point(replace(source.point, id=new_id()), state)
+    origin = before.origin and replace(before.origin, counts=counts)
+    state = replace(before, counts=counts, tasks=tuple(tasks), origin=origin)
+    point = bare_point(replace(point, id=new_id()), state)
     point = replace(point, children=tuple(children), is_hidden=not children)
     phase: Phase = "paused" if source.phase == "running" else source.phase
-    return replace(source, point=point, phase=phase, parent=source.number)
+    return replace(source, waiting=point, phase=phase, parent=source.number)
 
 
 def _is_plain(point: InterruptNode) -> bool:

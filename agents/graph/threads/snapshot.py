@@ -11,8 +11,9 @@ from agents.core.pending import InterruptContext, InterruptNode
 from agents.graph.commands import Send
 from agents.graph.nodes.questions import Question
 from agents.graph.state.channels import Values
-from agents.graph.state.place import GraphState, Phase, TaskStatus
+from agents.graph.state.place import GraphState, TaskStatus
 from agents.graph.state.plan import Topology
+from agents.runs.document import Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

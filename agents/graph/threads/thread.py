@@ -15,15 +15,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import cast
 
-from agents.core.checkpoint import (
-    AmendingStore,
-    CheckpointStatus,
-    CheckpointStore,
-    StoredCheckpoint,
-)
-from agents.core.codec import Json, from_text, read_back, to_text
+from agents.core.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
+from agents.core.codec import Json, from_text, to_text
 from agents.core.errors import (
     AgentConfigError,
+    CheckpointClosedError,
     CheckpointConflictError,
     CheckpointDecodeError,
     CheckpointNotFoundError,
@@ -32,9 +28,13 @@ from agents.core.journal import Journal
 from agents.graph.commands import Command
 from agents.graph.errors import GraphMismatchError, ThreadBusyError
 from agents.graph.state.plan import Topology
-from agents.graph.threads.document import ThreadDocument
-from agents.runs.changes import change_text, read_changed
-from agents.runs.document import Claim
+from agents.runs.changes import read_changed
+from agents.runs.document import Claim, OpenRun, RunDocument
+
+_UNSTORED = StoredCheckpoint(
+    data="", claim="", status=CheckpointStatus.PENDING, version=0, base=0, journal=()
+)
+"""The checkpoint of a thread before its first write."""
 
 
 def stored_id(thread_id: str) -> str:
@@ -55,14 +55,14 @@ def is_copy(stored: str, key: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
-    """A document as it is stored, and the changes that were appended to it.
+class _Copy:
+    """A part of the history: a document as it was stored, with the changes that followed.
 
     Attributes:
         number: Number of the document's checkpoint; each change has the next number.
     """
 
-    text: str
+    text: str = ""
     changes: tuple[str, ...] = ()
     number: int = 0
 
@@ -78,9 +78,8 @@ class GraphThread:
     """One thread in a store, as this process knows it.
 
     Attributes:
-        head: The newest checkpoint; None before the first.
+        run: The stored run of the thread.
         thread_id: Id of the thread; empty if nothing is stored.
-        is_running: Whether a run works on the thread, or its process died.
 
     Raises:
         AgentConfigError: The id is not a text.
@@ -90,50 +89,54 @@ class GraphThread:
         if not isinstance(thread_id, str):
             raise AgentConfigError(f"a thread id is a text, got a {type(thread_id).__name__}")
         self._store = store if thread_id else None
-        self._key = stored_id(thread_id)
-        self._stored: StoredCheckpoint | None = None
-        self._version = 0
-        self._base = 0
-        self._written = self._copy = _Written("")
-        self._data: dict[str, Json] = {}
-        self.is_running = False
+        self._copy = _Copy()
         self.thread_id = thread_id if self._store is not None else ""
-        self.head: ThreadDocument | None = None
+        self.run = OpenRun(checkpoint_id=stored_id(thread_id), stored=_UNSTORED, document=None)
 
-    async def load(self) -> ThreadDocument | None:
+    @property
+    def head(self) -> RunDocument | None:
+        """The newest checkpoint; None before the first."""
+        return self.run.document
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a run works on the thread, or its process died."""
+        return self.run.is_running
+
+    async def load(self) -> RunDocument | None:
         """Read the head."""
-        stored = await self._store.load(self._key) if self._store else None
+        stored = await self._store.load(self.run.checkpoint_id) if self._store else None
         if stored is None:
             return None
-        self._stored, self._version, self._base = stored, stored.version, stored.base
-        self.is_running = stored.status is CheckpointStatus.RUNNING
-        self._data = read_changed(stored.data, stored.changes)
-        self.head = ThreadDocument.from_json(self._data)
-        number = self.head.number - len(stored.changes)
-        self._written = _Written(stored.data, tuple(stored.changes), number)
+        if stored.status is CheckpointStatus.CLOSED:
+            raise CheckpointClosedError(self.thread_id)
+        run = OpenRun.of(self.run.checkpoint_id, stored)
+        if run.document is not None and not run.document.number:
+            raise CheckpointDecodeError("it is the run of an agent, not a thread of a graph")
+        self.run = run
         return self.head
 
-    async def need_head(self, topology: Topology) -> ThreadDocument:
+    async def need_head(self, topology: Topology) -> RunDocument:
         """Read the head of a thread of this graph."""
         head = await self.any_head()
         self.check_graph(topology)
         return head
 
-    async def any_head(self) -> ThreadDocument:
+    async def any_head(self) -> RunDocument:
         """Read the head of a thread of any graph."""
         head = await self.load()
         if head is None:
             raise CheckpointNotFoundError(self.thread_id)
         return self.seen(head)
 
-    def seen(self, document: ThreadDocument) -> ThreadDocument:
+    def seen(self, document: RunDocument) -> RunDocument:
         """Return the head with its current phase: a claim may have changed it since."""
         return replace(document, phase="running") if self.is_running else document
 
     def check_graph(self, topology: Topology) -> None:
         """Check that the head, if any, belongs to this graph."""
-        if self.head is not None and self.head.graph != topology.name:
-            raise GraphMismatchError(self.thread_id, self.head.graph, topology.name)
+        if self.head is not None and self.head.agent != topology.name:
+            raise GraphMismatchError(self.thread_id, self.head.agent, topology.name)
 
     def refuse_running(self) -> None:
         """Raise if another run works on the thread."""
@@ -143,12 +146,12 @@ class GraphThread:
     @property
     def origin(self) -> int:
         """Number of the stored document. An answer beside others only appends to it."""
-        return self._written.number
+        return self.head.number - len(self.run.stored.changes) if self.head is not None else 0
 
     @property
     def claimed(self) -> Claim:
         """Return the claim of the current run, if any."""
-        claim = Claim.from_text(self._stored.claim if self._stored else "")
+        claim = Claim.from_text(self.run.stored.claim)
         if not isinstance(claim.command, Command | None):
             raise CheckpointDecodeError("the command of a resume is damaged")
         return claim
@@ -156,12 +159,9 @@ class GraphThread:
     async def claim(self, claim: Claim) -> None:
         """Claim the head for a resume. Only one of two concurrent claims succeeds."""
         if self._store is not None:
-            text = claim.to_text()
-            read_back(text, Claim.from_text)
-            self._version = await self._store.claim(self._key, text, expected_version=self._version)
-            self.is_running = True
+            self.run, _ = await self.run.claimed(self._store, claim)
 
-    async def save(self, document: ThreadDocument, *, is_new: bool = True) -> ThreadDocument:
+    async def save(self, document: RunDocument, *, is_new: bool = True) -> RunDocument:
         """Replace the head; the old one becomes a part of the history.
 
         Args:
@@ -171,102 +171,87 @@ class GraphThread:
         Returns:
             The stored head.
         """
-        before = self.head
+        before, run, store = self.head, self.run, self._store
         if before is not None and is_new:
             document = replace(document, number=before.number + 1)
         elif before is not None:
             document = replace(document, number=before.number, parent=before.parent)
-        if is_new and await self._amend(document):
+        if store is None:
+            self.run = replace(run, document=document)
             return document
-        if before is not None and (is_new or self._written.changes):
-            # Copy first: a crash in between leaves an extra copy, but no gap in the history.
-            await self._archive()
-        if self._store is not None:
-            self.is_running = document.phase == "running"
-            self._data = document.to_json()
-            text = to_text(self._data)
-            self._version = self._base = await self._store.save(
-                self._key,
-                text,
-                status=CheckpointStatus.RUNNING if self.is_running else CheckpointStatus.PENDING,
-                expected_version=self._version,
-            )
-            self._written = _Written(text, (), document.number)
-        self.head = document
+        data = document.to_json()
+        # A head that waits for people only gets the change, so that each answer is cheap.
+        appends = is_new and document.phase == "paused"
+        saved = await run.amended(store, document, data) if appends else None
+        if saved is None:
+            if before is not None and (is_new or run.stored.changes):
+                # Copy first: a crash in between leaves an extra copy, but no gap in the history.
+                await self._archive(store)
+            saved = await run.replaced(store, document, data)
+        self.run = saved
         return document
 
-    async def _amend(self, document: ThreadDocument) -> bool:
-        """Append the change to a head that waits for people, unless a full write is cheaper."""
-        store, written = self._store, self._written
-        is_waiting = self.is_running and document.phase == "paused"
-        if not is_waiting or not isinstance(store, AmendingStore):
-            return False
-        data = document.to_json()
-        change = change_text(self._data, data, text=written.text, changes=written.changes)
-        if not change:
-            return False
-        self._version = self._base = await store.amend(
-            self._key, change, expected_version=self._version
-        )
-        self._written = replace(written, changes=(*written.changes, change))
-        self._data, self.head, self.is_running = data, document, False
-        return True
-
-    def journal(self, *, every_step: bool, resumed: bool = False) -> Journal:
-        """Return the journal of the head, with its existing entries if `resumed`."""
-        known = self._stored.journal if resumed and self._stored else ()
+    def journal(self, *, every_step: bool) -> Journal:
+        """Return the journal of the head, with the entries of a dead process."""
+        stored = self.run.stored
         return Journal(
-            self._store, self._key, base=self._base, entries=known, every_step=every_step
+            self._store,
+            self.run.checkpoint_id,
+            base=stored.base,
+            entries=stored.journal,
+            every_step=every_step,
         )
 
-    async def read(self, number: int) -> ThreadDocument:
+    async def read(self, number: int) -> RunDocument:
         """Read one checkpoint of the history. The head must be loaded."""
         head = self.head
         if head is not None and number == head.number:
             return self.seen(head)
         if head is None or not 1 <= number < head.number:
             raise CheckpointNotFoundError(self._copy_id(number))
-        written = self._written if self._written.has(number) else await self._copied(number)
-        return ThreadDocument.from_json(written.data(number))
+        copy = self._current()
+        if not copy.has(number):
+            copy = await self._copied(number)
+        return RunDocument.from_json(copy.data(number))
 
-    async def _copied(self, number: int) -> _Written:
+    def _current(self) -> _Copy:
+        stored = self.run.stored
+        return _Copy(stored.data, tuple(stored.changes), self.origin)
+
+    async def _copied(self, number: int) -> _Copy:
         """Return the copy that contains a checkpoint."""
+        if self._copy.has(number):
+            return self._copy
         # A change has no copy of its own: the nearest earlier copy contains it.
         for at in range(number, 0, -1):
-            if self._copy.has(number):
-                return self._copy
             stored = await self._store.load(self._copy_id(at)) if self._store else None
             if stored is not None:
-                data = from_text(stored.data)
-                changes = tuple(cast("list[str]", data.get("changes", [])))
-                first = ThreadDocument.from_json(data).number
-                self._copy = _Written(stored.data, changes, first)
-                if self._copy.has(number):
-                    return self._copy
+                changes = cast("list[str]", from_text(stored.data).get("changes", []))
+                self._copy = _Copy(stored.data, tuple(changes), at)
                 break
-        raise CheckpointNotFoundError(self._copy_id(number))
+        if not self._copy.has(number):
+            raise CheckpointNotFoundError(self._copy_id(number))
+        return self._copy
 
-    async def _archive(self) -> None:
+    async def _archive(self, store: CheckpointStore) -> None:
         """Copy the head with its changes.
 
         An existing copy was left by a process that died before it replaced the head.
         """
-        if self._store is None:
-            return
-        written = self._written
-        key, text = self._copy_id(written.number), written.text
-        if written.changes:
-            text = to_text({**from_text(text), "changes": [*written.changes]})
+        current = self._current()
+        key, text = self._copy_id(current.number), current.text
+        if current.changes:
+            text = to_text({**from_text(text), "changes": [*current.changes]})
         pending = CheckpointStatus.PENDING
         try:
-            await self._store.save(key, text, status=pending, expected_version=0)
+            await store.save(key, text, status=pending, expected_version=0)
         # Answers only add changes to a copy, so the longer copy contains the shorter one.
         except CheckpointConflictError:
-            left = await self._store.load(key)
+            left = await store.load(key)
             if left is None or len(left.data) >= len(text):
                 return
             with contextlib.suppress(CheckpointConflictError):
-                await self._store.save(key, text, status=pending, expected_version=left.version)
+                await store.save(key, text, status=pending, expected_version=left.version)
 
     def _copy_id(self, number: int) -> str:
-        return f"{self._key}@{number}"
+        return f"{self.run.checkpoint_id}@{number}"

@@ -16,10 +16,11 @@ from agents.core.errors import (
 from agents.graph.errors import GraphMismatchError, NoCheckpointerError, ThreadBusyError
 from agents.graph.options import Options
 from agents.graph.state.plan import Topology
-from agents.graph.threads.document import ThreadDocument
+from agents.graph.threads.document import graph_point, graph_state, with_state
 from agents.graph.threads.rewrite import edited, forked
 from agents.graph.threads.snapshot import StateSnapshot, graph_address, pending_of, task_views
 from agents.graph.threads.thread import GraphThread, is_copy, stored_id, thread_of
+from agents.runs.document import RunDocument
 
 
 class GraphThreads:
@@ -215,8 +216,8 @@ class GraphThreads:
         thread.refuse_running()
         if head.phase in {"finished", "cancelled"}:
             raise NothingPendingError(thread_id)
-        state = replace(head.state, tasks=(), gate=(), joins={})
-        document = head.with_state(state, phase="cancelled", reason=reason)
+        state = replace(graph_state(head), tasks=(), gate=(), joins={})
+        document = with_state(head, state, phase="cancelled", reason=reason)
         saved = await thread.save(replace(document, parent=head.number))
         return self._snapshot(thread_id, saved)
 
@@ -225,8 +226,8 @@ class GraphThreads:
             raise NoCheckpointerError(self.name, what)
         return GraphThread(self._store, thread_id)
 
-    def _snapshot(self, thread_id: str, document: ThreadDocument) -> StateSnapshot:
-        state, waiting = document.state, pending_of(document.point)
+    def _snapshot(self, thread_id: str, document: RunDocument) -> StateSnapshot:
+        state, waiting = graph_state(document), pending_of(graph_point(document))
         return StateSnapshot(
             thread_id=thread_id,
             checkpoint=document.number,
@@ -236,7 +237,7 @@ class GraphThreads:
             step=state.step,
             values=self.topology.shown(state),
             next=state.next,
-            tasks=task_views(state, graph_address(document.graph), waiting),
+            tasks=task_views(state, graph_address(document.agent), waiting),
             interrupts=waiting,
         )
 

@@ -222,13 +222,13 @@ async def test_damaged_documents() -> None:
     lab = Lab(lambda lab: chain(lab, a=lab.ask("a", "q")))
     await lab.start()
     stored = await lab.store.load("t")
-    point = from_text(stored.data)["point"]
+    point = from_text(stored.data)["waiting"]
     assert isinstance(point, dict)
-    for fields in ({"phase": "odd"}, {"point": None}, {"counts": None, "session": {"$type": 1}}):
+    for fields in ({"phase": "odd"}, {"waiting": None}, {"counts": None, "session": {"$type": 1}}):
         await change(lab, **fields)
         with pytest.raises(CheckpointDecodeError):
             await lab.state()
-    await change(lab, phase="paused", session={}, counts={}, point={**point, "state": 3})
+    await change(lab, phase="paused", session={}, counts={}, waiting={**point, "state": 3})
     with pytest.raises(CheckpointDecodeError):
         await lab.state()
     with pytest.raises(CheckpointDecodeError):

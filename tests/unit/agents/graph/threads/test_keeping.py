@@ -7,10 +7,17 @@ import asyncio
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
-from agents.core.errors import CheckpointNotFoundError
+from agents.core.errors import (
+    AgentChangedError,
+    CheckpointClosedError,
+    CheckpointDecodeError,
+    CheckpointNotFoundError,
+)
 from agents.graph import NoCheckpointerError, StateGraph, ThreadBusyError
 from agents.memory import MemoryCheckpointStore
+from agents.runner import Runner
 from tests.unit.agents.graph.support import Lab, State, chain, cut_off
+from tests.unit.agents.support import Asker, collect
 
 
 def asking(lab: Lab) -> StateGraph:
@@ -53,6 +60,40 @@ async def test_threads_of_others_and_unreadable_ones_stop_nobody() -> None:
     assert [one.thread_id for one in await lab.graph.threads()] == ["of another"]
     lab.options.pop("name")
     assert [one.thread_id for one in await lab.graph.threads()] == ["t"]
+
+
+async def test_a_graph_leaves_the_run_of_an_agent_alone() -> None:
+    lab = Lab(asking)
+    runner = Runner(Asker("A"), checkpoint_store=lab.store)
+    await collect(runner.query("x", checkpoint_id="t"))
+    before = await lab.store.load("t")
+    graph = lab.graph
+    calls = (lab.start(), lab.run(resume=1), graph.get_state("t"), graph.cancel("t", "x"))
+    for call in (*calls, graph.fork("t"), graph.recover("t")):
+        with pytest.raises(CheckpointDecodeError, match="run of an agent"):
+            await call
+    assert await graph.threads() == []
+    assert await lab.store.load("t") == before
+
+
+async def test_a_runner_leaves_the_thread_of_a_graph_alone() -> None:
+    lab = Lab(asking, options={"name": "A"})
+    question = (await lab.start()).interrupts[0].id
+    before = await lab.store.load("t")
+    runner = Runner(Asker("A"), checkpoint_store=lab.store)
+    for events in (runner.resume("t", {question: "yes"}), runner.recover("t")):
+        with pytest.raises(AgentChangedError, match="graph 'A'"):
+            await collect(events)
+    assert await lab.store.load("t") == before
+
+
+async def test_an_ended_run_is_no_thread() -> None:
+    lab = Lab(asking)
+    await lab.start()
+    await lab.store.close("t", expected_version=(await lab.store.load("t")).version)
+    for call in (lab.start(), lab.run(resume=1), lab.graph.get_state("t")):
+        with pytest.raises(CheckpointClosedError):
+            await call
 
 
 async def test_a_deleted_thread_is_gone_with_its_history() -> None:
