@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from tests.pages.operated import make_data_directory
+from tests.pages.program import program
 
 
 @pytest.fixture
@@ -28,3 +29,10 @@ def data_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("operated") / ".countersign"
     asyncio.run(make_data_directory(directory))
     return directory
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the command `countersign`, for `PATH`; see `program`."""
+    with program(tmp_path_factory.mktemp("program")) as folder:
+        yield folder

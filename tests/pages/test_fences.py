@@ -35,7 +35,7 @@ OPERATING = [page for page in CONSOLES if ON_A_DATABASE.search(page.read_text("u
 
 @pytest.mark.parametrize("page", CONSOLES, ids=name_of)
 def test_commands_print_what_the_page_shows(
-    page: Path, tmp_path: Path, request: pytest.FixtureRequest
+    page: Path, tmp_path: Path, programs: Path, request: pytest.FixtureRequest
 ) -> None:
     if page in OPERATING:
         shutil.copytree(request.getfixturevalue("data_directory"), tmp_path / ".countersign")
@@ -53,7 +53,7 @@ def test_commands_print_what_the_page_shows(
             for command, output in commands(fence.text):
                 script.append(f"printf '{BEFORE}'\n{command}")
                 expected.append((command, output))
-    printed = run("\n".join(script), tmp_path).split(BEFORE)[1:]
+    printed = run("\n".join(script), tmp_path, programs).split(BEFORE)[1:]
     shown = dict(enumerate(printed))
     for number, (command, output) in enumerate(expected):
         assert matches(output, shown.get(number, "")), (
@@ -101,8 +101,8 @@ def commands(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def run(script: str, folder: Path) -> str:
-    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+def run(script: str, folder: Path, programs: Path) -> str:
+    path = f"{programs}:{Path(sys.executable).parent}:/usr/bin:/bin"
     keep = {name: os.environ[name] for name in ("LANG", "LC_ALL") if name in os.environ}
     environ = {"PATH": path, "HOME": str(folder), "PYTHONPATH": "", **keep}
     script = script.replace("../.venv/bin/", "").replace(".venv/bin/", "")
