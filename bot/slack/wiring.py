@@ -26,6 +26,7 @@ from bot.maintenance.retention import Forgetting, Retention
 from bot.notifications.do_not_disturb import PersonalDoNotDisturb
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
+from bot.ports.threads import Presence, TaskBoard
 from bot.ports.tools import BatchWords, CheckedCall
 from bot.questions.record import Rules
 from bot.scheduler import DueWork
@@ -119,7 +120,7 @@ class Wiring:
             alarm=BreakGlassAlert(
                 lambda: self.approvals.votes, self.slack.notices, self.tasks.spawn
             ),
-            signs=ThreadReactions(storage.approvals, SlackReactions(self.slack.notifier), clock),
+            signs=self.signs,
             batches=self.slack.batches(self._batch_words),
             visited=self._visited,
             consideration=PersonalDoNotDisturb(
@@ -129,6 +130,12 @@ class Wiring:
             grant=self.grants.complete,
             pause=self.process.sleep,
         )
+
+    @cached_property
+    def signs(self) -> ThreadReactions:
+        """Reactions on the first messages of threads."""
+        reactions = SlackReactions(self.slack.notifier)
+        return ThreadReactions(self.storage.approvals, reactions, self.process.clock)
 
     @cached_property
     def agent_answers(self) -> AgentAnswers:
@@ -261,28 +268,36 @@ class Wiring:
     @cached_property
     def turns(self) -> Turns:
         """Turns of the agents."""
-        notifier, process = self.slack.notifier, self.process
+        process = self.process
         return Turns(
             storage=self.storage,
             runners=self.catalog.runner,
             attendance=self.attendance,
             outlook=self.approvals.outlook(self.rules.channels),
-            notifier=notifier,
+            notifier=self.slack.notifier,
             outbox=self.outbox,
             rules=self.rules,
             clock=process.clock,
             spawn=self.tasks.spawn,
             witness=self.witness,
             tell=process.tell,
-            presence=SlackPresence(
-                notifier.try_call,
-                process.clock,
-                self.tasks.spawn,
-                process.sleep,
-                sessions=AgentSessions(notifier.try_call),
-            ),
-            board=SlackTaskBoard(notifier.try_call),
+            presence=self.presence,
+            board=self.task_board,
         )
+
+    @cached_property
+    def presence(self) -> Presence:
+        """Shows that an agent works."""
+        try_call, process = self.slack.notifier.try_call, self.process
+        sessions = AgentSessions(try_call)
+        return SlackPresence(
+            try_call, process.clock, self.tasks.spawn, process.sleep, sessions=sessions
+        )
+
+    @cached_property
+    def task_board(self) -> TaskBoard:
+        """Shows the steps of an agent."""
+        return SlackTaskBoard(self.slack.notifier.try_call)
 
     @cached_property
     def inbox(self) -> ThreadInbox:

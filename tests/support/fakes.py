@@ -81,6 +81,18 @@ class FakeDirectory:
         self._check()
         return self.groups.get(group_id, frozenset())
 
+    async def channel_name(self, channel_id: str) -> str:
+        self._check()
+        return channel_id.lower()
+
+    async def group_name(self, group_id: str) -> str:
+        self._check()
+        return group_id.lower()
+
+    async def admins(self) -> tuple[Person, ...]:
+        self._check()
+        return ()
+
     def _check(self) -> None:
         if self.is_down:
             raise DirectoryError("down")

@@ -14,10 +14,12 @@ MORNING = 30
 
 def processes(storage: Stores, count: int) -> list[Office]:
     """So many processes with one database, one Slack and one clock."""
-    offices = [lists_office(storage, "2026-11-23 08:00") for _ in range(count)]
-    for office in offices:
-        office.clock, office.board = offices[0].clock, offices[0].board
-    return offices
+    one = lists_office(storage, "2026-11-23 08:00")
+    others = [
+        lists_office(storage, "2026-11-23 08:00", clock=one.clock, board=one.board)
+        for _ in range(count - 1)
+    ]
+    return [one, *others]
 
 
 async def test_of_processes_at_once_one_sends_the_list(storage: Stores) -> None:

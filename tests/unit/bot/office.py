@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from agents import (
@@ -18,25 +19,17 @@ from agents import (
     idempotency_key,
     tool,
 )
-from agents.chat.explaining import Explains
 from agents.core.tools import Tool
-from agents.gates.rulings import Judgement
 from agents.models import Turn
-from bot.approvals.ask_agent import Explanations
-from bot.approvals.break_glass import BreakGlassAlert
 from bot.approvals.disclosure import Surface
 from bot.approvals.due.agent_answers import EXPLAIN_PATIENCE, AgentAnswers
 from bot.approvals.due.thread_reactions import ThreadReactions
-from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.editing import Edits
-from bot.approvals.grants import Grants
 from bot.approvals.model import Approval, Decision, Kind, Status
-from bot.approvals.overview import HomeDataReader
 from bot.approvals.queries import open_of
-from bot.approvals.service import Approvals
+from bot.config.agents import EVERYWHERE
 from bot.notifications.digest_schedule import DigestSchedule
 from bot.notifications.digest_worker import DigestWorker
-from bot.notifications.do_not_disturb import PersonalDoNotDisturb
 from bot.notifications.preferences import NotificationPreferences
 from bot.observability.events import TellEvent, nobody
 from bot.people.access import Access
@@ -44,24 +37,21 @@ from bot.people.current_policy import CurrentPolicy
 from bot.people.model import DelegationRecord
 from bot.ports.batches import BatchCards
 from bot.ports.people import Actor
+from bot.ports.threads import Presence, TaskBoard
 from bot.ports.tools import CheckedCall
 from bot.questions.record import Rules
 from bot.scheduler import DueWork
-from bot.slack.cards.card_for import shows_all
+from bot.slack.process import Process
+from bot.slack.wiring import Wiring
 from bot.stores import Stores
-from bot.threads.inbox import ThreadInbox
+from bot.threads.agents import Catalog
 from bot.threads.message_event import Incoming
-from bot.threads.model import Thread
-from bot.threads.outbox import Outbox
-from bot.threads.runs.application_policy import BotPolicy, GroupMembers, InForce
+from bot.threads.named_agents import Roster
+from bot.threads.runs.application_policy import InForce
 from bot.threads.runs.executions import ExecutionRecorder
-from bot.threads.runs.grant_uses import GrantCheck
-from bot.threads.runs.history import ThreadHistory
-from bot.threads.runs.policy_of_cards import policy_of_cards
 from bot.threads.runs.preflight import StartCheck
-from bot.threads.summaries import Summaries
-from bot.threads.turns import Turns
-from bot.threads.worker import Threads
+from bot.threads.runs.task_board import NO_BOARD
+from bot.threads.runs.typing_status import UNSEEN
 from tests.support.fakes import (
     FakeBoard,
     FakeClock,
@@ -111,11 +101,18 @@ class KilledError(BaseException):
 
 
 @dataclass
-class Office:
-    """One process of the bot; several may share a storage."""
+class Office(Wiring):
+    """One process of the bot, wired as the product is, with fakes around it and a scripted model.
+
+    Several may share a storage. What differs from the product is overridden below.
+    """
 
     storage: Stores
-    turns_of_model: Sequence[Turn]
+    slack: Any = field(init=False)
+    roster: Roster = field(init=False)
+    process: Process = field(init=False)
+    tasks: Any = field(init=False)
+    turns_of_model: Sequence[Turn] = ()
     clock: FakeClock = field(default_factory=FakeClock)
     notifier: FakeNotifier = field(default_factory=FakeNotifier)
     notices: FakeNotices = field(default_factory=FakeNotices)
@@ -129,10 +126,10 @@ class Office:
     dies_in_tools: bool = False
     slept: list[float] = field(default_factory=list)
     is_gated: bool = True
-    rules: Rules = RULES
+    rules: Rules = field(default=RULES, kw_only=True)
     make_agent: Callable[[ScriptedModel], Agent] | None = None
     tell: TellEvent = nobody
-    policy: Callable[[], InForce] | None = None
+    policy: Callable[[], InForce] | None = field(default=None, kw_only=True)
     board: FakeBoard = field(default_factory=FakeBoard)
     has_lists: bool = False
     batches: BatchCards | None = None
@@ -145,7 +142,25 @@ class Office:
         self.directory.add(GUS, is_guest=True)
         self.directory.channels[CHANNEL] = frozenset({ROSA, ADA, BEN, GUS, BOT})
         self.model = ScriptedModel(list(self.turns_of_model))
-        self.access = Access(self.directory)
+        self.tasks = self.queue
+        self.roster = Roster(agents={})
+        self.process = Process(
+            owner=self.owner,
+            clock=self.clock,
+            tell=self.tell,
+            epoch=self.epoch,
+            sleep=self._sleep_not,
+            has_lists=self.has_lists,
+        )
+        self.slack = SimpleNamespace(
+            team_id="T1",
+            client=None,
+            directory=self.directory,
+            notifier=self.notifier,
+            notices=self.notices,
+            batches=lambda _: self.batches,
+            board=lambda **_: self.board,
+        )
 
     @cached_property
     def agent(self) -> Agent:
@@ -154,194 +169,80 @@ class Office:
         return ChatModelAgent(name="A", model=self.model, tools=self._tools())
 
     @cached_property
-    def witness(self) -> ExecutionRecorder:
-        storage = self.storage
-        return ExecutionRecorder(storage.approvals, storage.audit, self.clock, self._attend)
-
-    @cached_property
-    def cards(self) -> CurrentPolicy:
-        async def judge(approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
-            return await self.runner.judge(approval.checkpoint_id, approval.interrupt_id, arguments)
-
-        return policy_of_cards(self.policy, judge)
-
-    @cached_property
     def runner(self) -> Runner:
-        return Runner(
-            self.agent,
-            checkpoint_store=self.storage.checkpoints,
-            message_log=ThreadHistory(self.storage.log),
-            durability="step",
-            streaming=True,
-            before_start=StartCheck(
-                storage=self.storage,
-                audit=self.storage.audit,
-                votes=lambda: self.approvals.votes,
-                clock=self.clock,
-                max_age=self.rules.max_age,
-                known=self.witness.watched,
-                attend=self._attend,
-                sleep=self._sleep,
-            ),
-            recorder=self.witness,
-            policy=self.policy
-            and BotPolicy(
-                storage=self.storage,
-                audit=self.storage.audit,
-                clock=self.clock,
-                members=GroupMembers(self.directory, self.clock),
-                in_force=self.policy,
-                grants=GrantCheck(self.grants, self.queue.spawn),
-            ),
-            epoch=self.epoch,
+        return self._runner_of(self.agent)
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        return Catalog(
+            {EVERYWHERE: self.agent},
+            make_runner=lambda _: self.runner,
+            checkpoints=self.storage.checkpoints,
+            channel_name=self.directory.channel_name,
         )
 
     @cached_property
-    def outbox(self) -> Outbox:
-        return Outbox(
-            storage=self.storage,
-            notifier=self.notifier,
-            clock=self.clock,
-            owner=self.owner,
-            spawn=self.queue.spawn,
-        )
+    def witness(self) -> ExecutionRecorder:
+        """Tells at once that a call runs, however quick it is."""
+        storage = self.storage
+        return ExecutionRecorder(storage.approvals, storage.audit, self.clock, self._attend_soon)
 
     @cached_property
-    def attendance(self) -> ApprovalWorker:
-        return ApprovalWorker(
-            storage=self.storage,
-            directory=self.directory,
-            notifier=self.notifier,
-            clock=self.clock,
-            owner=self.owner,
-            wake=lambda thread_id: self.queue.spawn(self.threads.work(thread_id)),
-            remind_after=self.rules.remind_after,
-            policy=self.cards,
-            alarm=BreakGlassAlert(lambda: self.approvals.votes, self.notices, self.queue.spawn),
-            signs=ThreadReactions(self.storage.approvals, self.roots, self.clock),
-            batches=self.batches,
-            pause=self._sleep_not,
-            consideration=PersonalDoNotDisturb(
-                wishes=self.wishes, plans=self.plans if self.has_lists else None
-            ),
-            answers=AgentAnswers(
-                storage=self.storage,
-                clock=self.clock,
-                explain=self.explanations.answer,
-                spawn=self.queue.spawn,
-                attend=self._attend_now,
-                patience=self.explain_patience,
-            ),
-            grant=self.grants.complete,
-        )
+    def starts(self) -> StartCheck:
+        """What waits before a start moves the time."""
+        return replace(super().starts, sleep=self._sleep)
 
     @cached_property
-    def explanations(self) -> Explanations:
-        return Explanations(self._explainer, self.storage.log)
+    def signs(self) -> ThreadReactions:
+        return ThreadReactions(self.storage.approvals, self.roots, self.clock)
 
     @cached_property
-    def wishes(self) -> NotificationPreferences:
-        return NotificationPreferences(
-            storage=self.storage, access=self.access, policy=self.cards, clock=self.clock
-        )
+    def agent_answers(self) -> AgentAnswers:
+        return replace(super().agent_answers, patience=self.explain_patience)
 
     @cached_property
-    def plans(self) -> DigestSchedule:
-        return DigestSchedule(
-            storage=self.storage, wishes=self.wishes, team_id="T1", clock=self.clock
-        )
+    def presence(self) -> Presence:
+        return UNSEEN
 
     @cached_property
-    def digests(self) -> DigestWorker:
-        return DigestWorker(
-            storage=self.storage,
-            overviews=HomeDataReader(
-                storage=self.storage,
-                directory=self.directory,
-                policy=self.cards,
-                clock=self.clock,
-            ),
-            plans=self.plans,
-            board=self.board,
-            team_id="T1",
-            clock=self.clock,
-        )
-
-    @cached_property
-    def approvals(self) -> Approvals:
-        return Approvals(
-            storage=self.storage,
-            access=self.access,
-            clock=self.clock,
-            shows=shows_all,
-            attendance=self.attendance,
-            policy=self.cards,
-        )
-
-    @cached_property
-    def grants(self) -> Grants:
-        return Grants(
-            storage=self.storage,
-            notices=self.notices,
-            clock=self.clock,
-            votes=lambda: self.approvals.votes,
-        )
-
-    @cached_property
-    def inbox(self) -> ThreadInbox:
-        return ThreadInbox(
-            storage=self.storage,
-            access=self.access,
-            approvals=self.approvals,
-            outbox=self.outbox,
-            clock=self.clock,
-            stop=self.turns.stopping.stop,
-        )
-
-    @cached_property
-    def turns(self) -> Turns:
-        return Turns(
-            storage=self.storage,
-            runners=self._runner_of,
-            attendance=self.attendance,
-            outlook=self.approvals.outlook(self.rules.channels),
-            notifier=self.notifier,
-            outbox=self.outbox,
-            rules=self.rules,
-            clock=self.clock,
-            spawn=self.queue.spawn,
-            witness=self.witness,
-            tell=self.tell,
-        )
-
-    @cached_property
-    def threads(self) -> Threads:
-        return Threads(
-            storage=self.storage,
-            inbox=self.inbox,
-            turns=self.turns,
-            outbox=self.outbox,
-            clock=self.clock,
-            owner=self.owner,
-            sleep=self._sleep_not,
-            summaries=Summaries(self.storage, self.notices, self.clock),
-        )
+    def task_board(self) -> TaskBoard:
+        return NO_BOARD
 
     @cached_property
     def sweep(self) -> DueWork:
-        return DueWork(
-            storage=self.storage,
-            attendance=self.attendance,
-            threads=self.threads,
-            outbox=self.outbox,
-            clock=self.clock,
-            spawn=self.queue.spawn,
-            grants=self.grants,
-            digests=self.digests if self.has_lists else None,
-        )
+        """Seals nothing, and watches no clock."""
+        return replace(super().sweep, clocks=None, sealer=None, lists=None)
 
-    def _attend(self, approval_id: str) -> None:
-        self.queue.spawn(self.attendance.attend(approval_id))
+    @property
+    def cards(self) -> CurrentPolicy:
+        return self.policy_now
+
+    @property
+    def access(self) -> Access:
+        return self.approvals.access
+
+    @property
+    def wishes(self) -> NotificationPreferences:
+        return self.lists.wishes
+
+    @property
+    def plans(self) -> DigestSchedule:
+        return self.lists.plans
+
+    @property
+    def digests(self) -> DigestWorker:
+        return self.lists.digests
+
+    def change_policy(
+        self, policy: Callable[[], InForce], cards: CurrentPolicy | None = None
+    ) -> None:
+        """Let another policy be in force from now on; `cards` judges cards and votes by it."""
+        self.policy = policy
+        for name in [name for name in vars(self) if name != "agent"]:
+            if isinstance(getattr(type(self), name, None), cached_property):
+                del self.__dict__[name]
+        if cards is not None:
+            self.__dict__["policy_now"] = cards
 
     async def _sleep_not(self, seconds: float) -> None:
         """Note that somebody would have waited; others go on meanwhile."""
@@ -351,15 +252,6 @@ class Office:
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.clock.forward(seconds=seconds)
-
-    async def _attend_now(self, approval_id: str) -> None:
-        await self.attendance.attend(approval_id)
-
-    async def _explainer(self, _: Approval) -> Explains | None:
-        return self.agent if isinstance(self.agent, Explains) else None
-
-    async def _runner_of(self, _: Thread) -> Runner:
-        return self.runner
 
     def _tools(self) -> list[Tool]:
         @tool(gate="review" if self.is_gated else None, title="Pay {amount} to {to}")

@@ -216,9 +216,7 @@ async def test_a_policy_that_fails_lets_nothing_run_and_denies_nothing(
     counter = await asked(storage)
     office, force = counter.office, glass()
     broken = Forced(Failing(force.rulebook.file), file_hash="f2")
-    office.policy = broken
-    for name in ("cards", "approvals", "attendance", "runner"):
-        office.__dict__.pop(name, None)
+    office.change_policy(broken)
     await submitted(Counter.on(office), MIA, a_form())
     assert (office.ran, (await office.the_approval()).status) == ([], Status.PENDING)
 

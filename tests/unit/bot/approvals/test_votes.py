@@ -474,9 +474,7 @@ class Hanging(PolicyOfCards):
 def under(office: Office, policy: Forced) -> None:
     """Let another policy be in force from now on."""
     policy.file_hash = "f2"
-    office.policy = policy
-    for name in ("cards", "approvals", "attendance", "runner"):
-        office.__dict__.pop(name, None)
+    office.change_policy(policy)
 
 
 async def test_a_policy_that_fails_lets_a_card_wait_on(storage: SqliteStores) -> None:
@@ -508,9 +506,8 @@ async def test_a_policy_that_does_not_answer_keeps_nobody_from_stopping(
     office = await asked(storage, TWO)
     cards = office.cards
     assert isinstance(cards, PolicyOfCards)
-    office.__dict__["cards"] = Hanging(in_force=cards.in_force, judge=cards.judge)
-    for name in ("approvals", "attendance"):
-        office.__dict__.pop(name, None)
+    hanging = Hanging(in_force=cards.in_force, judge=cards.judge)
+    office.change_policy(cards.in_force, hanging)
     assert await refused(office, ADA) == "lookup_failed"
     assert (await vote(office, BEN, Status.REJECTED)).status is Status.REJECTED
 

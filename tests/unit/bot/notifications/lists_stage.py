@@ -37,7 +37,8 @@ def terms(*users: str, **changes: Any) -> Terms:
 
 def lists_office(storage: Stores, now: str, **more: Any) -> Office:
     """An office whose people are sent lists; everybody is in UTC."""
-    office = Office(storage, [], clock=FakeClock(ms(now)), has_lists=True, **more)
+    more = {"clock": FakeClock(ms(now)), **more}
+    office = Office(storage, [], has_lists=True, **more)
     for user_id in (ROSA, ADA, BEN, MIA, SAM):
         office.directory.add(user_id, timezone="Etc/UTC")
     office.directory.groups["S0SRE"] = frozenset({ADA, BEN})

@@ -235,8 +235,7 @@ async def test_it_waits_an_hour_after_a_reminder(storage: SqliteStores) -> None:
 
 async def test_two_processes_send_one(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 08:00")
-    other = lists_office(storage, f"{MONDAY} 08:00")
-    other.clock, other.board = office.clock, office.board
+    other = lists_office(storage, f"{MONDAY} 08:00", clock=office.clock, board=office.board)
     await ask(office, 1)
     for _ in range(30):
         await asyncio.gather(office.digests.step(), other.digests.step())
