@@ -34,8 +34,11 @@ MaxAge = Annotated[
     int,
     BeforeValidator(between(MINUTE_S, 24 * HOUR_S, "1m to 24h"), json_schema_input_type=Duration),
 ]
+LONGEST_GRANT_S = 24 * HOUR_S
+"""Longest standing grant that a policy permits, in seconds."""
 MaxTime = Annotated[
-    int, BeforeValidator(between(1, 24 * HOUR_S, "1s to 24h"), json_schema_input_type=Duration)
+    int,
+    BeforeValidator(between(1, LONGEST_GRANT_S, "1s to 24h"), json_schema_input_type=Duration),
 ]
 Wait = Annotated[
     int, BeforeValidator(between(1, LONGEST_S, "1s to a year"), json_schema_input_type=Duration)

@@ -63,7 +63,7 @@ MAX_ATTEMPTS = 6
 MAX_CRASHES = 3
 """Maximum number of attempts of a turn during which the process dies."""
 MAX_CRASHES_AFTER_ANSWER = 5
-"""The same for a turn whose agent has given its last answer, which people may have read."""
+"""Maximum number of such attempts after the agent's last answer, which people may have read."""
 MAX_CRASHES_AT_END = 3
 """Number of crashes while ending a turn, after which its thread is quarantined."""
 CRASH_PATIENCE_S = 30.0

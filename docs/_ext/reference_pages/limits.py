@@ -52,14 +52,23 @@ class Limit:
     meaning: str
     value: str
 
+    @property
+    def file(self) -> str:
+        """The file that sets it."""
+        return f"{self.place.rpartition('.')[0].replace('.', '/')}.py"
+
 
 def build() -> str:
     """Make the page."""
     found = list(limits())
     parts: list[str] = []
     for title, modules in _GROUPS:
-        rows = [(one.meaning, one.value) for one in found if one.place.startswith(modules)]
-        parts += [text.section(2, title), text.table(("Limit", "Value"), rows)]
+        rows = [
+            (one.meaning, one.value, f"`{one.file}`")
+            for one in found
+            if one.place.startswith(modules)
+        ]
+        parts += [text.section(2, title), text.table(("Limit", "Value", "Set in"), rows)]
     return text.page("Limits", PURPOSE, parts)
 
 
