@@ -19,23 +19,27 @@ from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.editing import Edits
 from bot.approvals.grants import Grants
 from bot.approvals.model import Approval
+from bot.approvals.overview import HomeDataReader
 from bot.approvals.service import Approvals
 from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch
 from bot.maintenance.retention import Forgetting, Retention
+from bot.notifications.digest_schedule import DigestSchedule
+from bot.notifications.digest_worker import DigestWorker
 from bot.notifications.do_not_disturb import PersonalDoNotDisturb
+from bot.notifications.preferences import NotificationPreferences
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
+from bot.people.waiting import Waits
+from bot.ports.people import Actor
 from bot.ports.threads import Presence, TaskBoard
 from bot.ports.tools import BatchWords, CheckedCall
 from bot.questions.record import Rules
 from bot.scheduler import DueWork
-from bot.slack.agentview.prompts import SuggestedPrompts
-from bot.slack.agentview.sessions import AgentSessions
-from bot.slack.agentview.tasks import SlackTaskBoard
+from bot.slack.agent_view import AgentSessions, SlackTaskBoard, SuggestedPrompts
 from bot.slack.cards.card_for import shows_all
+from bot.slack.home.homes import Composer, HomeViews
 from bot.slack.listeners.context import ListenerContext
-from bot.slack.lists import ListParts
 from bot.slack.messages.reactions import SlackReactions
 from bot.slack.process import Process, SlackSide
 from bot.slack.side_messages.grant import use_words
@@ -105,9 +109,9 @@ class Wiring:
     def attendance(self) -> ApprovalWorker:
         """Processes approvals."""
         storage, clock = self.storage, self.process.clock
-        self.slack.notifier.sees = self.lists.sees
-        self.slack.notifier.name_of = self.lists.name_of
-        self.slack.notifier.team_of = self.lists.team_of
+        self.slack.notifier.sees = self.sees
+        self.slack.notifier.name_of = self.name_of
+        self.slack.notifier.team_of = self.team_of
         return ApprovalWorker(
             storage=storage,
             directory=self.slack.directory,
@@ -124,7 +128,7 @@ class Wiring:
             batches=self.slack.batches(self._batch_words),
             visited=self._visited,
             consideration=PersonalDoNotDisturb(
-                wishes=self.lists.wishes, plans=self.lists.plans if self.process.has_lists else None
+                wishes=self.wishes, plans=self.plans if self.process.has_lists else None
             ),
             answers=self.agent_answers,
             grant=self.grants.complete,
@@ -182,7 +186,7 @@ class Wiring:
         self.tasks.spawn(self.attendance.attend(approval_id))
 
     def _visited(self) -> None:
-        self.lists.homes.changed()
+        self.homes.changed()
 
     async def _check_call(self, approval: Approval, arguments: dict[str, Any]) -> CheckedCall:
         return await self.catalog.check_call(approval, arguments)
@@ -337,15 +341,85 @@ class Wiring:
         for thread_id in await self.threads.catch_up():
             self.wake(thread_id)
 
+    async def sees(self, approval: Approval, user_id: str) -> bool:
+        """Whether a person may read the whole request now; see `WaitingLook.sees`."""
+        directory, clock = self.slack.directory, self.process.clock
+        waits = Waits(directory, self.policy_now, clock, self.storage.delegations)
+        actor = Actor(user_id=user_id, team_id="")
+        return await (await waits.look(actor, approval.team_id)).sees(approval)
+
+    async def name_of(self, slack_id: str) -> str:
+        """Return the name of a person, or the handle of a user group.
+
+        Raises:
+            DirectoryError: The look-up failed.
+        """
+        directory = self.slack.directory
+        if slack_id.startswith("S"):
+            return await directory.group_name(slack_id)
+        return (await directory.person(slack_id)).name
+
+    async def team_of(self, user_id: str) -> str:
+        """Return a person's workspace; empty if Slack does not say.
+
+        Raises:
+            DirectoryError: The look-up failed.
+        """
+        return (await self.slack.directory.person(user_id)).own_team_id
+
     @cached_property
-    def lists(self) -> ListParts:
-        """Lists and Homes."""
-        return ListParts(
-            slack=self.slack,
+    def wishes(self) -> NotificationPreferences:
+        """Notification preferences."""
+        return NotificationPreferences(
             storage=self.storage,
-            process=self.process,
-            tasks=self.tasks,
+            access=Access(self.slack.directory),
             policy=self.policy_now,
+            clock=self.process.clock,
+        )
+
+    @cached_property
+    def plans(self) -> DigestSchedule:
+        """Schedule of digests."""
+        return DigestSchedule(
+            storage=self.storage,
+            wishes=self.wishes,
+            team_id=self.slack.team_id,
+            clock=self.process.clock,
+        )
+
+    @cached_property
+    def overviews(self) -> HomeDataReader:
+        """Data of a person's Home."""
+        return HomeDataReader(
+            storage=self.storage,
+            directory=self.slack.directory,
+            policy=self.policy_now,
+            clock=self.process.clock,
+        )
+
+    @cached_property
+    def homes(self) -> HomeViews:
+        """Open Homes, and requested lists."""
+        composer = Composer(
+            overviews=self.overviews,
+            channel_name=self.slack.directory.channel_name,
+            name_of=self.name_of,
+            admins=self.slack.directory.admins,
+            team_id=self.slack.team_id,
+            has_slack=lambda: not self.slack.notifier.is_refused,
+        )
+        return HomeViews(composer, self.slack.client, self.tasks.spawn)
+
+    @cached_property
+    def digests(self) -> DigestWorker:
+        """Sends digests."""
+        return DigestWorker(
+            storage=self.storage,
+            overviews=self.overviews,
+            plans=self.plans,
+            board=self.slack.board(directory=self.slack.directory, policy=self.policy_now),
+            team_id=self.slack.team_id,
+            clock=self.process.clock,
         )
 
     @cached_property
@@ -363,9 +437,9 @@ class Wiring:
             hear=self.slack.directory.hear,
             edits=Edits(self.storage, self.approvals, self.rules, self.process.clock),
             grants=self.grants,
-            wishes=self.lists.wishes,
+            wishes=self.wishes,
             outbox=self.outbox,
-            homes=self.lists.homes,
+            homes=self.homes,
             client=self.slack.client,
             clock=self.process.clock,
             spawn=self.tasks.spawn,
@@ -388,8 +462,8 @@ class Wiring:
             clocks=ClockWatch(storage=self.storage, clock=clock),
             sealer=Sealer(trail=self.storage.trail, clock=clock, owner=owner),
             grants=self.grants,
-            lists=self.lists.homes.refresh,
-            digests=self.lists.digests if self.process.has_lists else None,
+            lists=self.homes.refresh,
+            digests=self.digests if self.process.has_lists else None,
         )
 
     def _retention(self) -> Retention | None:

@@ -39,7 +39,7 @@ from bot.ports.process import Clock, Spawn
 from bot.ports.tools import CheckedCall
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, drawn_question
 from bot.questions.yes import Proof
-from bot.slack.agentview.prompts import SuggestedPrompts
+from bot.slack.agent_view import SuggestedPrompts
 from bot.slack.cards.modals import agreeing_form
 from bot.slack.destinations import NO_MESSAGE, ClickedMessage
 from bot.slack.home.homes import HomeViews

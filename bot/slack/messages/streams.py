@@ -15,7 +15,7 @@ from bot.ports.notifier import Began, Begins, Stream
 from bot.ports.process import Clock
 from bot.redaction.mask import mask_text
 from bot.redaction.patterns import CARD_WORD_BEHIND
-from bot.slack.agentview.calls import NOT_HERE, Unsupported
+from bot.slack.agent_view import NOT_HERE, Unsupported
 from bot.words.mrkdwn import escape
 
 logger = logging.getLogger(__name__)

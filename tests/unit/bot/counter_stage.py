@@ -26,7 +26,7 @@ from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.leases import CLICK_PATIENCE
 from bot.ports.people import Person
 from bot.ports.tools import CheckedCall
-from bot.slack.agentview.prompts import SuggestedPrompts
+from bot.slack.agent_view import SuggestedPrompts
 from bot.slack.app import bolt_app, register
 from bot.slack.connect import Identity, Slack
 from bot.slack.home.homes import Composer, HomeViews

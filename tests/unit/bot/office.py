@@ -28,9 +28,6 @@ from bot.approvals.editing import Edits
 from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.approvals.queries import open_of
 from bot.config.agents import EVERYWHERE
-from bot.notifications.digest_schedule import DigestSchedule
-from bot.notifications.digest_worker import DigestWorker
-from bot.notifications.preferences import NotificationPreferences
 from bot.observability.events import TellEvent, nobody
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
@@ -220,18 +217,6 @@ class Office(Wiring):
     @property
     def access(self) -> Access:
         return self.approvals.access
-
-    @property
-    def wishes(self) -> NotificationPreferences:
-        return self.lists.wishes
-
-    @property
-    def plans(self) -> DigestSchedule:
-        return self.lists.plans
-
-    @property
-    def digests(self) -> DigestWorker:
-        return self.lists.digests
 
     def change_policy(
         self, policy: Callable[[], InForce], cards: CurrentPolicy | None = None

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot.errors import DeliveryError
-from bot.slack.agentview.sessions import SESSION, AgentSessions
+from bot.slack.agent_view import SESSION, AgentSessions
 from bot.slack.typing_status import STATUS, SlackPresence, Way
 from bot.threads.model import Thread
 from tests.support.fakes import FakeClock

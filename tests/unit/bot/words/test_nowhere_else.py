@@ -85,7 +85,7 @@ NOT_FOR_PEOPLE: dict[str, int] = {
     "bot/questions/base.py": 2,
     "bot/questions/human.py": 1,
     "bot/questions/step.py": 1,
-    "bot/slack/agentview/prompts.py": 1,
+    "bot/slack/agent_view.py": 1,
     "bot/slack/calls.py": 3,
     "bot/slack/intake/connection_limits.py": 1,
     "bot/slack/intake/http.py": 1,

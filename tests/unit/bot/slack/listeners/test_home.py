@@ -14,7 +14,7 @@ from bot.approvals.model import Approval, Status
 from bot.approvals.queries import count_pending
 from bot.layout.action_ids import ActionId
 from bot.sandbox.blockkit.rules import view_errors
-from bot.slack.agentview.prompts import PROMPTS, SuggestedPrompts
+from bot.slack.agent_view import PROMPTS, SuggestedPrompts
 from bot.slack.home import view
 from bot.slack.home.homes import HomeViews
 from bot.slack.home.messages import COPIES, FROM, LIST, MESSAGES_FORM, UNTIL as QUIET_UNTIL

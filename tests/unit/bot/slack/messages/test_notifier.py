@@ -18,7 +18,7 @@ from bot.layout.titles import title_of
 from bot.ports.notifier import Began, Begins, Newest, Offer, Stream
 from bot.ports.tools import ToolTask
 from bot.sandbox.server import Sandbox
-from bot.slack.agentview.tasks import SlackTaskBoard
+from bot.slack.agent_view import SlackTaskBoard
 from bot.slack.cards.card_for import card_for
 from bot.slack.connect import Identity, Slack
 from bot.slack.destinations import approvers_text, mentions_of

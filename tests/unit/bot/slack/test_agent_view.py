@@ -12,10 +12,16 @@ import pytest
 
 from bot.errors import DeliveryError
 from bot.ports.tools import TaskStatus, ToolTask
-from bot.slack.agentview.calls import NOT_IN_CHANNEL, Unsupported
-from bot.slack.agentview.prompts import PROMPTS, WHO_ARE_YOU, SuggestedPrompts
-from bot.slack.agentview.sessions import SESSION, AgentSessions
-from bot.slack.agentview.tasks import SlackTaskBoard
+from bot.slack.agent_view import (
+    NOT_IN_CHANNEL,
+    PROMPTS,
+    SESSION,
+    WHO_ARE_YOU,
+    AgentSessions,
+    SlackTaskBoard,
+    SuggestedPrompts,
+    Unsupported,
+)
 from bot.slack.listeners.slash_commands.introduction import asks_who
 from bot.threads.model import Thread
 from bot.threads.named_agents import Prompt

@@ -1,1 +1,0 @@
-"""Slack's agent view: prompts, title, stop button. All optional."""
