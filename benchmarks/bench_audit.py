@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from storage.audit import AuditEntry
 from storage.chain import GENESIS, NO_KEY, Seal, Verdict, Verifier
-from storage.codec import AUDIT
-from storage.records import AuditEntry
+from storage.ledger import COLUMNS, SEALED, row_of
 from tests.contract.builders import an_approval
 from tests.support.stores import SqliteStores
 
@@ -37,10 +37,11 @@ class Unchained(SqliteStores):
 
     async def append(self, entries: Sequence[AuditEntry]) -> None:
         """Keep entries as before there was a chain."""
-        columns = ", ".join(AUDIT.names)
-        values = ", ".join(f":{name}" for name in AUDIT.names)
+        columns = ", ".join(COLUMNS)
+        values = ", ".join(f":{name}" for name in COLUMNS)
         sql = f"INSERT INTO audit ({columns}) VALUES ({values})"
-        await self._database.fetch_together([(sql, AUDIT.encode(entry)) for entry in entries])
+        rows = [{**dict.fromkeys(SEALED), **row_of(entry, NO_KEY)} for entry in entries]
+        await self._database.fetch_together([(sql, row) for row in rows])
 
 
 def chain(count: int, seal: Seal) -> list[Form]:

@@ -48,7 +48,7 @@ class Stores:
             kind.spec.name: database.collection(kind) for kind in KINDS
         }
         self._found = found
-        self.audit, self.trail = database.audit, database.trail
+        self.audit = self.trail = database.trail
         self.log, self.checkpoints = database.log, database.checkpoints
         self.threads = ThreadStore(found["threads"])
         self.inbox = InboxStore(found["messages"])
@@ -58,8 +58,8 @@ class Stores:
         self.delegations = DelegationStore(found["delegations"])
         self.people = PeopleStore(found["people"])
         self.grants = GrantStore(found["grants"])
-        self.retention = RetentionStore(found, database.ledgers)
-        self.restoring = RestoreStore(found, database.marks)
+        self.retention = RetentionStore(found, database)
+        self.restoring = RestoreStore(found, database)
         self.open, self.open_beside = database.open, database.open_beside
         self.open_to_read, self.close = database.open_to_read, database.close
         self.ping, self.examine = database.ping, database.examine

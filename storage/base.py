@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agents.core.checkpoint import AmendingStore, MessageLog
-from storage.documents import Collection, D
-from storage.ports.audit import AuditStore, TrailStore
+from storage.documents import Collection, D, Where
+from storage.log import RowLog
+from storage.retention import key_ranges
+from storage.trail import Trail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,35 +26,39 @@ class CheckResult:
     remedy: str = ""
 
 
-class Ledgers(Protocol):
-    """The data of a thread beside its documents: log, checkpoints, audit."""
+@dataclass(frozen=True, slots=True)
+class Ledgers:
+    """The data of a thread beside its documents.
+
+    Attributes:
+        logs: Rows whose keys begin with the id of the thread, by kind.
+        trail: The audit.
+    """
+
+    logs: Mapping[str, RowLog]
+    trail: Trail
 
     async def counts(self, thread_id: str) -> Mapping[str, int]:
         """Count what there is of a thread, by kind."""
-        ...
+        found = {
+            name: sum([await log.count(where) for where in _keys(log, thread_id)])
+            for name, log in self.logs.items()
+        }
+        return {**found, "audit": await self.trail.count(thread_id)}
 
     async def erase(self, thread_id: str, *, limit: int) -> int:
         """Delete up to `limit` of each kind, but nothing of the audit; return how many."""
-        ...
+        return sum(
+            [
+                await log.delete(where, limit=limit)
+                for log in self.logs.values()
+                for where in _keys(log, thread_id)
+            ]
+        )
 
-    async def strip(self, thread_id: str, *, limit: int) -> int:
-        """Take the content out of up to `limit` entries of the audit, and mark them `erased`.
 
-        What is chained of them stays as it is: it has a hash in place of the content.
-
-        Returns:
-            How many were stripped; 0 when nothing is left.
-        """
-        ...
-
-    async def clear_log(self) -> bool:
-        """Take deleted content out of the log that the database keeps beside its file, too.
-
-        Returns:
-            Whether that was done: not while somebody reads older data, such as for a copy. A
-            database server looks after its log itself.
-        """
-        ...
+def _keys(log: RowLog, thread_id: str) -> list[Where]:
+    return [{log.key: {"$gte": first, "$lt": end}} for first, end in key_ranges(thread_id)]
 
 
 class CopyMarks(Protocol):
@@ -70,22 +76,13 @@ class CopyMarks(Protocol):
         """Note that all of the copy is marked: from now on it is the database."""
         ...
 
-    async def newest_entry_ms(self) -> int:
-        """Return the time of the newest entry of the audit but `restored`; 0 without one."""
-        ...
-
 
 class DocumentDatabase(Protocol):
     """A database of documents. Every method may raise `StoreUnavailableError`."""
 
     @property
-    def audit(self) -> AuditStore:
+    def trail(self) -> Trail:
         """The audit."""
-        ...
-
-    @property
-    def trail(self) -> TrailStore:
-        """The audit, as it is chained."""
         ...
 
     @property
@@ -136,6 +133,15 @@ class DocumentDatabase(Protocol):
         Raises:
             StoreUnavailableError: There is no database, or it cannot be read.
             RecordFormatError: It was written by another release.
+        """
+        ...
+
+    async def clear_log(self) -> bool:
+        """Take deleted content out of the log that the database keeps beside its file, too.
+
+        Returns:
+            Whether that was done: not while somebody reads older data, such as for a copy. A
+            database server looks after its log itself.
         """
         ...
 

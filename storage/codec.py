@@ -1,80 +1,21 @@
-"""The stored form of what is no document: entries of the audit, checkpoints, and texts.
+"""The stored form of checkpoints, and of texts.
 
-A row maps field names to texts, integers, booleans and None, and has the schema version in `v`. The
-detail of an entry is one field with JSON text. A row that this program does not understand is an
-error, never a guess.
+A row maps field names to texts, integers, booleans and None, and has the schema version in `v`. A
+row that this program does not understand is an error, never a guess.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from enum import StrEnum
-from typing import Any, get_type_hints
+from collections.abc import Mapping, Sequence
 
 from agents.core.checkpoint import (
     CheckpointStatus,
     StoredCheckpoint,
 )
-from storage.errors import RecordFormatError, RecordRefusedError
-from storage.records import SCHEMA_VERSION, AuditEntry
+from storage.errors import RecordFormatError
 
-Scalar = str | int | bool | None
-Row = dict[str, Scalar]
-
-
-class AuditCodec:
-    """Turns entries of the audit into rows, and rows into entries.
-
-    Attributes:
-        kind: What an entry is, in words, for errors.
-        key: Name of the field that identifies an entry.
-        names: Names of all columns, `v` first.
-    """
-
-    kind = "audit entry"
-    key = "entry_id"
-
-    def __init__(self) -> None:
-        hints = get_type_hints(AuditEntry)
-        self._readers = {field.name: _reader(hints[field.name]) for field in fields(AuditEntry)}
-        self.names = ("v", *self._readers)
-
-    def encode(self, record: AuditEntry) -> Row:
-        """Make the row of an entry.
-
-        Raises:
-            RecordRefusedError: A value is not JSON data.
-        """
-        row: Row = {"v": SCHEMA_VERSION}
-        try:
-            for name in self._readers:
-                value = getattr(record, name)
-                row[name] = value if type(value) in _AS_THEY_ARE else _scalar(value)
-        except (TypeError, ValueError) as error:
-            raise RecordRefusedError(f"the {self.kind} is not JSON data") from error
-        return row
-
-    def decode(self, row: Mapping[str, object]) -> AuditEntry:
-        """Make the entry of a row.
-
-        Raises:
-            RecordFormatError: The row has an unknown version, or a field makes no sense.
-        """
-        found = row.get(self.key)
-        record_id = found if isinstance(found, str) else ""
-        check_version(self.kind, row.get("v"), record_id)
-        values: dict[str, Any] = {}
-        for name, read in self._readers.items():
-            try:
-                values[name] = read(row.get(name))
-            except (TypeError, ValueError, RecursionError) as error:
-                fault = f"field {name!r} is damaged"
-                raise RecordFormatError(
-                    self.kind, SCHEMA_VERSION, fault, record_id=record_id
-                ) from error
-        return AuditEntry(**values)
+SCHEMA_VERSION = 1
+"""The version of all that is no document."""
 
 
 def check_version(kind: str, version: object, record_id: str = "") -> None:
@@ -92,20 +33,6 @@ def check_version(kind: str, version: object, record_id: str = "") -> None:
         raise RecordFormatError(kind, version, record_id=record_id)
 
 
-_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
-"""Types of values that rows hold; known without a look at each class that they may be of."""
-
-
-def _scalar(value: object) -> Scalar:
-    match value:
-        case StrEnum():
-            return value.value
-        case None | str() | int():
-            return value
-        case _:
-            return json.dumps(value, separators=(",", ":"), allow_nan=False)
-
-
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
@@ -118,41 +45,6 @@ def _number(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError
     return int(value)
-
-
-def _number_or_none(value: object) -> int | None:
-    return None if value is None else _number(value)
-
-
-def _flag(value: object) -> bool:
-    if value not in {0, 1}:  # SQLite has no booleans
-        raise TypeError
-    return bool(value)
-
-
-def _object(value: object) -> dict[str, object]:
-    found = json.loads(_text(value))
-    if not isinstance(found, dict):
-        raise TypeError
-    return found
-
-
-_READERS: dict[object, Callable[[object], object]] = {
-    str: _text,
-    int: _number,
-    bool: _flag,
-    int | None: _number_or_none,
-    dict[str, object]: _object,
-}
-
-
-def _reader(hint: Any) -> Callable[[object], object]:
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return hint
-    return _READERS[hint]
-
-
-AUDIT = AuditCodec()
 
 
 def stored_checkpoint(
@@ -195,27 +87,6 @@ def stored_text(kind: str, record_id: str, row: Mapping[str, object]) -> str:
     except (TypeError, ValueError) as error:
         fault = "field 'data' is damaged"
         raise RecordFormatError(kind, SCHEMA_VERSION, fault, record_id=record_id) from error
-
-
-UNREADABLE = "unreadable"
-"""The action of an entry of the audit that cannot be read."""
-
-
-def read_entry(row: Mapping[str, object]) -> AuditEntry:
-    """Read an entry of the audit; if it cannot be read, it says at least that it is there."""
-    try:
-        return AUDIT.decode(row)
-    except RecordFormatError as error:
-        at_ms = row.get("at_ms")
-        return AuditEntry(
-            entry_id=str(row.get("entry_id")),
-            at_ms=at_ms if isinstance(at_ms, int) else 0,
-            action=UNREADABLE,
-            thread_id=str(row.get("thread_id")),
-            approval_id=str(row.get("approval_id")),
-            actor_id=str(row.get("actor_id")),
-            detail={"why": str(error)},
-        )
 
 
 def _changes(value: object) -> tuple[str, ...]:

@@ -700,7 +700,7 @@ def read_document(kind: type[D], body: object, *, version: object, key: str, col
         document = kind.model_validate_json(body)  # type: ignore[arg-type] # refused if no text
         document = document.model_copy(update=_checked(columns))
     except (ValueError, TypeError, RecursionError) as error:
-        fault = _fault_of(error)
+        fault = fault_of(error)
         raise RecordFormatError(kind.spec.noun, version, fault, record_id=key) from error
     if document.key != key:
         fault = f"field {kind.spec.key!r} is damaged"
@@ -717,7 +717,8 @@ def _checked(columns: Row) -> dict[str, Any]:
     return dict(columns)
 
 
-def _fault_of(error: Exception) -> str:
+def fault_of(error: Exception) -> str:
+    """Say which field pydantic has refused."""
     details = getattr(error, "errors", None)
     places = [".".join(map(str, one["loc"])) for one in details()] if details else []
     names = [place or "the whole" for place in places] or [str(error) or type(error).__name__]

@@ -10,8 +10,12 @@ import json
 import logging
 import secrets
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Annotated, Any, get_type_hints
 
+from pydantic import AfterValidator, create_model
+
+from storage.audit import AuditEntry, Link
 from storage.chain import (
     NO_KEY,
     PLAIN,
@@ -23,10 +27,10 @@ from storage.chain import (
     content_hash,
     is_alg,
 )
-from storage.codec import AUDIT, UNREADABLE, Row, read_entry
-from storage.errors import StoreUnavailableError
-from storage.ports.audit import Link
-from storage.records import AuditEntry
+from storage.codec import SCHEMA_VERSION, check_version
+from storage.documents import fault_of
+from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
+from storage.log import Row
 from storage.retention import is_kept
 
 logger = logging.getLogger(__name__)
@@ -34,10 +38,32 @@ logger = logging.getLogger(__name__)
 CONTENT_HASH = "content_hash"
 """The name in the evidence under which the hash of its content stands. Stored."""
 
-ADDED = ("content", "salt", "mac")
-"""Columns of an open entry beside those of `AUDIT`."""
+UNREADABLE = "unreadable"
+"""The action of an entry that cannot be read."""
+
+STRIPPED: Row = {"content": "", "salt": "", "erased": True}
+"""The columns of an entry that change when its content is deleted."""
+
 SEALED = ("seq", "alg", "prev", "hash")
 """Columns that an entry has once it is sealed."""
+
+_NOUN = "audit entry"
+_NAMES = tuple(one.name for one in fields(AuditEntry))
+
+
+def _text(value: str) -> str:
+    value.encode()  # refuses what stands for bytes that were no text
+    return value
+
+
+_TYPES = {
+    name: Annotated[str, AfterValidator(_text)] if kind is str else kind
+    for name, kind in get_type_hints(AuditEntry).items()
+}
+_FIELDS: Any = create_model("_FIELDS", **{name: (kind, ...) for name, kind in _TYPES.items()})  # type: ignore[call-overload]
+
+COLUMNS = ("v", *_NAMES, "content", "salt", *SEALED)
+"""The columns of a sealed entry."""
 
 
 def check_alg(alg: object, seal: Seal) -> None:
@@ -99,41 +125,51 @@ def row_of(entry: AuditEntry, seal: Seal) -> Row:
     Raises:
         RecordRefusedError: A value is not JSON data.
     """
-    row = AUDIT.encode(entry)
     content = {name: item for name, item in entry.detail.items() if not is_kept(name, item)}
     detail = {name: item for name, item in entry.detail.items() if name not in content}
     salt = ""
     if content:
         salt = secrets.token_hex(16)
         detail[CONTENT_HASH] = content_hash(content, salt)
-    row["detail"] = canonical(detail)
-    row["team_id"] = entry.team
-    row |= {"content": json.dumps(content, separators=(",", ":")) if content else "", "salt": salt}
+    try:
+        text = json.dumps(content, separators=(",", ":"), allow_nan=False) if content else ""
+        json.dumps(detail, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RecordRefusedError(f"the {_NOUN} is not JSON data") from error
+    row = {"v": SCHEMA_VERSION, **{name: getattr(entry, name) for name in _NAMES}}
+    row |= {"detail": canonical(detail), "team_id": entry.team, "content": text, "salt": salt}
     return {**row, "mac": seal.mac(open_form(row))}
 
 
-def is_split(row: Mapping[str, object]) -> bool:
-    """Whether content was kept apart when it was written; an earlier release did not."""
-    return isinstance(row.get("salt"), str)
+def read_entry(row: Mapping[str, object]) -> AuditEntry:
+    """Read an entry; if it cannot be read, it says at least that it is there."""
+    try:
+        return _checked(row)
+    except RecordFormatError as error:
+        at_ms = row.get("at_ms")
+        return AuditEntry(
+            entry_id=str(row.get("entry_id")),
+            at_ms=at_ms if isinstance(at_ms, int) and not isinstance(at_ms, bool) else 0,
+            action=UNREADABLE,
+            thread_id=str(row.get("thread_id")),
+            approval_id=str(row.get("approval_id")),
+            actor_id=str(row.get("actor_id")),
+            detail={"why": str(error)},
+        )
 
 
-def split_again(row: Mapping[str, object], seal: Seal) -> Row | None:
-    """The columns of an open entry of an earlier release, split; None when it cannot be read."""
-    entry = read_entry(row)
-    if entry.action == UNREADABLE:
-        return None
-    made = row_of(entry, seal)
-    return {name: made[name] for name in ("detail", "team_id", "for_id", "content", "salt")}
-
-
-def stripped(row: Mapping[str, object], seal: Seal) -> Row:
-    """The columns of an entry that change when its content is deleted."""
-    gone: Row = {"content": "", "salt": "", "erased": True}
-    if is_split(row):
-        return gone
-    split = split_again(row, seal)
-    # What cannot be read may be content.
-    return {**(split if split is not None else {"detail": "{}"}), **gone}
+def _checked(row: Mapping[str, object]) -> AuditEntry:
+    found = row.get("entry_id")
+    record_id = found if isinstance(found, str) else ""
+    check_version(_NOUN, row.get("v"), record_id)
+    values = {name: row.get(name) for name in _NAMES} | {"detail": _detail(row.get("detail"))}
+    if row.get("erased") in {0, 1}:  # SQLite has no booleans
+        values["erased"] = bool(row["erased"])
+    try:
+        return AuditEntry(**dict(_FIELDS.model_validate(values, strict=True)))
+    except ValueError as error:
+        fault = fault_of(error)
+        raise RecordFormatError(_NOUN, SCHEMA_VERSION, fault, record_id=record_id) from error
 
 
 def entry_of_row(row: Mapping[str, object]) -> AuditEntry:

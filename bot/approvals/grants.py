@@ -36,8 +36,8 @@ from bot.ports.threads import Notices
 from bot.questions.form import ask_of
 from bot.stores import Stores
 from bot.words import say
+from storage.audit import AuditEntry
 from storage.errors import RecordNotFoundError
-from storage.records import AuditEntry
 
 logger = logging.getLogger(__name__)
 

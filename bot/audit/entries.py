@@ -25,8 +25,7 @@ from bot.questions.form import ask_of
 from bot.redaction.call import mask_data
 from bot.redaction.mask import mask
 from bot.redaction.masks import NO_NAMES, Names
-from storage.ports.audit import AuditStore
-from storage.records import AuditEntry
+from storage.audit import AuditEntry, AuditStore
 
 NO_VOTES = "[]"
 _JUST_MS = 5_000

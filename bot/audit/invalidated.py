@@ -16,7 +16,7 @@ from bot.audit.entries import (
     vote_entries,
 )
 from bot.policy.tally import CastVote
-from storage.ports.audit import AuditStore
+from storage.audit import AuditStore
 
 
 async def note_gone(

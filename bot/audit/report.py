@@ -12,8 +12,7 @@ from bot.audit.acts import Act
 from bot.audit.entries import masked_evidence
 from bot.redaction.masks import Names
 from bot.stores import Stores
-from storage.ports.audit import Link
-from storage.records import AuditEntry
+from storage.audit import AuditEntry, Link
 
 MOST = 100_000
 """Maximum number of audit entries to read of one thread."""

@@ -17,9 +17,10 @@ from bot.clock import milliseconds
 from bot.errors import BotError
 from bot.ports.process import Clock
 from bot.stores import Stores
+from storage.audit import Link
 from storage.chain import Flaw, Head, Seal, Verdict, Verifier, Wrong
 from storage.errors import StorageError
-from storage.ports.audit import Link, TrailStore
+from storage.trail import Trail
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ PAGE = 500
 class Sealer:
     """Seals unsealed audit entries periodically."""
 
-    trail: TrailStore
+    trail: Trail
     clock: Clock
     owner: str
     _next_head_ms: int = 0
@@ -185,4 +186,4 @@ async def prune(storage: Stores, team_id: str, *, before_ms: int, owner: str, cl
     still_open = await storage.trail.open_links(limit=PAGE)
     if any(link.entry.entry_id == checkpoint.entry_id for link in still_open):
         raise BotError("another process is sealing the chain: try again")
-    return await storage.trail.expire(team_id, upto=upto, now_ms=now)
+    return await storage.trail.expire(team_id, upto=upto)

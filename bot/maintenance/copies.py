@@ -10,7 +10,7 @@ from bot.approvals.model import Approval, Status
 from bot.maintenance.erasing import Collections
 from bot.threads.messages import Message, MessageStatus
 from bot.threads.model import Thread
-from storage.base import CopyMarks
+from storage.base import DocumentDatabase
 from storage.documents import Collection, Document, Spec, Where, update, update_or_none
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 
@@ -38,17 +38,17 @@ class RestoreStore:
 
     Args:
         collections: The collections, by name.
-        marks: What the database knows of being a copy.
+        database: Knows whether it is a copy, and has the audit.
     """
 
-    def __init__(self, collections: Collections, marks: CopyMarks) -> None:
+    def __init__(self, collections: Collections, database: DocumentDatabase) -> None:
         self._collections = collections
         self._epochs = collections["epochs"]
         self._threads: Collection[Thread] = collections["threads"]
         self._messages: Collection[Message] = collections["messages"]
         self._approvals: Collection[Approval] = collections["approvals"]
-        self._marks = marks
-        self.is_copy, self.end = marks.is_copy, marks.end
+        self._trail = database.trail
+        self.is_copy, self.end = database.marks.is_copy, database.marks.end
 
     async def begin_epoch(self) -> int:
         """Begin a new epoch, and stamp the approvals of the copy with its number.
@@ -89,7 +89,7 @@ class RestoreStore:
 
         Entries of the audit with the action `restored` do not count. 0 for an empty database.
         """
-        newest = [await self._marks.newest_entry_ms()]
+        newest = [await self._trail.newest_ms()]
         for name, field in (("messages", "received_ms"), ("threads", "active_ms")):
             places = await self._collections[name].places({}, sort=[f"-{field}"], limit=1)
             newest += [one for one, _ in places if isinstance(one, int)]

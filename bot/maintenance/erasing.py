@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from storage.base import Ledgers
+from storage.base import DocumentDatabase
 from storage.documents import Collection, Where
 from storage.errors import RecordFormatError, RecordNotFoundError
 from storage.retention import key_ranges, place_of
@@ -23,14 +23,14 @@ class RetentionStore:
 
     Args:
         collections: The collections, by name.
-        ledgers: What the database keeps beside them.
+        database: Has what is kept beside them.
     """
 
-    def __init__(self, collections: Collections, ledgers: Ledgers) -> None:
+    def __init__(self, collections: Collections, database: DocumentDatabase) -> None:
         self._collections = collections
         self._threads = collections["threads"]
-        self._ledgers = ledgers
-        self.strip, self.clear_log = ledgers.strip, ledgers.clear_log
+        self._ledgers = database.ledgers
+        self.strip, self.clear_log = database.trail.strip, database.clear_log
 
     async def named(self, channel_id: str, thread_ts: str) -> Sequence[str]:
         """Ids of the threads at this place, of whatever workspace."""

@@ -10,7 +10,7 @@ from bot.audit.entries import note
 from bot.observability.events import PolicyRead, TellEvent
 from bot.policy.current import PolicyNews
 from bot.ports.process import Clock
-from storage.ports.audit import AuditStore
+from storage.audit import AuditStore
 
 logger = logging.getLogger(__name__)
 

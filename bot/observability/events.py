@@ -14,7 +14,7 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 from agents import ToolEvent
 from bot.approvals.model import Approval, Decision
 from bot.threads.messages import Message
-from storage.records import AuditEntry
+from storage.audit import AuditEntry
 
 R_co = TypeVar("R_co", covariant=True)
 

@@ -24,9 +24,8 @@ from bot.observability import events
 from bot.stores import Stores
 from bot.threads.messages import InboxStore, Message
 from bot.threads.model import Thread, ThreadStore
+from storage.audit import AuditEntry, AuditStore
 from storage.documents import Collection
-from storage.ports.audit import AuditStore
-from storage.records import AuditEntry
 
 _MOST = 10_000
 """The most decisions, and leases that ended, that are remembered at a time."""

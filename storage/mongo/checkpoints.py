@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 
 from agents.core.checkpoint import LAST, CheckpointStatus, StoredCheckpoint
 from agents.core.errors import CheckpointConflictError
-from storage.codec import stored_checkpoint
+from storage.codec import SCHEMA_VERSION, stored_checkpoint
 from storage.errors import RecordFormatError
 from storage.mongo.commands import Commands
 from storage.mongo.documents import Document, Update
-from storage.records import SCHEMA_VERSION
 
 _EMPTY: Mapping[str, object] = {"v": SCHEMA_VERSION, "journal": [], "entries": 0}
 

@@ -40,15 +40,11 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
         ["seq", "at_ms"],
         ["team_id", "seq"],
     ],
-    "log": [["log_id"], ["log_id", "turn"]],
 }
 """The fields of each index by collection, ascending. What must be unique is in `_id`, so that a
 cluster can be sharded by it; ids that belong to a thread begin with the thread's id. MongoDB would
 do without those of one field that begin another one; compatible servers that ignore those of
 several fields would read the whole collection."""
-
-GONE = {"audit": "gone_at"}
-"""The field by collection whose date says when the server deletes a document."""
 
 INDEX_S = 60.0
 """Longest time to create the indexes of one collection, in seconds."""
@@ -143,8 +139,6 @@ class Client:
         try:
             for name, indexes in self._indexes.items():
                 models = [IndexModel([(field, 1) for field in fields]) for fields in indexes]
-                if name in GONE:
-                    models.append(IndexModel([(GONE[name], 1)], expireAfterSeconds=0))
                 with pymongo.timeout(INDEX_S):
                     async with self.call(INDEX_S) as apart:
                         await apart(self.collection(name).create_indexes(models))

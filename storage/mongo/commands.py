@@ -79,10 +79,10 @@ class Commands:
             found: list[Document] = await apart(cursor.to_list(limit))
         return found
 
-    async def keys(self, where: Filter, limit: int) -> list[str]:
-        """Read the first keys, in their order, of documents that are as `where` says."""
+    async def keys(self, where: Filter, limit: int, sort: Sort = (("_id", 1),)) -> list[str]:
+        """Read the first keys, in an order, of documents that are as `where` says."""
         async with self._call() as apart:
-            cursor = self._collection.find(where, {"_id": 1}).sort([("_id", 1)]).limit(limit)
+            cursor = self._collection.find(where, {"_id": 1}).sort(list(sort)).limit(limit)
             found: list[Document] = await apart(cursor.to_list(limit))
         return [document["_id"] for document in found]
 
@@ -139,14 +139,12 @@ class Commands:
         return bool(result.deleted_count)
 
     async def remove(self, keys: Sequence[str]) -> int:
-        """Delete the documents with these keys, in one command; return how many there were."""
+        """Delete the documents with these keys, in this order; return how many there were."""
         if not keys:
             return 0
         async with self._call() as apart:
             result = await apart(
-                self._collection.bulk_write(
-                    [DeleteOne({"_id": key}) for key in keys], ordered=False
-                )
+                self._collection.bulk_write([DeleteOne({"_id": key}) for key in keys], ordered=True)
             )
         return int(result.deleted_count)
 

@@ -1,32 +1,49 @@
-"""The agents' message histories in MongoDB."""
+"""Logs in MongoDB: one collection each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from storage.codec import stored_text
-from storage.mongo.commands import Commands
-from storage.records import SCHEMA_VERSION
+from storage.documents import Where
+from storage.log import Row
+from storage.mongo.commands import Commands, Sort
 
 
-class MongoMessageLog:
-    """See `agents.core.checkpoint.MessageLog`."""
+class MongoLog:
+    """See `storage.log.RowLog`.
 
-    def __init__(self, collection: Commands) -> None:
-        self._collection = collection
+    Args:
+        commands: The server's collection.
+        key: The name that rows have for `_id`.
+    """
 
-    async def append(self, log_id: str, turn: int, data: str) -> None:
-        await self._collection.insert(
-            {
-                "_id": f"{log_id}/{turn}",
-                "v": SCHEMA_VERSION,
-                "log_id": log_id,
-                "turn": turn,
-                "data": data,
-            }
-        )
+    def __init__(self, commands: Commands, key: str) -> None:
+        self._commands, self.key = commands, key
 
-    async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
-        where = {"log_id": log_id, "turn": {"$lt": before_turn}}
-        found = await self._collection.find(where, [("turn", 1)])
-        return [stored_text("log entry", log_id, document) for document in found]
+    async def append(self, rows: Sequence[Row]) -> None:
+        await self._commands.insert_all([self._named(row) for row in rows])
+
+    async def read(
+        self, where: Where, sort: Sequence[str], *, limit: int | None = None
+    ) -> Sequence[Row]:
+        found = await self._commands.find(self._named(where), self._order(sort), limit)
+        return [{**document, self.key: document["_id"]} for document in found]
+
+    async def count(self, where: Where) -> int:
+        return await self._commands.count(self._named(where))
+
+    async def change(self, where: Where, changes: Row) -> None:
+        await self._commands.update(self._named(where), {"$set": dict(changes)})
+
+    async def delete(self, where: Where, *, sort: Sequence[str] = (), limit: int) -> int:
+        order = self._order(sort or [self.key])
+        keys = await self._commands.keys(self._named(where), limit, order)
+        return await self._commands.remove(keys)
+
+    def _named(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        return {"_id" if name == self.key else name: value for name, value in row.items()}
+
+    def _order(self, sort: Sequence[str]) -> Sort:
+        names = [(one.removeprefix("-"), -1 if one.startswith("-") else 1) for one in sort]
+        return [("_id" if name == self.key else name, way) for name, way in names]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from storage.mongo.commands import Commands
-from storage.mongo.documents import Filter
 
 _NOTE = "collection"
 """The key of the document that says which collection it was written beside."""
@@ -16,16 +15,12 @@ class MongoCopyMarks:
 
     Args:
         notes: Where the note is kept.
-        audit: The audit.
         identity: Finds the server's own id of the approvals' collection, which is another one once
             they were put back; empty where there is none.
     """
 
-    def __init__(
-        self, notes: Commands, audit: Commands, identity: Callable[[], Awaitable[str]]
-    ) -> None:
+    def __init__(self, notes: Commands, identity: Callable[[], Awaitable[str]]) -> None:
         self._notes = notes
-        self._audit = audit
         self._identity = identity
 
     async def is_copy(self) -> bool:
@@ -41,12 +36,3 @@ class MongoCopyMarks:
         present = await self._identity()
         if present and not await self._notes.insert({"_id": _NOTE, "collection": present}):
             await self._notes.update({"_id": _NOTE}, {"$set": {"collection": present}})
-
-    async def newest_entry_ms(self) -> int:
-        before: Filter = {"action": {"$lt": "restored"}}
-        after: Filter = {"action": {"$gt": "restored"}}
-        return max(await self._newest(before), await self._newest(after))
-
-    async def _newest(self, where: Filter) -> int:
-        found = await self._audit.patient.find(where, [("at_ms", -1)], 1)
-        return max((int(document["at_ms"]) for document in found), default=0)

@@ -6,23 +6,25 @@ from collections.abc import Sequence
 from datetime import UTC, timedelta
 from functools import partial
 
-from storage.base import CheckResult
+from storage.base import CheckResult, Ledgers
 from storage.chain import NO_KEY, Seal
 from storage.documents import Collection, D, Document
 from storage.errors import StoreBrokenError
-from storage.mongo.audit.store import MongoAuditStore
-from storage.mongo.audit.trail import MongoTrailStore
+from storage.log import MessageHistory
 from storage.mongo.checkpoints import MongoCheckpointStore
 from storage.mongo.client import HEALTH, Client, Driver
 from storage.mongo.collection import MongoCollection, indexes
 from storage.mongo.commands import Commands
-from storage.mongo.log import MongoMessageLog
+from storage.mongo.log import MongoLog
 from storage.mongo.restoring import MongoCopyMarks
-from storage.mongo.retention import MongoLedgers
 from storage.mongo.selftest import check_kind, self_test
+from storage.mongo.trail import MongoTrail
 
 TIMEOUT = timedelta(seconds=2)
 """Less than the three seconds that Slack waits for an answer."""
+
+_LOGS = ("log", "checkpoints")
+"""Collections whose keys begin with the id of a thread."""
 
 
 class MongoStorage:
@@ -50,15 +52,13 @@ class MongoStorage:
         more = {kind.spec.name: indexes(kind) for kind in kinds}
         client = Client(uri, driver=driver, database=database, timeout=timeout, indexes=more)
         self._client = client
-        audit = Commands(client, "audit")
-        self.audit = MongoAuditStore(audit, seal)
-        names = ("audit", "log", "checkpoints")
-        self.ledgers = MongoLedgers({name: Commands(client, name) for name in names}, seal)
+        self.trail = MongoTrail(Commands(client, "audit"), Commands(client, "chains"), seal)
         identity = partial(client.identity, "approvals")
-        self.marks = MongoCopyMarks(Commands(client, HEALTH), audit, identity)
-        self.log = MongoMessageLog(Commands(client, "log"))
+        self.marks = MongoCopyMarks(Commands(client, HEALTH), identity)
+        logs = {name: MongoLog(Commands(client, name), "id") for name in _LOGS}
+        self.ledgers = Ledgers(logs, self.trail)
+        self.log = MessageHistory(logs["log"])
         self.checkpoints = MongoCheckpointStore(Commands(client, "checkpoints"))
-        self.trail = MongoTrailStore(audit, Commands(client, "chains"), seal)
 
     def collection(self, kind: type[D]) -> Collection[D]:
         return MongoCollection(Commands(self._client, kind.spec.name), kind)
@@ -77,6 +77,9 @@ class MongoStorage:
 
     async def open_to_read(self) -> None:
         await self._client.open_to_read()
+
+    async def clear_log(self) -> bool:
+        return True
 
     async def ping(self) -> None:
         await self._client.ping()

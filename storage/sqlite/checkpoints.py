@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from agents.core.checkpoint import LAST, CheckpointStatus, StoredCheckpoint
 from agents.core.errors import CheckpointConflictError
-from storage.codec import stored_checkpoint
-from storage.records import SCHEMA_VERSION
+from storage.codec import SCHEMA_VERSION, stored_checkpoint
 from storage.sqlite.database import Database
 
 # The head, and after it the entries of its journal: both as they were at one moment.

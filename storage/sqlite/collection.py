@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from storage.documents import (
@@ -170,30 +170,45 @@ class SqliteCollection(Collection[D]):
         return _text(content), _text(body)
 
     def _where(self, where: Where) -> tuple[str, dict[str, object]]:
-        parts, values = ["true"], dict[str, object]()
-        for name, wanted in where.items():
-            for operator, value in operators(wanted).items():
-                column, place = self._names[name], f"w{len(values)}"
-                if operator == "$in":
-                    wanted_values = f"SELECT value FROM json_each(:{place})"  # noqa: S608
-                    parts.append(f"{column} IN ({wanted_values})")
-                    values[place] = json.dumps(list(cast("Iterable[object]", value)))
-                elif value is None:  # with `IS ?`, SQLite would not use a partial index
-                    parts.append(f"{column} IS {'NOT ' if operator == '$ne' else ''}NULL")
-                elif self._is_constant(name, operator, value):
-                    parts.append(f"{column} {_OPERATORS[operator]} {_literal(value)}")
-                else:
-                    parts.append(f"{column} {_OPERATORS[operator]} :{place}")
-                    values[place] = value
-                if (name, operator) == ("quarantined_by", "$eq"):
-                    parts.append(_QUARANTINED)  # as the index says it
-        return " AND ".join(parts), values
+        return conditions(where, self._names, self._is_constant)
 
     def _is_constant(self, name: str, operator: str, value: object) -> bool:
         """Whether a condition is that of a partial index, which SQLite compares as text."""
         if (name, operator, value) == ("leased_until_ms", "$gt", 0):
             return True
         return isinstance(value, str | int) and (name, operator, value) in self._constants
+
+
+def conditions(
+    where: Where,
+    columns: Mapping[str, str],
+    is_constant: Callable[[str, str, object], bool] = lambda *_: False,
+) -> tuple[str, dict[str, object]]:
+    """Make the text of a condition, and the values that stand in it.
+
+    Args:
+        where: What rows have to be like.
+        columns: The name of each column in SQL, by that of its field.
+        is_constant: Whether a condition is written out, as that of a partial index.
+    """
+    parts, values = ["true"], dict[str, object]()
+    for name, wanted in where.items():
+        for operator, value in operators(wanted).items():
+            column, place = columns[name], f"w{len(values)}"
+            if operator == "$in":
+                wanted_values = f"SELECT value FROM json_each(:{place})"  # noqa: S608
+                parts.append(f"{column} IN ({wanted_values})")
+                values[place] = json.dumps(list(cast("Iterable[object]", value)))
+            elif value is None:  # with `IS ?`, SQLite would not use a partial index
+                parts.append(f"{column} IS {'NOT ' if operator == '$ne' else ''}NULL")
+            elif is_constant(name, operator, value):
+                parts.append(f"{column} {_OPERATORS[operator]} {_literal(value)}")
+            else:
+                parts.append(f"{column} {_OPERATORS[operator]} :{place}")
+                values[place] = value
+            if (name, operator) == ("quarantined_by", "$eq"):
+                parts.append(_QUARANTINED)  # as the index says it
+    return " AND ".join(parts), values
 
 
 def tables(kinds: Iterable[type[Document]]) -> str:

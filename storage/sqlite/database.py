@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from storage.codec import Row
 from storage.errors import (
     Fault,
     RecordFormatError,
@@ -159,7 +158,7 @@ class Database:
         check_there(path)
         return path
 
-    async def fetch(self, sql: str, values: Values | None = None) -> list[Row]:
+    async def fetch(self, sql: str, values: Values | None = None) -> Rows:
         """Run one statement and return all of its rows.
 
         Raises:
@@ -168,7 +167,7 @@ class Database:
         """
         return await self._opened().run(sql, values or {})
 
-    async def fetch_unlimited(self, sql: str) -> list[Row]:
+    async def fetch_unlimited(self, sql: str) -> Rows:
         """Run one statement that may take minutes; for commands, while no bot waits behind it.
 
         Raises:
@@ -176,7 +175,7 @@ class Database:
         """
         return await self._opened().run(sql, {}, is_limited=False)
 
-    async def read(self, sql: str, values: Mapping[str, object]) -> list[Row]:
+    async def read(self, sql: str, values: Mapping[str, object]) -> Rows:
         """Run one statement that reads few rows, by an index: at once, where that can be had.
 
         It sees every write that was awaited before. What may take long is for `fetch`, as nobody
@@ -188,7 +187,7 @@ class Database:
         rows = self._reader.run(sql, values) if self._reader is not None else None
         return rows if rows is not None else await self.fetch(sql, values)
 
-    async def fetch_together(self, statements: Sequence[Statement]) -> list[list[Row]]:
+    async def fetch_together(self, statements: Sequence[Statement]) -> list[Rows]:
         """Run statements in one transaction: all of them have their effect, or none has.
 
         Raises:

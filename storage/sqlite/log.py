@@ -1,30 +1,66 @@
-"""The agents' message histories in SQLite."""
+"""Logs in SQLite: one table each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.codec import stored_text
-from storage.records import SCHEMA_VERSION
+from storage.documents import Where
+from storage.log import Row
+from storage.sqlite.collection import conditions
 from storage.sqlite.database import Database
 
-_INSERT = """
-INSERT INTO log (log_id, turn, v, data) VALUES (:log_id, :turn, :v, :data) ON CONFLICT DO NOTHING
-"""
 
-_SELECT = "SELECT v, data FROM log WHERE log_id = :log_id AND turn < :before ORDER BY turn"
+class SqliteLog:
+    """See `storage.log.RowLog`.
+
+    Args:
+        database: The file.
+        table: Name of the table.
+        key: Its key.
+    """
+
+    def __init__(self, database: Database, table: str, key: str) -> None:
+        self._database, self._table, self.key = database, table, key
+
+    async def append(self, rows: Sequence[Row]) -> None:
+        names = tuple(rows[0])
+        places = f"({', '.join('?' * len(names))})"
+        sql = (
+            f"INSERT INTO {self._table} ({', '.join(names)}) "  # noqa: S608 - names are our own
+            f"VALUES {', '.join([places] * len(rows))} ON CONFLICT DO NOTHING"
+        )
+        await self._database.fetch(sql, [row[name] for row in rows for name in names])
+
+    async def read(
+        self, where: Where, sort: Sequence[str], *, limit: int | None = None
+    ) -> Sequence[Row]:
+        condition, values = _where(where)
+        size = -1 if limit is None else max(limit, 0)
+        sql = f"SELECT * FROM {self._table} WHERE {condition}{_order(sort)} LIMIT :limit"  # noqa: S608
+        return await self._database.fetch(sql, {**values, "limit": size})
+
+    async def count(self, where: Where) -> int:
+        condition, values = _where(where)
+        sql = f"SELECT count(*) AS found FROM {self._table} WHERE {condition}"  # noqa: S608
+        return await self._database.count(sql, values)
+
+    async def change(self, where: Where, changes: Row) -> None:
+        condition, values = _where(where)
+        changed = ", ".join(f"{name} = :{name}" for name in changes)
+        sql = f"UPDATE {self._table} SET {changed} WHERE {condition}"  # noqa: S608
+        await self._database.fetch(sql, {**values, **changes})
+
+    async def delete(self, where: Where, *, sort: Sequence[str] = (), limit: int) -> int:
+        condition, values = _where(where)
+        chosen = f"SELECT rowid FROM {self._table} WHERE {condition}{_order(sort)} LIMIT :limit"  # noqa: S608
+        sql = f"DELETE FROM {self._table} WHERE rowid IN ({chosen}) RETURNING 1"  # noqa: S608
+        return len(await self._database.fetch(sql, {**values, "limit": max(limit, 0)}))
 
 
-class SqliteMessageLog:
-    """See `agents.core.checkpoint.MessageLog`."""
+def _where(where: Where) -> tuple[str, dict[str, object]]:
+    return conditions(where, {name: name for name in where})
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
-    async def append(self, log_id: str, turn: int, data: str) -> None:
-        values = {"log_id": log_id, "turn": turn, "v": SCHEMA_VERSION, "data": data}
-        await self._database.fetch(_INSERT, values)
-
-    async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
-        rows = await self._database.fetch(_SELECT, {"log_id": log_id, "before": before_turn})
-        return [stored_text("log entry", log_id, row) for row in rows]
+def _order(sort: Sequence[str]) -> str:
+    names = [f"{one[1:]} DESC" if one.startswith("-") else one for one in sort]
+    return f" ORDER BY {', '.join(names)}" if names else ""

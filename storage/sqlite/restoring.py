@@ -5,8 +5,6 @@ from __future__ import annotations
 from storage.sqlite.backup import COPY_ID
 from storage.sqlite.database import Database
 
-_NEWEST = "SELECT coalesce(max(at_ms), 0) AS found FROM audit WHERE action <> 'restored'"
-
 _IS_COPY = "PRAGMA application_id"
 _IS_NO_COPY = "PRAGMA application_id = 0"
 
@@ -19,10 +17,7 @@ class SqliteCopyMarks:
 
     async def is_copy(self) -> bool:
         (row,) = await self._database.fetch(_IS_COPY)
-        return row["application_id"] == COPY_ID
+        return bool(row["application_id"] == COPY_ID)
 
     async def end(self) -> None:
         await self._database.fetch(_IS_NO_COPY)
-
-    async def newest_entry_ms(self) -> int:
-        return await self._database.count(_NEWEST, {})

@@ -7,23 +7,25 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from storage.base import CheckResult
+from storage.base import CheckResult, Ledgers
 from storage.chain import NO_KEY, Seal
 from storage.documents import Collection, D, Document
 from storage.errors import Fault, StoreBrokenError
-from storage.sqlite.audit.store import SqliteAuditStore, add_seal
-from storage.sqlite.audit.trail import SqliteTrailStore
+from storage.log import MessageHistory
 from storage.sqlite.checkpoints import SqliteCheckpointStore
 from storage.sqlite.collection import SqliteCollection, break_leases, tables
 from storage.sqlite.database import TIMEOUT, Database
-from storage.sqlite.log import SqliteMessageLog
+from storage.sqlite.log import SqliteLog
 from storage.sqlite.restoring import SqliteCopyMarks
-from storage.sqlite.retention import SqliteLedgers
+from storage.sqlite.trail import SqliteTrail, add_seal
 
 _WRITE = """
 INSERT INTO health (name, writes) VALUES ('ready', 1)
 ON CONFLICT (name) DO UPDATE SET writes = writes + 1
 """
+
+_LOGS = {"log": "id", "checkpoints": "checkpoint_id", "journal": "checkpoint_id"}
+"""Tables whose keys begin with the id of a thread, and their keys."""
 
 
 class SqliteStorage:
@@ -48,11 +50,12 @@ class SqliteStorage:
         prepare = partial(add_seal, seal=seal)
         self._kinds = kinds
         self._database = Database(path, prepare, timeout=timeout, tables=tables(kinds))
-        self.audit = SqliteAuditStore(self._database)
-        self.ledgers, self.marks = SqliteLedgers(self._database), SqliteCopyMarks(self._database)
-        self.log = SqliteMessageLog(self._database)
+        self.trail = SqliteTrail(self._database, seal)
+        self.marks = SqliteCopyMarks(self._database)
+        logs = {name: SqliteLog(self._database, name, key) for name, key in _LOGS.items()}
+        self.ledgers = Ledgers(logs, self.trail)
+        self.log = MessageHistory(logs["log"])
         self.checkpoints = SqliteCheckpointStore(self._database)
-        self.trail = SqliteTrailStore(self._database, seal)
 
     def collection(self, kind: type[D]) -> Collection[D]:
         return SqliteCollection(self._database, kind)
@@ -64,7 +67,7 @@ class SqliteStorage:
             await self._database.fetch_together([(sql, {}) for sql in break_leases(self._kinds)])
             try:
                 await self.trail.check_key()
-                await self.trail.seal()  # what an earlier release has appended
+                await self.trail.seal()
                 await self.trail.tell_key()
             except BaseException:
                 await self.close()
@@ -80,6 +83,9 @@ class SqliteStorage:
         except BaseException:
             await self.close()
             raise
+
+    async def clear_log(self) -> bool:
+        return await self._database.clear_log()
 
     async def ping(self) -> None:
         await self._database.fetch(_WRITE)

@@ -21,9 +21,9 @@ from bot.commands.call import CUT_OFF
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.records import SlackChannel
 from bot.stores import Stores
+from storage.audit import AuditEntry
 from storage.errors import RecordNotFoundError
 from storage.mongo import Driver
-from storage.records import AuditEntry
 from tests.chaos import process
 from tests.chaos.agent import CRASHING, EFFECTS, effects
 from tests.chaos.forms import close_all, filled, opened

@@ -13,8 +13,8 @@ from bot.approvals.model import Approval, Kind, Status
 from bot.errors import DirectoryError, NotRecordedError
 from bot.people.model import Grant
 from bot.slack.listeners.errors import explain
+from storage.audit import AuditEntry
 from storage.errors import StoreUnavailableError
-from storage.records import AuditEntry
 
 AWHILE_MS = 200
 """Clocks are read by one process before another one."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from storage.records import AuditEntry
+from storage.audit import AuditEntry
 from tests.chaos.tally import UNRECORDED, Press, Seats, Tally, Word
 from tests.contract.builders import an_approval
 

@@ -7,7 +7,7 @@ from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.people.model import DelegationRecord, Grant, PersonRecord
 from bot.threads.messages import EphemeralMessage, Message, Post
 from bot.threads.model import Thread
-from storage.records import AuditEntry
+from storage.audit import AuditEntry
 
 THREAD_ID = "T1:C1:1700000000.000100"
 APPROVAL_ID = "apr_0123456789abcdef"

@@ -11,7 +11,6 @@ from storage.sqlite import SqliteStorage
 KEYS: Mapping[str, str] = {
     "audit": "entry_id",
     "checkpoints": "checkpoint_id",
-    "log": "log_id",
 }
 
 DOCUMENTS = frozenset(
@@ -40,7 +39,7 @@ async def spoil(storage: Stores, table: str, key: str, **fields: Any) -> None:
     engine = storage.database
     if isinstance(engine, MongoStorage):
         found = engine._client.collection(table)
-        where = {"_id": f"{key}/1" if table == "log" else key}
+        where = {"_id": key}
         if table in DOCUMENTS:
             fields = {
                 f"_work.{name}" if name in COLUMNS - {"v"} else name: value

@@ -7,7 +7,7 @@ import pytest
 from agents.core.checkpoint import CheckpointStatus
 from bot.stores import Stores
 from storage.errors import RecordFormatError
-from storage.mongo.client import GONE, INDEXES
+from storage.mongo.client import INDEXES
 from tests.contract.builders import (
     APPROVAL_ID,
     DIGEST,
@@ -98,5 +98,4 @@ async def test_opening_makes_each_index_once(mongo: MongoStores) -> None:
     for name, wanted in INDEXES.items():
         found = await collection(mongo, name).index_information()
         keys = [[field for field, _ in index["key"]] for index in found.values()]
-        gone = [[GONE[name]]] if name in GONE else []
-        assert sorted(keys) == sorted([["_id"], *gone, *(list(fields) for fields in wanted)])
+        assert sorted(keys) == sorted([["_id"], *(list(fields) for fields in wanted)])

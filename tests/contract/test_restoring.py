@@ -195,8 +195,7 @@ async def test_collections_that_were_made_anew_are_a_copy(mongo_server: MongoSer
 
     storage = MongoStores(mongo_server.uri, database=mongo_server.new_database())
     await storage.open()
-    notes, audit = [Commands(storage._client, name) for name in ("notes", "audit")]
-    store = MongoCopyMarks(notes, audit, identity)
+    store = MongoCopyMarks(Commands(storage._client, "notes"), identity)
     assert not await store.is_copy()
     ids.append("second")
     assert await store.is_copy()

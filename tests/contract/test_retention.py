@@ -10,7 +10,6 @@ from bot.maintenance.erasing import wheres_of
 from bot.stores import Stores
 from bot.threads.messages import MessageStatus
 from storage.errors import RecordNotFoundError
-from storage.sqlite import retention
 from tests.contract.builders import (
     THREAD_ID,
     a_decision,
@@ -22,7 +21,7 @@ from tests.contract.builders import (
     an_approval,
     an_entry,
 )
-from tests.support.stores import MongoStores
+from tests.support.stores import MongoStores, SqliteStores
 
 OTHER_TS = "1700000000.000101"
 OTHER = f"T1:C1:{OTHER_TS}"
@@ -78,7 +77,8 @@ FULL = {
 
 
 def test_something_of_each_kind_is_filled_in() -> None:
-    assert {*FULL} == {*retention._COUNT, *wheres_of(THREAD_ID)}
+    beside = SqliteStores(None).database.ledgers.logs
+    assert {*FULL} == {*beside, "audit", *wheres_of(THREAD_ID)}
 
 
 def full(storage: Stores) -> dict[str, int]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bot.stores import Stores
+from storage.audit import AuditEntry, Unsealed
 from storage.chain import (
     GENESIS,
     MIN_KEY,
@@ -24,10 +25,8 @@ from storage.chain import (
     Wrong,
 )
 from storage.errors import StoreUnavailableError
-from storage.mongo.audit.trail import LEASE_MS
 from storage.mongo.commands import Commands
-from storage.ports.audit import Unsealed
-from storage.records import AuditEntry
+from storage.mongo.trail import LEASE_MS
 from tests.contract.builders import THREAD_ID, an_entry
 from tests.contract.spoiling import spoil
 from tests.support.mongo import MongoServer
@@ -210,15 +209,15 @@ async def test_a_beginning_goes_behind_a_checkpoint(storage: Stores) -> None:
     await seal(storage)
     await checkpoint(storage, upto=4)
 
-    assert await storage.trail.expire(TEAM, upto=4, now_ms=NOW) == 4
-    assert await storage.trail.expire(TEAM, upto=4, now_ms=NOW) == 0
+    assert await storage.trail.expire(TEAM, upto=4) == 4
+    assert await storage.trail.expire(TEAM, upto=4) == 0
 
     assert [seq for seq, _ in await numbers(storage)] == [5, 6, 7, 8]
     assert (await verdict(storage)).ok
     await storage.audit.append(an_entry("later", at_ms=99))
     await seal(storage)
     await checkpoint(storage, upto=8)
-    await storage.trail.expire(TEAM, upto=8, now_ms=NOW)
+    await storage.trail.expire(TEAM, upto=8)
     assert [seq for seq, _ in await numbers(storage)] == [9, 10]
     assert (await verdict(storage)).ok
 
@@ -229,10 +228,10 @@ async def test_a_beginning_that_goes_without_one_is_found(storage: Stores) -> No
     await seal(storage)
     if isinstance(storage, SqliteStores):
         with pytest.raises(StoreUnavailableError, match="only behind a checkpoint"):
-            await storage.trail.expire(TEAM, upto=2, now_ms=NOW)
-        assert (await verdict(storage)).fault == Flaw(3, Wrong.MISSING)  # they have their date
+            await storage.trail.expire(TEAM, upto=2)
+        assert (await verdict(storage)).ok
         return
-    await storage.trail.expire(TEAM, upto=2, now_ms=NOW)
+    await storage.trail.expire(TEAM, upto=2)
     assert (await verdict(storage)).fault == Flaw(3, Wrong.MISSING)
 
 
@@ -281,36 +280,6 @@ async def test_two_connections_to_one_file_append_to_one_chain(tmp_path: Path) -
     assert (found.ok, found.seq) == (True, 60)
     await beside.close()
     await bot.close()
-
-
-async def test_what_an_earlier_release_left_is_sealed_when_the_file_is_opened(
-    tmp_path: Path,
-) -> None:
-    old = SqliteStores(tmp_path)
-    await old.open()
-    for number in range(1, 1_201):
-        values = {"id": f"e{number:05}", "at": number, "d": json.dumps({**CONTENT, "n": number})}
-        await old._database.fetch(
-            "INSERT INTO audit (entry_id, v, at_ms, action, thread_id, approval_id, actor_id, "
-            "detail, erased, team_id, for_id) "
-            "VALUES (:id, 1, :at, 'decided', :thread, '', 'U2', :d, 0, '', '')",
-            {**values, "thread": THREAD_ID},
-        )
-    damaged = "UPDATE audit SET detail = '{' WHERE entry_id = 'e00007'"
-    await old._database.fetch(damaged)
-    await old.close()
-
-    storage = SqliteStores(tmp_path)
-    await storage.open()
-
-    found = await verdict(storage)
-    assert (found.ok, found.seq) == (True, 1_200)
-    assert (await numbers(storage))[0] == (1, "e00001")
-    entries = await storage.audit.of_thread(THREAD_ID, limit=9)
-    assert entries[0].detail == {**CONTENT, "n": 1}
-    await storage.audit.append(an_entry("new", at_ms=1))
-    assert (await verdict(storage)).seq == 1_201
-    await storage.close()
 
 
 # ---- keys --------------------------------------------------------------------------------------
@@ -474,6 +443,7 @@ async def test_i4_the_sealer_may_die_at_each_of_its_writes(
         await mongo.audit.append(an_entry(f"{wave}-2", at_ms=2, thread_id=thread_id))
         dying = MongoStores("mongodb://nowhere", driver="pymongo").trail
         left = [wave]
+        dying._log = mongo.trail._log  # from which it reads
         dying._audit = Crashing(mongo.trail._audit, left, after=after)
         dying._chains = Crashing(mongo.trail._chains, left, after=after)
         now = wave * LEASE_MS * 3 + LEASE_MS
@@ -536,24 +506,3 @@ async def test_a_record_of_the_chain_that_is_older_than_its_entries_is_mended(
 
     assert await numbers(mongo) == [(1, "e1"), (2, "e2"), (3, "e3")]
     assert (await verdict(mongo)).ok
-
-
-@pytest.mark.mongo
-async def test_entries_of_an_earlier_release_are_sealed_and_can_be_forgotten(
-    mongo: MongoStores,
-) -> None:
-    old = {"v": 1, "at_ms": 1, "action": "decided", "thread_id": THREAD_ID, "approval_id": ""}
-    old |= {"actor_id": "U2", "detail": json.dumps(CONTENT), "erased": False}
-    old |= {"team_id": "", "for_id": ""}
-    entries = mongo._client.collection("audit")
-    await entries.insert_many([{**old, "_id": f"e{number}"} for number in range(3)])
-    await entries.insert_one({**old, "_id": "e3", "detail": "{"})
-    await mongo.retention.strip(THREAD_ID, limit=1)
-    await mongo.audit.append(an_entry("f", at_ms=3, action="forgotten"))
-
-    assert await seal(mongo) == 5
-    await mongo.retention.strip(THREAD_ID, limit=9)
-
-    assert (await verdict(mongo)).ok
-    for entry in await mongo.audit.of_thread(THREAD_ID, limit=3):
-        assert entry.detail == {"digest": CONTENT["digest"]}

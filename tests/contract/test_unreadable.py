@@ -351,7 +351,7 @@ async def test_the_audit_says_that_an_entry_cannot_be_read(storage: Stores) -> N
 
 async def test_an_unreadable_history_is_said(storage: Stores) -> None:
     await storage.log.append("l", 1, "x")
-    await spoil(storage, "log", "l", v=9)
+    await spoil(storage, "log", f"l/{1:016}", v=9)
 
     with pytest.raises(RecordFormatError, match="log entry l"):
         await storage.log.load("l", before_turn=2)

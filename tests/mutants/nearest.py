@@ -119,6 +119,11 @@ NEAREST: dict[str, tuple[str, ...]] = {
         "tests/contract/test_unreadable.py",
         *_SQLITE,
     ),
+    "storage/ledger.py": (
+        "tests/unit/storage/test_ledger.py",
+        "tests/contract/test_trail.py",
+        *_SQLITE,
+    ),
     "storage/sqlite/approvals/attendance.py": (*_APPROVALS, *_SQLITE),
     "storage/sqlite/approvals/store.py": (*_APPROVALS, *_SQLITE),
     "storage/sqlite/checkpoints.py": (*_CHECKPOINTS, *_SQLITE),

@@ -51,7 +51,7 @@ from bot.policy.escalation import Due, Notice, begin, due, next_moment, tells_no
 from bot.policy.terms import Terms, TermsError
 from bot.ports.notifier import SideMessage
 from bot.ports.process import Clock
-from storage.ports.audit import AuditStore
+from storage.audit import AuditStore
 
 logger = logging.getLogger(__name__)
 

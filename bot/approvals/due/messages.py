@@ -23,7 +23,7 @@ from bot.errors import DeliveryError
 from bot.people.recipient_ids import is_person
 from bot.ports.notifier import Notifier, SideMessage
 from bot.ports.process import Clock
-from storage.ports.audit import AuditStore
+from storage.audit import AuditStore
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock
-from storage.ports.audit import AuditStore
+from storage.audit import AuditStore
 
 logger = logging.getLogger(__name__)
 

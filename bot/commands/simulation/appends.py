@@ -12,8 +12,8 @@ from bot.commands.simulation.models import CaseError
 from bot.config import stores
 from bot.maintenance.audit_sealer import links, links_of, verify
 from bot.stores import Stores
+from storage.audit import AuditEntry
 from storage.chain import NO_KEY
-from storage.records import AuditEntry
 
 _TEAM = "T0CASES"
 _BEFORE = 5

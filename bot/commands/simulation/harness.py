@@ -40,7 +40,7 @@ from bot.slack.process import Process
 from bot.slack.ratelimit import Pacer
 from bot.stores import Stores
 from bot.threads.model import Thread
-from storage.records import AuditEntry
+from storage.audit import AuditEntry
 
 _TOKEN = "xoxb-rehearsal"  # noqa: S105 - of a made-up workspace
 _PATIENCE = timedelta(minutes=5)

@@ -15,7 +15,7 @@ from bot.commands.simulation.harness import Simulation
 from bot.people.terms_of import ballot_of
 from bot.sandbox.workspace.records import SlackMessage, called_in
 from bot.slack.calls import BATCH_EVENT
-from storage.records import AuditEntry
+from storage.audit import AuditEntry
 
 ACTIONS = frozenset(
     {

@@ -13,7 +13,7 @@ from bot.commands.simulation.cases import Case, Difference, as_text, offset
 from bot.commands.simulation.models import Data
 from bot.commands.simulation.observed import Watcher, agent_heard, heard, state_of
 from bot.commands.simulation.steps import SimulatedSteps
-from storage.records import AuditEntry
+from storage.audit import AuditEntry
 
 _NOT_EVENTS = frozenset({"at", "expect"})
 _ALWAYS = frozenset({"audit", "messages", "runs", "agent", "told"})

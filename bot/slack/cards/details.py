@@ -39,7 +39,7 @@ from bot.redaction.masks import Words, masked_once, once
 from bot.slack.cards.break_glass import emergency_reasons
 from bot.words import say
 from bot.words.mrkdwn import date, is_person, utc
-from storage.records import AuditEntry
+from storage.audit import AuditEntry
 
 CHUNK = 2_800
 MOST_PAGES = 90

@@ -24,18 +24,15 @@ CREATE TABLE IF NOT EXISTS audit (
     seq INTEGER,
     alg TEXT,
     prev TEXT,
-    hash TEXT,
-    gone_ms INTEGER
+    hash TEXT
 );
 CREATE INDEX IF NOT EXISTS audit_thread ON audit (thread_id, at_ms, entry_id);
 
 
 CREATE TABLE IF NOT EXISTS log (
-    log_id TEXT NOT NULL,
-    turn INTEGER NOT NULL,
+    id TEXT NOT NULL PRIMARY KEY,
     v INTEGER NOT NULL,
-    data TEXT NOT NULL,
-    PRIMARY KEY (log_id, turn)
+    data TEXT NOT NULL
 );
 
 CREATE TABLE IF NOT EXISTS checkpoints (
@@ -73,7 +70,6 @@ END;
 CREATE UNIQUE INDEX IF NOT EXISTS audit_chain ON audit (team_id, seq);
 CREATE INDEX IF NOT EXISTS audit_open ON audit (at_ms, entry_id) WHERE seq IS NULL;
 CREATE INDEX IF NOT EXISTS audit_checkpoints ON audit (team_id, seq) WHERE action = 'checkpoint';
-CREATE INDEX IF NOT EXISTS audit_gone ON audit (gone_ms) WHERE gone_ms IS NOT NULL;
 CREATE TRIGGER IF NOT EXISTS audit_sealed BEFORE UPDATE ON audit
 WHEN OLD.seq IS NOT NULL AND NOT (
     NEW.entry_id IS OLD.entry_id AND NEW.v IS OLD.v AND NEW.at_ms IS OLD.at_ms
@@ -87,8 +83,9 @@ BEGIN
     SELECT RAISE(ABORT, 'a sealed entry of the audit never changes');
 END;
 CREATE TRIGGER IF NOT EXISTS audit_kept BEFORE DELETE ON audit
-WHEN OLD.seq IS NOT NULL AND (OLD.gone_ms IS NULL OR NOT EXISTS (
-    SELECT 1 FROM audit WHERE team_id = OLD.team_id AND action = 'checkpoint' AND seq > OLD.seq))
+WHEN OLD.seq IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM audit WHERE team_id = OLD.team_id AND action = 'checkpoint' AND seq > OLD.seq
+    AND CASE WHEN json_valid(detail) THEN json_extract(detail, '$.upto_seq') END >= OLD.seq)
 BEGIN
     SELECT RAISE(ABORT, 'an entry of the audit goes only behind a checkpoint');
 END;

@@ -16,7 +16,7 @@ from bot.approvals.model import Approval, Decision, Status
 from bot.errors import UserFacingError
 from bot.layout.action_ids import ActionId
 from bot.stores import Stores
-from storage.records import AuditEntry
+from storage.audit import AuditEntry
 from tests.property.worlds.bench import mark
 from tests.property.worlds.hall import Hall, Life
 from tests.property.worlds.ledger import House, Ledger, Shown

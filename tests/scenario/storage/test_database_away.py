@@ -12,9 +12,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from storage.codec import Row
 from storage.errors import StoreUnavailableError
 from storage.sqlite.database import Database
+from storage.sqlite.file.statements import Rows
 from tests.contract.builders import a_whisper
 from tests.contract.faults.driver import Faults, HungDisk, break_sqlite
 from tests.scenario import agents
@@ -44,7 +44,7 @@ class Outage:
         self.begins_with = "no such statement"
         fetch = Database.fetch
 
-        async def maybe(database: Database, sql: str, *values: Any) -> list[Row]:
+        async def maybe(database: Database, sql: str, *values: Any) -> Rows:
             self.is_on = self.is_on or self.begins_with in sql
             if not self.is_on:
                 return await fetch(database, sql, *values)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from storage.audit import AuditEntry
 from storage.errors import StoreUnavailableError
-from storage.records import AuditEntry
 from storage.sqlite import back_up
 from storage.sqlite.restore import restoring
 from tests.support.stores import SqliteStores

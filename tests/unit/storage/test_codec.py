@@ -1,41 +1,14 @@
-"""Records as rows."""
+"""Checkpoints and texts as rows."""
 
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from storage.codec import (
-    AUDIT,
-    read_entry,
+    SCHEMA_VERSION,
     stored_checkpoint,
     stored_text,
 )
-from storage.errors import RecordFormatError, RecordRefusedError
-from storage.records import SCHEMA_VERSION
-from tests.contract.builders import (
-    APPROVAL_ID,
-    THREAD_ID,
-    an_entry,
-)
-
-
-def test_an_entry_survives_its_row() -> None:
-    assert AUDIT.decode(AUDIT.encode(an_entry())) == an_entry()
-
-
-@pytest.mark.parametrize(
-    "damage", [{"v": 2}, {"v": None}, {"at_ms": "soon"}, {"at_ms": True}, {"detail": "[1]"}]
-)
-def test_a_damaged_row_is_named_and_never_guessed(damage: dict[str, object]) -> None:
-    with pytest.raises(RecordFormatError) as caught:
-        AUDIT.decode({**AUDIT.encode(an_entry()), **damage})
-    assert caught.value.record_id == "entry-1"
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), object()])
-def test_what_is_no_json_data_is_refused(value: object) -> None:
-    with pytest.raises(RecordRefusedError, match="the audit entry is not JSON data"):
-        AUDIT.encode(an_entry(detail={"a": value}))
-
+from storage.errors import RecordFormatError
 
 HEAD = {
     "v": SCHEMA_VERSION,
@@ -99,17 +72,3 @@ def test_a_record_that_is_a_text_is_read_or_named() -> None:
         error = caught.value
         assert (error.kind, error.version, error.record_id) == ("file", version, "f1")
         assert (": field 'data' is damaged" in str(error)) == (version == 1)
-
-
-def test_an_entry_of_the_audit_that_cannot_be_read_is_still_there() -> None:
-    good = AUDIT.encode(an_entry())
-    damaged = {**good, "entry_id": "entry-2", "detail": "{"}
-
-    first, second = read_entry(good), read_entry(damaged)
-
-    assert first == an_entry()
-    assert (second.entry_id, second.at_ms, second.action) == ("entry-2", 1_000, "unreadable")
-    assert (second.thread_id, second.approval_id) == (THREAD_ID, APPROVAL_ID)
-    assert second.actor_id == "U2"
-    assert "'detail' is damaged" in str(second.detail["why"])
-    assert read_entry({**damaged, "at_ms": "soon"}).at_ms == 0

@@ -4,9 +4,9 @@ import re
 
 from bot.maintenance.erasing import wheres_of
 from bot.stores import KINDS
+from storage.mongo import MongoStorage
 from storage.mongo.client import INDEXES
-from storage.mongo.retention import KEYED
-from storage.sqlite import retention
+from storage.sqlite import SqliteStorage
 from storage.sqlite.schema.tables import ddl
 
 LEFT = {"threads", "audit"}
@@ -21,6 +21,8 @@ def test_all_documents_of_a_thread_are_deleted_with_it() -> None:
 
 def test_all_that_is_kept_beside_documents_is_deleted_with_them() -> None:
     made = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", ddl("")))
-    assert {*retention._OF_THREAD} == made - LEFT - NOBODYS
+    embedded = {*SqliteStorage(None, []).ledgers.logs}
+    assert embedded == made - LEFT - NOBODYS
     # A run's journal is in its checkpoint there.
-    assert {*KEYED} == {*retention._OF_THREAD} - {"journal"} == {*INDEXES, "checkpoints"} - LEFT
+    shared = {*MongoStorage("mongodb://nowhere", []).ledgers.logs}
+    assert shared == embedded - {"journal"} == {*INDEXES, "log", "checkpoints"} - LEFT

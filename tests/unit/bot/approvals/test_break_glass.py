@@ -15,7 +15,7 @@ from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId
 from bot.slack.cards.card_for import card_for
 from bot.stores import Stores
-from storage.records import AuditEntry
+from storage.audit import AuditEntry
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import Failing

@@ -14,7 +14,7 @@ from bot.errors import RefusalError, UserFacingError
 from bot.people.delegated import absent_of
 from bot.people.model import DelegationRecord, DelegationStore
 from bot.policy.tally import read_votes
-from storage.records import AuditEntry
+from storage.audit import AuditEntry
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import LIA, MIA, TOM, asked, refused, vote
 from tests.unit.bot.counter_stage import Proxy

@@ -22,7 +22,7 @@ from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.ports.tools import CheckedCall
 from bot.questions.form import AnswerForm, Form, ask_of
 from bot.questions.record import Rules
-from storage.records import AuditEntry
+from storage.audit import AuditEntry
 from storage.retention import KEPT
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, KilledError, Office, an_actor

@@ -19,7 +19,7 @@ from bot.people.model import Grant
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.grant import grant_card
 from bot.stores import Stores
-from storage.records import AuditEntry
+from storage.audit import AuditEntry
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed

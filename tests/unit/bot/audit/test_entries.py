@@ -25,8 +25,8 @@ from bot.errors import (
 from bot.questions.form import canonical
 from bot.redaction.mask import REDACTED, in_force
 from bot.redaction.rules import MaskRules
+from storage.audit import AuditEntry
 from storage.errors import RecordNotFoundError, StoreUnavailableError
-from storage.records import AuditEntry
 from tests.contract.builders import an_approval, an_entry
 from tests.support.fakes import START_MS
 from tests.support.stores import SqliteStores

@@ -18,10 +18,9 @@ from bot.clock import system_clock
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
 from bot.redaction.masks import NO_NAMES
 from bot.stores import Stores
+from storage.audit import AuditEntry
 from storage.chain import GENESIS, NO_KEY, PLAIN, Seal
-from storage.codec import AUDIT
 from storage.ledger import SEALED, open_form
-from storage.records import AuditEntry
 from tests.contract.builders import an_approval, an_entry
 from tests.contract.spoiling import spoil
 from tests.support.mongo import MongoServer
@@ -290,14 +289,14 @@ def forged_row(key: str, action: str = "requested", **detail: object) -> dict[st
         "for_id": "",
         "content": "",
         "salt": "",
-        AUDIT.key: key,
+        "entry_id": key,
     }
 
 
 async def plant(storage: Stores, rows: Sequence[Mapping[str, object]]) -> None:
     """Insert rows as somebody can who writes to the file or the server."""
     if isinstance(storage, MongoStores):
-        documents = [{"_id": row[AUDIT.key], **row} for row in rows]
+        documents = [{"_id": row["entry_id"], **row} for row in rows]
         await storage._client.collection("audit").insert_many(documents)
         return
     assert isinstance(storage, SqliteStores)
@@ -310,7 +309,7 @@ async def plant(storage: Stores, rows: Sequence[Mapping[str, object]]) -> None:
 async def all_rows(storage: Stores) -> list[dict[str, object]]:
     if isinstance(storage, MongoStores):
         found = await storage._client.collection("audit").find({}).sort("seq").to_list(99)
-        return [{**one, AUDIT.key: one["_id"]} for one in found]
+        return [{**one, "entry_id": one["_id"]} for one in found]
     assert isinstance(storage, SqliteStores)
     return [dict(row) for row in await storage._database.fetch("SELECT * FROM audit ORDER BY seq")]
 
@@ -387,7 +386,7 @@ async def rewrite_plainly(storage: Stores, *, altered: str = "") -> None:
     """Write the whole chain anew without a key, as anybody can who writes to the database."""
     prev, rows = GENESIS, list[dict[str, object]]()
     for seq, row in enumerate(await all_rows(storage), 1):
-        changed = {**row, "actor_id": "UEVE"} if row[AUDIT.key] == altered else row
+        changed = {**row, "actor_id": "UEVE"} if row["entry_id"] == altered else row
         form = NO_KEY.sealed(open_form(changed), seq=seq, prev=prev)
         prev = str(form["hash"])
         rows.append({**changed, **{name: form[name] for name in SEALED}})

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from bot.errors import BotError
 from bot.maintenance.audit_sealer import Sealer, prune, verify
+from storage.audit import AuditEntry, Link, Unsealed
 from storage.chain import NO_KEY, Head
 from storage.errors import StoreUnavailableError
-from storage.ports.audit import Link, Unsealed
+from storage.sqlite.database import Database
+from storage.sqlite.log import SqliteLog
+from storage.trail import Trail
 from tests.contract.builders import an_entry
 from tests.support.fakes import START_MS, FakeClock
 from tests.support.stores import SqliteStores
@@ -20,10 +23,11 @@ from tests.support.stores import SqliteStores
 HASH = "a" * 64
 
 
-class FakeTrail:
+class FakeTrail(Trail):
     """A chain with an end, where something may be left open."""
 
     def __init__(self) -> None:
+        super().__init__(SqliteLog(Database(None), "audit", "entry_id"), NO_KEY)
         self.sealed: list[tuple[str, int]] = []
         self.left = Unsealed()
         self.fault: StoreUnavailableError | None = None
@@ -43,16 +47,10 @@ class FakeTrail:
     async def heads(self) -> Mapping[str, Head]:
         return {"T1": Head(7, HASH), "": Head(1, HASH)}
 
-    async def open_links(self, *, limit: int) -> list[Link]:
+    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
         raise NotImplementedError
 
-    async def on_record(self) -> set[str]:
-        raise NotImplementedError
-
-    async def page(self, team_id: str, *, after: int, limit: int) -> list[Link]:
-        raise NotImplementedError
-
-    async def expire(self, team_id: str, *, upto: int, now_ms: int) -> int:
+    async def check_key(self) -> None:
         raise NotImplementedError
 
 

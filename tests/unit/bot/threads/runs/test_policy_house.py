@@ -13,7 +13,7 @@ from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from bot.policy.terms import Group, Rotation, Terms
 from bot.threads.model import Thread
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers
-from storage.records import AuditEntry
+from storage.audit import AuditEntry
 from tests.support.fakes import FakeClock, FakeDirectory
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores

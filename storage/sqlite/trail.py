@@ -7,18 +7,27 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from storage.chain import GENESIS, Seal, is_alg, is_hash
-from storage.codec import AUDIT, Row
+from storage.audit import AuditEntry
+from storage.chain import GENESIS, PLAIN, Head, Seal, is_alg, is_hash
 from storage.errors import RecordRefusedError
-from storage.ledger import SEALED, entry_of_row, open_form, row_of, segment_id, segment_row
-from storage.records import AuditEntry
+from storage.ledger import (
+    COLUMNS,
+    SEALED,
+    check_alg,
+    open_form,
+    row_of,
+    seal_for,
+    segment_id,
+    segment_row,
+    tell_key_begins,
+)
+from storage.log import Row
 from storage.sqlite.database import Database
 from storage.sqlite.file.statements import Statement
+from storage.sqlite.log import SqliteLog
+from storage.trail import BY_TIME, IS_OPEN, PIECE, Trail
 
 _NUMBERLESS = "numberless"
-
-COLUMNS = (*AUDIT.names, "content", "salt", *SEALED)
-"""All columns of an entry, but for the date of its deletion."""
 
 _VALUES = ", ".join(f"json_extract(value, '$[{place}]')" for place in range(len(COLUMNS)))
 
@@ -40,26 +49,81 @@ RETURNING 1
 """  # noqa: S608 - names are our own
 # Texts and bytes sort behind all numbers: an entry with such a number is damaged.
 
-_OF_THREAD = """
-SELECT * FROM audit WHERE thread_id = :thread_id ORDER BY at_ms, entry_id LIMIT :limit
+_HEADS = """
+WITH RECURSIVE teams (name) AS (
+    SELECT min(team_id) FROM audit WHERE seq IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(team_id) FROM audit WHERE team_id > name AND seq IS NOT NULL)
+    FROM teams WHERE name IS NOT NULL)
+SELECT team_id, alg, seq, hash FROM teams JOIN audit
+    ON team_id = name AND seq = (SELECT max(seq) FROM audit WHERE team_id = name AND seq < '')
+"""
+"""The index is asked for one workspace after the other: its size does not matter."""
+
+_SEAL = """
+UPDATE audit SET team_id = :team_id, seq = :seq, alg = :alg, prev = :prev, hash = :hash
+WHERE entry_id = :entry_id AND seq IS NULL
 """
 
 
-class SqliteAuditStore:
-    """See `storage.ports.audit.AuditStore`."""
+class SqliteTrail(Trail):
+    """See `storage.trail.Trail`.
 
-    def __init__(self, database: Database) -> None:
+    Args:
+        database: Where the audit is.
+        seal: How entries are sealed.
+    """
+
+    def __init__(self, database: Database, seal: Seal) -> None:
+        super().__init__(SqliteLog(database, "audit", "entry_id"), seal)
         self._database = database
-
-    async def append(self, entry: AuditEntry) -> None:
-        await self._database.fetch_together(appends([entry]))
 
     async def append_all(self, entries: Sequence[AuditEntry]) -> None:
         await self._database.fetch_together(appends(entries))
 
-    async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
-        values = {"thread_id": thread_id, "limit": max(limit, 0)}
-        return [entry_of_row(row) for row in await self._database.fetch(_OF_THREAD, values)]
+    async def seal(self, *, owner: str = "", now_ms: int = 0) -> int:  # noqa: ARG002 - nobody else writes
+        """Seal what somebody has inserted; what is appended by us is sealed at once."""
+        rows = await self._log.read(IS_OPEN, BY_TIME)
+        ends = await self._ends() if rows else {}
+        sealing = [one for row in rows if (one := self._sealing(row, ends))]
+        for start in range(0, len(sealing), PIECE):
+            await self._database.fetch_together(sealing[start : start + PIECE])
+        return len(sealing)
+
+    async def heads(self) -> Mapping[str, Head]:
+        return {team_id: head for team_id, (head, _) in (await self._ends()).items()}
+
+    async def check_key(self) -> None:
+        for row in await self._database.fetch(_HEADS):
+            check_alg(row["alg"], self._seal)
+
+    async def tell_key(self) -> None:
+        """Note in the log which entries are the last without a key, where there is one now."""
+        for team_id, (head, alg) in (await self._ends()).items():
+            tell_key_begins(team_id, head, alg, self._seal)
+
+    async def _ends(self) -> dict[str, tuple[Head, str]]:
+        """The last entry of each chain, and its algorithm."""
+        return {
+            str(row["team_id"]): (_head(row), str(row["alg"]))
+            for row in await self._database.fetch(_HEADS)
+        }
+
+    def _sealing(self, row: Row, ends: dict[str, tuple[Head, str]]) -> Statement | None:
+        """The statement that seals a row behind its end, which moves on; None for a foreign one."""
+        team_id = str(open_form(row)["team"])
+        head, alg = ends.get(team_id, (Head(), PLAIN))
+        seal = seal_for(row, self._seal, is_keyed=alg != PLAIN)
+        if seal is None:
+            return None
+        columns = sealed_columns(row, seal, seq=head.seq + 1, prev=head.hash)
+        ends[team_id] = Head(head.seq + 1, str(columns["hash"])), seal.alg
+        return _SEAL, {"entry_id": row["entry_id"], "team_id": team_id, **columns}
+
+
+def _head(row: Row) -> Head:
+    seq = row["seq"]
+    return Head(int(seq) if isinstance(seq, int | float) else 0, str(row["hash"]))
 
 
 def appends(entries: Sequence[AuditEntry]) -> list[Statement]:

@@ -11,31 +11,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
+from storage.audit import AuditEntry
 from storage.chain import PLAIN, Head, Seal, is_alg, is_hash
-from storage.codec import AUDIT
-from storage.ledger import (
-    SEALED,
-    check_alg,
-    is_split,
-    link_of,
-    open_form,
-    seal_for,
-    split_again,
-    tell_key_begins,
-)
+from storage.ledger import SEALED, check_alg, open_form, row_of, seal_for, tell_key_begins
+from storage.log import Row
 from storage.mongo.commands import Commands
 from storage.mongo.documents import Document, Filter, Update
-from storage.ports.audit import Link, Unsealed
+from storage.mongo.log import MongoLog
+from storage.trail import BY_TIME, IS_OPEN, PIECE, Trail
 
-PIECE = 500
-"""Entries that are sealed, or deleted, at a time."""
 LEASE_MS = 15_000
 """The most time that a dead process holds up a chain; a piece takes far less."""
-
-_IS_OPEN: Filter = {"seq": None}
-_BY_TIME = [("at_ms", 1), ("_id", 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +39,8 @@ class _Held:
         return {"_id": self.team_id, "seq": self.head.seq, "hash": self.head.hash}
 
 
-class MongoTrailStore:
-    """See `storage.ports.audit.TrailStore`.
+class MongoTrail(Trail):
+    """See `storage.trail.Trail`.
 
     Args:
         audit: The entries.
@@ -62,30 +49,24 @@ class MongoTrailStore:
     """
 
     def __init__(self, audit: Commands, chains: Commands, seal: Seal) -> None:
+        super().__init__(MongoLog(audit, "entry_id"), seal)
+        self._patient = MongoLog(audit.patient, "entry_id")
         self._audit, self._chains = audit, chains
-        self._seal = seal
         self._checked: set[str] = set()
+
+    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
+        await self._log.append([row_of(entry, self._seal) for entry in entries])
 
     async def seal(self, *, owner: str, now_ms: int) -> int:
         total, last = 0, list[object]()
         while found := await self._open_ones():
-            before, last = last, [document["_id"] for document in found]
-            teams = {_team_of(document) for document in found}
+            before, last = last, [row["entry_id"] for row in found]
+            teams = {_team_of(row) for row in found}
             sealed = [await self._seal_team(team, owner, now_ms) for team in sorted(teams)]
             if not any(sealed) and last == before:
                 break  # others seal them; what is foreign was marked, and is not found again
             total += sum(sealed)
         return total
-
-    async def unsealed(self) -> Unsealed:
-        oldest = await self._audit.find(_IS_OPEN, _BY_TIME, 1, names=["at_ms"])
-        if not oldest:
-            return Unsealed()
-        return Unsealed(await self._audit.count(_IS_OPEN), int(oldest[0]["at_ms"]))
-
-    async def open_links(self, *, limit: int) -> Sequence[Link]:
-        found = await self._audit.find(_IS_OPEN, _BY_TIME, limit)
-        return [link_of(_row(document), self._seal) for document in found]
 
     async def heads(self) -> Mapping[str, Head]:
         found = await self._chains.find({}, [("_id", 1)])
@@ -94,32 +75,12 @@ class MongoTrailStore:
             for each in found
         }
 
-    async def page(self, team_id: str, *, after: int, limit: int) -> Sequence[Link]:
-        where: Filter = {"team_id": team_id, "seq": {"$gt": after}, "gone_at": None}
-        found = await self._audit.find(where, [("seq", 1)], limit)
-        return [link_of(_row(document), self._seal) for document in found]
-
-    async def expire(self, team_id: str, *, upto: int, now_ms: int) -> int:
-        where: Filter = {"team_id": team_id, "seq": {"$gt": 0, "$lte": upto}}
-        total = await self._audit.patient.count(where)
-        gone_at = datetime.fromtimestamp(now_ms / 1_000, UTC)
-        await self._audit.patient.update_all(where, {"$set": {"gone_at": gone_at}})
-        # The server deletes them, too, by their date: it finishes what stops here.
-        while keys := await self._audit.keys(where, PIECE):
-            await self._audit.remove(keys)
-        return total
-
     async def check_key(self) -> None:
-        """See to it that a chain with a key does not go on without.
-
-        Raises:
-            StoreUnavailableError: Its key is not known here.
-        """
         for chain in await self._chains.find({}, [("_id", 1)], names=["alg"]):
             check_alg(chain.get("alg"), self._seal)
 
-    async def _open_ones(self) -> list[Document]:
-        return await self._audit.find({**_IS_OPEN, "foreign": None}, _BY_TIME, PIECE)
+    async def _open_ones(self) -> Sequence[Row]:
+        return await self._log.read({**IS_OPEN, "foreign": None}, BY_TIME, limit=PIECE)
 
     async def _seal_team(self, team_id: str, owner: str, now_ms: int) -> int:
         chain = await self._take(team_id, owner, now_ms)
@@ -191,44 +152,32 @@ class MongoTrailStore:
         """The ids, numbers and hashes that are about to be given."""
         batch: list[Document] = []
         head, alg = chain.head, chain.alg
-        for document, seal in await self._readable(chain):
+        for row, seal in await self._ours(chain):
             tell_key_begins(chain.team_id, head, alg, seal)
-            form = seal.sealed(open_form(_row(document)), seq=head.seq + 1, prev=head.hash)
+            form = seal.sealed(open_form(row), seq=head.seq + 1, prev=head.hash)
             head, alg = Head(head.seq + 1, str(form["hash"])), seal.alg
-            batch.append({"id": document["_id"], **{name: form[name] for name in SEALED}})
+            batch.append({"id": row["entry_id"], **{name: form[name] for name in SEALED}})
         return batch
 
-    async def _readable(self, chain: _Held) -> list[tuple[Document, Seal]]:
+    async def _ours(self, chain: _Held) -> list[tuple[Row, Seal]]:
         """The open entries of a chain that may be sealed, and how; those without a key first."""
-        found = [one for one in await self._open_ones() if _team_of(one) == chain.team_id]
-        if whole := [one for one in found if not is_split(one)]:
-            await self._split(whole)  # of an earlier release
-            found = [one for one in await self._open_ones() if _team_of(one) == chain.team_id]
-        ours: list[tuple[Document, Seal]] = []
+        ours: list[tuple[Row, Seal]] = []
         foreign: list[Filter] = []
-        for one in found:
-            seal = seal_for(_row(one), self._seal, is_keyed=chain.alg != PLAIN)
-            if is_split(one) and seal is not None:
-                ours.append((one, seal))
-            else:
-                foreign.append({"_id": one["_id"]})
+        for row in await self._open_ones():
+            if _team_of(row) == chain.team_id:
+                seal = seal_for(row, self._seal, is_keyed=chain.alg != PLAIN)
+                if seal is not None:
+                    ours.append((row, seal))
+                else:
+                    foreign.append({"_id": row["entry_id"]})
         await self._audit.update_each(foreign, {"$set": {"foreign": True}})
         return sorted(ours, key=lambda one: bool(one[1].key))
-
-    async def _split(self, whole: Sequence[Document]) -> None:
-        changes: list[tuple[Filter, Update]] = []
-        for document in whole:
-            split = split_again(_row(document), self._seal)
-            where: Filter = {"_id": document["_id"], "detail": document.get("detail"), **_IS_OPEN}
-            # What cannot be read is sealed as it is found.
-            changes.append((where, {"$set": dict(split) if split else {"content": "", "salt": ""}}))
-        await self._audit.change_each(changes)
 
     async def _apply(self, chain: _Held, batch: Sequence[Document]) -> None:
         changes: list[tuple[Filter, Update]] = []
         for link in batch:
             made = {"team_id": chain.team_id, **{name: link[name] for name in SEALED}}
-            where: Filter = {"_id": link["id"], **_IS_OPEN}
+            where: Filter = {"_id": link["id"], **IS_OPEN}
             changes.append((where, {"$set": made}))
         await self._audit.change_each(changes)
 
@@ -241,14 +190,8 @@ class MongoTrailStore:
         )
 
 
-def _row(document: Document) -> Document:
-    row: Document = {**document, AUDIT.key: document["_id"]}
-    row.setdefault("team_id", _team_of(document))
-    return row
-
-
-def _team_of(document: Document) -> str:
-    return str(document.get("team_id") or str(document.get("thread_id")).partition(":")[0])
+def _team_of(row: Row) -> str:
+    return str(open_form(row)["team"])
 
 
 def _is_whole(chain: Document) -> bool:

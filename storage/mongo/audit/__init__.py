@@ -1,1 +1,0 @@
-"""The audit in MongoDB: its entries, and their chain."""

@@ -1,1 +1,0 @@
-"""The audit in SQLite: its entries, and their chain."""
