@@ -17,9 +17,8 @@ from agents.core.address import Address, Segment
 from agents.core.calls import Action, File, ToolCall
 from agents.core.cancel import stop
 from agents.core.component.context import event_key, is_outside_of_tools
-from agents.core.component.doubts import begin_answered
+from agents.core.component.doubts import acts_on_answer, begin_answered
 from agents.core.component.exits import contained
-from agents.core.component.held import acts_on_answer
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import (
     AgentConfigError,

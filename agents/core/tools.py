@@ -1,13 +1,14 @@
-"""The `Tool` protocol, the definition of a tool, the description of a call, and `ToolWrapper`."""
+"""The `Tool` protocol, the definition of a tool, the description of a call, and wrappers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agents.core.calls import Risk, ToolReturn
 from agents.core.codec import Json
+from agents.core.errors import AgentConfigError
 
 EXTERNAL = "external"
 """Tag of a tool whose effects people outside of the company see, such as mail."""
@@ -134,6 +135,34 @@ class ToolWrapper:
             inner.components() if hasattr(inner, "components") else {}
         )
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedTool(ToolWrapper):
+    """A tool with tags."""
+
+    tags: tuple[str, ...]
+
+    @property
+    def definition(self) -> ToolSpec:
+        """Return the tool's definition with these tags added at the end."""
+        inner = self.tool.definition
+        return replace(inner, tags=tuple(dict.fromkeys((*inner.tags, *self.tags))))
+
+
+def with_tags(tool: Tool, *tags: str) -> Tool:
+    """Add tags to a tool, such as `money` or `read-only`.
+
+    Args:
+        tool: Any tool. Add tags before gates: inner gates do not see tags added later.
+        tags: Kinds of tools that the rules of a policy can refer to.
+
+    Raises:
+        AgentConfigError: No tag is given, or one is empty.
+    """
+    if not tags or not all(tags):
+        raise AgentConfigError(f"tool {tool.definition.name!r} needs tags that are not empty")
+    return TaggedTool(tool, tags)
 
 
 def layers_of(tool: object) -> Iterator[object]:

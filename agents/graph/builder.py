@@ -13,10 +13,10 @@ from agents.core.checkpoint import CheckpointStore, Durability, new_uuid
 from agents.core.observers import Observer, Observers
 from agents.graph.commands import END, START
 from agents.graph.compiled import CompiledGraph
+from agents.graph.drawing import line_of
 from agents.graph.errors import GraphBuildError
 from agents.graph.options import Options, refuse_unknown
 from agents.graph.state.channels import Channels
-from agents.graph.state.line import line_of
 from agents.graph.state.plan import Branch, Draft, Node, NodeFunction, Router, Topology
 from agents.graph.state.retries import RetryPolicy
 

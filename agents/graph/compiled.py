@@ -31,6 +31,7 @@ from agents.graph.nodes.function import graph_number
 from agents.graph.nodes.steps import GraphRun, read_state
 from agents.graph.nodes.task import kept
 from agents.graph.state.channels import Values
+from agents.graph.state.place import graph_point, graph_state
 from agents.graph.threads.answers import (
     Resume,
     can_go_on,
@@ -42,7 +43,6 @@ from agents.graph.threads.answers import (
     names_questions,
     sort_answers,
 )
-from agents.graph.threads.document import graph_point, graph_state
 from agents.graph.threads.execution import Execution, Tell, ThreadWork, begun, commanded, shown
 from agents.graph.threads.snapshot import GraphResult
 from agents.graph.threads.thread import GraphThread

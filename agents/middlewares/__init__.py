@@ -2,7 +2,6 @@
 
 from agents.core.tools import ToolWrapper
 from agents.middlewares.base import CallNext, Middleware, ModelCall, TextStream
-from agents.middlewares.failover import ModelFallbackMiddleware
 from agents.middlewares.gates import (
     GateMiddleware,
     PolicyMiddleware,
@@ -11,7 +10,11 @@ from agents.middlewares.gates import (
     review_middleware,
 )
 from agents.middlewares.history import HistoryProcessor
-from agents.middlewares.retry import ModelRetryMiddleware, ToolRetryMiddleware
+from agents.middlewares.retry import (
+    ModelFallbackMiddleware,
+    ModelRetryMiddleware,
+    ToolRetryMiddleware,
+)
 from agents.middlewares.tools import ToolErrorHandler
 
 __all__ = [

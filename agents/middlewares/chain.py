@@ -11,9 +11,8 @@ from typing import TypeVar
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from agents.agent import AgentInput
-from agents.core.component.doubts import begin_answered
+from agents.core.component.doubts import begin_answered, has_new_answer
 from agents.core.component.exits import contained
-from agents.core.component.held import has_new_answer
 from agents.core.component.state import runtime_slot
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import ungrouped

@@ -1,16 +1,17 @@
-"""Middlewares that retry failed models and tools, but no approval requests."""
+"""Middlewares that retry failed models and tools, or ask another model."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from pydantic_ai.exceptions import ModelHTTPError, UserError
 from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import Model
 
-from agents.backoff import Backoff, Sleep, doubling
+from agents.backoff import Backoff, Only, RetryPlan, Sleep, doubling
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import (
@@ -20,12 +21,11 @@ from agents.core.errors import (
     ModelRefusedError,
     ToolError,
 )
-from agents.core.scope import Scope, current_scope
+from agents.core.scope import Beginning, Scope, current_scope
 from agents.core.tools import Tool, ToolWrapper
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.middlewares.tools import ToolChoice, recording
 from agents.models import model_fault
-from agents.runs.beginning import Beginning
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class ModelRetryMiddleware(Middleware):
         attempts: Maximum number of calls.
         backoff: Delay between attempts.
         sleep: Waits for a delay.
-        only: Predicate of errors to retry.
+        only: Errors to retry: their types, or a predicate.
 
     Raises:
         AgentConfigError: `attempts` is less than 1.
@@ -71,13 +71,10 @@ class ModelRetryMiddleware(Middleware):
         *,
         backoff: Backoff = doubling,
         sleep: Sleep = asyncio.sleep,
-        only: Callable[[Exception], bool] = is_temporary,
+        only: Only = is_temporary,
     ) -> None:
         _check_attempts("ModelRetryMiddleware", attempts)
-        self._attempts = attempts
-        self._backoff = backoff
-        self._sleep = sleep
-        self._only = only
+        self._plan = RetryPlan(attempts=attempts, only=only, backoff=backoff, sleep=sleep)
 
     async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
         """See `Middleware.around_model`."""
@@ -87,11 +84,43 @@ class ModelRetryMiddleware(Middleware):
                 return await call_next(call)
             except Exception as error:
                 failures += 1
-                is_over = failures >= self._attempts or call.has_shown
-                if is_over or not is_of_model(error) or not self._only(error):
+                is_lost = call.has_shown or not is_of_model(error)
+                if is_lost or not self._plan.wants(error, failures):
                     raise
                 logger.warning("the model failed (%s): asked again", type(error).__name__)
-            await self._sleep(self._backoff(failures).total_seconds())
+            await self._plan.wait(failures)
+
+
+class ModelFallbackMiddleware(Middleware):
+    """Asks other models, one after the other, when the agent's model fails.
+
+    Interrupts, cancellation and programming errors are raised at once. So is a failure after people
+    have seen a part of the answer. To try each model several times, put `ModelRetryMiddleware`
+    behind (inside) this middleware.
+
+    Args:
+        models: In the order in which they are asked.
+
+    Raises:
+        AgentConfigError: No model is given.
+    """
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        if not models:
+            raise AgentConfigError("ModelFallbackMiddleware needs a model to fall back on")
+        self._models = tuple(models)
+
+    async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
+        """See `Middleware.around_model`."""
+        for model in self._models:
+            try:
+                return await call_next(call)
+            except Exception as error:
+                if call.has_shown or not is_of_model(error):
+                    raise
+                logger.warning("a model failed (%s): another is asked", type(error).__name__)
+            call = replace(call, model=model)
+        return await call_next(call)
 
 
 class ToolRetryMiddleware(Middleware):
@@ -106,7 +135,7 @@ class ToolRetryMiddleware(Middleware):
     Args:
         attempts: Maximum number of runs of a call.
         tools: Names of tools, or `*`. Their calls must be safe to repeat.
-        only: Predicate of errors to retry.
+        only: Errors to retry: their types, or a predicate.
         backoff: Delay between attempts.
         sleep: Waits for a delay.
 
@@ -119,12 +148,12 @@ class ToolRetryMiddleware(Middleware):
         attempts: int = 3,
         *,
         tools: str | Iterable[str] = "*",
-        only: type[Exception] | tuple[type[Exception], ...] = Exception,
+        only: Only = Exception,
         backoff: Backoff = doubling,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         _check_attempts("ToolRetryMiddleware", attempts)
-        self._plan = _Plan(attempts, only, backoff, sleep)
+        self._plan = RetryPlan(attempts=attempts, only=only, backoff=backoff, sleep=sleep)
         self._tools = ToolChoice("ToolRetryMiddleware", tools)
 
     def check_tools(self, names: Iterable[str]) -> None:
@@ -137,16 +166,8 @@ class ToolRetryMiddleware(Middleware):
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    attempts: int
-    only: type[Exception] | tuple[type[Exception], ...]
-    backoff: Backoff
-    sleep: Sleep
-
-
-@dataclass(frozen=True, slots=True)
 class _RetriedTool(ToolWrapper):
-    plan: _Plan
+    plan: RetryPlan
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         scope = current_scope("ToolRetryMiddleware")
@@ -157,13 +178,13 @@ class _RetriedTool(ToolWrapper):
             try:
                 with recording(scope, pieces):
                     return await self.tool.call(arguments)
-            except self.plan.only as error:
+            except Exception as error:
                 failures += 1
-                is_over = failures >= self.plan.attempts or bool(pieces)
-                if is_over or not self._may_repeat(error, scope):
+                wants = not pieces and self.plan.wants(error, failures)
+                if not wants or not self._may_repeat(error, scope):
                     raise
                 logger.warning("a tool failed (%s): run again", type(error).__name__)
-            await self.plan.sleep(self.plan.backoff(failures).total_seconds())
+            await self.plan.wait(failures)
             begin.restore(scope.run)
 
     def _may_repeat(self, error: Exception, scope: Scope) -> bool:

@@ -24,7 +24,7 @@ from agents.core.asking.infos import wrong_answer
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, register
 from agents.core.component.context import current_checkpoint_id
-from agents.core.component.held import has_new_answer
+from agents.core.component.doubts import has_new_answer
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.digest import call_digest
 from agents.core.errors import AgentConfigError, ResumeDataError

@@ -26,9 +26,8 @@ from agents.core.calls import (
 )
 from agents.core.cancel import CancelInfo, stop
 from agents.core.codec import Json, decode, encode
-from agents.core.component.doubts import Doubt
+from agents.core.component.doubts import Doubt, HeldAnswers, acts_on_answer
 from agents.core.component.exits import contained
-from agents.core.component.held import HeldAnswers, acts_on_answer
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import (
     AgentChangedError,

@@ -10,8 +10,7 @@ from agents.core.asking.answers import Cancelled, Expired, InDoubtResult
 from agents.core.asking.infos import InDoubtInfo
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.codec import Json
-from agents.core.component.doubts import Doubt
-from agents.core.component.held import HeldAnswers
+from agents.core.component.doubts import Doubt, HeldAnswers
 from agents.core.component.state import runtime_slot
 from agents.core.journal import STARTED
 from agents.core.observers import ToolOutcome

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from agents.core.asking.answers import Cancelled, Expired, InDoubtResult
 from agents.core.asking.infos import InDoubtInfo
 from agents.core.codec import Json, decode
-from agents.core.component.doubts import Doubt
-from agents.core.component.held import HeldAnswers
+from agents.core.component.doubts import Doubt, HeldAnswers
 from agents.core.component.state import runtime_slot
 from agents.core.errors import (
     CheckpointError,

@@ -10,15 +10,15 @@ from typing import Protocol, TypeAlias, cast
 from agents.core.address import Address
 from agents.core.asking.answers import is_unanswered
 from agents.core.codec import Json, decode, encode
+from agents.core.component.doubts import acts_on_answer
 from agents.core.component.exits import contained
-from agents.core.component.held import acts_on_answer
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import SwallowedInterruptError
 from agents.core.interrupt import InterruptSignal, unpack_group
 from agents.core.journal import NODE, NODE_FAILED
 from agents.core.outlet import passing_on
 from agents.core.pending import InterruptNode
-from agents.core.scope import RunContext, Scope, Watch, entered
+from agents.core.scope import Beginning, RunContext, Scope, Watch, entered
 from agents.graph.nodes.function import (
     NodeContext,
     call_function,
@@ -32,7 +32,6 @@ from agents.graph.nodes.questions import NodeRun, running
 from agents.graph.state.channels import Values
 from agents.graph.state.place import Answered, GraphState, Memory, Outcome, StepTask
 from agents.graph.state.plan import OuterGraph, Topology
-from agents.runs.beginning import Beginning
 
 
 class SubGraph(Protocol):

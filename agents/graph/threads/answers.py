@@ -30,9 +30,8 @@ from agents.graph.nodes.breakpoints import read_edit
 from agents.graph.nodes.questions import Question
 from agents.graph.options import refuse_unknown
 from agents.graph.state.channels import Values
-from agents.graph.state.place import GraphInfo, GraphState
+from agents.graph.state.place import GraphInfo, GraphState, graph_point, graph_state
 from agents.graph.state.plan import Topology
-from agents.graph.threads.document import graph_point, graph_state
 from agents.graph.threads.thread import GraphThread
 from agents.runs.document import RunDocument, check_answer
 

@@ -19,9 +19,15 @@ from agents.graph.errors import GotoError, NodeRefusedError, StateUpdateError
 from agents.graph.nodes.steps import GraphRun, Hooks, read_state
 from agents.graph.options import Options
 from agents.graph.state.channels import Values
-from agents.graph.state.place import GraphInfo, GraphState
+from agents.graph.state.place import (
+    GraphInfo,
+    GraphState,
+    bare_point,
+    graph_point,
+    graph_state,
+    with_state,
+)
 from agents.graph.state.plan import Topology
-from agents.graph.threads.document import bare_point, graph_point, graph_state, with_state
 from agents.graph.threads.snapshot import GraphResult, graph_address, result_of
 from agents.graph.threads.thread import GraphThread
 from agents.runs.document import Phase, RunDocument

@@ -10,9 +10,17 @@ from agents.core.errors import AgentConfigError
 from agents.core.pending import InterruptNode
 from agents.graph.commands import END, START
 from agents.graph.nodes.questions import Question
-from agents.graph.state.place import Break, GraphInfo, GraphState, Outcome, StepTask
+from agents.graph.state.place import (
+    Break,
+    GraphInfo,
+    GraphState,
+    Outcome,
+    StepTask,
+    bare_point,
+    graph_point,
+    graph_state,
+)
 from agents.graph.state.plan import Topology
-from agents.graph.threads.document import bare_point, graph_point, graph_state
 from agents.runs.document import Phase, RunDocument
 
 

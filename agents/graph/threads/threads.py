@@ -15,8 +15,8 @@ from agents.core.errors import (
 )
 from agents.graph.errors import GraphMismatchError, NoCheckpointerError, ThreadBusyError
 from agents.graph.options import Options
+from agents.graph.state.place import graph_point, graph_state, with_state
 from agents.graph.state.plan import Topology
-from agents.graph.threads.document import graph_point, graph_state, with_state
 from agents.graph.threads.rewrite import edited, forked
 from agents.graph.threads.snapshot import StateSnapshot, graph_address, pending_of, task_views
 from agents.graph.threads.thread import GraphThread, is_copy, stored_id, thread_of

@@ -17,8 +17,7 @@ from agents.backoff import doubling
 from agents.chat.agent import ChatModelAgent
 from agents.core.errors import ModelError
 from agents.middlewares.base import CallNext, Middleware, ModelCall
-from agents.middlewares.failover import ModelFallbackMiddleware
-from agents.middlewares.retry import ModelRetryMiddleware
+from agents.middlewares.retry import ModelFallbackMiddleware, ModelRetryMiddleware
 from agents.models import Turn, call, say
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, follow
 
