@@ -96,7 +96,7 @@ from .models import (
 from .runner import (
     Runner as Runner,
 )
-from .runs.document import (
+from .runs.answers import (
     ResumeParams as ResumeParams,
 )
 from .tools import (

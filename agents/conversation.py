@@ -33,15 +33,8 @@ from agents.core.errors import (
 )
 from agents.core.pending import InterruptContext, InterruptNode
 from agents.runner import Events, Runner
-from agents.runs.document import (
-    Claim,
-    OpenRun,
-    ResumeParams,
-    Targets,
-    check_targets,
-    find_answers,
-    find_stopped,
-)
+from agents.runs.answers import ResumeParams, Targets, check_targets, find_answers, find_stopped
+from agents.runs.document import Claim, OpenRun
 
 __all__ = ["Conversation", "Inbox"]
 

@@ -292,10 +292,8 @@ class ScriptedModel(FunctionModel):
 def stream_pieces(at: int, part: ModelResponsePart) -> list[str | DeltaToolCalls]:
     """Split a part of an answer into pieces as a provider would send them.
 
-    Args:
-        at: Position of the part in the answer.
-        part: A text (split after each word) or a tool call (its arguments in two halves). Other
-            parts are not streamed.
+    A text is split after each word, the arguments of a tool call into two halves. Other parts are
+    not streamed.
     """
     if isinstance(part, TextPart):
         return [*part.content.splitlines(keepends=True)] if "\n" in part.content else _words(part)

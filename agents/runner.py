@@ -48,16 +48,9 @@ from agents.core.scope import BeforeStart, Scope
 from agents.gates.approval import house
 from agents.gates.rulings import Judgement
 from agents.policy.house import ApplicationPolicy
+from agents.runs.answers import ResumeParams, Targets, find_stopped, take_answers
 from agents.runs.declared import check_rules
-from agents.runs.document import (
-    Claim,
-    OpenRun,
-    ResumeParams,
-    RunDocument,
-    Targets,
-    find_stopped,
-    take_answers,
-)
+from agents.runs.document import Claim, OpenRun, RunDocument
 from agents.runs.judging import judge
 from agents.runs.session import RunSession, Setup, check_free
 from agents.runs.topology import check_topology

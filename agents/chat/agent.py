@@ -70,7 +70,7 @@ from agents.middlewares.base import Middleware, ModelCall, TextStream
 from agents.middlewares.chain import Chain
 from agents.middlewares.history import HistoryProcessor, MessagesFunction
 from agents.models import model_error
-from agents.runs.answered import use_answers
+from agents.runs.hook_answers import use_answers
 from agents.runs.topology import Component, Key, tool_component
 from agents.tools.batch import ToolBatch, call_address
 

@@ -221,11 +221,9 @@ def retold(name: str, messages: Iterable[ModelMessage]) -> list[ModelMessage]:
 
 
 def in_order(notes: Iterable[Note], depth: int = 0) -> list[Note]:
-    """Sort notes as the events happened: by branch, and results by call.
+    """Sort notes in order of arrival as the events happened: by branch, and results by call.
 
-    Args:
-        notes: In order of arrival.
-        depth: Number of leading branches that all notes share.
+    `depth` is the number of leading branches that all notes share.
     """
     found: list[Note] = []
     for at, group in groupby(notes, key=lambda note: _branching(note, depth)):

@@ -29,7 +29,7 @@ from agents.core.messages import (
 )
 from agents.core.observers import ToolOutcome
 from agents.core.scope import SessionValues
-from agents.runs.answered import HookAnswers
+from agents.runs.hook_answers import HookAnswers
 
 _MODEL_VIEW: dict[ToolOutcome, Literal["success", "failed", "denied"]] = {
     ToolOutcome.RAN: "success",

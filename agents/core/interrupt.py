@@ -149,11 +149,7 @@ def keep_waiting(*refusals: ResumeError) -> NoReturn:
 
 
 def check_answer(info: Answerable, answer: object) -> None:
-    """Check an answer; keep the interrupt pending if it does not fit.
-
-    Raises:
-        InterruptSignal: The answer does not fit; the runner raises the reason.
-    """
+    """Check an answer; keep the interrupt pending if it does not fit."""
     try:
         info.check_answer(answer)
     except ResumeDataError as error:

@@ -11,13 +11,9 @@ from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Seque
 from contextlib import asynccontextmanager
 from typing import TypeVar, cast
 
-from pydantic_ai.messages import ModelResponse
-
-from agents.core.address import Address
 from agents.core.checkpoint import CheckpointStore
 from agents.core.codec import Json, from_text, to_text
 from agents.core.errors import CheckpointConflictError, CheckpointDecodeError
-from agents.core.messages import load_messages
 from agents.core.observers import (
     FAILURE,
     CallFinished,
@@ -252,22 +248,6 @@ def notices_in(checkpoint_id: str, entries: Iterable[str]) -> Iterator[WorkNotic
     texts = map(from_text, entries)
     found = (_notice_of(checkpoint_id, entry, is_news=False) for entry in texts)
     return (notice for notice in found if notice is not None)
-
-
-def has_last_answer(entries: Iterable[str]) -> bool:
-    """Whether a journal ends with an answer of the root agent's model that calls no tool.
-
-    The run then only has to emit the answer and end.
-
-    Raises:
-        CheckpointDecodeError: It is damaged.
-    """
-    found = (from_text(entry) for entry in entries)
-    last = next(reversed([one for one in found if one.get("kind") != RECOVERED]), {})
-    if last.get("kind") != MODEL or len(Address.parse(str(last["at"]))) != 1:
-        return False
-    answers = load_messages(last["messages"])
-    return all(isinstance(one, ModelResponse) and not one.tool_calls for one in answers)
 
 
 def _start_of(checkpoint_id: str, entry: dict[str, Json], base: int) -> WorkStarting:

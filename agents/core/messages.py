@@ -92,12 +92,7 @@ def log_text(messages: Sequence[ModelMessage]) -> str:
 
 
 def read_log(entries: Sequence[str], *, log_id: str = "") -> list[ModelMessage]:
-    """Read entries of the message log.
-
-    Args:
-        entries: From the first on, oldest first.
-        log_id: Id of the log. Entries of a log are cached under it.
-    """
+    """Read entries of the message log, from the first on; cached by the id of the log."""
     with _lock:
         known = _logs.get(log_id, _Log())
     size = min(len(entries), len(known.entries))

@@ -36,12 +36,10 @@ def passes_on() -> bool:
 
 @contextmanager
 def telling(take: Callable[[object], None], *, passes_on: bool) -> Iterator[None]:
-    """Receive the events that are emitted in the block.
+    """Receive the events that are emitted in the block, in the thread of this event loop.
 
-    Args:
-        take: Receives events, always in the thread of this event loop.
-        passes_on: Whether events of agents that are run in the block are passed on automatically.
-            An agent yields those of its own agents; a graph node cannot.
+    `passes_on` passes on events of agents that are run in the block automatically. An agent yields
+    those of its own agents; a graph node cannot.
     """
     loop = asyncio.get_running_loop()
 

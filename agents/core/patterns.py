@@ -82,11 +82,9 @@ class Pattern:
         return self._compiled.search(_readable(text).encode()) is not None
 
     def first_in(self, data: bytes, begin: int) -> tuple[int, int] | None:
-        """Return start and end of the first match at or after `begin`, or None.
+        """Return start and end of the first match at or after a byte offset, or None.
 
-        Args:
-            data: Text encoded by `utf8`.
-            begin: Offset in bytes.
+        The data is text encoded by `utf8`.
         """
         found = self._compiled.search(data, begin)
         return None if found is None else found.span()

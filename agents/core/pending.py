@@ -5,13 +5,16 @@ from __future__ import annotations
 import operator
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 from agents.core.address import Address, Segment
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import CheckpointDecodeError, ResumeDataError, ResumeError
 
 __all__ = ["Answerable", "InterruptContext"]
+
+Untargeted = Literal["preserve", "reenter"]
+"""The treatment of interrupts without an answer; see `ResumeParams`."""
 
 Path: TypeAlias = tuple[Segment, ...]
 """Segments of an address, as key of the index."""
@@ -202,10 +205,6 @@ class InterruptNode:
 
 class PointIndex:
     """Index of interrupts by address, so that a large batch needs no walk per call.
-
-    Args:
-        root: The tree of pending interrupts; None if there is none.
-        answered: Ids of answered interrupts.
 
     Attributes:
         live: Ids of interrupts that are answered or have an answered one below.

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Literal, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from pydantic_ai.messages import ModelMessage
 
@@ -21,11 +21,9 @@ from agents.core.codec import Json, decode, encode
 from agents.core.errors import OutsideRunError, ResumeDataError, ResumeError, UnusedAnswerError
 from agents.core.journal import Journal
 from agents.core.observers import Observers
-from agents.core.pending import InterruptNode, PointIndex
+from agents.core.pending import InterruptNode, PointIndex, Untargeted
 
 __all__ = ["AskAgain", "BeforeStart", "SessionValues", "StartingCall", "current_address"]
-
-Untargeted = Literal["preserve", "reenter"]
 
 
 class SessionValues(MutableMapping[str, object]):
@@ -237,8 +235,7 @@ class RunContext:
     def unused(self, waiting: InterruptNode | None) -> list[ResumeError]:
         """Return errors for answers that no component used, at the end of a run segment.
 
-        Args:
-            waiting: The interrupts that are pending now. Their answers were refused with an error.
+        Answers of interrupts in `waiting` were refused with an error, so they do not count.
         """
         # A crashed process may have read them: the journal records actions, not reads.
         if self.waiting is None or self._has_past:
@@ -262,9 +259,8 @@ class RunContext:
     def recall(self, point: InterruptNode, answers: Mapping[str, object]) -> None:
         """Make an interrupt available again, with its earlier answer.
 
-        Args:
-            point: May have been claimed, or belong to an earlier segment.
-            answers: Its own answer by id; empty if only an interrupt below it was answered.
+        The interrupt may have been claimed, or belong to an earlier segment. `answers` is empty if
+        only an interrupt below it was answered.
         """
         self.answers = {**self.answers, **answers}
         self.claimed.discard(point.id)
@@ -275,10 +271,7 @@ class RunContext:
     ) -> None:
         """Resume a component from an earlier interrupt, with the answers of that time.
 
-        Args:
-            address: Address of the component.
-            point: Its earlier interrupt, if any.
-            answers: The earlier answers. A newer answer to the same interrupt takes precedence.
+        A newer answer to the same interrupt takes precedence.
         """
         self.answers = {**answers, **self.answers}
         self._index.put(address, point, self.answers)

@@ -180,11 +180,9 @@ def house(policy: ApplicationPolicy) -> House:
 
 
 def pile_of(tool: object, slot: str) -> Iterator[CallGate]:
-    """Yield the gates of a tool in the order of a call, outermost first.
+    """Yield the gates of a declared tool in the order of a call, outermost first.
 
-    Args:
-        tool: The tool as its agent declares it.
-        slot: Slot of the requested gate. The policy's own gate is included only for its slot.
+    The policy's own gate is included only for its own slot.
     """
     inner, in_code = tool, False
     for gate in gates_in(tool):

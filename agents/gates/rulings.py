@@ -164,10 +164,9 @@ _around: ContextVar[tuple[Around, ...]] = ContextVar("agents_gates_around", defa
 
 @contextmanager
 def inside(*gates: Around) -> Iterator[None]:
-    """Make gates known to the inner gates of the same call, while the block runs.
+    """Make gates that let a call pass known to its inner gates, while the block runs.
 
-    Args:
-        gates: Gates that have let the call pass. Gates of nested agents do not see them.
+    Gates of nested agents do not see them.
     """
     token = _around.set((*_around.get(), *gates))
     try:
@@ -237,12 +236,7 @@ def _bearer(own: Demanding, state: GateState) -> Demanding:
 async def demands(own: Demanding, state: GateState) -> Demands:
     """Return the missing approvals of a call with the arguments of a state.
 
-    Args:
-        own: The current gate.
-        state: Its state, with the arguments that should run.
-
-    Returns:
-        The current gate's requirement first, then those of outer gates, outermost first.
+    The current gate's requirement comes first, then those of outer gates, outermost first.
 
     Raises:
         DeniedError: The call must not run.

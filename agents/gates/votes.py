@@ -98,8 +98,7 @@ class Vote:
     def cast(self, state: GateState, left: Sequence[Demand]) -> tuple[GateState, list[Demand]]:
         """Count the answer for the requirement of the gate that asked, if it fits.
 
-        Returns:
-            The new state, and the missing approvals.
+        Returns the new state and the missing approvals.
         """
         # The gate that asked comes first; the answer may also fit another gate with the same
         # terms.
@@ -121,14 +120,9 @@ def read_vote(
     slot: str,
     edited: dict[str, Json] | None,
 ) -> Vote:
-    """Read the voters and the terms of an answer.
+    """Read the voters and the terms of an answer to the gate at a slot.
 
-    Args:
-        answer: The answer, of any type.
-        state: State of the gate.
-        info: The request.
-        slot: Slot of the gate that requested approval.
-        edited: The arguments, if the answer edits them.
+    `edited` has the arguments, if the answer edits them.
 
     Raises:
         ValueError: A voter already counts in another gate, or has edited the arguments.

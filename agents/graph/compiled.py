@@ -47,7 +47,8 @@ from agents.graph.threads.execution import Execution, Tell, ThreadWork, begun, c
 from agents.graph.threads.snapshot import GraphResult
 from agents.graph.threads.thread import GraphThread
 from agents.graph.threads.threads import GraphThreads
-from agents.runs.document import Claim, find_stopped
+from agents.runs.answers import find_stopped
+from agents.runs.document import Claim
 
 StreamMode: TypeAlias = Literal["updates", "values", "interrupts", "events"]
 _MODES = ("updates", "values", "interrupts", "events")

@@ -19,7 +19,7 @@ from agents.core.interrupt import ungrouped
 from agents.core.scope import current_scope
 from agents.core.tools import Tool
 from agents.middlewares.base import CallNext, Middleware, ModelCall, ask_model
-from agents.runs.answered import hook_answers
+from agents.runs.hook_answers import hook_answers
 
 T = TypeVar("T")
 _HOOKS = (

@@ -208,13 +208,7 @@ async def ruling_of(policy: Policy, call: PolicyCall, *, time_limit: float = TIM
 async def in_time(
     judge: Callable[[], Awaitable[object]], tool: str, *, time_limit: float
 ) -> Ruling:
-    """Wait for a ruling. Any failure denies the call.
-
-    Args:
-        judge: Returns the ruling.
-        tool: Name of the tool, for the log.
-        time_limit: Maximum time in seconds.
-    """
+    """Wait for a ruling, at most `time_limit` seconds. Any failure denies the call."""
     limit = asyncio.timeout(time_limit)
     try:
         async with limit:

@@ -64,11 +64,9 @@ def check_rule_names(names: Sequence[str]) -> None:
 
 
 def has_path(schema: Mapping[str, Json], path: Sequence[str]) -> bool:
-    """Whether a JSON schema allows a value at a path of arguments.
+    """Whether a JSON schema of an object allows a value at a path of arguments.
 
-    Args:
-        schema: Schema of an object.
-        path: Field names and list positions. A star matches every item.
+    A star in the path matches every item of a list.
     """
     return _has(schema, list(path), schema)
 

@@ -139,9 +139,7 @@ class House:
     def guarded(self, tool: Tool, *, in_code: bool = False) -> Tool:
         """Return the tool with a gate by which the policy evaluates each call.
 
-        Args:
-            tool: A tool.
-            in_code: Whether the tool has gates in code, none of which had to ask.
+        `in_code` says that the tool has gates in code, none of which had to ask.
         """
         return self.guard(tool, in_code)
 
@@ -178,8 +176,7 @@ class House:
     async def granted(self, call: PolicyCall, terms: str) -> Allow | None:
         """Use a standing grant for a call that would need approval.
 
-        Returns:
-            None if no grant applies or the policy fails. Approval is then requested.
+        Returns None if no grant applies or the policy fails. Approval is then requested.
         """
         if not terms:
             return None

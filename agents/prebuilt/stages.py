@@ -172,11 +172,7 @@ class StageMiddleware(Middleware):
         return replace(response, parts=[*left, TextPart(stopped)])
 
     async def _settle(self, calls: Sequence[dict[str, Json]], said: str) -> str:
-        """Interrupt, or read the answer.
-
-        Returns:
-            The agent's final text if it must stop; empty if it goes on.
-        """
+        """Interrupt, or read the answer. Return the agent's final text if it must stop."""
         was_interrupted, _, info = get_interrupt_state(StageInfo)
         shown = self._info(calls, said)
         if not was_interrupted:

@@ -52,14 +52,8 @@ def change_text(
 ) -> str:
     """Return the change to another document as text; empty if a full write is cheaper.
 
-    A reader reads the document and all its changes. If they would exceed twice the size of the
-    document, the document is written again.
-
-    Args:
-        before: The current document.
-        after: The new one.
-        text: The stored document.
-        changes: Its stored changes so far.
+    A reader reads the stored document (`text`) and all its `changes`. If they would exceed twice
+    the size of the document, the document is written again.
     """
     change = to_text(difference(before, after) or {"keys": {}})
     return change if len(change) + sum(map(len, changes)) <= len(text) else ""

@@ -6,15 +6,13 @@ checkpoints that it replaced are kept, see `agents.graph.threads.thread`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, cast, get_args
 
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from agents.core.address import Address
-from agents.core.asking.infos import CallInfo
-from agents.core.cancel import CancelInfo
 from agents.core.checkpoint import (
     CLAIM_VERSION,
     SCHEMA_VERSION,
@@ -25,54 +23,18 @@ from agents.core.checkpoint import (
 )
 from agents.core.codec import Json, check_version, decode, encode, from_text, read_back, to_text
 from agents.core.errors import (
-    AgentConfigError,
-    AmbiguousTargetError,
     CheckpointDecodeError,
-    ResumeDataError,
-    UnknownInterruptError,
 )
-from agents.core.journal import notices_in
+from agents.core.journal import MODEL, RECOVERED, notices_in
 from agents.core.messages import dump_messages, load_messages
 from agents.core.observers import WorkNotice
-from agents.core.pending import InterruptContext, InterruptNode, is_answerable
-from agents.core.scope import Untargeted
+from agents.core.pending import InterruptContext, InterruptNode, Untargeted
 from agents.runs.changes import change_text, read_changed
 
-__all__ = ["OpenRun", "ResumeParams"]
-
-Targets: TypeAlias = (
-    Mapping[str, object] | Mapping[Address, object] | Mapping[str | Address, object]
-)
-"""Answers by interrupt id or by address."""
+__all__ = ["OpenRun"]
 
 Phase = Literal["running", "paused", "failed", "finished", "cancelled"]
 """Phase of a graph's thread."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResumeParams:
-    """Answers for the pending interrupts of a run.
-
-    Attributes:
-        targets: Answers by interrupt id, or by an address (or its text) that only one pending
-            interrupt has. None resumes the component without an answer; a component that needs a
-            decision, such as a gate, refuses that.
-        untargeted: What happens to interrupts without an answer. "preserve" keeps them pending and
-            runs no code of theirs. "reenter" resumes each without an answer, and it must interrupt
-            again under a new id.
-
-    Raises:
-        AgentConfigError: An attribute has the wrong type or an unknown value.
-    """
-
-    targets: Targets = field(default_factory=dict)
-    untargeted: Untargeted = "preserve"
-
-    def __post_init__(self) -> None:
-        check_targets(self.targets)
-        if self.untargeted not in get_args(Untargeted):
-            known = ", ".join(map(repr, get_args(Untargeted)))
-            raise AgentConfigError(f"there is no untargeted={self.untargeted!r}; use {known}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,11 +88,7 @@ class RunDocument:
         return replace(self, epoch=epoch, epochs=epochs)
 
     def to_json(self, before: OpenRun | None = None) -> dict[str, Json]:
-        """Write the document as JSON data.
-
-        Args:
-            before: The previous document. Messages that both contain are not encoded again.
-        """
+        """Write the document as JSON data. Messages of `before` are not encoded again."""
         optional: dict[str, Json] = {}
         if self.epoch:
             optional |= {"epoch": self.epoch, "epochs": dict(self.epochs)}
@@ -166,12 +124,7 @@ class RunDocument:
     def from_json(
         cls, data: dict[str, Json], *, waiting: InterruptNode | None = None
     ) -> RunDocument:
-        """Read what `to_json` wrote.
-
-        Args:
-            data: The document as JSON data.
-            waiting: The pending interrupts, if they have been read already.
-        """
+        """Read what `to_json` wrote. `waiting` has the interrupts, if they were read already."""
         data = migrated(data)
         try:
             log = cast("list[object] | None", data["log"])
@@ -342,6 +295,19 @@ class OpenRun:
         return tuple(waiting.contexts())
 
 
+def has_last_answer(entries: Iterable[str]) -> bool:
+    """Whether a journal ends with an answer of the root agent's model that calls no tool.
+
+    The run then only has to emit the answer and end.
+    """
+    found = (from_text(entry) for entry in entries)
+    last = next(reversed([one for one in found if one.get("kind") != RECOVERED]), {})
+    if last.get("kind") != MODEL or len(Address.parse(str(last["at"]))) != 1:
+        return False
+    answers = load_messages(last["messages"])
+    return all(isinstance(one, ModelResponse) and not one.tool_calls for one in answers)
+
+
 def _pending(text: str, version: int, changes: tuple[str, ...] = ()) -> StoredCheckpoint:
     """Return the checkpoint of a run that was just written."""
     return StoredCheckpoint(
@@ -411,79 +377,3 @@ class Claim:
             epoch=str(data.get("epoch", "")),
             command=decode(data.get("command")),
         )
-
-
-def check_targets(targets: object) -> None:
-    """Check that targets are answers by id or address."""
-    if not isinstance(targets, Mapping):
-        raise AgentConfigError(
-            "the answers of a resume are a dict by interrupt id, or a list of ids, not a "
-            f"{type(targets).__name__}; for none give {{}}"
-        )
-    for target in targets:
-        if not isinstance(target, str | Address):
-            raise AgentConfigError(
-                f"an answer belongs to an interrupt id or an address, not to {target!r}; "
-                "use `context.id`"
-            )
-
-
-def find_answers(waiting: InterruptNode, targets: Targets) -> dict[str, object]:
-    """Match answers to interrupts and check that they fit."""
-    return take_answers(waiting, targets)[1]
-
-
-def take_answers(
-    waiting: InterruptNode, targets: Targets
-) -> tuple[InterruptNode, dict[str, object]]:
-    """Match answers as `find_answers` does, and return the tree to resume from.
-
-    Returns:
-        The tree, with a fresh info for each answered interrupt, against which the answers were
-        checked; and the answers by interrupt id.
-    """
-    check_targets(targets)
-    points = {point.id: point for point in waiting.walk() if not point.is_hidden}
-    answers: dict[str, object] = {}
-    named: dict[str, str] = {}
-    for key, answer in targets.items():
-        target = str(key)
-        point = points.get(target) or _at(points, target)
-        if point.id in answers:
-            raise AmbiguousTargetError(target, [point.id])
-        named[point.id], answers[point.id] = target, answer
-    # Check against the stored infos: callers may have modified the objects that they got.
-    waiting = waiting.renewed(answers)
-    renewed = {point.id: point for point in waiting.walk()} if answers else {}
-    for name, answer in answers.items():
-        check_answer(renewed[name], answer, named[name])
-    return waiting, answers
-
-
-def find_stopped(waiting: InterruptNode) -> dict[str, object]:
-    """Return the interrupts of a cancellation, as answers: None by interrupt id."""
-    return {point.id: None for point in waiting.walk() if isinstance(point.info, CancelInfo)}
-
-
-def _at(points: Mapping[str, InterruptNode], target: str) -> InterruptNode:
-    """Return the only root cause at an address."""
-    questions = [point for point in points.values() if not point.children]
-    matches = [point for point in questions if str(point.address) == target]
-    if not target or not matches:
-        raise UnknownInterruptError(target, [point.id for point in questions])
-    if len(matches) > 1:
-        raise AmbiguousTargetError(target, [point.id for point in matches])
-    return matches[0]
-
-
-def check_answer(point: InterruptNode, answer: object, target: str) -> None:
-    """Refuse an answer that does not fit its interrupt."""
-    if point.children and isinstance(point.info, CallInfo):
-        inside = ", ".join(one.id for one in point.contexts())
-        raise ResumeDataError(
-            f"the call at {point.address} was agreed to already, and has started; now it waits for "
-            f"what is asked in it: answer {inside}",
-            target=target,
-        )
-    if is_answerable(point.info):
-        point.info.check_answer(answer)

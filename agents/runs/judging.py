@@ -36,11 +36,8 @@ async def judge(
 ) -> Judgement | None:
     """Return what the policy requires of a pending call with other arguments.
 
-    The arguments may be validated or not.
-
-    Returns:
-        None if the interrupt is not about a call, or if its gate cannot be found because a
-        component does not declare its parts.
+    The arguments may be validated or not. The result is None if the interrupt is not about a call,
+    or if its gate cannot be found because a component does not declare its parts.
     """
     way = _way(document.waiting, interrupt_id)
     info = way[-1].info if way else None

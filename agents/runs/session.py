@@ -37,7 +37,8 @@ from agents.core.observers import Observers, Recorder
 from agents.core.pending import InterruptContext, InterruptNode
 from agents.core.scope import BeforeStart, RunContext, SessionValues
 from agents.policy.house import House
-from agents.runs.document import Claim, OpenRun, RunDocument, find_stopped
+from agents.runs.answers import find_stopped
+from agents.runs.document import Claim, OpenRun, RunDocument
 from agents.runs.topology import topology
 
 _FRESH = 200
@@ -93,11 +94,7 @@ class Setup:
         return tuple(read_log(entries, log_id=log_id))
 
     async def begin(self, run_id: str, document: RunDocument) -> OpenRun:
-        """Check that a run's id is unused, and reserve it if each step is stored.
-
-        Returns:
-            The checkpoint, with version 0 if nothing is stored yet.
-        """
+        """Check that a run's id is unused, and reserve it if each step is stored."""
         data = document.to_json()
         text = to_text(data)
         # An unreadable document must fail now, not at the resume.
@@ -147,13 +144,10 @@ class Setup:
         cancel: CancelToken | None,
         claimed: Claim | None = None,
     ) -> RunSession:
-        """Create a segment. Nothing runs yet.
+        """Create a segment that starts from a document. Nothing runs yet.
 
-        Args:
-            opened: The run with its history; its id may be empty.
-            document: The document to start from.
-            cancel: Token by which the run can be cancelled.
-            claimed: The stored claim, if this process has just claimed the run.
+        `opened` has the history of the run; its id may be empty. `claimed` is the stored claim, if
+        this process has just claimed the run.
         """
         run_id, stored, was_claimed = opened.checkpoint_id, opened.stored, claimed is not None
         claim = claimed if claimed is not None else Claim.from_text(stored.claim)

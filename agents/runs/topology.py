@@ -75,19 +75,16 @@ def tool_component(tool: Tool) -> tuple[Key, Component]:
 def component_at(agent: Agent, address: Address) -> object:
     """Return the component declared at an address, or None if it is not declared.
 
-    Args:
-        agent: The root agent.
-        address: Address of an agent or of a call: `agent:Boss;agent:Worker;tool:pay:c1`.
+    The address is of an agent or of a call: `agent:Boss;agent:Worker;tool:pay:c1`.
     """
     found = list(_declared(agent, [(one.type, one.id) for one in address.segments]))
     return found[-1].inner if found and len(found) == len(address) else None
 
 
 def topology(agent: Agent, waiting: InterruptNode) -> dict[str, str]:
-    """Return the declared components at and above the addresses of interrupts.
+    """Return the kinds of the declared components at and above the addresses of interrupts.
 
-    Returns:
-        Kinds of components, by address without sub-ids, as text.
+    The keys are addresses without sub-ids, as text.
     """
     # All calls of a tool have one declaration.
     ways = {tuple((one.type, one.id) for one in point.address.segments) for point in waiting.walk()}

@@ -91,10 +91,6 @@ async def execute(
         why: The model's text beside the call.
         sink: Receives streamed parts of the result, in any thread; None drops them.
         grace: Time for agents inside the call to stop cleanly.
-
-    Raises:
-        InterruptSignal: People are asked, an answer was refused, or the run was cancelled.
-        AgentError: The run cannot continue.
     """
     call, outer = planned.call, current_scope("execute()")
     address = outer.address.child(Segment("tool", call.name, call.id))

@@ -28,9 +28,6 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Doubt | None:
 
     Returns:
         A result, or the start to run again, or None if the call is not in doubt.
-
-    Raises:
-        InterruptSignal: People are asked, or have not answered yet.
     """
     scope = current_scope("settle_doubt()")
     started = scope.run.journal.find(STARTED, str(scope.address))
@@ -54,10 +51,7 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Doubt | None:
 async def ask_doubt(tool: Tool, call: ToolCall, started: Mapping[str, Json]) -> NoReturn:
     """Ask people for the outcome of a call that was just cancelled.
 
-    Args:
-        tool: The tool.
-        call: The call.
-        started: The journal's entry about its start, at least its arguments.
+    `started` is the journal's entry about its start, at least its arguments.
     """
     with runtime_slot(_DOUBT):
         await _doubt_of(tool, call, started).ask()

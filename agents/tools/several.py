@@ -100,9 +100,7 @@ class BatchWording:
     ) -> SeveralText:
         """Describe several calls together; see `DescribesSeveral`.
 
-        Args:
-            calls: Validated arguments of each call.
-            values: Converts them to the arguments of the tool's function.
+        `values` converts validated arguments to the arguments of the tool's function.
         """
         return SeveralText(self._title(calls, values), self._sizes(calls, values))
 

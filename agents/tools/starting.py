@@ -21,14 +21,10 @@ def granted_arguments() -> dict[str, Json] | None:
 
 
 def is_frozen(tool: str, arguments: Mapping[str, Json]) -> bool:
-    """Check that a gate started exactly these arguments. For tools, before they act.
+    """Whether a gate started exactly these arguments; False without a gate. For tools.
 
-    Args:
-        tool: Name of the tool.
-        arguments: Arguments that would run.
-
-    Returns:
-        Whether a gate started exactly these; False without a gate.
+    Raises:
+        ToolError: A gate started other arguments.
     """
     try:
         scope = current_scope("a tool")
@@ -84,13 +80,7 @@ async def may_start(
     decisions: tuple[str, ...],
     goes_on: bool = False,
 ) -> Mapping[str, Json] | AskAgain:
-    """Check that an approval still allows a call to start. For internal parts.
-
-    Args:
-        tool: Name of the tool.
-        arguments: The exact arguments.
-        decisions: See `StartingCall`.
-        goes_on: See `StartingCall`.
+    """Check that an approval still allows a call to start; see `StartingCall`.
 
     Returns:
         Data to store with the start, or why approval must be requested again.
@@ -120,13 +110,8 @@ async def begin_call(
 ) -> str:
     """Record the start of a gated call, if it may still start. For gates.
 
-    Args:
-        tool: Name of the tool.
-        arguments: The exact arguments.
-        decisions: See `StartingCall`.
-        masks: See `mark_started`.
-        goes_on: See `StartingCall`.
-        kept: Further data to store for a call in doubt.
+    See `StartingCall` for `decisions` and `goes_on`, and `mark_started` for `masks`. `kept` is
+    stored for a call in doubt.
 
     Returns:
         Why approval must be requested again; empty if the call has started. A call that resumes

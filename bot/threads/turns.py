@@ -13,9 +13,8 @@ from pydantic_ai.messages import ModelResponse
 from agents import InterruptContext, ResumeError, ResumeParams, Runner
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import NothingPendingError, UnknownInterruptError
-from agents.core.journal import has_last_answer
 from agents.core.messages import read_log, text_of
-from agents.runs.document import OpenRun
+from agents.runs.document import OpenRun, has_last_answer
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.execution import has_ended
 from bot.approvals.model import Approval, Kind, Status

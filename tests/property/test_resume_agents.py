@@ -22,7 +22,7 @@ from agents.core.observers import RunEvent, ToolOutcome
 from agents.core.pending import InterruptContext
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from agents.tools.texts import edited_text
 from tests.property.worlds.trees import Effects, Node, Planned, build, result_of, trees
 from tests.unit.agents.support import Died

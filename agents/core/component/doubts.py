@@ -56,11 +56,8 @@ class HeldAnswers:
     def at(cls, run: RunContext, address: Address, *, only_own: bool = False) -> HeldAnswers:
         """Collect the interrupts at or below an address, with their answers.
 
-        Args:
-            run: The run.
-            address: Address of the component.
-            only_own: Whether to omit unanswered interrupts and those of nested gates, agents, nodes
-                and calls, which are requested again with new ids.
+        `only_own` omits unanswered interrupts and those of nested gates, agents, nodes and calls,
+        which are requested again with new ids.
         """
         point = run.topmost(address)
         if only_own and point is not None:
@@ -103,11 +100,7 @@ class Doubt:
         return cls(info=info, held=held, at=at)
 
     async def ask(self, *, why: str = "") -> NoReturn:
-        """Ask people for the outcome.
-
-        Args:
-            why: Why they are asked again; empty the first time.
-        """
+        """Ask people for the outcome; `why` says why they are asked again."""
         scope = current_scope("a doubt")
         # The application records the doubt before people see the request.
         await scope.run.journal.tell_doubt(self.at or str(scope.address))
@@ -138,7 +131,6 @@ async def begin_answered(
         Whether the component runs now. False means that people say it already ran.
 
     Raises:
-        InterruptSignal: People are asked whether it ran.
         LeftInDoubtError: People decided not to run it again.
         NotAnsweredError: The request expired or was cancelled.
     """

@@ -19,13 +19,10 @@ _EXITS = (SystemExit, KeyboardInterrupt, GeneratorExit)
 
 
 class contained:  # noqa: N801 - used like the function that `contextmanager` would make of it
-    """Convert exceptions that end a process to an error. The block must not yield.
+    """Convert exceptions that end a process to `ProcessExitError`. The block must not yield.
 
     Other exceptions pass, and so does the `GeneratorExit` of a coroutine that is closed from
     outside.
-
-    Raises:
-        ProcessExitError: The block raised `SystemExit`, `KeyboardInterrupt` or `GeneratorExit`.
     """
 
     __slots__ = ("_task",)

@@ -241,10 +241,8 @@ async def apply_edit(
 ) -> GraphState:
     """Apply an answer to the graph's own interrupt: an edit of its state.
 
-    If the step has not begun, the edges of the last step are followed again.
-
-    Raises:
-        InterruptSignal: The edit does not fit. All interrupts stay pending.
+    If the step has not begun, the edges of the last step are followed again. An edit that does not
+    fit leaves all interrupts pending.
     """
     answer = run.answers.get(point.id)
     if not isinstance(answer, StateUpdate):

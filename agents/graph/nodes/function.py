@@ -79,10 +79,8 @@ def _commanded(there: OuterGraph, who: str, command: Command) -> Outcome:
 def graph_input(node: Node, state: object, shown: object) -> object:
     """Return the input of a sub-graph.
 
-    Args:
-        node: The sub-graph's node.
-        state: The parent's state, or the argument of a `Send`.
-        shown: The same in the form that nodes receive.
+    `state` is the parent's state, or the argument of a `Send`; `shown` is the form of it that nodes
+    receive.
     """
     if not isinstance(state, Mapping):
         fault = f"a sub-graph begins with a dict, not with a {type(state).__name__}"

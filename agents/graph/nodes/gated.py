@@ -45,7 +45,6 @@ async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
         The outcome that people reported, or None if the node must run now.
 
     Raises:
-        InterruptSignal: People are asked whether the node ran, or have not answered yet.
         NodeRefusedError: People do not know, and the node must not run again.
     """
     scope, graph, node = current_scope("begin_gated()"), here.topology.name, here.node.name

@@ -177,12 +177,7 @@ class NodeRun:
         )
 
     def check_finished(self) -> None:
-        """Check that the node asked the question of every answer.
-
-        Raises:
-            InterruptSignal: The node did not ask a question; pending interrupts stay pending.
-            QuestionChangedError: The same, and no interrupt is pending.
-        """
+        """Check that the node asked the question of every answer; see `changed`."""
         unused = [
             index
             for index, answer in self.answered.items()
@@ -194,10 +189,9 @@ class NodeRun:
             self.changed(self.asked, f"was never asked, but {len(self.queue)} more answers came")
 
     def changed(self, index: int, detail: str) -> NoReturn:
-        """Stop, because people answered another question.
+        """Stop, because people answered another question. Pending interrupts stay pending.
 
         Raises:
-            InterruptSignal: Pending interrupts stay pending.
             QuestionChangedError: No interrupt was pending.
         """
         error = QuestionChangedError(self.node, index, detail)

@@ -98,15 +98,8 @@ class GraphRun:
     ) -> Values:
         """Run to the end, from the current state. May be called again after an error.
 
-        Args:
-            make_input: Returns the input; called only if the graph has not begun.
-            memory: Stored private values of a stateful sub-graph.
-
-        Raises:
-            InterruptSignal: The graph is interrupted.
-            NodeRefusedError: A breakpoint was refused.
-            AgentError: The graph cannot continue.
-            Exception: A node failed. `kept_point` has the state for a later resume.
+        `make_input` is called only if the graph has not begun. After an error, `kept_point` has the
+        state for a later resume.
         """
         if not self._has_begun:
             await self._load(make_input, memory)

@@ -136,12 +136,7 @@ class Channels:
         return dict(update)
 
     def merge(self, values: Values, updates: Iterable[tuple[str, Mapping[str, object]]]) -> Values:
-        """Apply the updates of one step, in order.
-
-        Args:
-            values: The state before; unchanged.
-            updates: Pairs of writer and update.
-        """
+        """Apply the updates of one step, pairs of writer and update, in order."""
         merged, writers = deepcopy(self.filled(values)), dict[str, str]()
         last = "the state"
         for who, update in updates:

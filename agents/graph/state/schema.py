@@ -42,11 +42,7 @@ class ModelSchema:
     def validated(
         self, values: Mapping[str, Any], written: Collection[str]
     ) -> tuple[dict[str, Any], dict[str, str]]:
-        """Validate a whole state.
-
-        Args:
-            values: The state.
-            written: Keys that were written. Other defaults are not validated, as in pydantic.
+        """Validate a whole state. As in pydantic, defaults that were not written are not validated.
 
         Returns:
             The validated state and no faults; or the faults by field, where an empty name means the

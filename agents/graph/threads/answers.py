@@ -33,7 +33,8 @@ from agents.graph.state.channels import Values
 from agents.graph.state.place import GraphInfo, GraphState, graph_point, graph_state
 from agents.graph.state.plan import Topology
 from agents.graph.threads.thread import GraphThread
-from agents.runs.document import RunDocument, check_answer
+from agents.runs.answers import check_answer
+from agents.runs.document import RunDocument
 
 
 class Resume(TypedDict, total=False):

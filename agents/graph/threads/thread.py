@@ -164,12 +164,7 @@ class GraphThread:
     async def save(self, document: RunDocument, *, is_new: bool = True) -> RunDocument:
         """Replace the head; the old one becomes a part of the history.
 
-        Args:
-            document: The new head; its number and parent are set here.
-            is_new: Whether it is another checkpoint than the head, with a number of its own.
-
-        Returns:
-            The stored head.
+        A new checkpoint gets a number of its own, any other document the number of the head.
         """
         before, run, store = self.head, self.run, self._store
         if before is not None and is_new:

@@ -31,7 +31,7 @@ from agents.core.tools import Tool
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, Turn
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from tests.unit.agents.support import collect, follow
 
 

@@ -47,7 +47,8 @@ from agents.core.interrupt import InterruptSignal
 from agents.core.messages import load_messages, read_log, user_message
 from agents.core.pending import InterruptNode
 from agents.models import call, say
-from agents.runs.document import Claim, RunDocument, find_answers
+from agents.runs.answers import find_answers
+from agents.runs.document import Claim, RunDocument
 from agents.tools import event_key, publish
 from tests.unit.agents.support import (
     Asker,

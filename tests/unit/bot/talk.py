@@ -13,7 +13,7 @@ from agents.core.observers import ToolOutcome
 from agents.core.pending import InterruptContext
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from bot.demo import DemoModel, Effect, build
 
 T = TypeVar("T")

@@ -32,7 +32,7 @@ from agents.core.scope import current_scope
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import call, say
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from tests.unit.agents.support import Asker, Plain, World, brief, collect
 
 

@@ -50,7 +50,8 @@ from agents.gates import ApprovalInfo, approval_gate
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, call, say
 from agents.runner import Runner
-from agents.runs.document import ResumeParams, RunDocument
+from agents.runs.answers import ResumeParams
+from agents.runs.document import RunDocument
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
 from agents.workflows.agenttool import AgentTool
 from agents.workflows.transfer import with_sub_agents

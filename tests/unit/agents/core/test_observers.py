@@ -14,7 +14,7 @@ from agents.gates import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from tests.unit.agents.support import Asker, Died, DyingStore, Plain, World, collect, yes
 
 

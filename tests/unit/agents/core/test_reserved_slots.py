@@ -23,7 +23,7 @@ from agents.core.component.state import get_resume_context, state_slot
 from agents.core.interrupt import interrupt
 from agents.models import call, say
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 
 CALL = ApprovalInfo(
     tool_name="delete",

@@ -22,7 +22,7 @@ from agents.middlewares.retry import ToolRetryMiddleware
 from agents.models import ScriptedModel, Turn, call, say
 from agents.policy.base import Allow
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.graph.support import Lab, State, chain
 from tests.unit.agents.policy.test_rules import Says

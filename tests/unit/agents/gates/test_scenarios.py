@@ -41,7 +41,7 @@ from agents.middlewares.tools import ToolErrorHandler
 from agents.models import ScriptedModel, Turn, call, say
 from agents.policy import Ask, PolicyCall, Ruling
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from agents.tools import Tool
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts

@@ -25,7 +25,7 @@ from agents.prebuilt.files import (
     read_files,
 )
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from tests.unit.agents.support import Plain, collect, yes
 
 

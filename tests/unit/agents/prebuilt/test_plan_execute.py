@@ -34,7 +34,7 @@ from agents.prebuilt import (
     supervisor,
 )
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from agents.workflows import ParallelAgent
 from agents.workflows.transfer import transfer_tool_to
 from tests.unit.agents.support import Died, DyingStore, Plain, brief, collect, no, yes

@@ -35,7 +35,7 @@ from agents.prebuilt.react import (
 )
 from agents.prebuilt.stages import StageInfo, StageMiddleware, StageResult
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from tests.unit.agents.support import brief, collect
 
 ALL = HumanInterruptConfig()

@@ -17,7 +17,7 @@ from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, say
 from agents.prebuilt.review import ReviewAgent
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from agents.workflows.loop import LoopAgent
 from tests.unit.agents.support import collect, contexts
 

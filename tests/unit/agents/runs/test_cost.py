@@ -28,7 +28,7 @@ from agents.gates import approval_gate, tool
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, Turn, call, say
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from tests.unit.agents.support import Asker, collect, contexts, yes
 
 

@@ -23,7 +23,8 @@ from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, say
 from agents.runner import Runner
 from agents.runs import document
-from agents.runs.document import MIGRATIONS, Claim, ResumeParams, RunDocument, migrated
+from agents.runs.answers import ResumeParams
+from agents.runs.document import MIGRATIONS, Claim, RunDocument, migrated
 from tests.unit.agents.support import brief, collect, contexts, no, yes
 
 DATA = Path(__file__).parents[3] / "data"

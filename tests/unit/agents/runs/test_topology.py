@@ -23,8 +23,9 @@ from agents.middlewares import ToolRetryMiddleware, policy_middleware
 from agents.models import ScriptedModel, call, say
 from agents.policy import Ask, Deny, Rule, RulePolicy
 from agents.runner import Runner
+from agents.runs.answers import ResumeParams
 from agents.runs.declared import people_named
-from agents.runs.document import ResumeParams, RunDocument
+from agents.runs.document import RunDocument
 from agents.runs.topology import (
     Component,
     Described,

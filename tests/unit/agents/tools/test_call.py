@@ -20,7 +20,7 @@ from agents.gates.approval import Gate, approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.middlewares import Middleware, ToolErrorHandler, ToolRetryMiddleware
 from agents.models import call, say
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from tests.unit.agents.support import (
     Died,
     Plain,

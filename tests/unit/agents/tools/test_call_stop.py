@@ -32,7 +32,7 @@ from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.followup import follow_up_tool
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, call, say
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from agents.tools.call import execute
 from agents.tools.starting import mark_started
 from agents.workflows.agenttool import AgentTool

@@ -24,7 +24,7 @@ from agents.core.tools import Tool
 from agents.gates.approval import review_edit_gate
 from agents.gates.decorator import tool
 from agents.models import call, say
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from agents.tools.function import _AHEAD, _pieces
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 

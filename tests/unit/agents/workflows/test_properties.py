@@ -17,14 +17,13 @@ from agents.chat.agent import ChatModelAgent
 from agents.core.asking.answers import InDoubtResult
 from agents.core.asking.infos import ApprovalInfo, InDoubtInfo
 from agents.core.checkpoint import CheckpointStatus
-from agents.core.pending import InterruptContext
-from agents.core.scope import Untargeted
+from agents.core.pending import InterruptContext, Untargeted
 from agents.core.tools import Tool
 from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say
 from agents.prebuilt.supervisor import supervisor
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
 from agents.workflows.agenttool import AgentTool
 from agents.workflows.transfer import transfer_tool_to

@@ -43,7 +43,7 @@ from agents.core.interrupt import (
 from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from agents.tools.actions import exit_tool
 from agents.workflows import LoopAgent, LoopInfo, ParallelAgent, SequentialAgent, SequentialInfo
 from agents.workflows.transfer import with_sub_agents

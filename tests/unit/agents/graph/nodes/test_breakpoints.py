@@ -28,7 +28,7 @@ from agents.graph import (
 )
 from agents.graph.agent import GraphAgent
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 

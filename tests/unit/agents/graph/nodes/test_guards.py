@@ -28,7 +28,7 @@ from agents.graph import (
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, call, say
 from agents.runner import Runner
-from agents.runs.document import ResumeParams
+from agents.runs.answers import ResumeParams
 from agents.workflows import SequentialAgent
 from tests.unit.agents.graph.support import Lab, State, chain, ids, values_of
 from tests.unit.agents.support import Died
