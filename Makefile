@@ -46,12 +46,12 @@ demo: $(VENV)/.run
 	@$(BIN)/countersign demo $(if $(PORT),--port $(PORT))
 
 test: $(VENV)/.dev
-	$(BIN)/python -m slipcover --format json --out .covered -m pytest --workers $(JOBS) \
+	$(BIN)/python -m slipcover --format json --out .covered -m pytest -n $(JOBS) --dist worksteal \
 		--hypothesis-profile $(PROFILE)
 	@$(BIN)/python -m tests.support.covered .covered --at-least $(COVERED) $(PARTS)
 
 test-mongo: $(VENV)/.dev $(if $(filter java,$(SERVER)),.javaserver/.there)
-	COUNTERSIGN_TEST_MONGODB_SERVER=$(SERVER) $(BIN)/python -m pytest --workers $(JOBS) \
+	COUNTERSIGN_TEST_MONGODB_SERVER=$(SERVER) $(BIN)/pytest -n $(JOBS) --dist worksteal \
 		--hypothesis-profile $(PROFILE) -m mongo $(PATHS)
 
 # A second server, by other people: mongo-java-server, from Maven Central.

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import settings
 
 from tests.support.mongo import collected, mongo_server
+from tests.support.spread import spread, turned
 from tests.support.stores import SqliteStores
 from tests.support.twins import left_out
 
 __all__ = ["collected", "mongo_server"]
-
-pytest_plugins = ["tests.support.workers"]
 
 _GARBAGE = (20_000, 10, 10)
 """How many things are made before garbage is looked for; Python's own 700 is a few times a test."""
@@ -28,6 +27,14 @@ pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 settings.register_profile("quick", max_examples=15, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("quick")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have each of several workers begin at another file."""
+    worker = getattr(config, "workerinput", None)
+    if worker is not None:
+        number = int(worker["workerid"].removeprefix("gw"))
+        config.args = turned(config.args, number, worker["workercount"])
 
 
 def _interrupt(_: int, __: object) -> None:
@@ -61,12 +68,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave tests out that differ from another one in the driver alone."""
+    """Leave tests out that differ from another one in the driver alone, and order the others."""
     is_thorough = settings().max_examples > settings.get_profile("quick").max_examples
     if not is_thorough and not config.option.markexpr:
         left = left_out(item.nodeid for item in items)
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
         items[:] = [item for item in items if item.nodeid not in left]
+    items.sort(key=lambda item: item.path)  # workers have read them in several orders
+    items[:] = spread(items, getattr(config, "workerinput", {}).get("workercount", 1))
 
 
 @pytest.fixture

@@ -195,7 +195,7 @@ def spawn_mongo_server(directory: Path, *, is_kept: bool = True) -> MongoServer:
 
 @pytest.fixture(scope="session")
 def mongo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MongoServer]:
-    """The server of this test session (with `--workers`: of this worker)."""
+    """The server of this test session (with pytest-xdist: of this worker)."""
     uri = os.environ.get(URI_VARIABLE, "")
     if uri:
         server = MongoServer("uri", None, uri)
