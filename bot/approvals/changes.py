@@ -32,9 +32,9 @@ _ESCALATED = (
     "escalated_ms",
     "mentioned_json",
     "snoozes_json",
-    "cards_json",
-    "messages_json",
-    "ladder_json",
+    "cards",
+    "messages",
+    "escalation",
 )
 _EDITED = (
     "rule",

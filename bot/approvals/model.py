@@ -88,6 +88,57 @@ class Decision(Part):
     `vary`, from which the grant is made; empty where they allow no more than this."""
 
 
+class SideMessage(Part):
+    """A message of an approval beside the one in its thread: another card of it, or a nudge."""
+
+    key: str
+    """Its name among the messages of its approval."""
+    kind: str
+    """`card`, or why it is sent: `reminder`, `escalation`, `mention`, `handover`, `snooze_over`,
+    `quiet`, `alert`; `batch` for a copy of a batch card."""
+    user: str = ""
+    """Slack user id of the reader of a direct message; empty for a channel."""
+    channel: str = ""
+    """Id of the channel; empty where it is the one of the cards, or not known yet."""
+    mentions: tuple[str, ...] = ()
+    """Ids of the people and user groups that it notifies."""
+    ts: str = ""
+    """`ts` of the message; empty before it is posted, `UNKNOWN_TS` while nobody knows."""
+    since_ms: int = 0
+    """The time since which its readers are asked."""
+
+    @property
+    def moment(self) -> str:
+        """The part of the key that all messages of one moment share."""
+        return self.key.split("@")[0]
+
+    @property
+    def is_posted(self) -> bool:
+        """Whether the message is known to be in Slack."""
+        return self.ts not in {"", UNKNOWN_TS}
+
+
+class StoredEscalation(Part):
+    """The progress of reminders and escalation, beyond the fields of the approval itself."""
+
+    since_ms: int
+    """Start of the schedule."""
+    told: int = 0
+    """Number of steps whose people were notified."""
+    announced: bool = True
+    """Whether the people asked since then were mentioned."""
+    duty_ms: int = 0
+    """Time up to which rotation changes were announced."""
+    noted: int = 0
+    """Number of steps in the audit."""
+    digest: str = ""
+    """Digest of the request."""
+    stage: int = 0
+    """The stage."""
+    deserted: bool = False
+    """Whether all possible approvers are away without a delegate (6.3)."""
+
+
 PENDING: Where = {"status": Status.PENDING.value}
 """The condition of approvals that nobody has decided."""
 ENDED: Where = {"status": {"$ne": Status.PENDING.value}}
@@ -285,20 +336,15 @@ class Approval(WorkDocument):
     dialog_json: str = "[]"
     """JSON list of objects with `by`, `text`, `at_ms`, `ts` (of the message that asks), `answer`,
     `answered_by` and `answer_ts`: questions asked back, and their answers, on the card."""
-    cards_json: str = "[]"
-    """JSON list of objects with `key`, `kind`, `user`, `channel`, `ts`: its cards beside the first,
-    in direct messages and other channels. `ts` is empty before it is posted, `UNKNOWN_TS` while
-    nobody knows whether it was."""
+    cards: tuple[SideMessage, ...] = ()
+    """Its cards beside the first, in direct messages and other channels."""
     place: str = ""
     """Where its cards are, when not in its thread: the id of a channel, or `dm` for direct messages
     to whoever can decide. Then the thread has a line in place of the first card."""
-    messages_json: str = "[]"
-    """JSON list of objects with `key`, `kind`, `user`, `channel`, `mentions`, `ts`, `since_ms`: the
-    messages of its ladder beside the cards, as `cards_json` notes those."""
-    ladder_json: str = ""
-    """The state of its ladder: a JSON object with `since_ms`, `told` (steps whose people were
-    told), `announced`, `duty_ms`, `noted` (steps that are in the audit), `digest`, `stage` and
-    `deserted`; empty before the first step."""
+    messages: tuple[SideMessage, ...] = ()
+    """Its reminders and other messages of its escalation, beside the cards."""
+    escalation: StoredEscalation | None = None
+    """The progress of its escalation; None before the first step."""
     why_said: bool = False
     """Whether the agent's text in the thread, right above the card, says why."""
     newer_ts: str = ""

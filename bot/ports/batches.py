@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from bot.approvals.model import Approval
-from bot.ports.notifier import SideMessage
+from bot.approvals.model import Approval, SideMessage
 
 Items = Callable[[], Awaitable[Sequence[Approval]]]
 """Reads all that is on one card, as late as possible."""

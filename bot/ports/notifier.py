@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.approvals.model import Approval
+from bot.approvals.model import Approval, SideMessage
 from bot.threads.messages import Post
 from bot.threads.model import Thread
 
@@ -18,35 +18,6 @@ Begins = Callable[[], Awaitable[bool]]
 """Puts on record that a text begins to be shown; False where it was before."""
 Began = Callable[[str], Awaitable[None]]
 """Told the `ts` of a message as soon as it exists."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideMessage:
-    """A message of an approval beside the one in its thread: another card of it, or a nudge.
-
-    Attributes:
-        key: Its name among the messages of its approval.
-        kind: `card`, or why it is sent: `reminder`, `escalation`, `mention`, `handover`,
-            `snooze_over`, `quiet`, `alert`.
-        user: Whose direct message it is; empty for a channel.
-        channel: Id of the channel; empty where it is the one of the cards, or not known yet.
-        mentions: Ids of the people and user groups that it notifies.
-        ts: Of the message; empty before it is posted, `UNKNOWN_TS` while nobody knows.
-        since_ms: Since when those were asked whom it is for.
-    """
-
-    key: str
-    kind: str
-    user: str = ""
-    channel: str = ""
-    mentions: tuple[str, ...] = ()
-    ts: str = ""
-    since_ms: int = 0
-
-    @property
-    def moment(self) -> str:
-        """The part of the key that all messages of one moment share."""
-        return self.key.split("@")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.approvals.due.escalation_state import held_of, mentioned_of
-from bot.approvals.due.visit import BATCH, read_beside
-from bot.approvals.model import UNKNOWN_TS, Approval, Kind
+from bot.approvals.due.visit import BATCH
+from bot.approvals.model import Approval, Kind, SideMessage
 from bot.layout.parts import approvers_words
 from bot.people.access import approver_names, decider_names
 from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_channel, is_person
 from bot.people.requesters import requesters_of
 from bot.people.terms_of import terms_of
 from bot.policy.terms import Terms, TermsError
-from bot.ports.notifier import SideMessage
 from bot.ports.people import CHANNEL
 
 
@@ -44,7 +43,7 @@ def spot_of(approval: Approval, message: SideMessage) -> Spot:
 
 def card_of(approval: Approval, message: SideMessage) -> SideMessage | None:
     """Return the card that a reminder is about, unless it is the first one."""
-    copies = [one for one in read_beside(approval.cards_json) if one.ts not in {"", UNKNOWN_TS}]
+    copies = [one for one in approval.cards if one.is_posted]
     if message.user:
         own = next((one for one in copies if one.user == message.user), None)
         if own is not None:
@@ -74,20 +73,20 @@ class ClickedMessage:
         has_first = (
             not approval.place and not approval.is_batched
         )  # batched or elsewhere: no card in the thread
-        copies = [one for one in read_beside(approval.cards_json) if one.kind != BATCH]
+        copies = [one for one in approval.cards if one.kind != BATCH]
         return any(map(self._is, [*copies, *([first] if has_first else [])]))
 
     def is_batch_card_of(self, keeper: Approval) -> bool:
         """Whether the message is the batch card of a keeper or a copy."""
         first = SideMessage(key="", kind="", user="", channel=keeper.channel_id, ts=keeper.batch_ts)
-        copies = [one for one in read_beside(keeper.cards_json) if one.kind == BATCH]
+        copies = [one for one in keeper.cards if one.kind == BATCH]
         return any(map(self._is, [first, *copies]))
 
     def _is(self, message: SideMessage) -> bool:
         """Whether it is this message; compared by channel while its `ts` is not stored."""
         if not self.ts:
             return False
-        if message.ts not in {"", UNKNOWN_TS}:
+        if message.is_posted:
             return (self.channel_id, self.ts) == (message.channel, message.ts)
         if message.user and not message.channel.startswith("D"):
             return self.channel_id.startswith("D") and message.user == self.user_id
@@ -100,7 +99,7 @@ NO_MESSAGE = ClickedMessage()
 
 def mentioned_on(approval: Approval) -> tuple[str, ...]:
     """Return whom the first card mentions: all without a card by direct message."""
-    direct = {one.user for one in read_beside(approval.cards_json)}
+    direct = {one.user for one in approval.cards}
     return tuple(one for one in mentioned_of(approval) if one not in direct)
 
 
@@ -117,7 +116,7 @@ def is_broadcast(approval: Approval) -> bool:
 
 def places_of(approval: Approval) -> tuple[str, ...]:
     """Return people and channels that have the cards, unless they are in the thread."""
-    return tuple(one.user or one.channel for one in read_beside(approval.cards_json))
+    return tuple(one.user or one.channel for one in approval.cards)
 
 
 def approvers_text(approval: Approval) -> str:

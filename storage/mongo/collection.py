@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard, get_args
+
+from pydantic import BaseModel
 
 from storage.documents import (
     WORK_FIELDS,
@@ -45,7 +47,8 @@ class MongoCollection(Collection[D]):
         work = (*_MARKS, *(WORK_FIELDS if self._is_work else ()))
         self._names = {name: name for name in (*indexed(kind), "v", "revision")} | {"id": "_id"}
         self._names |= {name: f"_work.{name}" for name in work}
-        self._flags = {name for name, one in kind.model_fields.items() if one.annotation is bool}
+        fields = kind.model_fields.items()
+        self._flagged = {name: one.annotation for name, one in fields if _flags(one.annotation)}
 
     async def delete(self, where: Where, *, limit: int) -> int:
         keys = await self._commands.keys(self._where(where), limit)
@@ -135,9 +138,8 @@ class MongoCollection(Collection[D]):
 
     def _body(self, row: Row) -> tuple[str, object, object]:
         body = {name: value for name, value in row.items() if name not in _BESIDE}
-        for name in self._flags & body.keys():
-            if body[name] in {0, 1}:  # some servers have no booleans
-                body[name] = bool(body[name])
+        for name in self._flagged.keys() & body.keys():
+            body[name] = _with_flags(self._flagged[name], body[name])
         try:
             text = json.dumps({**body, self.kind.spec.key: row["_id"]}, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
@@ -198,6 +200,37 @@ def indexes(kind: type[Document]) -> list[list[str]]:
 def _work_of(row: Row) -> Mapping[str, Any]:
     work = row.get("_work")
     return work if isinstance(work, Mapping) else {}
+
+
+def _is_part(annotation: Any) -> TypeGuard[type[BaseModel]]:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _flags(annotation: Any) -> bool:
+    """Whether a field, or a part in it, has booleans."""
+    if _is_part(annotation):
+        return any(_flags(one.annotation) for one in annotation.model_fields.values())
+    return annotation is bool or any(map(_flags, get_args(annotation)))
+
+
+def _with_flags(annotation: Any, value: Any) -> Any:
+    """Turn 0 and 1 into booleans where a field has these: some servers have none."""
+    if annotation is bool and isinstance(value, int) and value in {0, 1}:
+        return bool(value)
+    if _is_part(annotation) and isinstance(value, dict):
+        fields = annotation.model_fields
+        return {
+            name: _with_flags(fields[name].annotation, one) if name in fields else one
+            for name, one in value.items()
+        }
+    for inner in get_args(annotation):
+        if isinstance(value, list):
+            value = [_with_flags(inner, one) for one in value]
+        elif isinstance(value, dict) and not _is_part(inner):
+            value = {name: _with_flags(inner, one) for name, one in value.items()}
+        else:
+            value = _with_flags(inner, value)
+    return value
 
 
 def _both(condition: Filter, more: Filter) -> Filter:

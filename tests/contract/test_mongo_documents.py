@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
+from bot.approvals.model import StoredEscalation
 from bot.stores import Stores
 from storage.errors import RecordFormatError
 from storage.mongo.client import INDEXES
@@ -70,6 +71,17 @@ async def test_what_is_not_due_has_no_due_time(mongo: MongoStores) -> None:
     await mongo.threads.release(THREAD_ID, fence=thread.fence, wakes=thread.wakes, now_ms=6)
 
     assert "due_ms" not in await collection(mongo, "threads").find_one({"_id": THREAD_ID})
+
+
+async def test_a_server_may_store_booleans_as_numbers(mongo: MongoStores) -> None:
+    escalation = StoredEscalation(since_ms=1, announced=False, deserted=True)
+    approval = an_approval(escalation=escalation)
+    await mongo.approvals.insert(approval)
+    numbers = {"open": 1, "escalation.announced": 0, "escalation.deserted": 1}
+    where = {"_id": APPROVAL_ID}
+    await collection(mongo, "approvals").update_one(where, {"$set": numbers})
+
+    assert (await mongo.approvals.get(APPROVAL_ID)).escalation == escalation
 
 
 async def test_records_of_a_newer_release_are_left_alone(mongo: MongoStores) -> None:

@@ -15,10 +15,10 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
     "vote": ("votes_json",),
     "decide": ("decision",),
     "close": ("open",),
-    "climb": ("ladder_json", "steps"),
+    "climb": ("escalation", "steps"),
     "escalate": ("escalated_ms",),
     "remind": ("reminders",),
-    "mark_beside": ("cards_json", "messages_json"),
+    "mark_beside": ("cards", "messages"),
     "annotate": ("claim_json", "snoozes_json", "dialog_json"),
     "mark_card": ("card_ts", "drawn_revision", "post_tried"),
 }

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from bot.approvals.model import UNKNOWN_TS, Approval
+from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage
 from bot.errors import DeliveryError, DirectoryError
 from bot.notifications.digest import Digest
 from bot.people.model import Grant, PostedDigest
 from bot.ports.batches import Items
-from bot.ports.notifier import NO_OFFER, Began, Begins, Newest, Offer, SideMessage
+from bot.ports.notifier import NO_OFFER, Began, Begins, Newest, Offer
 from bot.ports.people import Person
 from bot.threads.messages import Post
 from bot.threads.model import Thread
@@ -427,7 +427,7 @@ class FakeNotifier:
             return self.copies[key][0]
         if copy.kind in self.lost:
             raise DeliveryError("copy", "no answer in time")
-        posted = replace(copy, channel=copy.channel or f"D{copy.user[1:]}", ts=self.next_ts())
+        posted = copy.changed(channel=copy.channel or f"D{copy.user[1:]}", ts=self.next_ts())
         self.copies[key] = posted, await newest()
         self.told.append((copy.kind, (copy.user,) if copy.user else copy.mentions, copy.user))
         return posted
@@ -457,7 +457,7 @@ class FakeNotifier:
             return None
         self.check("nudge")
         channel = f"D{message.user[1:]}" if message.user else approval.channel_id
-        posted = replace(message, channel=channel, ts=self.next_ts())
+        posted = message.changed(channel=channel, ts=self.next_ts())
         self.asking[key] = posted
         self.told.append((message.kind, message.mentions, message.user))
         if "nudge" in self.lost:
@@ -603,7 +603,7 @@ class FakeBatchCards:
         if not (look_first and name in self.copies):
             self.copied.append(copy.user)
         self.copies[name] = [*await items()]
-        return replace(copy, channel=f"D{copy.user[1:]}", ts=self.notifier.next_ts())
+        return copy.changed(channel=f"D{copy.user[1:]}", ts=self.notifier.next_ts())
 
     async def update_copy(self, keeper: Approval, copy: SideMessage, items: Items) -> bool:
         self.notifier.check("copy update")

@@ -18,16 +18,8 @@ from functools import partial
 from cachetools import LRUCache
 
 from bot.approvals.changes import off_batch, split_off
-from bot.approvals.due.visit import (
-    BATCH,
-    OWN,
-    Visit,
-    of_several,
-    read_beside,
-    write_beside,
-    write_held,
-)
-from bot.approvals.model import UNKNOWN_TS, Approval, Status
+from bot.approvals.due.visit import BATCH, OWN, Visit, of_several, write_held
+from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
 from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
@@ -36,7 +28,6 @@ from bot.people.claims import read_claim
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports.batches import BatchCards, Items
-from bot.ports.notifier import SideMessage
 from bot.ports.process import Clock
 from storage.documents import update_or_none
 
@@ -50,7 +41,6 @@ GATHER_S = 0.02
 """Seconds during which changes share one write that marks the card as due."""
 _REMEMBERED = 1_000
 """Number of cards whose last update this process remembers."""
-_NONE = "[]"
 
 
 @dataclass(slots=True)
@@ -129,11 +119,11 @@ def _kept(approval: Approval, keeper: str) -> Approval:
     if not keeper:
         return approval
     is_keeper = approval.approval_id == keeper
-    copies = [of_several(one) for one in read_beside(approval.cards_json)] if is_keeper else []
+    copies = approval.cards if is_keeper else ()
     return approval.changed(
         batch=keeper,
         batch_ts=UNKNOWN_TS if is_keeper else "",
-        cards_json=write_beside(copies),
+        cards=tuple(map(of_several, copies)),
     )
 
 
@@ -144,9 +134,8 @@ def _likeness(approval: Approval) -> tuple[str, ...]:
     need a separate card, for the progress of their votes or for another place.
     """
     ruling = common_ruling(approval)
-    copies = read_beside(approval.cards_json)
-    is_own = bool(copies) and all(one.key.startswith(OWN) for one in copies)
-    is_elsewhere = bool(approval.place) or not (is_own or approval.cards_json == _NONE)
+    is_own = all(one.key.startswith(OWN) for one in approval.cards)
+    is_elsewhere = bool(approval.place) or not is_own
     if not ruling or is_elsewhere or not stays(approval.changed(batch=approval.approval_id)):
         return ()
     try:
@@ -162,7 +151,7 @@ def _likeness(approval: Approval) -> tuple[str, ...]:
         approval.requesters_json,
         approval.mentioned_json,
         str(approval.expires_ms),
-        *(one.user for one in copies),
+        *(one.user for one in approval.cards),
     )
 
 
@@ -240,7 +229,7 @@ class SharedCards:
         Raises:
             DeliveryError: Slack refused a card for now; the others are updated.
         """
-        copies, fault = read_beside(keeper.cards_json), None
+        copies, fault = keeper.cards, None
         kept: list[SideMessage | None] = [*copies]
         for number, copy in enumerate(copies):
             if copy.kind != BATCH:
@@ -249,9 +238,9 @@ class SharedCards:
                 kept[number] = await self._show_copy(keeper, copy, items, is_new=is_new)
             except DeliveryError as error:
                 fault = fault or error
-        text = write_beside(one for one in kept if one is not None)
-        if text != write_beside(copies):
-            await write_held(self.approvals, keeper, lambda one: one.changed(cards_json=text))
+        changed = tuple(one for one in kept if one is not None)
+        if changed != copies:
+            await write_held(self.approvals, keeper, lambda one: one.changed(cards=changed))
         if fault is not None:
             raise fault
 
@@ -259,7 +248,7 @@ class SharedCards:
         self, keeper: Approval, copy: SideMessage, items: Items, *, is_new: bool
     ) -> SideMessage | None:
         """Update one direct-message card; None if that can never succeed."""
-        is_posted = copy.ts not in {"", UNKNOWN_TS}
+        is_posted = copy.is_posted
         try:
             if is_posted and await self.cards.update_copy(keeper, copy, items):
                 return copy

@@ -9,13 +9,13 @@ from functools import partial
 
 from bot.approvals.changes import DrawnCard, with_card
 from bot.approvals.due.batch_cards import SharedCards
-from bot.approvals.due.visit import BATCH, OWN, Visit, read_beside, write_beside, write_held
-from bot.approvals.model import UNKNOWN_TS, Approval
+from bot.approvals.due.visit import BATCH, OWN, Visit, write_held
+from bot.approvals.model import Approval, SideMessage
 from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_undeliverable
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
-from bot.ports.notifier import Notifier, SideMessage
+from bot.ports.notifier import Notifier
 from bot.ports.process import Clock
 from storage.audit import AuditStore
 
@@ -96,7 +96,7 @@ class Drawing:
         Raises:
             DeliveryError: Slack refused another card for now.
         """
-        copies, fault = read_beside(approval.cards_json), None
+        copies, fault = approval.cards, None
         kept: list[SideMessage | None] = [*copies]
         try:
             for number, copy in enumerate(copies):
@@ -109,12 +109,10 @@ class Drawing:
                         raise
                     fault = error
         finally:
-            changed = write_beside(one for one in kept if one is not None)
-            if changed != write_beside(copies):
-                approval = approval.changed(cards_json=changed)
-                await write_held(
-                    self.approvals, approval, lambda one: one.changed(cards_json=changed)
-                )
+            changed = tuple(one for one in kept if one is not None)
+            if changed != copies:
+                approval = approval.changed(cards=changed)
+                await write_held(self.approvals, approval, lambda one: one.changed(cards=changed))
         return approval, fault
 
     async def _draw_copy(
@@ -125,7 +123,7 @@ class Drawing:
         async def newest() -> Approval:
             return approval
 
-        is_posted = copy.ts not in {"", UNKNOWN_TS}
+        is_posted = copy.is_posted
         if is_posted and await self.notifier.update_copy(copy, newest=newest):
             return copy
         look_first = not (is_posted or visit.is_first(approval, copy.key))

@@ -16,7 +16,6 @@ from bot.approvals.due.batch_cards import stays
 from bot.approvals.due.escalation_state import (
     NOTHING,
     EscalationPlan,
-    StoredEscalation,
     can_hasten,
     climbed_by,
     course_of,
@@ -30,8 +29,8 @@ from bot.approvals.due.escalation_state import (
     state_of,
 )
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
-from bot.approvals.due.visit import BATCH, read_beside, users_of, write_beside, write_held
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.due.visit import BATCH, users_of, write_held
+from bot.approvals.model import Approval, Kind, SideMessage, Status, StoredEscalation
 from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_steps
 from bot.people.claims import read_claim, write_snoozes
@@ -49,7 +48,6 @@ from bot.people.recipients import Audience, Waiting
 from bot.people.terms_of import steps_of, terms_of
 from bot.policy.escalation import Due, Notice, begin, due, next_moment, tells_nobody
 from bot.policy.terms import Terms, TermsError
-from bot.ports.notifier import SideMessage
 from bot.ports.process import Clock
 from storage.audit import AuditStore
 
@@ -121,7 +119,7 @@ class OwnCards:
         people = {claim.by} if claim.holds(now_ms) else set[str]()
         if approval.batch and not stays(approval):
             keeper = await self.approvals.get(approval.batch)
-            people |= {one.user for one in read_beside(keeper.cards_json) if one.kind == BATCH}
+            people |= {one.user for one in keeper.cards if one.kind == BATCH}
         people -= users_of(approval)
         if not people:
             return ()
@@ -172,9 +170,9 @@ class EscalationPlanner:
         return approval.changed(
             mentioned_json=names_text(plan.names),
             snoozes_json=write_snoozes(plan.held) if plan.held else approval.snoozes_json,
-            cards_json=write_beside(plan.cards),
-            messages_json=write_beside(messages),
-            ladder_json=state.to_text(),
+            cards=plan.cards,
+            messages=messages,
+            escalation=state,
         )
 
     async def climb(self, approval: Approval, now_ms: int) -> tuple[Approval, frozenset[str]]:
@@ -271,7 +269,7 @@ class EscalationPlanner:
             )
             cards, held = [*cards, *own], {**held, **later}
         if approval.place:
-            cards.insert(0, replace(new_card(approval, channel=place), mentions=here))
+            cards.insert(0, new_card(approval, channel=place).changed(mentions=here))
         return EscalationPlan(names=people, cards=tuple(cards), held=held)
 
     async def _direct(
@@ -358,7 +356,7 @@ class EscalationPlanner:
         wants = await self._own.asking(approval, terms, rest, steps=steps)
         cards = {one: new_card(approval, user=one) for one in absent}
         cards |= {one: own_card(approval, one) for one in wants}
-        return {one: replace(card, kind=str(found.notice)) for one, card in cards.items()}
+        return {one: card.changed(kind=str(found.notice)) for one, card in cards.items()}
 
     async def _plan_awake(
         self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
@@ -377,7 +375,7 @@ class EscalationPlanner:
         known = users_of(approval)
         changed = approval.changed(steps=found.course.steps)
         new = await self._direct(changed, terms, dict.fromkeys(left, ()))
-        cards = tuple(replace(one, kind=str(found.notice)) for one in new.cards)
+        cards = tuple(one.changed(kind=str(found.notice)) for one in new.cards)
         reached = {one.user for one in cards}
         again = [one for one in left if one in known and one not in reached]
         messages = tuple(direct_message(approval, found, one, now_ms) for one in again)
@@ -392,12 +390,9 @@ class EscalationPlanner:
         people = _few(tuple(one for one in left if not is_channel(one)))
         apart = await self._apart(approval, terms, found, [one for one in people if is_person(one)])
         kind, key = str(found.notice), key_of(found, now_ms)
-        users, places = (
-            users_of(approval),
-            {one.channel for one in read_beside(approval.cards_json)},
-        )
+        users, places = users_of(approval), {one.channel for one in approval.cards}
         fresh = [one for one in channels if one not in {HERE, place, *places}]
-        cards = [replace(new_card(approval, channel=one), kind=kind) for one in fresh]
+        cards = [new_card(approval, channel=one).changed(kind=kind) for one in fresh]
         cards += [apart[one] for one in people if one in apart and one not in users]
         here = tuple(one for one in people if one not in apart)
         messages = [
@@ -407,7 +402,7 @@ class EscalationPlanner:
         ]
         if here or (channels and not fresh):
             below = new_message(approval, kind, key)
-            messages.insert(0, replace(below, mentions=here))
+            messages.insert(0, below.changed(mentions=here))
         return EscalationPlan(names=people, cards=tuple(cards), messages=tuple(messages))
 
 

@@ -5,46 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 
-from bot.approvals.due.visit import OWN, read_beside, write_beside
-from bot.approvals.model import UNKNOWN_TS, Approval
+from bot.approvals.due.visit import OWN
+from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, StoredEscalation
 from bot.people.claims import read_claim, read_snoozes, write_snoozes
 from bot.people.recipient_ids import added_groups, asked_groups, audience_of, rotations_of
 from bot.people.terms_of import steps_of
 from bot.policy.escalation import Due, EscalationState, Notice
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms
-from bot.ports.notifier import SideMessage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredEscalation:
-    """Escalation state beyond the approval's own fields. Stored: must stay readable.
-
-    Attributes:
-        since_ms: Start of the schedule.
-        told: Number of steps whose people were notified.
-        announced: Whether the people asked since then were mentioned.
-        duty_ms: Time up to which rotation changes were announced.
-        noted: Number of steps in the audit.
-        digest: Digest of the request.
-        stage: The stage.
-        deserted: Whether all possible approvers are away without a delegate (6.3).
-    """
-
-    since_ms: int
-    told: int = 0
-    announced: bool = True
-    duty_ms: int = 0
-    noted: int = 0
-    digest: str = ""
-    stage: int = 0
-    deserted: bool = False
-
-    def to_text(self) -> str:
-        """Serialize the state."""
-        return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +42,7 @@ def since_of(approval: Approval) -> int:
 
 def state_of(approval: Approval) -> StoredEscalation:
     """Return the escalation state; an edit or a new stage resets it (5.11)."""
-    since_ms, known = since_of(approval), _state(approval.ladder_json)
+    since_ms, known = since_of(approval), approval.escalation
     if known is None:
         return StoredEscalation(since_ms=since_ms, digest=approval.digest, stage=approval.stage)
     if known.since_ms == since_ms and known.digest == approval.digest:
@@ -85,13 +55,6 @@ def state_of(approval: Approval) -> StoredEscalation:
         digest=known.digest,
         stage=approval.stage if is_back else known.stage,
     )
-
-
-def _state(text: str) -> StoredEscalation | None:
-    """Read a stored state; None without one. A damaged one causes no second message."""
-    with suppress(TypeError, ValueError, RecursionError):
-        return StoredEscalation(**json.loads(text)) if text else None
-    return None
 
 
 def course_of(approval: Approval, terms: Terms) -> EscalationState:
@@ -134,18 +97,18 @@ def new_message(approval: Approval, kind: str, key: str) -> SideMessage:
 def new_card(approval: Approval, *, user: str = "", channel: str = "") -> SideMessage:
     """Return an unsent card for a person or a channel."""
     key = f"card:{user or channel}"
-    return replace(new_message(approval, "card", key), user=user, channel=channel)
+    return new_message(approval, "card", key).changed(user=user, channel=channel)
 
 
 def own_card(approval: Approval, user: str) -> SideMessage:
     """Return an unsent card for a person who prefers direct messages."""
-    return replace(new_message(approval, "card", f"{OWN}{user}"), user=user)
+    return new_message(approval, "card", f"{OWN}{user}").changed(user=user)
 
 
 def direct_message(approval: Approval, found: Due, user: str, now_ms: int) -> SideMessage:
     """Return an unsent direct message about a due step."""
     message = new_message(approval, str(found.notice), f"{key_of(found, now_ms)}@{user}")
-    return replace(message, user=user, mentions=(user,))
+    return message.changed(user=user, mentions=(user,))
 
 
 def key_of(found: Due, now_ms: int) -> str:
@@ -168,8 +131,7 @@ def climbed_by(
     mentioned = remembered_of(approval, terms, found, now_ms)
     later = terms.escalate[steps:]
     escalate_ms = since_of(approval) + later[0].after_s * 1000 if later else None
-    changed = replace(
-        state,
+    changed = state.changed(
         told=course.told,
         announced=course.is_announced,
         duty_ms=course.duty_ms,
@@ -186,9 +148,9 @@ def climbed_by(
         escalated_ms=now_ms if is_first else approval.escalated_ms,
         mentioned_json=names_text((*mentioned, *plan.names)),
         snoozes_json=write_snoozes({**course.snoozes, **plan.held}),
-        cards_json=write_beside((*read_beside(approval.cards_json), *plan.cards)),
-        messages_json=write_beside((*read_beside(approval.messages_json), *plan.messages)),
-        ladder_json=changed.to_text(),
+        cards=(*approval.cards, *plan.cards),
+        messages=(*approval.messages, *plan.messages),
+        escalation=changed,
     )
 
 

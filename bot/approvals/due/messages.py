@@ -10,18 +10,19 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Protocol
 
 from bot.approvals.due.batch_cards import SharedCards, stays
 from bot.approvals.due.escalation_state import since_of
-from bot.approvals.due.visit import Visit, at_message, read_beside, write_beside, write_held
-from bot.approvals.model import UNKNOWN_TS, Approval, Status
+from bot.approvals.due.visit import Visit, at_message, write_held
+from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
 from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_handover, note_reminded
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.people.recipient_ids import is_person
-from bot.ports.notifier import Notifier, SideMessage
+from bot.ports.notifier import Notifier
 from bot.ports.process import Clock
 from storage.audit import AuditStore
 
@@ -88,7 +89,7 @@ class Messages:
 
     def is_quiet(self, approval: Approval) -> bool:
         """Whether no message must be sent, changed or removed."""
-        messages = read_beside(approval.messages_json)
+        messages = approval.messages
         if approval.status is not Status.PENDING:
             return not messages
         return not any(self._is_open(approval, one, messages) for one in messages)
@@ -101,10 +102,9 @@ class Messages:
         untold = self.alarm.take_untold(approval)
         if not untold:
             return approval
-        beside = [*read_beside(approval.messages_json), *map(_untold, untold)]
-        text = write_beside(beside)
-        await write_held(self.approvals, approval, lambda one: one.changed(messages_json=text))
-        return approval.changed(messages_json=text)
+        messages = (*approval.messages, *map(_untold, untold))
+        await write_held(self.approvals, approval, lambda one: one.changed(messages=messages))
+        return approval.changed(messages=messages)
 
     async def see_to(self, approval: Approval, visit: Visit) -> int | None:
         """Update the messages of an approval.
@@ -115,7 +115,7 @@ class Messages:
         Raises:
             DeliveryError: Slack refused a message for now. Earlier results are stored.
         """
-        messages = read_beside(approval.messages_json)
+        messages = approval.messages
         kept, fault = list(messages), None
         items = await self._on_card(approval, messages)
         for message in messages:
@@ -136,15 +136,15 @@ class Messages:
             place = kept.index(message)
             kept[place : place + 1] = [] if found is None else [found]
         if tuple(kept) != messages:
-            text = write_beside(kept)
-            await write_held(self.approvals, approval, lambda one: one.changed(messages_json=text))
+            write = partial(Approval.changed, messages=tuple(kept))
+            await write_held(self.approvals, approval, write)
         if fault is not None:
             raise fault
         return self._again(approval, kept) if items else None
 
     def _again(self, approval: Approval, kept: Sequence[SideMessage]) -> int | None:
         """Return when to check messages about several approvals again."""
-        if any(one.ts in {"", UNKNOWN_TS} and not one.user for one in kept):
+        if any(not (one.is_posted or one.user) for one in kept):
             return self.clock() + milliseconds(SOON)
         is_over = approval.status is not Status.PENDING
         return self.clock() + milliseconds(AGAIN) if is_over and kept else None
@@ -191,7 +191,7 @@ class Messages:
         about = await self.shared.as_one(approval, items)
         if is_old or not waiting:
             return await self._handle(approval if is_old else about, message, messages, visit)
-        if message.ts not in {"", UNKNOWN_TS}:
+        if message.is_posted:
             return message
         first = waiting[0]
         if approval.status is Status.PENDING and first.approval_id != approval.approval_id:
@@ -245,7 +245,7 @@ class Messages:
         """Whether a message needs work."""
         if not self._is_wanted(approval, message, messages):
             return True
-        return message.ts in {"", UNKNOWN_TS} and not approval.undeliverable
+        return not (message.is_posted or approval.undeliverable)
 
     @staticmethod
     def _is_wanted(

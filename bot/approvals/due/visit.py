@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from bot.approvals.model import Approval
+from bot.approvals.model import Approval, SideMessage
 from bot.approvals.queries import ApprovalCollection
 from bot.leases import ClaimedRecord
-from bot.ports.notifier import SideMessage
 from storage.documents import update_or_none
 
 OWN = "own:"
@@ -52,33 +49,19 @@ class Visit:
         return self.is_told and approval.decision == self.hold.record.decision
 
 
-def read_beside(text: str) -> tuple[SideMessage, ...]:
-    """Read the stored messages of an approval; empty if damaged."""
-    with suppress(TypeError, ValueError, RecursionError, LookupError):
-        found = json.loads(text)
-        return tuple(SideMessage(**{**one, "mentions": tuple(one["mentions"])}) for one in found)
-    return ()
-
-
-def write_beside(messages: Iterable[SideMessage]) -> str:
-    """Serialize the messages of an approval."""
-    return json.dumps([asdict(one) for one in messages], separators=(",", ":"))
-
-
 def at_message(message: SideMessage, found: SideMessage) -> SideMessage:
     """Return the message with the location where it was posted."""
-    return replace(message, channel=found.channel, ts=found.ts)
+    return message.changed(channel=found.channel, ts=found.ts)
 
 
 def of_several(copy: SideMessage) -> SideMessage:
     """Return a direct-message card changed to the batch card that the keeper updates."""
-    return replace(copy, key=f"{BATCH}:{copy.user}", kind=BATCH)
+    return copy.changed(key=f"{BATCH}:{copy.user}", kind=BATCH)
 
 
 def users_of(approval: Approval) -> frozenset[str]:
     """Return Slack user ids of people with a direct card of this approval only."""
-    copies = read_beside(approval.cards_json)
-    return frozenset(one.user for one in copies if one.user and one.kind != BATCH)
+    return frozenset(one.user for one in approval.cards if one.user and one.kind != BATCH)
 
 
 async def write_held(

@@ -16,7 +16,6 @@ from typing import Any
 
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from bot.approvals.due.visit import read_beside
 from bot.approvals.model import Approval, Status
 from bot.approvals.queries import newest_of
 from bot.audit.report import MOST
@@ -286,7 +285,7 @@ class Simulation:
 
     def card_of(self, approval: Approval, user: str) -> tuple[str, str]:
         """The channel and the `ts` of the card of an approval that somebody sees."""
-        cards = [one for one in read_beside(approval.cards_json) if one.ts]
+        cards = [one for one in approval.cards if one.ts]
         own = next((one for one in cards if one.user == user), None)
         if own is None:
             own = next((one for one in cards if one.channel == approval.place), None)

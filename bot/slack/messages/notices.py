@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
-from bot.approvals.model import UNKNOWN_TS, Approval, Status
+from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.people.model import Grant
 from bot.ports.batches import Items
-from bot.ports.notifier import SideMessage
 from bot.ports.tools import BatchWords
 from bot.slack.calls import BATCH_EVENT, Poster, Putting
 from bot.slack.cards.batch_card import batch_card
@@ -187,10 +186,10 @@ class SlackBatchCards:
         if look_first:
             spot = Spot(channel_id=copy.channel)
             found = await self.poster.find(spot, BATCH_EVENT, keeper.approval_id)
-            at = replace(copy, ts=found)
+            at = copy.changed(ts=found)
             if found and await self.poster.update_late(_at_copy(keeper, at), make):
                 return at
-        return replace(copy, ts=await self.poster.post_late(_at_copy(keeper, copy), make))
+        return copy.changed(ts=await self.poster.post_late(_at_copy(keeper, copy), make))
 
     @said_to_all
     async def update_copy(self, keeper: Approval, copy: SideMessage, items: Items) -> bool:

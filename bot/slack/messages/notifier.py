@@ -7,14 +7,13 @@ Every post carries its record's id as metadata, so a lost post is found before i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.model import Approval, Kind, SideMessage, Status
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
-from bot.ports.notifier import Newest, SideMessage
+from bot.ports.notifier import Newest
 from bot.ports.process import Clock
 from bot.slack.cards.card_for import card_for
 from bot.slack.destinations import Spot, approvers_text, is_broadcast, mentioned_on, places_of
@@ -109,7 +108,7 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
         copy = await self.with_channel(copy)
         spot = Spot(channel_id=copy.channel)
         if look_first and (ts := await self._find_beside(approval, copy, spot)):
-            found = replace(copy, ts=ts)
+            found = copy.changed(ts=ts)
             if await self.update_copy(found, newest=newest):
                 return found
 
@@ -121,7 +120,7 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
             return self._posting(spot, card, event, record_id, mentions=mentions, key=copy.key)
 
         answer = await self._send("chat.postMessage", spot.channel_id, arguments)
-        return replace(copy, ts=str(answer["ts"]))
+        return copy.changed(ts=str(answer["ts"]))
 
     @said_to_all
     async def update_copy(self, copy: SideMessage, *, newest: Newest) -> bool:

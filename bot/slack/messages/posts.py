@@ -16,10 +16,9 @@ from typing import Any
 from cachetools import LRUCache
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import Approval
+from bot.approvals.model import Approval, SideMessage
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.blocks import Card
-from bot.ports.notifier import SideMessage
 from bot.redaction.mask import mask_text
 from bot.slack.calls import Putting
 from bot.slack.destinations import Spot
@@ -176,7 +175,7 @@ class Posts(PacedCalls):
         if message.channel or not message.user:
             return message
         answer = await self._ask("conversations.open", {"users": message.user})
-        return replace(message, channel=str((answer.get("channel") or {}).get("id") or ""))
+        return message.changed(channel=str((answer.get("channel") or {}).get("id") or ""))
 
     async def link(self, approval: Approval) -> str:
         """Return the URL of a card; empty if unknown."""

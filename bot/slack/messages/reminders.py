@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
-from bot.approvals.model import UNKNOWN_TS, Approval
+from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage
 from bot.layout.blocks import Card
 from bot.people.access import backup_names
-from bot.ports.notifier import SideMessage
 from bot.slack.calls import Putting
 from bot.slack.destinations import Spot, card_of, mentions_of, spot_of
 from bot.slack.messages.pacing import Arguments
@@ -92,9 +90,9 @@ class CardReminders(Posts):
     ) -> SideMessage | None:
         message = await self.with_channel(message)
         spot = spot_of(approval, message)
-        message = replace(message, channel=spot.channel_id)
+        message = message.changed(channel=spot.channel_id)
         if look_first and (ts := await self._find_beside(approval, message, spot)):
-            return replace(message, ts=ts)
+            return message.changed(ts=ts)
         link = await self._link(approval, card_of(approval, message))
         card = nudge_text(approval, message.kind, message.mentions, link=link)
 
@@ -107,7 +105,7 @@ class CardReminders(Posts):
             return self._posting(spot, shown, event, record_id, mentions=mentions, key=key)
 
         answer = await self._send("chat.postMessage", spot.channel_id, arguments, tries=1)
-        return replace(message, ts=str(answer["ts"])) if answer else None
+        return message.changed(ts=str(answer["ts"])) if answer else None
 
     async def remove(self, approval: Approval, message: SideMessage) -> None:
         if found := await self._posted(approval, message):
@@ -127,11 +125,11 @@ class CardReminders(Posts):
     async def _posted(self, approval: Approval, message: SideMessage) -> SideMessage | None:
         """Return a reminder's location; None if it was not posted."""
         if message.ts not in {"", UNKNOWN_TS}:
-            return replace(message, channel=message.channel or approval.channel_id)
+            return message.changed(channel=message.channel or approval.channel_id)
         message = await self.with_channel(message)
         spot = spot_of(approval, message)
         ts = await self._find_beside(approval, message, spot)
-        return replace(message, channel=spot.channel_id, ts=ts) if ts else None
+        return message.changed(channel=spot.channel_id, ts=ts) if ts else None
 
     async def _find_beside(self, approval: Approval, message: SideMessage, spot: Spot) -> str:
         event, record_id = f"{PREFIX}{message.kind}", approval.approval_id

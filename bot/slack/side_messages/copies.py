@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from bot.approvals.due.visit import BATCH, OWN
-from bot.approvals.model import Approval
+from bot.approvals.model import Approval, SideMessage
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.blocks import Card, context, plain
 from bot.layout.parts import asked_by
@@ -14,7 +14,6 @@ from bot.people.recipient_ids import asked_groups
 from bot.people.terms_of import steps_of, terms_of
 from bot.policy.rotation import on_duty
 from bot.policy.terms import TermsError
-from bot.ports.notifier import SideMessage
 from bot.questions.shown import shown_question
 from bot.slack.cards.footer import who_line
 from bot.words import say

@@ -85,10 +85,18 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 @pytest.mark.parametrize(
-    ("field", "garbage"), [("requesters_json", "7"), ("members_json", "[["), ("editors_json", "7")]
+    ("field", "garbage"),
+    [
+        ("requesters_json", "7"),
+        ("members_json", "[["),
+        ("editors_json", "7"),
+        ("cards", [{"key": "card:U1"}]),
+        ("messages", 7),
+        ("escalation", {"since_ms": 1, "x": 2}),
+    ],
 )
 async def test_m6_one_request_with_senseless_json_hides_no_other(
-    stage: Stage, field: str, garbage: str
+    stage: Stage, field: str, garbage: object
 ) -> None:
     assert stage.bot is not None
     await stage.say("Rosa", "@countersign go")

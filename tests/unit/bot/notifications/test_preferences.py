@@ -11,7 +11,6 @@ import pytest
 from agents.models import call, say
 from bot.approvals.changes import annotated
 from bot.approvals.due.escalation_state import held_of
-from bot.approvals.due.visit import read_beside
 from bot.approvals.model import Approval, Kind
 from bot.audit.report import story
 from bot.errors import DirectoryError, InvalidInputError, NotApproverError
@@ -124,7 +123,7 @@ async def test_where_all_sleep_until_it_has_expired_the_thread_hears_so(
     office = await at_night(storage, {**SECURITY, "expires": "3h"}, MIA, SAM)
     approval = await office.the_approval()
     assert mentioned(approval) == []
-    assert [one.kind for one in read_beside(approval.messages_json)] == ["quiet"]
+    assert [one.kind for one in approval.messages] == ["quiet"]
     await later(office, hours=3, minutes=1)
     assert [kind for kind, _, _ in told(office)] == ["quiet"]
 
@@ -133,7 +132,7 @@ async def test_where_all_sleep_and_it_waits_until_the_morning_nothing_is_said(
     storage: SqliteStores,
 ) -> None:
     office = await at_night(storage, SECURITY, MIA, SAM)
-    assert (await office.the_approval()).messages_json == "[]"
+    assert (await office.the_approval()).messages == ()
 
 
 async def test_a_step_of_the_ladder_lets_backups_sleep_too(storage: SqliteStores) -> None:
@@ -175,9 +174,9 @@ async def test_who_sleeps_and_is_not_in_the_channel_gets_the_card_in_the_morning
     office.directory.channels[CHANNEL] -= {SAM}
     await keep(office, SAM, **NIGHT)
     await office.hear(ASK)
-    assert read_beside((await office.the_approval()).cards_json) == ()
+    assert (await office.the_approval()).cards == ()
     await later(office, hours=7, minutes=16)
-    (copy,) = read_beside((await office.the_approval()).cards_json)
+    (copy,) = (await office.the_approval()).cards
     assert (copy.user, bool(copy.ts)) == (SAM, True)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
 from bot.approvals.due.batch_cards import MOST_ON_CARD, TOGETHER, stays, together
-from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Kind, Status
+from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Kind, SideMessage, Status
 from bot.approvals.secondary_actions import Means
 from bot.clock import milliseconds, steady_clock
 from bot.errors import DeliveryError
@@ -315,7 +315,7 @@ async def test_one_reminder_speaks_for_all(storage: SqliteStores) -> None:
     assert len(sent) == 1
     waiting = await office.open_approvals()
     assert [one.reminders for one in waiting] == [1, 1, 1]
-    assert [bool(json.loads(one.messages_json)) for one in waiting] == [True, False, False]
+    assert [bool(one.messages) for one in waiting] == [True, False, False]
     await office.decide(cards[0])
     assert len(office.notifier.asking) == 1
     await office.decide(cards[1])
@@ -360,7 +360,7 @@ def approvals(draw: st.DrawFn) -> Approval:
         status=draw(st.sampled_from([Status.PENDING, Status.PENDING, Status.UNDECIDABLE])),
         place=draw(st.sampled_from(["", "", "dm", "C9"])),
         stuck=draw(st.sampled_from(["", "", "nobody"])),
-        cards_json=draw(st.sampled_from(["[]", "[]", '[{"key":"card:U1"}]'])),
+        cards=draw(st.sampled_from([(), (), (SideMessage(key="card:U1", kind="card"),)])),
         asked_again=draw(st.sampled_from(["", "", "restored"])),
         terms_json=draw(
             st.builds(
@@ -393,7 +393,7 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
             assert not read.always_ask
             assert sum(need.count for need in read.stages[0].approve) == 1
             assert (one.status, one.kind, one.place) == (Status.PENDING, Kind.APPROVAL, "")
-            assert (one.stuck, one.cards_json, one.asked_again) == ("", "[]", "")
+            assert (one.stuck, one.cards, one.asked_again) == ("", (), "")
             assert one.approval_id not in refused
             assert stays(one)
     alone = [one for one in made if not one.batch and one.approval_id not in refused]

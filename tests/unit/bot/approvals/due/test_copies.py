@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.due.visit import BATCH, read_beside
+from bot.approvals.due.visit import BATCH
 from bot.approvals.model import Approval, Status
 from bot.approvals.secondary_actions import Means
 from bot.errors import DeliveryError
@@ -66,7 +66,7 @@ async def claim(office: Office, approval: Approval, by: str) -> None:
 
 
 def copies(approval: Approval) -> list[str]:
-    return [one.user for one in read_beside(approval.cards_json)]
+    return [one.user for one in approval.cards]
 
 
 async def test_who_asks_for_it_gets_the_card_though_they_are_in_the_channel(
@@ -76,7 +76,7 @@ async def test_who_asks_for_it_gets_the_card_though_they_are_in_the_channel(
     approval = await office.the_approval()
     assert (mentioned(approval), copies(approval)) == ([MIA, SAM], [MIA])
     assert told(office) == [("card", [MIA], MIA)]
-    (copy,) = read_beside(approval.cards_json)
+    (copy,) = approval.cards
     assert (copy.channel, bool(copy.ts)) == ("DMIA", True)
 
 
@@ -247,9 +247,9 @@ class TestOneCardForSeveral:
         assert {one.batch for one in cards} == {keeper.approval_id}
         assert shown(office).posts == [keeper.approval_id]
         assert shown(office).copied == [ADA], "one message"
-        (copy,) = read_beside(keeper.cards_json)
+        (copy,) = keeper.cards
         assert (copy.kind, copy.user, copy.channel, bool(copy.ts)) == (BATCH, ADA, "DADA", True)
-        assert [one.cards_json for one in cards[1:]] == ["[]", "[]"]
+        assert [one.cards for one in cards[1:]] == [(), ()]
         assert told(office) == []
 
     async def test_its_copy_is_drawn_with_it(self, storage: SqliteStores) -> None:
@@ -268,7 +268,7 @@ class TestOneCardForSeveral:
         await later(office, seconds=5)
         keeper = await storage.approvals.get(cards[0].approval_id)
         assert keeper.batch_left
-        assert [(one.kind, one.user) for one in read_beside(keeper.cards_json)] == [
+        assert [(one.kind, one.user) for one in keeper.cards] == [
             (BATCH, ADA),
             ("card", ADA),
         ]
@@ -294,5 +294,5 @@ class TestOneCardForSeveral:
         office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
         await office.hear("<@UBOT> look")
         (keeper, _) = await office.open_approvals()
-        assert (keeper.cards_json, keeper.batch_ts != "") == ("[]", True)
+        assert (keeper.cards, keeper.batch_ts != "") == ((), True)
         assert keeper.drawn_revision == keeper.shown_revision

@@ -7,11 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.approvals.due.visit import write_beside
-from bot.approvals.model import UNKNOWN_TS, Approval, Status
+from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
 from bot.errors import DeliveryError
 from bot.policy.terms import Group, Requirement, Stage, Terms
-from bot.ports.notifier import SideMessage
 from bot.ports.tools import BatchWords
 from bot.slack.messages.notices import SlackBatchCards, SlackNotices
 from tests.unit.bot.slack.cards.batch_samples import an_item
@@ -77,7 +75,7 @@ async def test_a_card_for_a_member_of_a_group_names_it_where_that_is_certain(
     stage = Stage(approve=(Requirement(name="sre", groups=("sre",)),))
     terms = Terms(rules=("big",), groups={"sre": group}, stages=(stage,))
     approval = scene.approval.changed(terms_json=terms.to_text())
-    copy = replace(card_for_ben(scene), key=f"{key}UBEN")
+    copy = card_for_ben(scene).changed(key=f"{key}UBEN")
     found = await scene.notifier.post_copy(
         approval, copy, look_first=False, newest=reading(approval)
     )
@@ -120,13 +118,13 @@ async def test_a_nudge_stands_below_the_card_and_mentions_people_once(scene: Sce
     assert str(shown["blocks"]).count(ada) == 1
     again = await scene.notifier.nudge(scene.approval, message, look_first=True, go=no)
     assert again == sent
-    later = replace(message, key="reminder:6")
+    later = message.changed(key="reminder:6")
     assert await scene.notifier.nudge(scene.approval, later, look_first=True, go=no) is None
 
 
 async def test_a_nudge_by_direct_message_links_to_the_card_there(scene: Scene) -> None:
     copy = await posted(scene, scene.approval)
-    approval = scene.approval.changed(cards_json=write_beside([copy]))
+    approval = scene.approval.changed(cards=(copy,))
     message = replace(REMINDER, user=copy.user, mentions=(copy.user,))
     sent = await scene.notifier.nudge(approval, message, look_first=False, go=yes)
     assert sent is not None
@@ -151,7 +149,7 @@ async def test_a_nudge_is_removed_or_says_that_it_is_over(scene: Scene) -> None:
 
 
 async def test_where_the_cards_are_elsewhere_the_thread_has_a_line(scene: Scene) -> None:
-    approval = scene.approval.changed(place="C0X", cards_json=write_beside([card_for_ben(scene)]))
+    approval = scene.approval.changed(place="C0X", cards=(card_for_ben(scene),))
     await scene.post_card(approval)
     line = scene.sandbox.messages(scene.thread.channel_id)[-1]
     assert line["metadata"]["event_type"] == "countersign_line"
