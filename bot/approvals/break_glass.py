@@ -7,7 +7,6 @@ is woken; after a crash they are sent again.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import unicodedata
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from cachetools import LRUCache
 
 from bot.approvals.changes import voted
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, Emergency, Status
 from bot.approvals.votes import Votes
 from bot.errors import ApprovalClosedError, DeliveryError, OutdatedCardError, RefusalError
 from bot.people.break_glass import glass_of, left_out, why_not_break
@@ -107,13 +106,13 @@ class BreakGlassDecisions:
         if unseen := self.votes.unseen(approval, actor.user_id, Surface.FORM):
             raise unseen
         now, digest = self.votes.clock(), approval.digest
-        texts = {"what": reasons.what.strip(), "why_now": reasons.why_now.strip()}
+        emergency = Emergency(what=reasons.what.strip(), why_now=reasons.why_now.strip())
         decision = Decision(
             status=Status.APPROVED,
             by=actor.user_id,
             at_ms=now,
             digest=digest,
-            emergency_json=json.dumps(texts),
+            emergency=emergency,
         )
         for _ in range(_TRIES):
             # Votes did not decide it. Record votes whose process crashed before recording them.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, Run, Status
 
 _REFUSABLE = frozenset({Status.APPROVED, Status.REJECTED, Status.ANSWERED})
 """The statuses of decisions that a run may refuse."""
@@ -163,12 +163,12 @@ def annotated(
 
 
 def with_run(
-    one: Approval, run_json: str, *, was: str, now_ms: int, closes: bool = False
+    one: Approval, run: Run, *, was: Run | None, now_ms: int, closes: bool = False
 ) -> Approval | None:
     """Return the approval with what became of its call; None if something else did meanwhile."""
-    if one.status not in {Status.APPROVED, Status.ANSWERED} or one.run_json != was:
+    if one.status not in {Status.APPROVED, Status.ANSWERED} or one.run != was:
         return None
-    return _shown(one, run_json=run_json, open=one.open and not closes, due_ms=now_ms)
+    return _shown(one, run=run, open=one.open and not closes, due_ms=now_ms)
 
 
 def closed(one: Approval) -> Approval | None:

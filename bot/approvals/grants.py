@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from agents.core.address import Address
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.model import Approval, GrantRequest, Kind, Status
 from bot.approvals.queries import calls_of
 from bot.audit.acts import Act
 from bot.audit.entries import entry_of, note_decision, note_refusal
@@ -27,9 +27,9 @@ from bot.clock import milliseconds
 from bot.errors import DeliveryError, DirectoryError, UnknownApprovalError, UserFacingError
 from bot.people.model import Grant
 from bot.people.requesters import all_requesters, is_requester
-from bot.policy.grants import GrantRequest, fixed_part, is_within, limits_of
+from bot.policy.grants import fixed_part, limits_of
 from bot.policy.tally import APPROVE, read_votes
-from bot.policy.terms import Terms, TermsError
+from bot.policy.terms import GrantTerms, Terms, TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.ports.threads import Notices
@@ -289,7 +289,15 @@ def has_approved(approval: Approval, user_id: str) -> bool:
 def allowance_of(approval: Approval) -> GrantRequest | None:
     """Return the grant requested with the decision, or None."""
     decision = approval.decision
-    return GrantRequest.from_text(decision.allowance_json) if decision is not None else None
+    return decision.allowance if decision is not None else None
+
+
+def is_within(allowance: GrantRequest, limits: GrantTerms) -> bool:
+    """Whether the limits permit the requested grant."""
+    is_time = 0 < allowance.for_s <= limits.max_time_s
+    if not set(allowance.vary or ()) <= set(limits.vary):
+        return False
+    return is_time and 0 < allowance.uses <= limits.max_uses
 
 
 def why_never(approval: Approval, allowance: GrantRequest) -> str:

@@ -55,6 +55,53 @@ class Kind(StrEnum):
     DOUBT = "doubt"  # a call may have run or not: ran, run again, give up?
 
 
+class RunState(StrEnum):
+    """State of an execution. Stored: version 1, must stay readable."""
+
+    RUNNING = "running"
+    RAN = "ran"
+    FAILED = "failed"
+    STOPPED = "stopped"  # another condition prevented the start
+    DOUBT = "doubt"  # started, outcome unknown
+
+
+class Run(Part):
+    """The execution of an approved call: its state, and its result."""
+
+    state: RunState
+    at_ms: int
+    text: str = ""
+
+
+class Emergency(Part):
+    """The reasons of a break-glass decision."""
+
+    what: str
+    """The emergency, in the words of the person who decided."""
+    why_now: str
+    """The reason why the call cannot wait."""
+
+
+class PriorApproval(Part):
+    """The approval of a call that is in doubt now."""
+
+    by: tuple[str, ...]
+    """Slack user ids; never empty."""
+    at_ms: int
+
+
+class GrantRequest(Part):
+    """An approver's request to allow later calls, too."""
+
+    for_s: int
+    """Duration in seconds."""
+    uses: int
+    """Maximum number of calls."""
+    vary: tuple[str, ...] | None = None
+    """Paths of arguments that may differ, among those that the rule permits; None for all of
+    these."""
+
+
 class Decision(Part):
     """A person's (or the clock's) choice. Part of an approval; a decision is made once."""
 
@@ -77,15 +124,15 @@ class Decision(Part):
     its tool; empty when nothing was changed, or the tool has no words for it."""
     preview: str = ""
     """The effect of that, in the words of the tool's author; empty as `title` is."""
-    emergency_json: str = ""
-    """The reasons of somebody who let it run without those who should decide: a JSON object with
-    `what` and `why_now`; empty in any other decision."""
+    emergency: Emergency | None = None
+    """The reasons of somebody who let it run without those who should decide; None in any other
+    decision."""
     rule: str = ""
     """Name of the rule that allows the call as somebody edited it, so that nobody had to approve
     it; empty in any other decision."""
-    allowance_json: str = ""
-    """How much of the same whoever approved it allows, too: a JSON object with `for_s`, `uses` and
-    `vary`, from which the grant is made; empty where they allow no more than this."""
+    allowance: GrantRequest | None = None
+    """How much of the same whoever approved it allows, too, from which the grant is made; None
+    where they allow no more than this."""
 
 
 class SideMessage(Part):
@@ -292,9 +339,8 @@ class Approval(WorkDocument):
     show, of which call."""
     said_json: str = "[]"
     """JSON list of objects with `by`, `text` and `at_ms`: what requesters wrote while it waits."""
-    run_json: str = ""
-    """The progress of the approved call: a JSON object with `state`, `text` and `at_ms`; empty
-    until it starts."""
+    run: Run | None = None
+    """The progress of the approved call; None until it starts."""
     stuck: str = ""
     """Why nobody can decide it now, in our own words; empty while somebody can."""
     asked_again: str = ""
@@ -350,9 +396,9 @@ class Approval(WorkDocument):
     newer_ts: str = ""
     """`ts` of the card of the request that replaces this one, in the same channel; empty where
     there is none yet."""
-    approved_json: str = ""
-    """Of a call in doubt: a JSON object with `by`, who approved it, and `at_ms`; empty where nobody
-    did, or that is not known."""
+    prior_approval: PriorApproval | None = None
+    """Of a call in doubt: who approved it, and when; None where nobody did, or that is not
+    known."""
     sign: str = ""
     """The reaction on the root message of the thread; see `bot.approvals.due.thread_reactions`.
 

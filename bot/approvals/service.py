@@ -424,7 +424,7 @@ class Approvals:
             if approval.status is Status.PENDING:
                 await self.attendance.note_votes(approval)
         waiting = [one for one in approvals if one.status is not Status.PENDING]
-        told = [one for one in waiting if one.open and not one.run_json]
+        told = [one for one in waiting if one.open and one.run is None]
         await self.attendance.tell_threads(told)
 
     async def refresh(self, approval_id: str) -> None:

@@ -286,7 +286,7 @@ class Votes:
             DirectoryError: A look-up failed.
         """
         decision = approval.decision
-        if decision is not None and decision.emergency_json:
+        if decision is not None and decision.emergency:
             return await has_lost_glass(self.census, approval, decision.by)
         ballot = _decided(approval)
         people = _voters(ballot)

@@ -162,7 +162,7 @@ async def note_decision(store: AuditStore, approval: Approval, decision: Decisio
 
 def decision_entries(approval: Approval, decision: Decision) -> list[AuditEntry]:
     """Build all entries that describe how an approval ended."""
-    emergency = [emergency_entry(approval, decision)] if decision.emergency_json else []
+    emergency = [emergency_entry(approval, decision)] if decision.emergency else []
     return [*vote_entries(approval), *emergency, decision_entry(approval, decision)]
 
 
@@ -177,7 +177,7 @@ def emergency_entry(approval: Approval, decision: Decision) -> AuditEntry:
         digest=decision.digest,
         rule=approval.rule,
         policy=approval.policy_file,
-        reasons=parsed(decision.emergency_json),
+        reasons=decision.emergency.model_dump() if decision.emergency else "",
     )
 
 

@@ -123,7 +123,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         open=True,
         restored_to_ms=to_ms,
         restored_epoch=0,
-        run_json="",
+        run=None,
         seen_json="[]",
         expires_ms=expires_ms,
         remind_ms=remind_ms if remind_ms < expires_ms else None,

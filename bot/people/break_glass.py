@@ -82,7 +82,7 @@ async def was_told(census: PeopleLookup, approval: Approval, user_id: str) -> bo
         DirectoryError: A look-up failed.
     """
     decision, glass = approval.decision, glass_of(approval)
-    if decision is None or not decision.emergency_json or glass is None or user_id == decision.by:
+    if decision is None or not decision.emergency or glass is None or user_id == decision.by:
         return False
     if user_id in await census.directory.channel_members(glass.alert):
         return True

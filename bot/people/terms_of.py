@@ -72,7 +72,7 @@ def groups_of(ballot: Ballot, *, is_begun: bool = False, steps: int = 0) -> froz
 def is_allowed_by_rule(approval: Approval) -> bool:
     """Whether an edit changed the call so that a rule allows it without approval."""
     is_ended = approval.status is Status.APPROVED and bool(approval.edited_by)
-    if approval.decision is not None and approval.decision.emergency_json:
+    if approval.decision is not None and approval.decision.emergency:
         return False
     return is_ended and bool(approval.terms_json) and not read_votes(approval.votes_json)
 

@@ -207,7 +207,7 @@ class WaitingLook:
 def _channels(approval: Approval) -> tuple[str, ...]:
     """Return ids of channels that have a card of a request or its break-glass alert."""
     found = [approval.channel_id, approval.place]
-    if approval.decision is not None and approval.decision.emergency_json:
+    if approval.decision is not None and approval.decision.emergency:
         with suppress(TermsError):
             glass = glass_of(approval)
             found.append(glass.alert if glass is not None else "")

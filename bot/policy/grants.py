@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import cast
 
 from agents.core.codec import Json
@@ -20,47 +19,6 @@ _ANY = "*"
 """In a path: every item of a list."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrantRequest:
-    """An approver's request to allow later calls, too.
-
-    Attributes:
-        for_s: Duration in seconds.
-        uses: Maximum number of calls.
-        vary: Paths of arguments that may differ, among those that the rule permits; None for all of
-            these.
-    """
-
-    for_s: int
-    uses: int
-    vary: tuple[str, ...] | None = None
-
-    def to_text(self) -> str:
-        """Serialize the request for `Decision.allowance_json`.
-
-        Stored: version 1, must stay readable.
-        """
-        return json.dumps(asdict(self), separators=(",", ":"))
-
-    @classmethod
-    def from_text(cls, text: str) -> GrantRequest | None:
-        """Parse what `to_text` wrote; None if the text is empty or damaged."""
-        try:
-            found = json.loads(text) if text else None
-        except (ValueError, RecursionError):
-            return None
-        if not isinstance(found, dict):
-            return None
-        for_s, uses, vary = (found.get(name) for name in ("for_s", "uses", "vary"))
-        if type(for_s) is not int or type(uses) is not int:
-            return None
-        if vary is None:
-            return cls(for_s=for_s, uses=uses)
-        if not isinstance(vary, list) or not all(isinstance(path, str) for path in vary):
-            return None
-        return cls(for_s=for_s, uses=uses, vary=tuple(vary))
-
-
 def limits_of(terms: Terms) -> GrantTerms | None:
     """Return the limits of a grant under some terms; None if no grant is permitted.
 
@@ -71,14 +29,6 @@ def limits_of(terms: Terms) -> GrantTerms | None:
         return None
     slots = sum(one.count for stage in terms.stages for one in stage.approve)
     return terms.grants if slots == 1 else None
-
-
-def is_within(allowance: GrantRequest, limits: GrantTerms) -> bool:
-    """Whether the limits permit the requested grant."""
-    is_time = 0 < allowance.for_s <= limits.max_time_s
-    if not set(allowance.vary or ()) <= set(limits.vary):
-        return False
-    return is_time and 0 < allowance.uses <= limits.max_uses
 
 
 def fixed_part(arguments_json: str, vary: Sequence[str]) -> str:

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from pydantic import ValidationError
+
 from agents import InterruptContext
 from agents.core.asking.infos import CallInfo, InDoubtInfo
 from agents.core.codec import Json
 from agents.graph import Question
 from agents.prebuilt.stages import StageInfo
-from bot.approvals.model import Approval, Kind
+from bot.approvals.model import Approval, Kind, PriorApproval
 from bot.clock import milliseconds
 from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms
@@ -197,9 +199,7 @@ def _as_asked(approval: Approval, info: object, rules: Rules) -> Approval:
             return approval.changed(asked_again=why)
         case InDoubtInfo(frozen=frozen, asked_again=why):
             asked = deciders_from(approval, frozen, now_ms=approval.created_ms)
-            approved = frozen.get("approved")
-            known = approved if isinstance(approved, str) else ""
-            return asked.changed(asked_again=why, approved_json=known)
+            return asked.changed(asked_again=why, prior_approval=_noted(frozen.get("approved")))
         case _:
             return approval
 
@@ -247,6 +247,7 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
 
 def deciders_of(approval: Approval) -> dict[str, Json]:
     """Return the people who decide about a call, for the note of its start."""
+    approved = _approved(approval)
     return {
         "approvers": approval.approvers_json,
         "backups": approval.backups_json,
@@ -254,20 +255,28 @@ def deciders_of(approval: Approval) -> dict[str, Json]:
         "requesters": json.dumps(requesters_of(approval)),
         "self_approval": approval.self_approval,
         **({"terms": approval.terms_json} if approval.terms_json else {}),
-        **({"approved": approved} if (approved := _approved(approval)) else {}),
+        **({"approved": approved.model_dump(mode="json")} if approved else {}),
     }
 
 
-def _approved(approval: Approval) -> str:
+def _approved(approval: Approval) -> PriorApproval | None:
     """The name and time of who let a call start; at first, where it ran again after a doubt."""
     if approval.kind is Kind.DOUBT:
-        return approval.approved_json
+        return approval.prior_approval
     decision = approval.decision
     if decision is None or not decision.by:
-        return ""
+        return None
     voters = [one.by for one in read_votes(approval.votes_json) if one.choice == APPROVE]
     by = [*dict.fromkeys([decision.by, *voters])][:_MOST_APPROVED]
-    return json.dumps({"by": by, "at_ms": decision.at_ms})
+    return PriorApproval(by=tuple(by), at_ms=decision.at_ms)
+
+
+def _noted(approved: Json) -> PriorApproval | None:
+    """Read what `deciders_of` noted of an approval; None where it is missing or damaged."""
+    try:
+        return PriorApproval.model_validate_json(json.dumps(approved))
+    except ValidationError:
+        return None
 
 
 def deciders_from(approval: Approval, frozen: Mapping[str, Json], *, now_ms: int = 0) -> Approval:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.approvals.execution import RunState, run_of
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.execution import run_of
+from bot.approvals.model import Approval, Kind, RunState, Status
 from bot.approvals.queries import of_turn
 from bot.approvals.votes import Votes
 from bot.errors import DirectoryError, NotApproverError

@@ -19,8 +19,8 @@ from agents.core.messages import log_text, user_message
 from agents.runs.document import Claim
 from bot.approvals.changes import closed, decided, refused_by_run
 from bot.approvals.due.worker import ApprovalWorker
-from bot.approvals.execution import RunState, run_of
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.execution import run_of
+from bot.approvals.model import Approval, Decision, RunState, Status
 from bot.approvals.queries import open_of
 from bot.audit.acts import Act
 from bot.audit.entries import decision_entries, note, note_decision, resume_entries

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.approvals.comments import Comment, write_dialog
-from bot.approvals.execution import Run, RunState
-from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.model import Approval, Decision, Emergency, Kind, Run, RunState, Status
 from bot.people.claims import CardClaim, write_snoozes
 from bot.policy.tally import CastVote, write_votes
 from bot.policy.terms import Group, Requirement, Stage, Terms
@@ -80,7 +79,7 @@ def ended(status: Status, by: str = ADA, **changes: Any) -> Approval:
 
 def after(state: RunState, text: str = "", **changes: Any) -> Approval:
     run = Run(state=state, at_ms=DECIDED + 60_000, text=text)
-    return ended(Status.APPROVED, **changes).changed(run_json=run.to_text())
+    return ended(Status.APPROVED, **changes).changed(run=run)
 
 
 def asked(answer: str = "") -> Approval:
@@ -143,7 +142,7 @@ ENDED: dict[str, Approval] = {
         RunState.RAN,
         "It is live.",
         by=ROSA,
-        emergency_json='{"what": "Checkout is down.", "why_now": "Nobody on call answers."}',
+        emergency=Emergency(what="Checkout is down.", why_now="Nobody on call answers."),
     ),
 }
 """What is over."""

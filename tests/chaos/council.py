@@ -351,7 +351,7 @@ class Council(Play):
         tally = self._tally
         tally.count(approvals, audit)
         for approval in approvals:
-            if approval.decision is not None and approval.decision.emergency_json:
+            if approval.decision is not None and approval.decision.emergency:
                 self._check_emergency(approval, audit)
         grants = []
         for approval in approvals:

@@ -609,7 +609,7 @@ def _words_of_end(approval: Approval) -> tuple[str, ...]:
         }
         if approval.status in words:
             return words[approval.status]
-    if approval.decision is not None and approval.decision.emergency_json:
+    if approval.decision is not None and approval.decision.emergency:
         return ("verride by",)
     return {
         # With other arguments than it was asked with, the one who edited has the first word.

@@ -166,7 +166,7 @@ class Tally:
     def _check_end(self, approval: Approval, standing: Mapping[tuple[str, int], str]) -> None:
         """Decided by just the votes that its rule needs, and by those that the record has."""
         name, seats = f"end of {approval.title!r}", self.seats[approval.tool]
-        if approval.decision is not None and approval.decision.emergency_json:
+        if approval.decision is not None and approval.decision.emergency:
             return  # past all votes
         kept = {(one["by"], one["at_ms"]): one["choice"] for one in json.loads(approval.votes_json)}
         if kept != dict(standing):

@@ -9,10 +9,9 @@ from datetime import timedelta
 from agents.policy import PolicyCall
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.grants import Grants, a_grant
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, GrantRequest, Status
 from bot.approvals.service import Approvals
 from bot.people.access import Access
-from bot.policy.grants import GrantRequest
 from bot.policy.tally import APPROVE, CastVote, write_votes
 from bot.policy.terms import GrantTerms, Group, Requirement, Stage, Terms
 from bot.stores import Stores
@@ -160,9 +159,8 @@ async def test_of_two_who_find_a_grant_missing_it_is_given_once(
 ) -> None:
     """Whoever allowed it died between the vote, which says so, and the grant."""
     approval = an_approved()
-    text = an_allowance(2).to_text()
     assert approval.decision is not None
-    decided = approval.changed(decision=approval.decision.changed(allowance_json=text))
+    decided = approval.changed(decision=approval.decision.changed(allowance=an_allowance(2)))
     await two_processes[0].approvals.insert(decided)
     processes = [a_process(one) for one in two_processes]
 

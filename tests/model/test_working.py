@@ -8,7 +8,7 @@ import pytest
 
 from bot.approvals import changes
 from bot.approvals.changes import decided, released, with_card, with_run
-from bot.approvals.model import Approval, Status
+from bot.approvals.model import Approval, Run, Status
 from tests.model import working
 from tests.model.explore import Violation, explore
 from tests.model.working import START, WorkingWorld, moves
@@ -42,9 +42,9 @@ def without_intent(one: Approval, *args: Any) -> Approval:
     return with_card(one, *args).changed(post_tried=False)
 
 
-def over_what_is_known(one: Approval, run_json: str, *, was: str, **more: Any) -> Approval | None:
+def over_what_is_known(one: Approval, run: Run, *, was: Run, **more: Any) -> Approval | None:
     """Tell how a call goes on, whatever was told of it."""
-    return with_run(one, run_json, was=one.run_json, **more)
+    return with_run(one, run, was=one.run, **more)
 
 
 def rejected_too(one: Approval) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 
 from bot.approvals import changes
-from bot.approvals.execution import Run, RunState, has_ended, lets_run
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.execution import has_ended, lets_run
+from bot.approvals.model import Approval, Decision, Run, RunState, Status
 from tests.model.voting import ADA, EXPIRES_MS, START_MS, asked, body_of, the_terms
 
 TS = "1700000000.000200"
@@ -80,7 +80,7 @@ class WorkingWorld:
         faults = {
             "the card was posted twice": self.posts > 1,
             "a call ran that nobody approved": self.has_run and one.status is not Status.APPROVED,
-            "the end of a call was changed": self.ended not in one.run_json,
+            "the end of a call was changed": self.ended not in {"", one.run and one.run.state},
         }
         found = next((what for what, is_so in faults.items() if is_so), "")
         return found or ("" if self._is_in_work() else self._left_undone())
@@ -191,19 +191,19 @@ def _resume(world: WorkingWorld) -> Iterator[tuple[str, WorkingWorld]]:
     if not lets_run(one):
         yield "the thread goes on", _close(world)
     elif not world.is_started and not has_ended(one):
-        started = changes.with_run(one, _run(RunState.RUNNING), was=one.run_json, now_ms=START_MS)
+        started = changes.with_run(one, _run(RunState.RUNNING), was=one.run, now_ms=START_MS)
         yield (
             "the call starts",
             replace(world, is_started=True, has_run=True, approval=started or one),
         )
-        stopped = changes.with_run(one, _run(RunState.STOPPED), was=one.run_json, now_ms=START_MS)
+        stopped = changes.with_run(one, _run(RunState.STOPPED), was=one.run, now_ms=START_MS)
         yield "the start is refused", _ended(world, stopped, RunState.STOPPED)
     elif not has_ended(one):
-        ran = changes.with_run(one, _run(RunState.RAN), was=one.run_json, now_ms=START_MS)
+        ran = changes.with_run(one, _run(RunState.RAN), was=one.run, now_ms=START_MS)
         yield "the call ends", _ended(world, ran, RunState.RAN)
     else:
         # Somebody who read the approval before the call ended tells it late.
-        late = changes.with_run(one, _run(RunState.FAILED), was="", now_ms=START_MS)
+        late = changes.with_run(one, _run(RunState.FAILED), was=None, now_ms=START_MS)
         yield "an old end is told late", _ended(world, late, RunState.FAILED)
         yield "the thread goes on", _close(world)
 
@@ -218,5 +218,5 @@ def _close(world: WorkingWorld) -> WorkingWorld:
     return replace(world, is_woken=False, approval=changes.closed(world.approval) or world.approval)
 
 
-def _run(state: RunState) -> str:
-    return Run(state=state, at_ms=START_MS).to_text()
+def _run(state: RunState) -> Run:
+    return Run(state=state, at_ms=START_MS)

@@ -160,7 +160,7 @@ def stays(approval: Approval) -> bool:
     decision = approval.decision
     is_changed = bool(approval.edited_by or approval.original_json or approval.asked_again)
     if decision is not None:
-        is_changed |= bool(decision.arguments_json or decision.emergency_json or decision.rule)
+        is_changed |= bool(decision.arguments_json or decision.emergency or decision.rule)
     is_apart = is_changed or bool(approval.restored_to_ms) or approval.stage > 0
     is_talked_of = approval.dialog_json != "[]" or bool(read_claim(approval.claim_json).by)
     return approval.is_batched and not is_apart and not is_talked_of
@@ -303,7 +303,7 @@ class SharedCards:
         made = approval.changed(title=title, card_ts=ts)
         if len({(one.status, one.decision and one.decision.by) for one in items}) > 1:
             # With mixed outcomes, the message names none: the card shows them.
-            made = made.changed(status=Status.APPROVED, decision=None, run_json="")
+            made = made.changed(status=Status.APPROVED, decision=None, run=None)
         return made
 
     async def _note(self, keeper: Approval, ts: str) -> bool:

@@ -17,8 +17,8 @@ from datetime import timedelta
 from cachetools import LRUCache
 
 from bot.approvals.due.visit import Visit
-from bot.approvals.execution import RunState, run_of
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.execution import run_of
+from bot.approvals.model import Approval, Kind, RunState, Status
 from bot.approvals.queries import ApprovalCollection, newest_of, open_of
 from bot.clock import milliseconds
 from bot.errors import DeliveryError

@@ -318,7 +318,7 @@ class ApprovalWorker:
 
     async def alert(self, approval: Approval) -> None:
         """Send the alerts of a break-glass decision, once per process."""
-        if approval.decision is not None and approval.decision.emergency_json:
+        if approval.decision is not None and approval.decision.emergency:
             await self.alarm(approval)
 
     async def note_votes(self, approval: Approval) -> None:
@@ -499,7 +499,7 @@ class ApprovalWorker:
         approval = await steps.step(approval, visit, now)
         if approval.status is Status.PENDING:
             approval = await self._look_ahead(approval, visit, look, now)
-        elif approval.open and not approval.run_json and not self._knows(approval, visit):
+        elif approval.open and approval.run is None and not self._knows(approval, visit):
             await self.tell_thread(approval)  # ended or started approvals are known to the thread
         approval = await self._messages.keep_untold(approval)
         drawn: DrawnCard | None = None

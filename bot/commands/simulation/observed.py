@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.approvals.execution import RunState, run_of
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.execution import run_of
+from bot.approvals.model import Approval, Kind, RunState, Status
 from bot.commands.simulation.agents import RAN
 from bot.commands.simulation.harness import Simulation
 from bot.people.terms_of import ballot_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bot.approvals.execution import RunState, run_of
-from bot.approvals.model import Approval, Status
+from bot.approvals.execution import run_of
+from bot.approvals.model import Approval, RunState, Status
 from bot.layout.argument_fields import Naming, humanised
 from bot.layout.arguments import NAME, as_text, is_ambiguous
 from bot.layout.blocks import Block, line, literal

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from bot.approvals.break_glass import LEAST_REASON, Reasons
-from bot.approvals.model import Approval
+from bot.approvals.model import Approval, Emergency
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import (
     Block,
@@ -70,23 +69,16 @@ def read_reasons(values: Values) -> Reasons:
     )
 
 
-def emergency_reasons(emergency_json: str) -> list[str]:
-    """Return both reasons, masked."""
-    texts = _texts(emergency_json)
-    found = [mask_text(texts.get(name, "")).strip() for name in (WHAT, WHY_NOW)]
+def emergency_reasons(emergency: Emergency | None) -> list[str]:
+    """Return both reasons, masked; none without an emergency."""
+    if emergency is None:
+        return []
+    found = [mask_text(one).strip() for one in (emergency.what, emergency.why_now)]
     return [text for text in found if text]
 
 
-def reasons_of(emergency_json: str) -> Iterator[Block]:
-    """Render both reasons as the third line of a card; empty if unreadable."""
-    lines = [f"“{text}”" for text in emergency_reasons(emergency_json)]
+def reasons_of(emergency: Emergency) -> Iterator[Block]:
+    """Render both reasons as the third line of a card."""
+    lines = [f"“{text}”" for text in emergency_reasons(emergency)]
     if lines:
         yield third_line("\n".join(lines), _BOTH, lines=6)
-
-
-def _texts(text: str) -> Mapping[str, str]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.approvals.execution import RunState, run_of
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.execution import run_of
+from bot.approvals.model import Approval, Kind, RunState, Status
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, actions, button, mrkdwn, plain
 from bot.layout.card_layout import closed_card, quoted, small_lines, state_line, third_line
@@ -119,8 +119,8 @@ def next_words(approval: Approval) -> str:
 def _words_of_people(question: ShownQuestion) -> Iterator[Block]:
     """Yield people's changes, answers and texts."""
     approval, decision = question.approval, question.approval.decision
-    if decision is not None and decision.emergency_json:
-        yield from reasons_of(decision.emergency_json)
+    if decision is not None and decision.emergency:
+        yield from reasons_of(decision.emergency)
     if text := changes_text(approval):
         yield plain(text)
     if answer := question.answered():

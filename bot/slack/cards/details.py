@@ -195,7 +195,7 @@ def _reasons(approval: Approval) -> Iterator[Block]:
     decision = approval.decision
     if decision is None or not decision.by:
         return
-    for text in emergency_reasons(decision.emergency_json):
+    for text in emergency_reasons(decision.emergency):
         yield from _told(say("form.reason"), text)
     is_yes = decision.status is Status.APPROVED
     yield from _told(say("form.note" if is_yes else "form.reason"), mask_text(decision.reason))

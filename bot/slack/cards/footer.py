@@ -8,7 +8,6 @@ from contextlib import suppress
 
 from bot.approvals.model import Approval, Kind
 from bot.layout.blocks import Block, literal, quote, rich
-from bot.layout.data import read_object
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
 from bot.layout.text import own_words, show
 from bot.people.access import approver_names, backup_names
@@ -53,12 +52,12 @@ def small_print(
 
 def _approved(approval: Approval) -> str:
     """Describe who had approved a call in doubt, and when; empty if unknown."""
-    found = read_object(approval.approved_json) if approval.approved_json else None
-    by, at_ms = (found or {}).get("by"), (found or {}).get("at_ms")
-    if not isinstance(by, list) or not by or type(at_ms) is not int:
+    known = approval.prior_approval
+    if known is None:
         return ""
-    people = ", ".join(mention(str(one)) for one in by[:MOST_PEOPLE])
-    return say("line.doubt_asked", who=people, time=moment(at_ms, since_ms=approval.created_ms))
+    people = ", ".join(map(mention, known.by[:MOST_PEOPLE]))
+    time = moment(known.at_ms, since_ms=approval.created_ms)
+    return say("line.doubt_asked", who=people, time=time)
 
 
 def _backup_line(approval: Approval, lines: Sequence[str]) -> list[str]:

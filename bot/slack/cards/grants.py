@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from bot.approvals.model import Approval, Kind
+from bot.approvals.model import Approval, GrantRequest, Kind
 from bot.config.durations import format_duration
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
@@ -30,7 +30,7 @@ from bot.layout.modals import (
 )
 from bot.layout.text import clip
 from bot.people.terms_of import terms_of, wants_reason
-from bot.policy.grants import GrantRequest, limits_of
+from bot.policy.grants import limits_of
 from bot.policy.terms import GrantTerms, TermsError
 from bot.policy.values import seconds
 from bot.questions.drawing import OpenModal

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.approvals.comments import dialog_of
-from bot.approvals.execution import RunState, run_of
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.execution import run_of
+from bot.approvals.model import Approval, Kind, RunState, Status
 from bot.layout.blocks import Block
 from bot.layout.card_layout import state_line
 from bot.layout.parts import asked_by, deciders_names
@@ -213,7 +213,7 @@ def is_replaced(approval: Approval) -> bool:
 def _own(question: ShownQuestion) -> tuple[str, str]:
     """Return the outcome in the question's words; of an execution, the newer one."""
     approval, decision = question.approval, question.approval.decision
-    if run_of(approval) is not None or (decision is not None and decision.emergency_json):
+    if run_of(approval) is not None or (decision is not None and decision.emergency):
         return "", ""
     return question.ended(_who(approval), _time(approval))
 
@@ -237,7 +237,7 @@ def _let_run(question: ShownQuestion) -> CardStatus:
     who = _who(approval)
     time = moment(run.at_ms, since_ms=approval.created_ms) if run else _time(approval)
     values = {"who": who, "time": time}
-    if decision is not None and decision.emergency_json:
+    if decision is not None and decision.emergency:
         key = _OVERRIDDEN[key]
         return CardStatus("🚨", say(key, **values))
     if approval.status is Status.ANSWERED and run is None:

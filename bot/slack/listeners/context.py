@@ -20,7 +20,7 @@ from bot.approvals.delegation import Delegating
 from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
 from bot.approvals.grants import Grants, why_never
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, GrantRequest, Status
 from bot.approvals.secondary_actions import Means, explains_nothing
 from bot.approvals.service import Approvals
 from bot.errors import DirectoryError, InvalidInputError, NotApproverError, NotRecordedError
@@ -31,7 +31,6 @@ from bot.notifications.preferences import NotificationPreferences
 from bot.people.model import Grant
 from bot.people.terms_of import is_critical
 from bot.people.waiting import Waits
-from bot.policy.grants import GrantRequest
 from bot.policy.localtime import zone_of
 from bot.policy.terms import TermsError
 from bot.ports.people import Actor
@@ -280,7 +279,7 @@ class ListenerContext:
             digest=draft.digest,
             title=call.title if call is not None else "",
             preview=call.preview if call is not None else "",
-            allowance_json=_kept(approval, allowance) if allowance is not None else "",
+            allowance=_kept(approval, allowance) if allowance is not None else None,
         )
         return await self.approvals.decide(approval, decision, actor, surface=surface)
 
@@ -418,6 +417,6 @@ def action_of(body: Mapping[str, Any], *, what: str = "this button") -> dict[str
     return action
 
 
-def _kept(approval: Approval, allowance: GrantRequest) -> str:
-    """Serialize a requested grant for the record; empty if impossible."""
-    return "" if why_never(approval, allowance) else allowance.to_text()
+def _kept(approval: Approval, allowance: GrantRequest) -> GrantRequest | None:
+    """Return a requested grant as it is recorded; None if the rule forbids it."""
+    return None if why_never(approval, allowance) else allowance

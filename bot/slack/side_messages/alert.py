@@ -41,7 +41,7 @@ def alert_card(
     """
     decision, name = approval.decision, title_of(approval)
     by = person(decision.by if decision is not None else "")
-    texts = emergency_reasons(decision.emergency_json if decision is not None else "")
+    texts = emergency_reasons(decision.emergency if decision is not None else None)
     quotes = [quote(literal(show(one, _REASON, lines=6).text or "…")) for one in texts]
     value = encode(approval.approval_id, approval.digest)
     buttons = [button(say("button.details"), ActionId.DETAILS, value, of=name)]

@@ -26,8 +26,8 @@ from agents.core.observers import (
     WorkStarting,
 )
 from bot.approvals.changes import with_run
-from bot.approvals.execution import ENDED, Run, RunState, is_settled_doubt, lets_run, run_of
-from bot.approvals.model import Approval
+from bot.approvals.execution import ENDED, is_settled_doubt, lets_run, run_of
+from bot.approvals.model import Approval, Run, RunState
 from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.audit.entries import TakesEntries, note_start
 from bot.ports.process import Clock
@@ -238,17 +238,17 @@ class ExecutionRecorder:
                 return
             now = self.clock()
             text = _shown(approval, news.text)
-            new = Run(state=news.state, text=text, at_ms=now).to_text()
+            new = Run(state=news.state, text=text, at_ms=now)
             name = approval.approval_id
-            was = approval.run_json
-            write = partial(with_run, run_json=new, was=was, now_ms=now, closes=closes)
+            was = approval.run
+            write = partial(with_run, run=new, was=was, now_ms=now, closes=closes)
             kept = await update_or_none(self.approvals, name, write, writes_due=True)
             newest = kept or await self.approvals.get(name)
             watched.approvals[name] = newest
             if kept is not None:
                 self.redraw(name)
                 return
-            if newest.run_json == approval.run_json:
+            if newest.run == approval.run:
                 return  # withdrawn meanwhile: nothing was approved
             approval = newest
 

@@ -18,8 +18,8 @@ from functools import partial
 from agents.core.codec import Json
 from agents.core.scope import AskAgain, StartingCall
 from bot.approvals.changes import with_run
-from bot.approvals.execution import Run, RunState, run_of
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.execution import run_of
+from bot.approvals.model import Approval, Kind, Run, RunState, Status
 from bot.approvals.votes import Votes
 from bot.audit.entries import TakesEntries
 from bot.audit.invalidated import note_lapse
@@ -170,9 +170,7 @@ class StartCheck:
     async def _tell(self, approval: Approval, why: str) -> None:
         """Store that a decision lapsed, so the card shows it."""
         told = Run(state=RunState.STOPPED, at_ms=self.clock(), text=say("reason.again", why=why))
-        write = partial(
-            with_run, run_json=told.to_text(), was=approval.run_json, now_ms=self.clock()
-        )
+        write = partial(with_run, run=told, was=approval.run, now_ms=self.clock())
         name = approval.approval_id
         if await update_or_none(self.storage.approvals, name, write, writes_due=True):
             self.attend(name)

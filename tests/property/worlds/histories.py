@@ -253,7 +253,8 @@ class History:
         )
 
     def _decision(self, seen: Approval, who: str, choice: str) -> Decision:
-        status, more = Status.APPROVED, {"digest": seen.digest}
+        status = Status.APPROVED
+        more: dict[str, Any] = {"digest": seen.digest}
         if choice == "reject":
             status, more = Status.REJECTED, {**more, "reason": f"no, {mark(who)}"}
         elif choice == "edit" and seen.tool == "pay":

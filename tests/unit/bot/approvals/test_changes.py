@@ -9,12 +9,13 @@ import pytest
 
 from bot.approvals import changes
 from bot.approvals.changes import DrawnCard
-from bot.approvals.model import Approval, Status
+from bot.approvals.model import Approval, Run, RunState, Status
 from tests.contract.builders import DIGEST, a_decision, an_approval
 
 Change = Callable[[Approval], Approval | None]
 
 NOW = 2_000
+RAN = Run(state=RunState.RAN, at_ms=1)
 DECIDED = an_approval(status=Status.APPROVED, decision=a_decision(), shown_revision=2)
 
 
@@ -120,10 +121,10 @@ def test_a_run_refuses_open_decisions_of_people(
 
 
 def test_an_execution_is_noted_once_and_closes_at_its_end() -> None:
-    after = changes.with_run(DECIDED, "{}", was="", now_ms=NOW, closes=True)
+    after = changes.with_run(DECIDED, RAN, was=None, now_ms=NOW, closes=True)
     assert after is not None
-    assert (after.run_json, after.open, after.shown_revision) == ("{}", False, 3)
-    assert changes.with_run(after, "{}", was="", now_ms=NOW) is None
+    assert (after.run, after.open, after.shown_revision) == (RAN, False, 3)
+    assert changes.with_run(after, RAN, was=None, now_ms=NOW) is None
 
 
 def released(one: Approval, **options: Any) -> Approval:

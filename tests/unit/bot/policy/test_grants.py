@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from bot.policy.grants import GrantRequest, fixed_part, is_within, limits_of
+from bot.approvals.grants import is_within
+from bot.approvals.model import GrantRequest
+from bot.policy.grants import fixed_part, limits_of
 from bot.policy.terms import GrantTerms, Group, Requirement, Risk, Stage, Terms
 
 LIMITS = GrantTerms(max_time_s=7_200, max_uses=5, vary=("host",))
@@ -52,28 +54,6 @@ def test_what_has_a_high_risk_has_no_grants(risk: Risk) -> None:
 )
 def test_nobody_allows_more_than_the_rule(for_s: int, uses: int, expected: bool) -> None:
     assert is_within(GrantRequest(for_s=for_s, uses=uses), LIMITS) is expected
-
-
-@pytest.mark.parametrize("vary", [None, (), ("host", "to.zone")])
-def test_what_is_allowed_is_read_as_it_was_written(vary: tuple[str, ...] | None) -> None:
-    allowance = GrantRequest(for_s=60, uses=2, vary=vary)
-    assert GrantRequest.from_text(allowance.to_text()) == allowance
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[]",
-        '{"for_s":60}',
-        '{"for_s":60,"uses":true}',
-        '{"for_s":60,"uses":2,"vary":"host"}',
-        '{"for_s":60,"uses":2,"vary":[1]}',
-    ],
-)
-def test_what_is_damaged_allows_nothing(text: str) -> None:
-    assert GrantRequest.from_text(text) is None
 
 
 @pytest.mark.parametrize(

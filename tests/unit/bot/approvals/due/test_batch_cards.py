@@ -13,7 +13,15 @@ from hypothesis import given, settings, strategies as st
 from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
 from bot.approvals.due.batch_cards import MOST_ON_CARD, TOGETHER, stays, together
-from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Kind, SideMessage, Status
+from bot.approvals.model import (
+    UNKNOWN_TS,
+    Approval,
+    Decision,
+    Emergency,
+    Kind,
+    SideMessage,
+    Status,
+)
 from bot.approvals.secondary_actions import Means
 from bot.clock import milliseconds, steady_clock
 from bot.errors import DeliveryError
@@ -422,7 +430,8 @@ def test_what_is_not_like_the_others_any_more_leaves(changes: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize(
-    "changes", [{"arguments_json": "{}"}, {"emergency_json": "{}"}, {"rule": "small"}]
+    "changes",
+    [{"arguments_json": "{}"}, {"emergency": Emergency(what="a", why_now="b")}, {"rule": "small"}],
 )
 def test_what_runs_otherwise_than_listed_leaves(changes: dict[str, Any]) -> None:
     decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest="d")

@@ -10,8 +10,7 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.due.thread_reactions import SHARED, WAITS, sign_of
-from bot.approvals.execution import Run, RunState
-from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.model import Approval, Decision, Kind, Run, RunState, Status
 from bot.errors import DeliveryError
 from tests.contract.builders import an_approval
 from tests.support.decided import decide
@@ -63,8 +62,8 @@ def test_no_status_was_forgotten() -> None:
     ],
 )
 def test_the_run_goes_before_the_yes(state: RunState, end: str) -> None:
-    run = Run(state=state, at_ms=1).to_text()
-    assert sign_of(an_approval().changed(status=Status.APPROVED, run_json=run)) == end
+    run = Run(state=state, at_ms=1)
+    assert sign_of(an_approval().changed(status=Status.APPROVED, run=run)) == end
 
 
 @pytest.mark.parametrize(("choice", "end"), [("ran", "answered"), ("give_up", "cancelled")])

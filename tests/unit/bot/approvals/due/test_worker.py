@@ -10,8 +10,7 @@ from typing import Any
 from agents.models import call, say
 from bot.approvals import changes
 from bot.approvals.disclosure import Surface
-from bot.approvals.execution import Run, RunState
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, Run, RunState, Status
 from bot.leases import ATTENDANCE, LEASE
 from bot.maintenance.retention import Forgetting
 from bot.ports.notifier import Newest
@@ -23,7 +22,7 @@ from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_incoming
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = "<@UBOT> pay Mia"
-RAN = Run(state=RunState.RAN, at_ms=1).to_text()
+RAN = Run(state=RunState.RAN, at_ms=1)
 
 
 @dataclass
@@ -112,8 +111,8 @@ async def marked(office: Office, approval: Approval) -> Approval:
         office.storage.approvals,
         approval.key,
         changes.with_run,
-        run_json=RAN,
-        was="",
+        run=RAN,
+        was=None,
         now_ms=office.clock(),
     )
     assert stored is not None
@@ -247,7 +246,7 @@ async def test_an_attendance_that_lost_its_lease_unawares_goes_on_with_the_new_o
         taken = await approvals.claim(name, owner="other", now_ms=now, until_ms=now + 15_000)
         assert taken is not None
         await approvals.release(name, fence=taken.fence, due_ms=None)
-        await write(approvals, name, changes.with_run, run_json=RAN, was=taken.run_json, now_ms=now)
+        await write(approvals, name, changes.with_run, run=RAN, was=taken.run, now_ms=now)
         others.append(asyncio.create_task(office.attendance.attend(name)))
         await asyncio.sleep(0)
 

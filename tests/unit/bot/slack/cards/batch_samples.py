@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bot.approvals.execution import Run, RunState
-from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Status
+from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Run, RunState, Status
 from bot.layout.blocks import Card
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.ports.tools import BatchWords
@@ -71,7 +70,7 @@ def ended(item: Approval, status: Status, *, reason: str = "", by: str = "U0ADA"
 def ran(item: Approval, state: RunState = RunState.RAN, text: str = "refunded") -> Approval:
     """The same when its call has run."""
     run = Run(state=state, text=text, at_ms=LATER)
-    return ended(item, Status.APPROVED).changed(run_json=run.to_text())
+    return ended(item, Status.APPROVED).changed(run=run)
 
 
 def partly(base: Approval) -> list[Approval]:

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from bot.approvals.execution import Run, RunState
-from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.model import Approval, Decision, Kind, Run, RunState, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.people.model import DelegationRecord
@@ -282,7 +281,7 @@ def _edited() -> Approval:
 
 def _run(state: str, text: str = "") -> Approval:
     run = Run(state=RunState(state), at_ms=DECIDED + 1_000, text=text)
-    return decided(an_approval(), Status.APPROVED).changed(run_json=run.to_text())
+    return decided(an_approval(), Status.APPROVED).changed(run=run)
 
 
 def _card(approval: Approval, **changes: Any) -> Card:
@@ -406,7 +405,7 @@ CARDS: dict[str, Callable[[], Card]] = {
     "doubt_pending": lambda: _card(a_doubt()),
     "doubt_ran": lambda: _card(decided(a_doubt(), Status.ANSWERED, answer_json=json.dumps(RAN))),
     "doubt_again": lambda: _card(
-        decided(a_doubt(), Status.APPROVED).changed(run_json=_run("ran", "done").run_json)
+        decided(a_doubt(), Status.APPROVED).changed(run=_run("ran", "done").run)
     ),
     "doubt_given_up": lambda: _card(
         decided(a_doubt(), Status.REJECTED, answer_json=json.dumps(GAVE_UP))

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bot.approvals.execution import RunState
-from bot.approvals.model import Approval, Status
+from bot.approvals.model import Approval, RunState, Status
 from bot.layout.action_ids import MOST_TARGETS, ActionId, decode_all, encode_all
 from bot.layout.blocks import Card
 from bot.ports.tools import BatchWords
@@ -203,7 +202,7 @@ def test_without_words_of_its_tool_its_name_and_number_are_the_title() -> None:
 
 def test_one_alone_has_its_own_title() -> None:
     one, *rest = [ran(one) for one in refunds(an_approval())]
-    last = one.changed(status=Status.PENDING, decision=None, run_json="")
+    last = one.changed(status=Status.PENDING, decision=None, run=None)
     words = BatchWords(title="5 refunds", rest="1 refunds")
     card = card_of([last, *rest], words)
     (row,) = [block for block in card.blocks if block["type"] == "actions"]

@@ -12,8 +12,7 @@ import pytest
 from babel import Locale
 
 from bot.approvals.comments import Comment, write_dialog
-from bot.approvals.execution import Run, RunState
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.model import Approval, Emergency, Kind, Run, RunState, Status
 from bot.approvals.overview import GrantWithOrigin, HomeData
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
@@ -106,7 +105,7 @@ def ended(approval: Approval) -> Iterator[Approval]:
             yield over.changed(arguments_json=json.dumps({"a": f"{ODD} edited"}))
     for state in RunState:
         run = Run(state=state, at_ms=DECIDED, text=ODD)
-        yield decided(approval, Status.APPROVED, reason=ODD).changed(run_json=run.to_text())
+        yield decided(approval, Status.APPROVED, reason=ODD).changed(run=run)
 
 
 def forms_of(approval: Approval) -> Iterator[Block]:
@@ -140,7 +139,7 @@ def messages_of(approval: Approval) -> Iterator[Card]:
     for over in ended(approval):
         yield card_for(over, approvers_text="")
         yield from (concluded_text(over, link=LINK), root_card(over, "rejected", who="", link=LINK))
-    done = decided(approval, Status.APPROVED, emergency_json=json.dumps({"what": ODD, "why": ODD}))
+    done = decided(approval, Status.APPROVED, emergency=Emergency(what=ODD, why_now=ODD))
     yield from (alert_card(done, link=LINK), summary_card([*ended(approval)]))
     grant = GRANT.changed(vary=(ODD,), tool=ODD, agent=ODD)
     yield from (grant_card(grant, approval, now_ms=CREATED), grant_card(grant, done, now_ms=10**14))

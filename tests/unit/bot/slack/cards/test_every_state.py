@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bot.approvals.execution import RunState, run_of
-from bot.approvals.model import Approval, Status
+from bot.approvals.execution import run_of
+from bot.approvals.model import Approval, RunState, Status
 from bot.demo import DemoModel, build
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bot.approvals.comments import Comment, write_dialog
-from bot.approvals.execution import Run, RunState
-from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.model import Approval, Decision, Emergency, Kind, Run, RunState, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.layout.preview import preview
@@ -79,7 +78,7 @@ def said(card: Card) -> str:
 
 def ran(state: RunState, **changes: Any) -> Approval:
     run = Run(state=state, at_ms=DECIDED, text="done")
-    return decided(a_deploy(), Status.APPROVED, **changes).changed(run_json=run.to_text())
+    return decided(a_deploy(), Status.APPROVED, **changes).changed(run=run)
 
 
 STATES: dict[str, tuple[Approval, str]] = {
@@ -112,7 +111,7 @@ STATES: dict[str, tuple[Approval, str]] = {
     "called off": (decided(a_deploy(), Status.SUPERSEDED, by=""), "⏹️ *Cancelled*"),
     "cancelled": (decided(a_deploy(), Status.CANCELLED, by=""), "⏹️ *Cancelled*"),
     "overridden": (
-        decided(a_deploy(), Status.APPROVED, emergency_json='{"what":"x","why_now":"y"}'),
+        decided(a_deploy(), Status.APPROVED, emergency=Emergency(what="x", why_now="y")),
         "🚨 *Override by <@U0BEN>*",
     ),
 }

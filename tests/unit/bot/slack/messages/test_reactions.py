@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from bot.approvals.due.thread_reactions import WAITS
-from bot.approvals.execution import Run, RunState
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, Run, RunState, Status
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.sandbox.blockkit.rules import message_errors
@@ -139,8 +138,8 @@ def rejected() -> Approval:
 @pytest.mark.parametrize("sign", EMOJI)
 def test_each_sign_has_a_line_that_slack_takes(sign: str) -> None:
     evil = rejected().changed(title="<!channel> *now* <https://evil.example|here>")
-    run = Run(state=RunState.RAN, at_ms=2_000).to_text()
-    for approval in (evil, evil.changed(decision=None), evil.changed(run_json=run)):
+    run = Run(state=RunState.RAN, at_ms=2_000)
+    for approval in (evil, evil.changed(decision=None), evil.changed(run=run)):
         card = root_card(approval, sign, who="@Ada", link="https://acme.example/p1")
         assert not message_errors({"blocks": card.blocks, "text": card.text})
         assert "<!channel>" not in card.text

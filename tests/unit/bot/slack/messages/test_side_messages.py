@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -100,7 +99,7 @@ async def test_a_card_whose_answer_was_lost_is_found_in_the_direct_message(scene
 
 async def test_a_card_that_is_gone_says_so(scene: Scene) -> None:
     found = await posted(scene, scene.approval)
-    gone = replace(found, ts="1.000001")
+    gone = found.changed(ts="1.000001")
     assert not await scene.notifier.update_copy(gone, newest=reading(scene.approval))
     scene.sandbox.fail("chat.update", error="is_archived")
     with pytest.raises(DeliveryError):
@@ -110,7 +109,7 @@ async def test_a_card_that_is_gone_says_so(scene: Scene) -> None:
 async def test_a_nudge_stands_below_the_card_and_mentions_people_once(scene: Scene) -> None:
     ada = scene.sandbox.user_id("Ada")
     await scene.post_card()
-    message = replace(REMINDER, mentions=(ada,))
+    message = REMINDER.changed(mentions=(ada,))
     sent = await scene.notifier.nudge(scene.approval, message, look_first=True, go=yes)
     assert sent is not None
     shown = scene.sandbox.messages(scene.thread.channel_id)[-1]
@@ -125,7 +124,7 @@ async def test_a_nudge_stands_below_the_card_and_mentions_people_once(scene: Sce
 async def test_a_nudge_by_direct_message_links_to_the_card_there(scene: Scene) -> None:
     copy = await posted(scene, scene.approval)
     approval = scene.approval.changed(cards=(copy,))
-    message = replace(REMINDER, user=copy.user, mentions=(copy.user,))
+    message = REMINDER.changed(user=copy.user, mentions=(copy.user,))
     sent = await scene.notifier.nudge(approval, message, look_first=False, go=yes)
     assert sent is not None
     assert sent.channel == copy.channel
@@ -135,7 +134,7 @@ async def test_a_nudge_by_direct_message_links_to_the_card_there(scene: Scene) -
 
 async def test_a_nudge_is_removed_or_says_that_it_is_over(scene: Scene) -> None:
     sent = await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, go=yes)
-    other = replace(REMINDER, key="escalation:5", kind="escalation")
+    other = REMINDER.changed(key="escalation:5", kind="escalation")
     assert sent is not None
     assert await scene.notifier.nudge(scene.approval, other, look_first=False, go=yes)
     over = scene.approval.changed(status=Status.CANCELLED)
@@ -143,8 +142,8 @@ async def test_a_nudge_is_removed_or_says_that_it_is_over(scene: Scene) -> None:
     await scene.notifier.remove(over, sent)
     await scene.notifier.remove(over, sent)
     assert [text.startswith("No longer needed: ") for text in scene.texts()] == [True]
-    await scene.notifier.remove(over, replace(REMINDER, key="never"))
-    await scene.notifier.close(over, replace(REMINDER, key="never"))
+    await scene.notifier.remove(over, REMINDER.changed(key="never"))
+    await scene.notifier.close(over, REMINDER.changed(key="never"))
     assert len(scene.texts()) == 1
 
 
@@ -207,4 +206,4 @@ async def test_a_card_of_several_by_direct_message_is_posted_once_and_redrawn(
     items[:] = [one.changed(status=Status.CANCELLED) for one in items]
     assert await cards.update_copy(keeper, found, newest)
     assert "Approve all 3" not in str(scene.sandbox.messages(found.channel)[0]["blocks"])
-    assert not await cards.update_copy(keeper, replace(found, ts="1.000001"), newest)
+    assert not await cards.update_copy(keeper, found.changed(ts="1.000001"), newest)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, Emergency, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.people.model import Grant
@@ -47,7 +47,7 @@ def broken(what: str = "Payments are down", why: str = "Nobody answers") -> Appr
         by="U0ROSA",
         at_ms=NOW,
         digest="d",
-        emergency_json=json.dumps({"what": what, "why_now": why}),
+        emergency=Emergency(what=what, why_now=why),
     )
     return an_approval().changed(status=Status.APPROVED, decision=decision)
 
@@ -92,10 +92,10 @@ def test_words_of_an_emergency_are_never_markup(link: str) -> None:
     assert "U0EVE" not in [one.get("user_id") for one in parts(card.blocks)]
 
 
-def test_an_alert_without_reasons_that_can_be_read_is_still_one() -> None:
+def test_an_alert_without_reasons_is_still_one() -> None:
     damaged = broken()
     assert damaged.decision is not None
-    damaged = damaged.changed(decision=damaged.decision.changed(emergency_json="["))
+    damaged = damaged.changed(decision=damaged.decision.changed(emergency=None))
     assert alert_card(damaged, link="").text.endswith("Reason: …")
 
 

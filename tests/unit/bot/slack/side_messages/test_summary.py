@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from bot.approvals.execution import Run, RunState
-from bot.approvals.model import Approval, Status
+from bot.approvals.model import Approval, Run, RunState, Status
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.side_messages.summary import summary_card
 from tests.unit.bot.slack.cards.reading import seen, symbols
@@ -19,7 +18,7 @@ ODD = "*a* <!channel> :x: <http://e|l> <@U0EVE> `c`"
 
 def ran(state: RunState = RunState.RAN, **changes: object) -> Approval:
     done = decided(an_approval(), Status.APPROVED, **changes)
-    return done.changed(run_json=Run(state=state, at_ms=done.created_ms, text="").to_text())
+    return done.changed(run=Run(state=state, at_ms=done.created_ms, text=""))
 
 
 def after(approval: Approval, lasted_ms: int) -> Approval:
@@ -67,7 +66,7 @@ def edited(**arguments: object) -> Approval:
         asked, Status.APPROVED, arguments_json=json.dumps(arguments), title="Deploy 1.4.3"
     )
     run = Run(state=RunState.RAN, at_ms=made.created_ms, text="")
-    return made.changed(run_json=run.to_text())
+    return made.changed(run=run)
 
 
 def test_an_edited_request_says_what_ran_and_what_changed() -> None:

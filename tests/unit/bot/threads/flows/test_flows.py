@@ -1,7 +1,6 @@
 """The use cases from a message to the last word, with crashes between any two steps."""
 
 import asyncio
-import json
 from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
@@ -395,7 +394,8 @@ async def in_doubt(storage: SqliteStores, *words: str) -> tuple[Office, Approval
     await second.queue.run()
     doubt = await second.the_approval()
     assert doubt.kind is Kind.DOUBT
-    assert json.loads(doubt.approved_json)["by"] == [ADA]
+    assert doubt.prior_approval is not None
+    assert doubt.prior_approval.by == (ADA,)
     assert second.ran == []
     return second, doubt
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass, field
 from datetime import timedelta
 from types import SimpleNamespace
@@ -36,8 +35,8 @@ class Marks:
         return getattr(self.store, name)
 
     async def replace(self, document: Approval, *, based_on: Approval, **more: Any) -> object:
-        if document.run_json != based_on.run_json:
-            self.states.append(json.loads(document.run_json)["state"])
+        if document.run is not None and document.run != based_on.run:
+            self.states.append(document.run.state)
         return await self.store.replace(document, based_on=based_on, **more)
 
 

@@ -16,8 +16,8 @@ from agents.core.scope import AskAgain, StartingCall
 from agents.gates import approval_gate, policy_gate
 from agents.models import call, say
 from agents.policy import Allow, Ask, Policy, Rule, RulePolicy
-from bot.approvals.execution import Run, RunState, run_of
-from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.execution import run_of
+from bot.approvals.model import Approval, Decision, Kind, Run, RunState, Status
 from bot.audit.report import story
 from bot.errors import NotApproverError
 from bot.questions.record import deciders_from
@@ -237,11 +237,11 @@ async def test_f7_person_is_looked_up_again(desk: Desk, seconds: int, starts: bo
 async def test_i5_decision_whose_call_has_run_starts_nothing(
     desk: Desk, state: str, starts: bool
 ) -> None:
-    run = Run(state=RunState(state), at_ms=desk.clock()).to_text()
-    said = await desk.start(await desk.decided(1, run_json=run))
+    run = Run(state=RunState(state), at_ms=desk.clock())
+    said = await desk.start(await desk.decided(1, run=run))
     assert isinstance(said, dict) is starts
     assert starts or said == AskAgain("it already ran once with that decision")
-    assert (await desk.record(1)).run_json == run
+    assert (await desk.record(1)).run == run
 
 
 @pytest.mark.parametrize(("seconds", "starts"), [(900, True), (901, False)])
