@@ -139,10 +139,15 @@ class RestoreStore:
     async def mark(self, thread_id: str, *, epoch: int, now_ms: int, to_ms: int) -> None:
         """Set `restored_epoch`, `restored_to_ms`, and `due_ms` to `now_ms`; end its lease.
 
-        Its unread messages are taken by the turn `-epoch`.
+        Its unread messages are taken by `Thread.unread_turn`. A restore that died is repeated with
+        another epoch, and finds them there.
         """
+        try:
+            thread = await self._threads.get(thread_id)
+        except RecordNotFoundError:
+            return
         unread = {"thread_id": thread_id, "turn": 0}
-        taken = {"status": MessageStatus.TAKEN, "turn": -epoch}
+        taken = {"status": MessageStatus.TAKEN, "turn": thread.unread_turn}
         await _each(
             self._messages,
             unread,

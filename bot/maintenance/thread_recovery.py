@@ -115,9 +115,8 @@ class ThreadRecovery:
 
     async def _leave_alone(self, thread: Thread, *, is_told: bool) -> None:
         """Post that unread messages of the backup are ignored; see `mark`."""
-        if not is_told and await self.storage.inbox.of_turn(
-            thread.thread_id, -thread.restored_epoch
-        ):
+        unread = await self.storage.inbox.of_turn(thread.thread_id, thread.unread_turn)
+        if unread and not is_told:
             await self.storage.posts.add(self._post(thread))
 
     def _post(self, thread: Thread) -> Post:

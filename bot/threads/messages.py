@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 
@@ -129,7 +128,8 @@ class InboxStore:
             except RecordNotFoundError:
                 return None
 
-        found = await asyncio.gather(*map(taken, message_ids))
+        # One after the other: a process that dies meanwhile leaves the newest ones unread.
+        found = [await taken(one) for one in sorted(message_ids)]
         return sorted((one for one in found if one is not None), key=lambda one: one.ts)
 
     async def revise(self, message_id: str, text: str) -> Message | None:

@@ -73,6 +73,11 @@ class Thread(WorkDocument):
         """Id of the checkpoint of the newest turn."""
         return f"{self.thread_id}#{self.turn}"
 
+    @property
+    def unread_turn(self) -> int:
+        """The turn that takes what stood unread in a copy to which the database went back."""
+        return -(self.turn + 1)
+
     def woken(self, now_ms: int) -> Self:
         """Return it as called for work."""
         return self.changed(active_ms=now_ms, wakes=self.wakes + 1, due_ms=now_ms)

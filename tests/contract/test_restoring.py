@@ -137,9 +137,21 @@ async def test_messages_that_stand_unread_in_the_copy_are_read_by_no_turn(storag
     await storage.inbox.add(a_message("since"))
 
     assert [one.ts for one in await storage.inbox.new(THREAD_ID, limit=9)] == ["since"]
-    (old,) = await storage.inbox.of_turn(THREAD_ID, -7)
+    (old,) = await storage.inbox.of_turn(THREAD_ID, a_thread().unread_turn)
     assert old.message_id == a_message().message_id
     assert len(await storage.inbox.new("T1:C1:1", limit=9)) == 1
+
+
+async def test_a_repeated_restore_finds_what_the_first_one_set_aside(storage: Stores) -> None:
+    await storage.threads.ensure(a_thread(turn=3))
+    await storage.inbox.add(a_message())
+    for epoch in (7, 9):  # the first restore died at its end
+        await storage.restoring.mark(THREAD_ID, epoch=epoch, now_ms=50, to_ms=40)
+
+    thread = await storage.threads.get(THREAD_ID)
+    assert thread.restored_epoch == 9
+    (unread,) = await storage.inbox.of_turn(THREAD_ID, thread.unread_turn)
+    assert unread.message_id == a_message().message_id
 
 
 async def test_each_return_to_a_copy_begins_an_era_that_none_was_before(storage: Stores) -> None:

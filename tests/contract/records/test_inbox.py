@@ -1,6 +1,9 @@
 """The contract of InboxStore."""
 
 import asyncio
+from typing import Any
+
+import pytest
 
 from bot.stores import Stores
 from bot.threads.messages import MessageStatus
@@ -96,3 +99,22 @@ async def test_a_message_that_no_turn_has_taken_can_be_revised(storage: Stores) 
     late = await storage.inbox.revise(message.message_id, "later")
     assert late == message.changed(text="now", revision=2, status=MessageStatus.TAKEN, turn=1)
     assert await storage.inbox.revise("T:C:9", "nothing") is None
+
+
+async def test_a_process_that_dies_while_a_turn_takes_messages_leaves_the_newest(
+    storage: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        await storage.inbox.add(a_message(name))
+    replace, left = storage.inbox.collection.replace, [None, KeyboardInterrupt()]
+
+    async def dies(*args: Any, **options: Any) -> Any:
+        if (error := left.pop(0)) is not None:
+            raise error
+        return await replace(*args, **options)
+
+    monkeypatch.setattr(storage.inbox.collection, "replace", dies)
+    ids = [a_message(name).message_id for name in "cab"]
+    with pytest.raises(KeyboardInterrupt):
+        await storage.inbox.take(ids, turn=1)
+    assert [one.ts for one in await storage.inbox.new(THREAD_ID, limit=9)] == ["b", "c"]
