@@ -161,7 +161,7 @@ async def fill(storage: Stores, count: int) -> list[tuple[str, str]]:
             checkpoint_id=f"{thread.thread_id}#1",
             digest=hashlib.sha256(name.encode()).hexdigest(),
             requester_id="UREQ",
-            approvers_json='["channel"]',
+            approvers=("channel",),
             team_id="T1",
             channel_id="C1",
             created_ms=now,

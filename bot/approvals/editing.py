@@ -8,7 +8,6 @@ judges the call once more before it runs.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from agents.gates.rulings import Judgement
@@ -169,10 +168,10 @@ def with_call(
         changed = _same_people(approval, call, by=by, now_ms=now_ms)
         changed = changed.changed(escalate_ms=_escalation_anew(approval, rules, now_ms))
     return changed.changed(
-        editors_json=_editors(approval, by),
+        editors=_editors(approval, by),
         edit_json=edit_text(approval, now_ms),
         votes_json="[]",
-        voided_json=_voided(approval),
+        voided=_voided(approval),
         stage=0,
         steps=0,
         ladder_ms=now_ms,
@@ -188,10 +187,10 @@ def _edit_of(approval: Approval, call: CheckedCall, *, by: str) -> Decision:
     return Decision(status=Status.APPROVED, by=by, at_ms=0, arguments_json=arguments, digest=digest)
 
 
-def _voided(approval: Approval) -> str:
+def _voided(approval: Approval) -> tuple[str, ...]:
     """Return people whose votes the edit voids, for this and earlier versions."""
     voters = [one.by for one in read_votes(approval.votes_json)]
-    return json.dumps([*dict.fromkeys((*json.loads(approval.voided_json), *voters))])
+    return tuple(dict.fromkeys((*approval.voided, *voters)))
 
 
 def _has_vote(approval: Approval, user_id: str) -> bool:
@@ -236,9 +235,9 @@ def _escalation_anew(approval: Approval, rules: Rules, now_ms: int) -> int | Non
     return now_ms + wait_ms if now_ms + wait_ms < approval.expires_ms else None
 
 
-def _editors(approval: Approval, by: str) -> str:
-    """Return all editors as JSON: parts of the call stay theirs after later edits."""
-    return json.dumps([name for name in editors_of(approval) if name != by])
+def _editors(approval: Approval, by: str) -> tuple[str, ...]:
+    """Return all editors: parts of the call stay theirs after later edits."""
+    return tuple(name for name in editors_of(approval) if name != by)
 
 
 def _same_people(approval: Approval, call: CheckedCall, *, by: str, now_ms: int) -> Approval:

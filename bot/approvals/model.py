@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, TypeAlias
-
-from pydantic import AfterValidator, TypeAdapter
 
 from storage.documents import Index, Part, Spec, Where, WorkDocument
 
 UNKNOWN_TS = "?"
 """In place of a message's `ts`: a post was begun, and nobody knows whether it was made."""
-
-
-def _is_json(shape: Any) -> AfterValidator:
-    """Make the check that a text is empty or holds JSON of a shape."""
-    reader = TypeAdapter[Any](shape)
-
-    def check(text: str) -> str:
-        if text:
-            reader.validate_python(json.loads(text), strict=True)
-        return text
-
-    return AfterValidator(check)
-
-
-Names: TypeAlias = Annotated[str, _is_json(list[str])]
-"""JSON list of ids of people or groups; empty for none."""
-
-Members: TypeAlias = Annotated[str, _is_json(list[Any] | dict[str, Any])]
 
 
 class Status(StrEnum):
@@ -217,9 +196,9 @@ class Approval(WorkDocument):
         content=frozenset(
             {
                 "address",
-                "approvers_json",
+                "approvers",
                 "arguments_json",
-                "backups_json",
+                "backups",
                 "channel_id",
                 "checkpoint_id",
                 "created_ms",
@@ -227,13 +206,13 @@ class Approval(WorkDocument):
                 "form_json",
                 "interrupt_id",
                 "kind",
-                "members_json",
+                "members",
                 "original_json",
                 "policy_file",
                 "position",
                 "preview",
                 "requester_id",
-                "requesters_json",
+                "requesters",
                 "rule",
                 "ruling_json",
                 "self_approval",
@@ -280,8 +259,8 @@ class Approval(WorkDocument):
     can be edited, empty when they cannot; or an object that names another form."""
     digest: str
     """Digest of thread, address, tool, arguments and rule: what the card shows."""
-    approvers_json: Names
-    """JSON list: user ids, user group ids, or `channel`; frozen when the approval is made."""
+    approvers: tuple[str, ...]
+    """User ids, user group ids, or `channel`; frozen when the approval is made."""
     self_approval: bool
     """Whether the requester may decide."""
     created_ms: int
@@ -303,20 +282,20 @@ class Approval(WorkDocument):
     """Counts the attendances in a row that ended in a fault that may pass."""
     undeliverable: str = ""
     """Why Slack does not take the card, and will not when asked again; empty while it does."""
-    backups_json: Names = "[]"
-    """JSON list of who may decide, too, once it has escalated: as `approvers_json`, and frozen with
-    it. Nobody who asked for it is among them, unless the requester may decide."""
+    backups: tuple[str, ...] = ()
+    """Who may decide, too, once it has escalated: as `approvers`, and frozen with them. Nobody who
+    asked for it is among them, unless the requester may decide."""
     escalate_ms: int | None = None
     """The time when those are asked, unless it is decided before; None when they will not be."""
     escalated_ms: int | None = None
     """The time since which they may decide; None when it has not escalated."""
     escalation_told: bool = False
     """Whether the message that asks them is in the thread."""
-    requesters_json: Names = "[]"
-    """JSON list of user ids: everybody whose words led to this; frozen when it is made."""
-    members_json: Members = ""
-    """JSON list of user ids: who was a member of the channel when it was asked; empty when the
-    channel does not decide."""
+    requesters: tuple[str, ...] = ()
+    """User ids: everybody whose words led to this; frozen when it is made."""
+    members: Mapping[str, tuple[str, ...]] | None = None
+    """User ids by channel: who was a member of a channel that decides, when it was asked; nobody of
+    a channel that is too large. None when no channel decides."""
     ruling_json: str = ""
     """The ruling that people are asked under, as canonical JSON; empty for a question."""
     original_json: str = ""
@@ -325,14 +304,14 @@ class Approval(WorkDocument):
     """Slack user id of who made that edit; empty when there is none."""
     editors_excluded: bool = False
     """Whether who made that edit cannot approve it, too."""
-    editors_json: Names = "[]"
-    """JSON list of user ids: who edited it before that, and wrote a part of it."""
+    editors: tuple[str, ...] = ()
+    """User ids: who edited it before that, and wrote a part of it."""
     edit_json: str = ""
     """The state that the last edit found: for the audit, whose writer may have died."""
-    voided_json: Names = "[]"
-    """JSON list of user ids: whose votes an edit made void, as they were for another call."""
-    counted_json: Names = "[]"
-    """JSON list of user ids: who has agreed to this call in another gate of it, or under another
+    voided: tuple[str, ...] = ()
+    """User ids: whose votes an edit made void, as they were for another call."""
+    counted: tuple[str, ...] = ()
+    """User ids: who has agreed to this call in another gate of it, or under another
     rule, and so cannot agree to it here."""
     seen_json: str = "[]"
     """JSON list of objects with `by`, `digest` and `what`: who has opened what the card does not
@@ -372,8 +351,8 @@ class Approval(WorkDocument):
     ladder_ms: int = 0
     """The time since which reminders and escalation count: an edit and a new stage begin them anew.
     0 for since it was made."""
-    mentioned_json: Names = "[]"
-    """JSON list of ids: who was mentioned about it, so that nobody is where once is enough."""
+    mentioned: tuple[str, ...] = ()
+    """Ids: who was mentioned about it, so that nobody is where once is enough."""
     claim_json: str = ""
     """The claim of who sees to it: a JSON object with `by` (empty once it has ended), `since_ms`,
     `until_ms` and `past` (all who had it); empty while there is none, and never was."""

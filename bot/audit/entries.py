@@ -145,10 +145,10 @@ def request_entry(approval: Approval) -> AuditEntry:
         digest=approval.digest,
         asked_again=approval.asked_again,
         edited_by=approval.edited_by,
-        counted=parsed(approval.counted_json) or "",
-        requesters=parsed(approval.requesters_json) or "",
-        deciders=parsed(approval.approvers_json),
-        backups=parsed(approval.backups_json) or "",
+        counted=approval.counted or "",
+        requesters=approval.requesters or "",
+        deciders=approval.approvers,
+        backups=approval.backups or "",
         escalates_ms=approval.escalate_ms or "",
         expires_ms=approval.expires_ms,
         reason=reason,
@@ -210,7 +210,7 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
         edited_by=approval.edited_by,
         arguments=parsed(approval.arguments_json) if is_edited else "",
         rule=decision.rule or (approval.rule if is_edited else ""),
-        deciders=parsed(approval.approvers_json) if is_edited else "",
+        deciders=approval.approvers if is_edited else "",
         answer=parsed(decision.answer_json),
         policy=approval.policy_file if act is Act.ALLOWED else "",
     )
@@ -345,8 +345,8 @@ def edit_entries(approval: Approval) -> list[AuditEntry]:
         digest=approval.digest,
         rule=approval.rule,
         ruling=parsed(approval.ruling_json),
-        deciders=parsed(approval.approvers_json),
-        backups=parsed(approval.backups_json) or "",
+        deciders=approval.approvers,
+        backups=approval.backups or "",
         expires_ms=approval.expires_ms,
     )
     return [entry, *_claim_end(approval, by=approval.edited_by, at_ms=at_ms)]
@@ -436,7 +436,7 @@ async def note_escalation(store: AuditStore, approval: Approval, at_ms: int) -> 
         key=approval.approval_id,
         at_ms=at_ms,
         about=approval,
-        backups=parsed(approval.backups_json),
+        backups=approval.backups,
     )
 
 

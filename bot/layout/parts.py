@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -116,7 +115,7 @@ def stuck_words(approval: Approval) -> str:
     words = own_words(approval.stuck, REASON * 2)
     if approval.escalate_ms is None:
         return words
-    names = own_words(approvers_words(json.loads(approval.backups_json)), APPROVERS)
+    names = own_words(approvers_words(approval.backups), APPROVERS)
     return f"{words} {say('line.stuck_later', time=date(approval.escalate_ms), who=names)}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -72,7 +71,7 @@ class Access:
 
     async def _why_not(self, approval: Approval, user_id: str) -> str:
         if approval.escalate_ms is not None and await self._is_among(
-            backup_names(approval), approval, user_id
+            approval.backups, approval, user_id
         ):
             return say("refuse.backup_later")
         return say("refuse.not_among")
@@ -83,7 +82,8 @@ class Access:
                 return True
             if name == CHANNEL:
                 # Later members do not count: a requester could add them in order to approve.
-                if approval.members_json and user_id not in _names(approval.members_json):
+                members = approval.members
+                if members is not None and user_id not in members.get(approval.channel_id, ()):
                     continue
                 found = await self.directory.channel_members(approval.channel_id)
             elif name.startswith("S"):
@@ -97,13 +97,7 @@ class Access:
 
 def approver_names(approval: Approval) -> tuple[str, ...]:
     """Return the frozen approvers: user ids, user group ids, or `channel`."""
-    asked = _names(approval.approvers_json)
-    return tuple(name for name in asked if not name.startswith(EXCLUDED))
-
-
-def backup_names(approval: Approval) -> tuple[str, ...]:
-    """Return the frozen backup approvers, who are asked after the escalation."""
-    return tuple(_names(approval.backups_json))
+    return tuple(name for name in approval.approvers if not name.startswith(EXCLUDED))
 
 
 def decider_names(approval: Approval) -> tuple[str, ...]:
@@ -111,7 +105,7 @@ def decider_names(approval: Approval) -> tuple[str, ...]:
     asked = approver_names(approval)
     if approval.escalated_ms is None:
         return asked
-    return tuple(dict.fromkeys((*asked, *backup_names(approval))))
+    return tuple(dict.fromkeys((*asked, *approval.backups)))
 
 
 def _checked(person: Person, actor: Actor, team_id: str) -> Person:
@@ -124,7 +118,3 @@ def _checked(person: Person, actor: Actor, team_id: str) -> Person:
     if person.is_guest:
         raise NotApproverError(say("refuse.guest_here"))
     return person
-
-
-def _names(text: str) -> list[str]:
-    return [name for name in json.loads(text) if isinstance(name, str)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ from itertools import islice
 from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.clock import system_clock
 from bot.errors import DirectoryError, NobodyError, NotApproverError, decider_words
-from bot.people.access import Access, approver_names, backup_names, decider_names
+from bot.people.access import Access, approver_names, decider_names
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.lookup import PeopleLookup, channels_of, frozen_members, is_direct
 from bot.people.recipient_ids import requirement_words
@@ -62,7 +61,7 @@ class FeasibilityCheck:
         missing = await self.missing(approval, unknown=unknown)
         if missing is None:
             return approval
-        later = await self.missing(approval, names=backup_names(approval))
+        later = await self.missing(approval, names=approval.backups)
         if approval.escalate_ms is not None and later is None:
             return approval.changed(stuck=str(missing))
         return _undecidable(approval, missing)
@@ -175,29 +174,29 @@ class FeasibilityCheck:
         groups = terms_of(approval).groups.values()
         places = {one for group in groups for one in channels_of(group, approval)}
         for name in sorted(places - known.keys()):
-            members = await self.directory.channel_members(name)
-            known[name] = members if len(members) <= MOST_MEMBERS else frozenset()
-        members_json = json.dumps({name: sorted(members) for name, members in known.items()})
-        return approval.changed(members_json=members_json) if known else approval
+            found = await self.directory.channel_members(name)
+            known[name] = found if len(found) <= MOST_MEMBERS else frozenset()
+        members = {name: tuple(sorted(people)) for name, people in known.items()}
+        return approval.changed(members=members) if known else approval
 
     def _is_place(self, approval: Approval) -> bool:
         return not self.channels or approval.channel_id in self.channels
 
     async def _with_members(self, approval: Approval) -> Approval:
-        if approval.members_json:
+        if approval.members is not None:
             return approval  # a doubt or an edited call keeps its original members
-        if CHANNEL not in {*approver_names(approval), *backup_names(approval)}:
+        if CHANNEL not in {*approver_names(approval), *approval.backups}:
             return approval
         members: Iterable[str] = ()
         if approval.channel_id in self.channels and not is_direct(approval):
             members = await self.directory.channel_members(approval.channel_id)
             members = sorted(members) if len(members) <= MOST_MEMBERS else ()
-        return approval.changed(members_json=json.dumps([*members]))
+        return approval.changed(members={approval.channel_id: tuple(members)})
 
     async def _people(self, name: str, approval: Approval) -> list[str]:
         """Return the people that a name denotes and who can see the card."""
         if name == CHANNEL:
-            people = json.loads(approval.members_json or "[]")
+            people: Sequence[str] = (approval.members or {}).get(approval.channel_id, ())
         elif name.startswith("S"):
             people = sorted(await self.directory.group_members(name))
         else:
@@ -217,9 +216,8 @@ class FeasibilityCheck:
 
 def _spent(approval: Approval) -> set[str]:
     """Return people who have voted in another gate of this call or edited it."""
-    counted = json.loads(approval.counted_json)
     edited = editors_of(approval) if approval.editors_excluded else ()
-    return {*counted, *edited}
+    return {*approval.counted, *edited}
 
 
 def _why_excluded(name: str, approval: Approval) -> str:

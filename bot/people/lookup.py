@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -92,7 +91,7 @@ class PeopleLookup:
             members=view.members_by_name(definitions, found),
             requesters=all_requesters(approval),
             editors=frozenset(editors_of(approval)),
-            counted=frozenset(json.loads(approval.counted_json)),
+            counted=frozenset(approval.counted),
             persons=found.people,
             read_ms=view.at_ms,
             delegations=tuple(handed),
@@ -118,12 +117,9 @@ class PeopleLookup:
 
 def frozen_members(approval: Approval) -> dict[str, frozenset[str]] | None:
     """Return the frozen channel members by channel; None if not stored."""
-    if not approval.members_json:
+    if approval.members is None:
         return None
-    found = json.loads(approval.members_json)
-    if isinstance(found, list):  # stored before other channels could decide
-        found = {approval.channel_id: found}
-    return {channel: frozenset(members) for channel, members in found.items()}
+    return {channel: frozenset(members) for channel, members in approval.members.items()}
 
 
 def channels_of(group: Group, approval: Approval) -> tuple[str, ...]:

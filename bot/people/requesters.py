@@ -98,16 +98,12 @@ class Requesters:
 
 def requesters_of(approval: Approval) -> tuple[str, ...]:
     """Return the requesters of an approval."""
-    found = [one for one in json.loads(approval.requesters_json) if isinstance(one, str)]
-    return tuple(dict.fromkeys((approval.requester_id, *found)))
+    return tuple(dict.fromkeys((approval.requester_id, *approval.requesters)))
 
 
 def all_requesters(approval: Approval) -> frozenset[str]:
     """Return all requesters of an approval, including those in older records."""
-    approvers = json.loads(approval.approvers_json)
-    names = (
-        [one for one in approvers if isinstance(one, str)] if isinstance(approvers, list) else []
-    )
+    names = approval.approvers
     marked = [one[len(EXCLUDED) :] for one in names if one.startswith(EXCLUDED)]
     return frozenset((*requesters_of(approval), *marked))
 
@@ -115,13 +111,13 @@ def all_requesters(approval: Approval) -> frozenset[str]:
 def is_requester(approval: Approval, user_id: str) -> bool:
     """Whether this person's words contributed to the request."""
     excluded = f"{EXCLUDED}{user_id}"  # format of older records
-    return user_id in requesters_of(approval) or excluded in json.loads(approval.approvers_json)
+    return user_id in requesters_of(approval) or excluded in approval.approvers
 
 
 def editors_of(approval: Approval) -> tuple[str, ...]:
     """Return the people who edited the call, the latest last."""
     last = [approval.edited_by] if approval.edited_by else []
-    return tuple(dict.fromkeys((*json.loads(approval.editors_json), *last)))
+    return tuple(dict.fromkeys((*approval.editors, *last)))
 
 
 def _speakers(decided: Iterable[Approval]) -> list[str]:

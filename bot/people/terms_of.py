@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from bot.approvals.model import Approval, Kind, Status
@@ -32,10 +31,7 @@ def terms_of(approval: Approval) -> Terms:
     """
     if approval.terms_json:
         return Terms.from_text(approval.terms_json)
-    try:
-        return _of_lists(approval)
-    except ValueError as error:
-        raise TermsError(say("nobody.unreadable")) from error
+    return _of_lists(approval)
 
 
 def group_of(names: Sequence[str]) -> Group:
@@ -78,8 +74,8 @@ def is_allowed_by_rule(approval: Approval) -> bool:
 
 
 def _of_lists(approval: Approval) -> Terms:
-    asked = [one for one in _names(approval.approvers_json) if not one.startswith(EXCLUDED)]
-    backups = _names(approval.backups_json)
+    asked = [one for one in approval.approvers if not one.startswith(EXCLUDED)]
+    backups = approval.backups
     groups = {APPROVERS: group_of(asked)}
     steps: tuple[Escalation, ...] = ()
     if backups:
@@ -103,11 +99,6 @@ def _of_lists(approval: Approval) -> Terms:
 def _excluded(approval: Approval) -> tuple[str, ...]:
     asked = () if approval.self_approval else ("requesters",)
     return (*asked, "editors") if approval.editors_excluded else asked
-
-
-def _names(text: str) -> list[str]:
-    found = json.loads(text)
-    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
 def ballot_of(approval: Approval) -> Ballot:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 from bot.approvals.model import Approval
@@ -28,8 +27,8 @@ def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
     asked = [name for one in terms.stages[0].approve for name in one.groups]
     return approval.changed(
         terms_json=text,
-        approvers_json=json.dumps(_names(terms.groups[name] for name in asked)),
-        backups_json=json.dumps(_names(terms.groups[name] for one in steps for name in one.add)),
+        approvers=_names(terms.groups[name] for name in asked),
+        backups=_names(terms.groups[name] for one in steps for name in one.add),
         self_approval=REQUESTERS not in terms.exclude,
         editors_excluded=EDITORS in terms.exclude,
         expires_ms=expires_ms,
@@ -38,12 +37,12 @@ def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
     )
 
 
-def named_by(terms: Terms, requirement: Requirement) -> list[str]:
+def named_by(terms: Terms, requirement: Requirement) -> tuple[str, ...]:
     """Return who fills a requirement: ids, and `channel`."""
     return _names(terms.groups[name] for name in requirement.groups)
 
 
-def _names(groups: Iterable[Group]) -> list[str]:
+def _names(groups: Iterable[Group]) -> tuple[str, ...]:
     """Return ids of people and user groups, and `channel`."""
     found: dict[str, None] = {}
     for group in groups:
@@ -51,4 +50,4 @@ def _names(groups: Iterable[Group]) -> list[str]:
         found.update(dict.fromkeys((*group.users, *group.usergroups, *rotation)))
         if group.here or group.channels:
             found[CHANNEL] = None
-    return [*found]
+    return tuple(found)

@@ -6,7 +6,6 @@ decide. Look-ups may be a minute old; a click looks everything up again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -182,8 +181,10 @@ class WaitingLook:
         """Look up an approval's people; usually the same as the previous one's."""
         groups = groups_of(ballot, is_begun=True)
         voters = {one for vote in ballot.votes for one in vote.persons} - {self.actor.user_id}
-        who = (approval.terms_json, approval.approvers_json, approval.backups_json)
-        where = (approval.team_id, approval.channel_id, approval.members_json)
+        who = (approval.terms_json, approval.approvers, approval.backups)
+        members = approval.members
+        known = None if members is None else tuple(members.items())
+        where = (approval.team_id, approval.channel_id, known)
         about = tuple(one for one in self.handed if one.approval_id == approval.approval_id)
         key = (*who, *where, groups, frozenset(voters), ballot.stage, about)
         standing = self._known.get(key)
@@ -200,7 +201,7 @@ class WaitingLook:
             standing,
             requesters=all_requesters(approval),
             editors=frozenset(editors_of(approval)),
-            counted=frozenset(_names(approval.counted_json)),
+            counted=frozenset(approval.counted),
         )
 
 
@@ -212,7 +213,3 @@ def _channels(approval: Approval) -> tuple[str, ...]:
             glass = glass_of(approval)
             found.append(glass.alert if glass is not None else "")
     return tuple(dict.fromkeys(one for one in found if one))
-
-
-def _names(text: str) -> list[str]:
-    return [] if text == "[]" else [str(one) for one in json.loads(text)]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-
-from pydantic import ValidationError
 
 from agents import InterruptContext
 from agents.core.asking.infos import CallInfo, InDoubtInfo
@@ -29,6 +26,7 @@ from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_words
 from bot.threads.model import Thread
 from bot.words import say
+from storage.documents import Part
 
 _MOST_APPROVED = 20
 _SUBJECT = 60
@@ -75,7 +73,7 @@ class _Askers:
 
     requesters: tuple[str, ...]
 
-    def deciders(self, rules: Rules, named: tuple[str, ...] = ()) -> list[str]:
+    def deciders(self, rules: Rules, named: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return who may decide: the people of a policy, or else of the rules; less all who asked.
 
         Args:
@@ -84,12 +82,12 @@ class _Askers:
         """
         approvers = _valid(named)
         if not named:
-            approvers = list(rules.approvers)
+            approvers = rules.approvers
         if rules.self_approval:
             return approvers
-        return [*approvers, *(f"{EXCLUDED}{user}" for user in self.requesters)]
+        return (*approvers, *(f"{EXCLUDED}{user}" for user in self.requesters))
 
-    def backups(self, rules: Rules, info: object) -> list[str]:
+    def backups(self, rules: Rules, info: object) -> tuple[str, ...]:
         """Return who may decide, too, once it has escalated; less everybody who asked.
 
         Where a policy names who decides, the backup people of the settings are strangers: then
@@ -99,12 +97,12 @@ class _Askers:
             rules: The settings.
             info: What waits; a policy may name backup people in it.
         """
-        names = list(rules.escalate_to)
+        names = rules.escalate_to
         if isinstance(info, CallInfo) and (info.backups or info.approvers):
             names = _valid(info.backups)
         if not rules.self_approval:
-            names = [name for name in names if name not in self.requesters]
-        return list(dict.fromkeys(names))
+            names = tuple(name for name in names if name not in self.requesters)
+        return tuple(dict.fromkeys(names))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +140,7 @@ def approval_from(
     remind_ms, expires_ms = _times(info, rules, now_ms)
     kind, masks = kind_at(context, brief), brief.ask.masks
     # The whole channel can answer a question: nobody is left who could be asked, too.
-    backups = [] if kind is Kind.QUESTION else origin.backups(rules, info)
+    backups = () if kind is Kind.QUESTION else origin.backups(rules, info)
     approval = Approval(
         approval_id=approval_id_of(context.id),
         kind=kind,
@@ -164,13 +162,13 @@ def approval_from(
         arguments_json=in_order(brief.arguments),
         form_json=brief.ask.to_text(),
         digest=brief.digest_at(thread.checkpoint_id, str(context.address)),
-        approvers_json=json.dumps(origin.deciders(rules, _named(info))),
+        approvers=origin.deciders(rules, _named(info)),
         self_approval=rules.self_approval,
-        requesters_json=json.dumps(origin.requesters),
+        requesters=origin.requesters,
         created_ms=now_ms,
         expires_ms=expires_ms,
         remind_ms=remind_ms if remind_ms < expires_ms else None,
-        backups_json=json.dumps(backups),
+        backups=backups,
         escalate_ms=_escalation(info, rules, now_ms, expires_ms) if backups else None,
         due_ms=now_ms,
     )
@@ -199,7 +197,7 @@ def _as_asked(approval: Approval, info: object, rules: Rules) -> Approval:
             return approval.changed(asked_again=why)
         case InDoubtInfo(frozen=frozen, asked_again=why):
             asked = deciders_from(approval, frozen, now_ms=approval.created_ms)
-            return asked.changed(asked_again=why, prior_approval=_noted(frozen.get("approved")))
+            return asked.changed(asked_again=why)
         case _:
             return approval
 
@@ -228,9 +226,9 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
         arguments_json=in_order(brief.arguments),
         form_json=brief.ask.to_text(),
         digest=brief.digest,
-        approvers_json=json.dumps(askers.deciders(rules, _named(info))),
+        approvers=askers.deciders(rules, _named(info)),
         self_approval=rules.self_approval,
-        backups_json=json.dumps(backups),
+        backups=backups,
         expires_ms=expires_ms,
         remind_ms=now_ms,
         escalate_ms=_escalation(info, rules, now_ms, expires_ms) if backups else None,
@@ -245,18 +243,30 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
     return changed.changed(expires_ms=expires_ms, remind_ms=now_ms)
 
 
+class _Deciders(Part):
+    """The people who decide about a call, as the note of its start has them."""
+
+    approvers: tuple[str, ...] | None = None
+    backups: tuple[str, ...] = ()
+    members: Mapping[str, tuple[str, ...]] | None = None
+    requesters: tuple[str, ...] = ()
+    self_approval: bool = False
+    terms: str = ""
+    approved: PriorApproval | None = None
+
+
 def deciders_of(approval: Approval) -> dict[str, Json]:
     """Return the people who decide about a call, for the note of its start."""
-    approved = _approved(approval)
-    return {
-        "approvers": approval.approvers_json,
-        "backups": approval.backups_json,
-        "members": approval.members_json,
-        "requesters": json.dumps(requesters_of(approval)),
-        "self_approval": approval.self_approval,
-        **({"terms": approval.terms_json} if approval.terms_json else {}),
-        **({"approved": approved.model_dump(mode="json")} if approved else {}),
-    }
+    deciders = _Deciders(
+        approvers=approval.approvers,
+        backups=approval.backups,
+        members=approval.members,
+        requesters=requesters_of(approval),
+        self_approval=approval.self_approval,
+        terms=approval.terms_json,
+        approved=_approved(approval),
+    )
+    return deciders.model_dump(mode="json", exclude_defaults=True)
 
 
 def _approved(approval: Approval) -> PriorApproval | None:
@@ -271,52 +281,31 @@ def _approved(approval: Approval) -> PriorApproval | None:
     return PriorApproval(by=tuple(by), at_ms=decision.at_ms)
 
 
-def _noted(approved: Json) -> PriorApproval | None:
-    """Read what `deciders_of` noted of an approval; None where it is missing or damaged."""
-    try:
-        return PriorApproval.model_validate_json(json.dumps(approved))
-    except ValidationError:
-        return None
-
-
 def deciders_from(approval: Approval, frozen: Mapping[str, Json], *, now_ms: int = 0) -> Approval:
     """The same approval, decided by those who were noted when the call started.
 
     Where nothing was, or what was noted is damaged, it stays with the people of the settings.
     """
-    terms = frozen.get("terms")
-    if isinstance(terms, str) and terms:
-        members = frozen.get("members")
-        asked = under_terms(approval, terms, now_ms=now_ms)
-        known = _requesters(frozen, approval)
-        return asked.changed(
-            members_json=members if isinstance(members, str) else "",
-            requesters_json=json.dumps(known),
-        )
-    texts = [frozen.get(name) for name in ("approvers", "backups", "members", "requesters")]
-    approvers, backups, members, requesters = texts
-    if not (
-        isinstance(approvers, str)
-        and isinstance(backups, str)
-        and isinstance(members, str)
-        and isinstance(requesters, str)
-    ):
+    try:
+        noted = _Deciders.model_validate(dict(frozen), strict=False)  # its lists are no tuples
+    except ValueError:
         return approval
-    return approval.changed(
-        approvers_json=approvers,
-        backups_json=backups,
-        members_json=members,
-        requesters_json=json.dumps(_requesters(frozen, approval)),
-        self_approval=frozen.get("self_approval") is True,
-        escalate_ms=approval.escalate_ms if json.loads(backups) else None,
+    # Whoever asked since is no decider, either.
+    requesters = tuple(dict.fromkeys((*noted.requesters, *requesters_of(approval))))
+    asked = approval.changed(prior_approval=noted.approved)
+    if noted.terms:
+        asked = under_terms(asked, noted.terms, now_ms=now_ms)
+        return asked.changed(members=noted.members, requesters=requesters)
+    if noted.approvers is None:
+        return asked
+    return asked.changed(
+        approvers=noted.approvers,
+        backups=noted.backups,
+        members=noted.members,
+        requesters=requesters,
+        self_approval=noted.self_approval,
+        escalate_ms=approval.escalate_ms if noted.backups else None,
     )
-
-
-def _requesters(frozen: Mapping[str, Json], approval: Approval) -> list[str]:
-    """Return those who asked when the call started, and those who may have since."""
-    noted = frozen.get("requesters")
-    known = json.loads(noted) if isinstance(noted, str) else []
-    return list(dict.fromkeys([*known, *requesters_of(approval)]))
 
 
 def _times(info: object, rules: Rules, now_ms: int) -> tuple[int, int]:
@@ -349,10 +338,10 @@ def _under_ruling(info: CallInfo, rules: Rules) -> dict[str, Any]:
     return {
         "ruling_json": info.ruling,
         "terms_json": info.terms,
-        "counted_json": json.dumps(info.counted),
+        "counted": tuple(info.counted),
         "editors_excluded": info.exclude_editors or rules.exclude_editors,
         "edited_by": info.edited_by,
-        "editors_json": json.dumps(info.editors),
+        "editors": tuple(info.editors),
         "original_json": in_order(info.original) if info.original is not None else "",
         "asked_again": info.asked_again,
     }
@@ -364,6 +353,6 @@ def unknown_names(info: object) -> list[str]:
     return [name for name in named if name not in _valid(named)]
 
 
-def _valid(names: Sequence[str]) -> list[str]:
+def _valid(names: Sequence[str]) -> tuple[str, ...]:
     """Those of the names that a policy gives that can be somebody."""
-    return [name for name in names if _APPROVER.fullmatch(name)]
+    return tuple(name for name in names if _APPROVER.fullmatch(name))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.approvals.due.escalation_state import held_of, mentioned_of
+from bot.approvals.due.escalation_state import held_of
 from bot.approvals.due.visit import BATCH
 from bot.approvals.model import Approval, Kind, SideMessage
 from bot.layout.parts import approvers_words
@@ -100,7 +100,7 @@ NO_MESSAGE = ClickedMessage()
 def mentioned_on(approval: Approval) -> tuple[str, ...]:
     """Return whom the first card mentions: all without a card by direct message."""
     direct = {one.user for one in approval.cards}
-    return tuple(one for one in mentioned_of(approval) if one not in direct)
+    return tuple(one for one in approval.mentioned if one not in direct)
 
 
 def is_broadcast(approval: Approval) -> bool:
@@ -149,7 +149,7 @@ def _told(approval: Approval, terms: Terms, names: Iterable[str]) -> list[str]:
     People who are absent, snoozed, or notified later are left out. Empty if the rule forbids
     mentions.
     """
-    known = mentioned_of(approval)
+    known = approval.mentioned
     if not terms.mention or not known:
         return []
     asked = audience_of(

@@ -91,7 +91,7 @@ def asked(answer: str = "") -> Approval:
 BOTH = Stage(approve=(ON_CALL, FINANCE))
 TWO = (Stage(name="On call", approve=(ON_CALL,)), Stage(name="Finance", approve=(FINANCE,)))
 _WROTE = json.dumps([{"by": ROSA, "text": "Please wait for the backup.", "at_ms": DECIDED}])
-_NAMED = json.dumps([ADA, BEN])
+_NAMED = (ADA, BEN)
 _EDITED = {**DEPLOY, "version": "1.4.3", "replicas": 5}
 
 PENDING: dict[str, Approval] = {
@@ -107,16 +107,14 @@ PENDING: dict[str, Approval] = {
     "claimed": call("high", claim_json=CardClaim().taken(ADA, DECIDED).to_text()),
     "votes": call("high", BOTH, votes_json=write_votes([vote(ADA, "oncall")])),
     "stage 2": call("high", *TWO, votes_json=write_votes([vote(ADA, "oncall")]), stage=1),
-    "escalated": call(
-        approvers_json=json.dumps([ADA]), backups_json=json.dumps([BEN]), escalated_ms=DECIDED
-    ),
-    "snoozed": call(approvers_json=_NAMED, snoozes_json=write_snoozes({ADA: DECIDED})),
+    "escalated": call(approvers=(ADA,), backups=(BEN,), escalated_ms=DECIDED),
+    "snoozed": call(approvers=_NAMED, snoozes_json=write_snoozes({ADA: DECIDED})),
     "requester wrote": call("high", said_json=_WROTE),
     "asked": asked(),
     "answered": asked("Yes, since 9 o'clock."),
     "stuck": call("high", stuck=f"The only approver is <@{ROSA}>, who requested it."),
-    "group": call(approvers_json=json.dumps([FINANCE_GROUP, ONCALL])),
-    "doubt": call("high", approvers_json=_NAMED).changed(kind=Kind.DOUBT),
+    "group": call(approvers=(FINANCE_GROUP, ONCALL)),
+    "doubt": call("high", approvers=_NAMED).changed(kind=Kind.DOUBT),
 }
 """What waits."""
 

@@ -59,7 +59,7 @@ def an_approval(**changes: Any) -> Approval:
         arguments_json='{"service":"payments"}',
         form_json="",
         digest=DIGEST,
-        approvers_json='["channel"]',
+        approvers=("channel",),
         self_approval=False,
         created_ms=1_000,
         expires_ms=9_000,

@@ -36,7 +36,7 @@ def an_approved() -> Approval:
         arguments_json='{"host":"a"}',
         digest="d1" * 32,
         requester_id="UROSA",
-        requesters_json='["UROSA"]',
+        requesters=("UROSA",),
         terms_json=TERMS.to_text(),
         votes_json=write_votes([vote]),
         status=Status.APPROVED,

@@ -241,7 +241,7 @@ class History:
         if "requesters" in terms.exclude:
             barred.add(ROSA)
         if "editors" in terms.exclude:
-            barred |= {card.edited_by, *json.loads(card.editors_json)}
+            barred |= {card.edited_by, *card.editors}
         return barred
 
     def _is_in(self, terms: Terms, name: str, who: str) -> bool:

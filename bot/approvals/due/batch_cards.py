@@ -100,7 +100,7 @@ def together(approvals: Sequence[Approval], takes: Callable[[Approval], bool]) -
     Returns:
         The approvals, in the same order.
     """
-    groups: dict[tuple[str, ...], list[str]] = {}
+    groups: dict[tuple[object, ...], list[str]] = {}
     for one in approvals:
         likeness = _likeness(one)
         if likeness and takes(one):
@@ -127,7 +127,7 @@ def _kept(approval: Approval, keeper: str) -> Approval:
     )
 
 
-def _likeness(approval: Approval) -> tuple[str, ...]:
+def _likeness(approval: Approval) -> tuple[object, ...]:
     """Return what approvals of one card have in common; empty for a separate card.
 
     Only approvals that a single vote decides, with a card in the thread, can share a card. Others
@@ -148,9 +148,9 @@ def _likeness(approval: Approval) -> tuple[str, ...]:
         approval.tool,
         approval.rule,
         ruling,
-        approval.requesters_json,
-        approval.mentioned_json,
-        str(approval.expires_ms),
+        approval.requesters,
+        approval.mentioned,
+        approval.expires_ms,
         *(one.user for one in approval.cards),
     )
 

@@ -22,7 +22,6 @@ from bot.approvals.due.escalation_state import (
     direct_message,
     due_audience,
     key_of,
-    names_text,
     new_card,
     new_message,
     own_card,
@@ -168,7 +167,7 @@ class EscalationPlanner:
             deserted=deserted,
         )
         return approval.changed(
-            mentioned_json=names_text(plan.names),
+            mentioned=tuple(dict.fromkeys(plan.names)),
             snoozes_json=write_snoozes(plan.held) if plan.held else approval.snoozes_json,
             cards=plan.cards,
             messages=messages,

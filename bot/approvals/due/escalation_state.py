@@ -77,16 +77,9 @@ def course_of(approval: Approval, terms: Terms) -> EscalationState:
     )
 
 
-def mentioned_of(approval: Approval) -> tuple[str, ...]:
-    """Return ids of the people mentioned so far in the current stage."""
-    with suppress(TypeError, ValueError, RecursionError):
-        return tuple(str(one) for one in json.loads(approval.mentioned_json))
-    return ()
-
-
 def held_of(approval: Approval) -> frozenset[str]:
     """Return Slack user ids of people whose first mention was deferred."""
-    return frozenset(read_snoozes(approval.snoozes_json)) - {*mentioned_of(approval)}
+    return frozenset(read_snoozes(approval.snoozes_json)) - {*approval.mentioned}
 
 
 def new_message(approval: Approval, kind: str, key: str) -> SideMessage:
@@ -146,7 +139,7 @@ def climbed_by(
         steps=steps,
         escalate_ms=escalate_ms if (escalate_ms or 0) < approval.expires_ms else None,
         escalated_ms=now_ms if is_first else approval.escalated_ms,
-        mentioned_json=names_text((*mentioned, *plan.names)),
+        mentioned=tuple(dict.fromkeys((*mentioned, *plan.names))),
         snoozes_json=write_snoozes({**course.snoozes, **plan.held}),
         cards=(*approval.cards, *plan.cards),
         messages=(*approval.messages, *plan.messages),
@@ -180,7 +173,7 @@ def remembered_of(approval: Approval, terms: Terms, found: Due, now_ms: int) -> 
     A new stage asks for something else, so it notifies everyone. After an edit, people who are
     still asked are not mentioned again.
     """
-    known, state = mentioned_of(approval), state_of(approval)
+    known, state = approval.mentioned, state_of(approval)
     if not found.announces:
         return known
     if state.digest == approval.digest:
@@ -191,8 +184,3 @@ def remembered_of(approval: Approval, terms: Terms, found: Due, now_ms: int) -> 
 
 def _duty_groups(terms: Terms) -> tuple[str, ...]:
     return tuple(name for name, group in terms.groups.items() if group.rotation is not None)
-
-
-def names_text(names: tuple[str, ...]) -> str:
-    """Serialize ids without duplicates."""
-    return json.dumps([*dict.fromkeys(names)], separators=(",", ":"))

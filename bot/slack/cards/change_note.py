@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from bot.approvals.model import Approval, Status
 from bot.approvals.withdrawals import said_of
 from bot.layout.argument_fields import Naming, changed
@@ -45,7 +43,7 @@ def anew(approval: Approval) -> list[Block]:
 def void_words(approval: Approval) -> str:
     """List voters whose votes an edit invalidated and who have not voted again."""
     again = {one.by for one in progress_of(approval).votes}
-    names = [mention(str(one)) for one in json.loads(approval.voided_json) if one not in again]
+    names = [mention(one) for one in approval.voided if one not in again]
     if more := names[MOST_PEOPLE:]:
         names = [*names[:MOST_PEOPLE], say("line.more_people", n=len(more))]
     count = len(names) if not more else len(more) + MOST_PEOPLE

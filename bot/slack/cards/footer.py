@@ -10,7 +10,7 @@ from bot.approvals.model import Approval, Kind
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
 from bot.layout.text import own_words, show
-from bot.people.access import approver_names, backup_names
+from bot.people.access import approver_names
 from bot.people.claims import read_snoozes
 from bot.people.progress import VoteProgress, progress_of
 from bot.people.recipient_ids import requirement_words
@@ -248,7 +248,7 @@ def _so_many(approval: Approval, requirement: Requirement) -> str:
     return say("line.so_many", n=requirement.count, group=title or joined(names))
 
 
-def _named(approval: Approval, requirement: Requirement) -> list[str]:
+def _named(approval: Approval, requirement: Requirement) -> tuple[str, ...]:
     return named_by(terms_of(approval), requirement)
 
 
@@ -295,13 +295,14 @@ def _begun(sentence: str) -> str:
 
 def _is_left_out(approval: Approval) -> bool:
     """Whether the requester belongs to the approving channel but cannot decide."""
-    members, asked = approval.members_json, requesters_of(approval)
-    is_member = not members or any(f'"{one}"' in members for one in asked)
+    members = approval.members
+    known = None if members is None else {one for names in members.values() for one in names}
+    is_member = known is None or any(one in known for one in requesters_of(approval))
     return is_member and not approval.self_approval
 
 
 def _backups(approval: Approval, names: Sequence[str]) -> str:
-    asked, later = approver_names(approval), dict.fromkeys(backup_names(approval))
+    asked, later = approver_names(approval), dict.fromkeys(approval.backups)
     words = [own_words(approvers_words([one]), _NAME) for one in later if one not in asked]
     return joined([_part(approval, one) for one in words if one not in names])
 

@@ -15,7 +15,6 @@ from bot.layout.parts import asked_by, deciders_names
 from bot.layout.text import clip_mrkdwn
 from bot.layout.titles import spoken_title
 from bot.maintenance.pending import ANEW
-from bot.people.access import backup_names
 from bot.people.claims import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import is_allowed_by_rule, risk_of, terms_of
@@ -89,7 +88,7 @@ def _states(question: ShownQuestion) -> Iterator[CardStatus]:
 
 def backups_words(approval: Approval) -> str:
     """Mention the people who can decide since the escalation."""
-    later = joined([mention(one) for one in backup_names(approval) if one != CHANNEL])
+    later = joined([mention(one) for one in approval.backups if one != CHANNEL])
     return later or say("line.somebody")
 
 

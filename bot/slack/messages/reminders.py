@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage
 from bot.layout.blocks import Card
-from bot.people.access import backup_names
 from bot.slack.calls import Putting
 from bot.slack.destinations import Spot, card_of, mentions_of, spot_of
 from bot.slack.messages.pacing import Arguments
@@ -49,7 +48,7 @@ class CardReminders(Posts):
         if look_first and (ts := await self._find(approval, event, approval.approval_id)):
             return ts
         link = await self._link(approval)
-        backups = backup_names(approval)
+        backups = approval.backups
         card = escalation_text(approval, backups, link=link)
         card = await self.addressed(card, backups, approval.channel_id)
         return await self._nudge(approval, card, event, go=go, tries=2)

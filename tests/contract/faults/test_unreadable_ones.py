@@ -87,9 +87,9 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 @pytest.mark.parametrize(
     ("field", "garbage"),
     [
-        ("requesters_json", "7"),
-        ("members_json", "[["),
-        ("editors_json", "7"),
+        ("requesters", "7"),
+        ("members", "[["),
+        ("editors", "7"),
         ("cards", [{"key": "card:U1"}]),
         ("messages", 7),
         ("escalation", {"since_ms": 1, "x": 2}),

@@ -41,9 +41,9 @@ def a_copy(first: Approval, number: int, *, decider: str, requester: str) -> App
         position=number,
         title=f"Deploy {number}",
         terms_json=named(first.terms_json),
-        approvers_json=named(first.approvers_json),
+        approvers=tuple(map(named, first.approvers)),
         requester_id=requester,
-        requesters_json=f'["{requester}"]',
+        requesters=(requester,),
         expires_ms=first.expires_ms + number,
         due_ms=None,
     )

@@ -102,11 +102,11 @@ async def test_the_agent_answers_on_the_card_and_decides_nothing(storage: Sqlite
     assert office.notifier.closed_questions == [(ts, "what is it for?", "answered")]
     after = await office.the_approval()
     assert "for lunch" in office.notifier.cards[after.approval_id].dialog_json
-    assert (after.votes_json, after.expires_ms, after.digest, after.requesters_json) == (
+    assert (after.votes_json, after.expires_ms, after.digest, after.requesters) == (
         before.votes_json,
         before.expires_ms,
         before.digest,
-        before.requesters_json,
+        before.requesters,
     )
     entries = [
         one for one in await story(storage, thread_id=THREAD_ID) if one.action == "asked_back"

@@ -362,7 +362,7 @@ async def test_a_question_is_asked_in_the_thread_and_answered_on_the_card(
     assert await acts(counter) == ["asked_back", "asked_back"]
     assert await storage.inbox.new(THREAD_ID, limit=10) == []  # the agent does not read it
     assert counter.told(ROSA).startswith("Your answer is on the card.")
-    assert answered.requesters_json == approval.requesters_json
+    assert answered.requesters == approval.requesters
     assert answered.expires_ms == approval.expires_ms
 
 

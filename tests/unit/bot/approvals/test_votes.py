@@ -352,7 +352,6 @@ async def test_terms_that_cannot_be_read_let_nobody_decide(storage: SqliteStores
         approval.changed(terms_json="{}"),
         approval.changed(stage=7),
         approval.changed(votes_json='[{"by":1}]'),
-        approval.changed(terms_json="", approvers_json="{"),
     ):
         decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest=approval.digest)
         with pytest.raises(RecordFormatError):

@@ -152,7 +152,7 @@ async def test_who_asked_for_it_gets_none(storage: SqliteStores) -> None:
 async def test_five_that_they_cannot_decide_are_no_five(storage: SqliteStores) -> None:
     office = lists_office(storage, f"{MONDAY} 14:00")
     for number in range(6):
-        await ask(office, number, counted_json=f'["{ADA}"]')
+        await ask(office, number, counted=(ADA,))
     await pass_time(office, minutes=30)
     assert sent(office) == []
     assert (await person(office)).digest_day == ""

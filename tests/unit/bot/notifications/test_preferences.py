@@ -331,7 +331,7 @@ async def test_the_others_of_a_reminder_are_reminded(storage: SqliteStores) -> N
     await keep(office, SAM, has_digest=False)
     await later(office, minutes=15)
     assert [one for one in told(office) if one[0] == "reminder"] == [("reminder", [SAM], "")]
-    assert json.loads(approval.mentioned_json) == [MIA, SAM]
+    assert approval.mentioned == (MIA, SAM)
     assert await story(office.storage, thread_id=THREAD_ID)
 
 

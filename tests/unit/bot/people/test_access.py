@@ -67,16 +67,18 @@ async def test_the_requester_may_where_the_settings_say_so(directory: FakeDirect
 
 
 async def test_named_people_and_groups(directory: FakeDirectory) -> None:
-    approval = an_approval(requester_id=ROSA, approvers_json='["UADA","SONCALL"]')
+    approval = an_approval(requester_id=ROSA, approvers=("UADA", "SONCALL"))
     await Access(directory).check_decider(approval, an_actor(ADA))
     await Access(directory).check_decider(approval, an_actor(BEN))
     directory.add("UMIA")
     assert "not an approver" in await refusal(directory, approval, an_actor("UMIA"))
 
 
-@pytest.mark.parametrize("names", ["[]", '["nonsense"]', "[1, null]"])
-async def test_no_usable_name_means_nobody(directory: FakeDirectory, names: str) -> None:
-    approval = an_approval(requester_id=ROSA, approvers_json=names)
+@pytest.mark.parametrize("names", [(), ("nonsense",)])
+async def test_no_usable_name_means_nobody(
+    directory: FakeDirectory, names: tuple[str, ...]
+) -> None:
+    approval = an_approval(requester_id=ROSA, approvers=names)
     assert "not an approver" in await refusal(directory, approval, an_actor(ADA))
 
 
@@ -97,7 +99,7 @@ async def test_questions_are_for_the_requester_and_the_channel(directory: FakeDi
 # ---- escalation ----------------------------------------------------------------------------------
 
 WAITING = an_approval(
-    requester_id=ROSA, approvers_json='["UADA","!UROSA"]', backups_json='["SONCALL"]', escalate_ms=1
+    requester_id=ROSA, approvers=("UADA", "!UROSA"), backups=("SONCALL",), escalate_ms=1
 )
 ESCALATED = WAITING.changed(escalate_ms=None, escalated_ms=1)
 
@@ -111,7 +113,7 @@ async def test_backup_people_may_decide_after_the_escalation_only(directory: Fak
 
 
 async def test_the_channel_may_be_the_backup(directory: FakeDirectory) -> None:
-    wide = WAITING.changed(approvers_json='["SONCALL"]', backups_json='["channel"]')
+    wide = WAITING.changed(approvers=("SONCALL",), backups=("channel",))
     assert "You're a backup" in await refusal(directory, wide, an_actor(ADA))
     await Access(directory).check_decider(
         wide.changed(escalate_ms=None, escalated_ms=1), an_actor(ADA)
@@ -152,7 +154,7 @@ async def test_an_escalation_opens_no_question_to_strangers(directory: FakeDirec
 
 # ---- who was a member when asked -----------------------------------------------------------------
 
-ASKED = APPROVAL.changed(members_json='["UADA","UGONE"]')
+ASKED = APPROVAL.changed(members={"C1": ("UADA", "UGONE")})
 
 
 async def test_who_joined_the_channel_since_may_not_decide(directory: FakeDirectory) -> None:
@@ -167,7 +169,7 @@ async def test_who_left_the_channel_since_may_not_decide(directory: FakeDirector
 
 
 async def test_who_joined_since_may_decide_where_they_are_named(directory: FakeDirectory) -> None:
-    named = ASKED.changed(approvers_json='["channel","SONCALL","UMIA"]')
+    named = ASKED.changed(approvers=("channel", "SONCALL", "UMIA"))
     directory.add("UMIA")
     directory.channels["C1"] = frozenset({ROSA, ADA, BEN, "UMIA"})
     await Access(directory).check_decider(named, an_actor(BEN))
@@ -175,7 +177,7 @@ async def test_who_joined_since_may_decide_where_they_are_named(directory: FakeD
 
 
 async def test_a_name_that_says_nothing_hides_none_after_it(directory: FakeDirectory) -> None:
-    approval = APPROVAL.changed(approvers_json='["nonsense","UBEN"]')
+    approval = APPROVAL.changed(approvers=("nonsense", "UBEN"))
     await Access(directory).check_decider(approval, an_actor(BEN))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -74,14 +73,14 @@ async def test_of_a_zone_that_is_not_known_here_nobody_knows_who_is_on_duty() ->
 
 async def test_here_are_members_of_then_who_still_are() -> None:
     directory = FakeDirectory(channels={ROOM: frozenset({ADA, MIA})})
-    card = a_card({"all": Group(here=True)}, members_json=json.dumps({ROOM: [ADA, BEN]}))
+    card = a_card({"all": Group(here=True)}, members={ROOM: (ADA, BEN)})
     assert (await taken(card, directory)).members["all"] == {ADA}
 
 
 async def test_here_is_nobody_in_a_direct_message() -> None:
     directory = FakeDirectory(channels={DIRECT: frozenset({ADA})})
-    members = json.dumps({DIRECT: [ADA]})
-    card = a_card({"all": Group(here=True)}, members_json=members, channel_id=DIRECT)
+    members = {DIRECT: (ADA,)}
+    card = a_card({"all": Group(here=True)}, members=members, channel_id=DIRECT)
     assert (await taken(card, directory)).members["all"] == frozenset()
 
 
@@ -89,16 +88,16 @@ async def test_here_is_nobody_in_a_direct_message() -> None:
 async def test_a_channel_counts_up_to_so_many_members(extra: int) -> None:
     crowd = [f"U{number}" for number in range(MOST_MEMBERS + extra - 1)] + [ADA]
     directory = FakeDirectory(channels={ROOM: frozenset(crowd)})
-    card = a_card({"all": Group(channels=(ROOM,))}, members_json=json.dumps({ROOM: crowd}))
+    card = a_card({"all": Group(channels=(ROOM,))}, members={ROOM: tuple(crowd)})
     found = (await taken(card, directory)).members["all"]
     assert len(found) == (0 if extra else MOST_MEMBERS)
 
 
-async def test_members_that_nobody_noted_when_it_was_asked_do_not_count() -> None:
+@pytest.mark.parametrize("noted", [None, {}])
+async def test_members_that_nobody_noted_when_it_was_asked_do_not_count(noted: object) -> None:
     directory = FakeDirectory(channels={ROOM: frozenset({ADA})})
-    for noted in ("", "{}"):
-        card = a_card({"all": Group(channels=(ROOM,))}, members_json=noted)
-        assert (await taken(card, directory)).members["all"] == frozenset()
+    card = a_card({"all": Group(channels=(ROOM,))}, members=noted)
+    assert (await taken(card, directory)).members["all"] == frozenset()
 
 
 async def test_a_group_that_was_deleted_is_nobody_even_if_slack_does_not_answer() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -262,9 +261,7 @@ async def test_i13_who_filled_in_what_others_approved_has_spoken(
     thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=1, until_ms=100)
     assert thread is not None
     decision = Decision(status=status, by="UMIA", at_ms=5)
-    edited = an_approval(
-        status=status, decision=decision, edited_by=BEN, editors_json=json.dumps([ADA])
-    )
+    edited = an_approval(status=status, decision=decision, edited_by=BEN, editors=(ADA,))
 
     await Requesters(storage).note_decided(ThreadPass(thread=thread), [edited])
 

@@ -129,7 +129,7 @@ async def test_i12_why_an_edit_was_refused_is_on_record(storage: SqliteStores) -
     await office.hear(ASK)
     approval = await office.the_approval()
     changed = approval.changed(digest="d" * 64)
-    counted = approval.changed(counted_json=f'["{ADA}"]')
+    counted = approval.changed(counted=(ADA,))
     with pytest.raises(NotApproverError) as refused:
         await office.approvals.check_editor(counted, an_actor(ADA))
     outdated = approval.changed(digest="e" * 64)

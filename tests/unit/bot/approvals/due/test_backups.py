@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -155,7 +154,7 @@ async def test_the_ladder_from_silence_to_expiry(storage: SqliteStores) -> None:
 async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> None:
     office = an_office(storage)
     approval = await asked(office)
-    assert json.loads(approval.backups_json) == [BEN]  # Rosa asked for it herself
+    assert approval.backups == (BEN,)  # Rosa asked for it herself
     assert approval.due_ms == approval.escalate_ms == approval.created_ms + 3_600_000
     seen: list[Approval] = []
 
@@ -190,7 +189,7 @@ async def test_the_request_says_in_the_audit_who_will_be_asked(storage: SqliteSt
 async def test_without_backup_people_nothing_escalates(storage: SqliteStores) -> None:
     office = an_office(storage, rules=replace(RULES, remind_after=timedelta(hours=3)))
     approval = await asked(office)
-    assert (approval.backups_json, approval.escalate_ms) == ("[]", None)
+    assert (approval.backups, approval.escalate_ms) == ((), None)
     await tick(office, hours=2)
     assert office.notifier.escalations == []
     assert (await office.the_approval()).shown_revision == 1

@@ -363,7 +363,7 @@ def approvals(draw: st.DrawFn) -> Approval:
         approval_id=f"apr_{number:032x}",
         tool=draw(st.sampled_from(["pay", "refund"])),
         expires_ms=draw(st.sampled_from([1_000, 2_000])),
-        requesters_json=draw(st.sampled_from(['["U1"]', '["U1","U2"]'])),
+        requesters=draw(st.sampled_from([("U1",), ("U1", "U2")])),
         kind=draw(st.sampled_from([Kind.APPROVAL, Kind.APPROVAL, Kind.QUESTION, Kind.DOUBT])),
         status=draw(st.sampled_from([Status.PENDING, Status.PENDING, Status.UNDECIDABLE])),
         place=draw(st.sampled_from(["", "", "dm", "C9"])),
@@ -394,7 +394,7 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
         assert items[0].approval_id == keeper
         assert [bool(one.batch_ts) for one in items] == [True, *([False] * (len(items) - 1))]
         assert len({(one.tool, one.terms_json, one.expires_ms) for one in items}) == 1
-        assert len({one.requesters_json for one in items}) == 1
+        assert len({one.requesters for one in items}) == 1
         for one in items:
             read = Terms.from_text(one.terms_json)
             assert read.risk in {"low", "medium"}
@@ -405,7 +405,7 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
             assert one.approval_id not in refused
             assert stays(one)
     alone = [one for one in made if not one.batch and one.approval_id not in refused]
-    alike = {(one.tool, one.terms_json, one.expires_ms, one.requesters_json) for one in alone}
+    alike = {(one.tool, one.terms_json, one.expires_ms, one.requesters) for one in alone}
     assert alike or not alone
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -74,7 +73,7 @@ def told(office: Office) -> list[tuple[str, list[str], str]]:
 
 
 def mentioned(approval: Approval) -> list[str]:
-    return list(json.loads(approval.mentioned_json))
+    return list(approval.mentioned)
 
 
 async def test_the_ladder_from_silence_to_expiry(storage: SqliteStores) -> None:

@@ -114,7 +114,7 @@ BATCH_CARDS: dict[str, Callable[[Approval], Card]] = {
     ),
     "batch_pending_escalated": lambda base: drawn(
         [
-            one.changed(escalated_ms=LATER, backups_json='["S0OPS"]', escalate_ms=LATER)
+            one.changed(escalated_ms=LATER, backups=("S0OPS",), escalate_ms=LATER)
             for one in refunds(base)
         ]
     ),

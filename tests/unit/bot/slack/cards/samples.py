@@ -114,7 +114,7 @@ def an_approval(**changes: Any) -> Approval:
         arguments_json=json.dumps(ARGUMENTS),
         form_json=json.dumps(SCHEMA),
         digest="d1" * 32,
-        approvers_json='["channel"]',
+        approvers=("channel",),
         self_approval=False,
         created_ms=CREATED,
         expires_ms=CREATED + 8 * 3_600_000,
@@ -152,8 +152,8 @@ def a_doubt(**changes: Any) -> Approval:
 
 def an_escalated(**changes: Any) -> Approval:
     """A pending approval that went to the backup people, too."""
-    backups = '["U0BEN", "S0OPS", "channel"]'
-    fields = {"backups_json": backups, "escalated_ms": CREATED + 3_600_000, **changes}
+    backups = ("U0BEN", "S0OPS", "channel")
+    fields = {"backups": backups, "escalated_ms": CREATED + 3_600_000, **changes}
     return an_approval(**fields)
 
 

@@ -174,7 +174,7 @@ def test_what_nobody_can_decide_is_said_to_whoever_does_not_see_the_card() -> No
 def test_that_backups_were_asked_is_the_state() -> None:
     later = 1_764_000_900_000
     items = [
-        one.changed(escalated_ms=later, escalate_ms=later, backups_json='["S0OPS"]')
+        one.changed(escalated_ms=later, escalate_ms=later, backups=("S0OPS",))
         for one in refunds(an_approval())
     ]
     card = card_of(items, BatchWords(title="5 refunds"))

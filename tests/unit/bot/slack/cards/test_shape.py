@@ -91,7 +91,7 @@ STATES: dict[str, tuple[Approval, str]] = {
         a_deploy(dialog_json=write_dialog([Comment(by="UADA", text="Why?", at_ms=1)])),
         "💬 *<@UADA> asked a question*",
     ),
-    "escalated": (a_deploy(backups_json='["UBEN"]', escalated_ms=1), "📣 *Escalated to backup*"),
+    "escalated": (a_deploy(backups=("UBEN",), escalated_ms=1), "📣 *Escalated to backup*"),
     "stuck": (a_deploy(stuck="nobody is left"), "⚠️ *No one can decide this*"),
     "in doubt": (a_doubt(), "❓ *May have run*"),
     "running": (ran(RunState.RUNNING), "⚙️ *Approved by <@U0BEN>*  ·  running"),
@@ -208,7 +208,7 @@ def test_high_is_confirmed_and_critical_has_a_form() -> None:
 def test_anyone_else_only_where_the_requester_is_left_out_and_in_the_group() -> None:
     assert "Anyone else in <#C1> can approve." in said(draw(a_deploy()))
     assert "Anyone in <#C1> can approve." in said(draw(a_deploy(self_approval=True)))
-    away = a_deploy(members_json='["UADA"]')
+    away = a_deploy(members={"C1": ("UADA",)})
     assert "Anyone in <#C1> can approve." in said(draw(away))
 
 

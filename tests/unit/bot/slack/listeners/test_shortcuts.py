@@ -129,7 +129,7 @@ async def test_a_guest_sees_why_there_is_nothing(counter: Counter) -> None:
 
 async def requesters(office: Office) -> set[str]:
     approval = await office.the_approval()
-    return {approval.requester_id, *json.loads(approval.requesters_json)}
+    return {approval.requester_id, *approval.requesters}
 
 
 async def test_an_agent_works_where_the_message_stands(counter: Counter) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -312,7 +311,7 @@ async def test_a_whisper_carries_a_button_for_the_review_of_what_still_waits(sce
 
 async def test_a_reminder_mentions_who_may_decide(scene: Scene) -> None:
     ada = scene.sandbox.user_id("Ada")
-    named = scene.approval.changed(approvers_json=f'["{ada}", "channel"]')
+    named = scene.approval.changed(approvers=(ada, "channel"))
     await scene.notifier.remind(named, look_first=False, go=yes)
     assert f"<@{ada}>" in scene.sandbox.messages(scene.thread.channel_id)[1]["text"]
     assert "<!channel" not in str(scene.sandbox.calls[-1].args)
@@ -324,8 +323,8 @@ async def test_a_reminder_mentions_who_may_decide(scene: Scene) -> None:
 def escalated(scene: Scene, backups: str) -> Approval:
     ada = scene.sandbox.user_id("Ada")
     return scene.approval.changed(
-        approvers_json=f'["{ada}"]',
-        backups_json=json.dumps([backups, "channel", backups]),
+        approvers=(ada,),
+        backups=(backups, "channel", backups),
         escalated_ms=1_200,
     )
 

@@ -246,7 +246,7 @@ def test_a_decided_card_names_all_who_agreed_and_nobody_who_did_not() -> None:
 def test_who_is_left_in_peace_is_named_also_in_a_group() -> None:
     until = CREATED + 3_600_000
     snoozes = write_snoozes({"U0ADA": until})
-    group = drawn(an_approval(snoozes_json=snoozes, approvers_json='["S0OPS"]'))
+    group = drawn(an_approval(snoozes_json=snoozes, approvers=("S0OPS",)))
     assert said(group).count("<@U0ADA> snoozed this until ") == 1
     alone = card_for(an_approval(snoozes_json=snoozes), approvers_text="<@U0ADA>, <@U0BEN>")
     assert said(alone).count("<@U0ADA> (💤 until ") == 1

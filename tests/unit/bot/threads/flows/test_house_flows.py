@@ -161,7 +161,7 @@ async def test_people_whom_code_names_are_not_replaced_by_the_defaults(
 ) -> None:
     force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]})
     policy = Office(storage, [], policy=force).cards
-    approval = an_approval(approvers_json='["UMIA"]', terms_json="")
+    approval = an_approval(approvers=("UMIA",), terms_json="")
     doubt = InDoubtInfo(tool_name="look", arguments={}, title="Look", call_id="c1")
     for info in (CallInfo(**call_fields(approvers=("UMIA",))), doubt):
-        assert under_policy(approval, info, policy).approvers_json == '["UMIA"]'
+        assert under_policy(approval, info, policy).approvers == ("UMIA",)

@@ -69,7 +69,7 @@ async def test_f3_doubt_is_decided_by_the_people_of_the_call(storage: SqliteStor
     office = await in_doubt(storage, BEN_DECIDES, BEN)
     doubt = await office.the_approval()
     assert doubt.kind is Kind.DOUBT
-    assert json.loads(doubt.approvers_json) == [BEN, f"!{ROSA}"]
+    assert doubt.approvers == (BEN, f"!{ROSA}")
     for name in (ADA, ROSA):
         with pytest.raises(NotApproverError):
             await office.decide(doubt, answers='{"choice": "again"}', by=name)
@@ -83,7 +83,7 @@ async def test_f3_doubt_of_a_call_that_a_rule_allowed_is_for_the_people_of_the_s
 ) -> None:
     office = await in_doubt(storage, RulePolicy(rules=(), default=Allow()))
     doubt = await office.the_approval()
-    assert json.loads(doubt.approvers_json) == ["channel", f"!{ROSA}"]
+    assert doubt.approvers == ("channel", f"!{ROSA}")
     with pytest.raises(NotApproverError):
         await office.decide(doubt, answers='{"choice": "again"}', by=ROSA)
 
@@ -113,12 +113,12 @@ async def test_f3_doubt_of_two_gates_is_for_those_whom_a_rule_names(
     second.clock.forward(minutes=1)
     await second.sweep.tick()
     await second.queue.run()
-    assert json.loads((await second.the_approval()).approvers_json)[0] == BEN
+    assert (await second.the_approval()).approvers[0] == BEN
 
 
 @pytest.mark.parametrize(
     "frozen",
-    [{}, {"approvers": "[]"}, {"approvers": 5, "backups": "[]", "members": "", "requesters": "[]"}],
+    [{}, {"approvers": "UBEN"}, {"approvers": [5], "backups": []}, {"requesters": ["UGUS"]}],
 )
 def test_f3_damaged_note_leaves_a_doubt_with_the_settings(frozen: dict[str, Any]) -> None:
     assert deciders_from(an_approval(), frozen) == an_approval()
@@ -126,16 +126,15 @@ def test_f3_damaged_note_leaves_a_doubt_with_the_settings(frozen: dict[str, Any]
 
 def test_f3_nobody_who_asked_meanwhile_decides_a_doubt() -> None:
     frozen: dict[str, Any] = {
-        "approvers": '["UBEN"]',
-        "backups": '["UMIA"]',
-        "members": "",
-        "requesters": '["UGUS"]',
+        "approvers": ["UBEN"],
+        "backups": ["UMIA"],
+        "requesters": ["UGUS"],
         "self_approval": True,
     }
     doubt = deciders_from(an_approval().changed(escalate_ms=5), frozen)
-    assert {"UGUS", an_approval().requester_id} <= {*json.loads(doubt.requesters_json)}
+    assert {"UGUS", an_approval().requester_id} <= {*doubt.requesters}
     assert (doubt.self_approval, doubt.escalate_ms) == (True, 5)
-    assert deciders_from(doubt, {**frozen, "backups": "[]"}).escalate_ms is None
+    assert deciders_from(doubt, {**frozen, "backups": []}).escalate_ms is None
 
 
 # ---- age -----------------------------------------------------------------------------------------
@@ -174,7 +173,7 @@ class Desk:
         decision = Decision(status=Status.APPROVED, by=ADA, at_ms=self.clock())
         fields = {
             "approval_id": f"apr_{number:032x}",
-            "approvers_json": json.dumps([ADA, BEN]),
+            "approvers": (ADA, BEN),
             "requester_id": ROSA,
             "team_id": "T1",
             "status": Status.APPROVED,
@@ -337,7 +336,7 @@ async def test_call_that_a_rule_allows_has_nothing_frozen(desk: Desk) -> None:
 
 @pytest.mark.parametrize("ruling", ["", "{", "[]", '{"approvers":[]}'])
 async def test_of_two_gates_those_are_frozen_whom_a_rule_names(desk: Desk, ruling: str) -> None:
-    named = await desk.decided(1, approvers_json='["UBEN"]', ruling_json='{"approvers":["UBEN"]}')
+    named = await desk.decided(1, approvers=("UBEN",), ruling_json='{"approvers":["UBEN"]}')
     other = await desk.decided(2, ruling_json=ruling)
     said = await desk.start(named, other)
     assert isinstance(said, dict)
@@ -345,7 +344,7 @@ async def test_of_two_gates_those_are_frozen_whom_a_rule_names(desk: Desk, rulin
 
 
 async def test_doubt_that_runs_again_keeps_its_people(desk: Desk) -> None:
-    again = await desk.decided(1, kind=Kind.DOUBT, approvers_json='["UBEN"]')
+    again = await desk.decided(1, kind=Kind.DOUBT, approvers=("UBEN",))
     said = await desk.start(again)
     assert isinstance(said, dict)
     assert said["approvers"] == '["UBEN"]'

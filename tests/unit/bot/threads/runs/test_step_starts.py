@@ -154,6 +154,6 @@ async def test_f3_a_step_in_doubt_is_decided_by_the_people_of_its_approval(
     await go_on(second)
     doubt = await second.the_approval()
     assert doubt.kind is Kind.DOUBT
-    assert doubt.approvers_json == asked.approvers_json
+    assert doubt.approvers == asked.approvers
     await second.decide(doubt, answers='{"choice": "again"}', by=BEN)
     assert ACTED == ["deleted", "deleted"]
