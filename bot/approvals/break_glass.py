@@ -21,6 +21,7 @@ from bot.approvals.model import Approval, Decision, Emergency, Status
 from bot.approvals.votes import Votes
 from bot.errors import ApprovalClosedError, DeliveryError, OutdatedCardError, RefusalError
 from bot.people.break_glass import glass_of, left_out, why_not_break
+from bot.people.claims import CardClaim
 from bot.policy.refusals import RefusalCode
 from bot.policy.terms import TermsError
 from bot.ports.people import Actor
@@ -118,7 +119,7 @@ class BreakGlassDecisions:
             # Votes did not decide it. Record votes whose process crashed before recording them.
             await self.votes.gone(approval, ())
             changed = approval.changed(
-                status=Status.APPROVED, decision=decision, votes_json="[]", claim_json=""
+                status=Status.APPROVED, decision=decision, votes=(), claim=CardClaim()
             )
             write = partial(voted, judged=changed, now_ms=now)
             approvals, name = self.votes.approvals, approval.approval_id

@@ -14,8 +14,8 @@ from bot.approvals.model import Approval, Decision, Run, Status
 _REFUSABLE = frozenset({Status.APPROVED, Status.REJECTED, Status.ANSWERED})
 """The statuses of decisions that a run may refuse."""
 
-_VOTED = ("status", "decision", "votes_json", "stage", "claim_json")
-_ANNOTATED = ("claim_json", "snoozes_json", "dialog_json")
+_VOTED = ("status", "decision", "votes", "stage", "claim")
+_ANNOTATED = ("claim", "snoozes", "dialog_json")
 _RESTARTED = (
     "ladder_ms",
     "remind_ms",
@@ -31,7 +31,7 @@ _ESCALATED = (
     "escalate_ms",
     "escalated_ms",
     "mentioned",
-    "snoozes_json",
+    "snoozes",
     "cards",
     "messages",
     "escalation",
@@ -61,12 +61,12 @@ _EDITED = (
     "escalate_ms",
     "terms_json",
     "policy_file",
-    "votes_json",
+    "votes",
     "stage",
     "steps",
     "ladder_ms",
     "mentioned",
-    "claim_json",
+    "claim",
     "status",
     "decision",
 )

@@ -17,11 +17,9 @@ from bot.approvals.service import Approvals
 from bot.audit.invalidated import edit_text, note_edit, note_edit_refusal
 from bot.clock import milliseconds
 from bot.errors import plain_words
-from bot.people.claims import read_claim
 from bot.people.requesters import editors_of
 from bot.people.terms_of import is_critical, steps_of, terms_of
 from bot.policy.refusals import RefusalCode
-from bot.policy.tally import read_votes
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.ports.tools import CheckedCall
@@ -170,12 +168,12 @@ def with_call(
     return changed.changed(
         editors=_editors(approval, by),
         edit_json=edit_text(approval, now_ms),
-        votes_json="[]",
+        votes=(),
         voided=_voided(approval),
         stage=0,
         steps=0,
         ladder_ms=now_ms,
-        claim_json=read_claim(approval.claim_json).ended(now_ms).to_text(),
+        claim=approval.claim.ended(now_ms),
         escalated_ms=None,
         stuck="",
     )
@@ -189,12 +187,12 @@ def _edit_of(approval: Approval, call: CheckedCall, *, by: str) -> Decision:
 
 def _voided(approval: Approval) -> tuple[str, ...]:
     """Return people whose votes the edit voids, for this and earlier versions."""
-    voters = [one.by for one in read_votes(approval.votes_json)]
+    voters = [one.by for one in approval.votes]
     return tuple(dict.fromkeys((*approval.voided, *voters)))
 
 
 def _has_vote(approval: Approval, user_id: str) -> bool:
-    return any(one.by == user_id for one in read_votes(approval.votes_json))
+    return any(one.by == user_id for one in approval.votes)
 
 
 def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:

@@ -28,7 +28,7 @@ from bot.errors import DeliveryError, DirectoryError, UnknownApprovalError, User
 from bot.people.model import Grant
 from bot.people.requesters import all_requesters, is_requester
 from bot.policy.grants import fixed_part, limits_of
-from bot.policy.tally import APPROVE, read_votes
+from bot.policy.tally import APPROVE
 from bot.policy.terms import GrantTerms, Terms, TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock
@@ -279,10 +279,7 @@ def has_approved(approval: Approval, user_id: str) -> bool:
         approval.status is Status.APPROVED
         and decision is not None
         and decision.by == user_id
-        and any(
-            vote.by == user_id and vote.choice == APPROVE
-            for vote in read_votes(approval.votes_json)
-        )
+        and any(vote.by == user_id and vote.choice == APPROVE for vote in approval.votes)
     )
 
 

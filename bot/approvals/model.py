@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+from bot.people.claims import CardClaim
+from bot.policy.tally import CastVote
 from storage.documents import Index, Part, Spec, Where, WorkDocument
 
 UNKNOWN_TS = "?"
@@ -340,10 +342,8 @@ class Approval(WorkDocument):
     interrupt. Empty in records of earlier releases, and for a question."""
     policy_file: str = ""
     """Hash of the policy that was in force when people were asked; empty where none was."""
-    votes_json: str = "[]"
-    """JSON list of the present votes: objects with `by`, `for` (whose right it was, by a
-    delegation), `choice` (`approve`, `reject`, or what is said of a doubt), `at_ms`, `note`,
-    `digest`, and `result` of a doubt. A person has one vote at most."""
+    votes: tuple[CastVote, ...] = ()
+    """The present votes, in order of writing. A person has one vote at most."""
     stage: int = 0
     """The stage of its terms that waits for people; the first is 0."""
     steps: int = 0
@@ -353,11 +353,10 @@ class Approval(WorkDocument):
     0 for since it was made."""
     mentioned: tuple[str, ...] = ()
     """Ids: who was mentioned about it, so that nobody is where once is enough."""
-    claim_json: str = ""
-    """The claim of who sees to it: a JSON object with `by` (empty once it has ended), `since_ms`,
-    `until_ms` and `past` (all who had it); empty while there is none, and never was."""
-    snoozes_json: str = "{}"
-    """JSON object: by user id, until when that person is not mentioned."""
+    claim: CardClaim = CardClaim()
+    """Who sees to it, and who did before."""
+    snoozes: Mapping[str, int] = {}
+    """By user id, until when that person is not mentioned."""
     dialog_json: str = "[]"
     """JSON list of objects with `by`, `text`, `at_ms`, `ts` (of the message that asks), `answer`,
     `answered_by` and `answer_ts`: questions asked back, and their answers, on the card."""

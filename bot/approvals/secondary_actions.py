@@ -26,7 +26,7 @@ from bot.errors import (
     UnknownApprovalError,
 )
 from bot.people.break_glass import was_told
-from bot.people.claims import CardClaim, read_claim, read_snoozes, write_snoozes
+from bot.people.claims import CardClaim
 from bot.policy.refusals import RefusalCode, is_blank
 from bot.policy.tally import APPROVE, REJECT
 from bot.ports.people import Actor
@@ -79,14 +79,14 @@ class Means:
 
         async def change(approval: Approval) -> Approval:
             await self.approvals.votes.check_free(approval, actor)
-            now, claim = self.clock(), read_claim(approval.claim_json)
+            now, claim = self.clock(), approval.claim
             refusal = why_not_claim(claim, actor.user_id, now)
             if refusal is not None:
                 raise RefusalError(refusal.value, refusal.words)
-            return approval.changed(claim_json=claim.taken(actor.user_id, now).to_text())
+            return approval.changed(claim=claim.taken(actor.user_id, now))
 
         kept = await self._change(approval_id, actor, change, shown=shown)
-        until_ms = read_claim(kept.claim_json).until_ms
+        until_ms = kept.claim.until_ms
         await self._note(Act.CLAIMED, kept, actor, until_ms=until_ms)
         return kept
 
@@ -94,10 +94,10 @@ class Means:
         """Release the person's own claim; see `claim`."""
 
         async def change(approval: Approval) -> Approval:
-            now, claim = self.clock(), read_claim(approval.claim_json)
+            now, claim = self.clock(), approval.claim
             if not claim.holds(now) or claim.by != actor.user_id:
                 raise _not_on_it(claim.by if claim.holds(now) else "")
-            return approval.changed(claim_json=claim.ended(now).to_text())
+            return approval.changed(claim=claim.ended(now))
 
         kept = await self._change(approval_id, actor, change, shown=shown)
         await self._note(Act.CLAIM_ENDED, kept, actor)
@@ -168,11 +168,11 @@ class Means:
             if until_ms >= approval.expires_ms:
                 code = RefusalCode.BEYOND_DEADLINE
                 raise RefusalError(code.value, code.words)
-            snoozes = {**read_snoozes(approval.snoozes_json), actor.user_id: until_ms}
-            return approval.changed(snoozes_json=write_snoozes(snoozes))
+            snoozes = {**approval.snoozes, actor.user_id: until_ms}
+            return approval.changed(snoozes=snoozes)
 
         kept = await self._change(approval_id, actor, change, shown=shown)
-        until_ms = read_snoozes(kept.snoozes_json)[actor.user_id]
+        until_ms = kept.snoozes[actor.user_id]
         await self._note(Act.SNOOZED, kept, actor, until_ms=until_ms)
         return kept
 

@@ -29,7 +29,7 @@ from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.approvals.votes import Votes
 from bot.approvals.withdrawals import Withdrawals
-from bot.audit.entries import NO_VOTES, note_opened, note_refusal
+from bot.audit.entries import note_opened, note_refusal
 from bot.audit.invalidated import note_gone, note_taken_back
 from bot.clock import milliseconds
 from bot.errors import (
@@ -324,7 +324,7 @@ class Approvals:
         return await update_or_none(self.storage.approvals, name, write, writes_due=True)
 
     async def _note_gone(self, approval: Approval, votes: Sequence[CastVote]) -> None:
-        if votes or approval.votes_json != NO_VOTES:
+        if votes or approval.votes:
             await note_gone(self.storage.audit, approval, self.clock(), votes=votes)
 
     async def check_seen(self, approval: Approval, user_id: str, surface: Surface) -> None:

@@ -23,7 +23,6 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.people.break_glass import has_lost_glass
-from bot.people.claims import read_claim
 from bot.people.current_policy import CurrentPolicy
 from bot.people.deciders import deciders_of
 from bot.people.lookup import PATIENCE_S, PeopleLookup
@@ -36,8 +35,6 @@ from bot.policy.tally import (
     STOPS,
     Ballot,
     CastVote,
-    read_votes,
-    write_votes,
 )
 from bot.policy.terms import Terms, TermsError
 from bot.ports.people import Actor
@@ -388,7 +385,7 @@ class Votes:
             shown=shown,
             file=self.policy.file_hash,
         )
-        grounded = replace(vote, groups=_groups_of(vote, ballot, standing), grounds=grounds)
+        grounded = vote.changed(groups=_groups_of(vote, ballot, standing), grounds=grounds)
         votes = tuple(grounded if one == vote else one for one in result.ballot.votes)
         return replace(result, vote=grounded, ballot=replace(result.ballot, votes=votes))
 
@@ -571,12 +568,10 @@ def counted(approval: Approval, result: VoteResult, decision: Decision | None) -
         result: The judgement.
         decision: The voter's decision, without the notes of others; None to take a vote back.
     """
-    ballot, claim = result.ballot, approval.claim_json
-    if claim and result.vote is not None:  # a vote ends the claim
-        claim = read_claim(claim).ended(result.vote.at_ms).to_text()
-    changed = approval.changed(
-        votes_json=write_votes(ballot.votes), stage=ballot.stage, claim_json=claim
-    )
+    ballot, claim = result.ballot, approval.claim
+    if result.vote is not None:  # a vote ends the claim
+        claim = claim.ended(result.vote.at_ms)
+    changed = approval.changed(votes=ballot.votes, stage=ballot.stage, claim=claim)
     if result.decision is None or decision is None:
         return changed
     reason = _joint_reason(ballot, result.decision)
@@ -594,7 +589,7 @@ def _joint_reason(ballot: Ballot, aim: tuple[str, str]) -> str:
 
 def _loses_votes(approval: Approval, changed: Approval) -> bool:
     """Whether a vote is removed or replaced, so that only the audit keeps it."""
-    return bool({*read_votes(approval.votes_json)} - {*read_votes(changed.votes_json)})
+    return bool({*approval.votes} - {*changed.votes})
 
 
 async def _nothing() -> str:

@@ -17,7 +17,6 @@ from agents.core.observers import WorkStarting
 from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.audit.acts import Act
 from bot.errors import ApprovalClosedError, UserFacingError
-from bot.people.claims import read_claim
 from bot.people.terms_of import ballot_of, is_allowed_by_rule, terms_of
 from bot.policy.tally import CastVote
 from bot.policy.terms import TermsError
@@ -27,7 +26,6 @@ from bot.redaction.mask import mask
 from bot.redaction.masks import NO_NAMES, Names
 from storage.audit import AuditEntry, AuditStore
 
-NO_VOTES = "[]"
 _JUST_MS = 5_000
 """Age in milliseconds after which a decision is certainly in the audit."""
 _LONGEST = 4_000
@@ -311,14 +309,14 @@ def vote_entries(approval: Approval) -> list[AuditEntry]:
 
     Entries that are stored already do not change.
     """
-    votes = entries_of_votes(approval) if approval.votes_json != NO_VOTES else []
+    votes = entries_of_votes(approval) if approval.votes else []
     ended = [end for one in votes for end in _claim_end(approval, by=one.actor_id, at_ms=one.at_ms)]
     return [*edit_entries(approval), *votes, *ended]
 
 
 def _claim_end(approval: Approval, *, by: str, at_ms: int) -> list[AuditEntry]:
     """Build the entry of a claim that a vote or an edit ended, if there is one."""
-    claim = read_claim(approval.claim_json)
+    claim = approval.claim
     if claim.by or not claim.past or claim.until_ms != at_ms:
         return []
     key = f"{approval.approval_id}:{by}:{at_ms}"

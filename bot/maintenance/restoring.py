@@ -15,6 +15,7 @@ from bot.approvals.model import Approval, Status
 from bot.approvals.votes import begun_anew
 from bot.audit.acts import Act
 from bot.audit.entries import note
+from bot.people.claims import CardClaim
 from bot.ports.process import Clock
 from bot.stores import Stores
 from bot.threads.model import Thread
@@ -117,9 +118,9 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         status=Status.PENDING,
         decision=None,
         # Votes and claims may have been withdrawn after the backup.
-        votes_json="[]",
+        votes=(),
         stage=0,
-        claim_json="",
+        claim=CardClaim(),
         open=True,
         restored_to_ms=to_ms,
         restored_epoch=0,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from bot.approvals.model import Approval
 from bot.notifications.digest_schedule import DigestSchedule
 from bot.notifications.preferences import NotificationPreferences
-from bot.people.claims import read_snoozes
 from bot.policy.escalation import Due, Notice
 from bot.policy.hours import quiet_end
 
@@ -69,7 +68,7 @@ class PersonalDoNotDisturb:
 
     async def _has_slept(self, approval: Approval, user_id: str) -> bool:
         """Whether a person's own quiet hours, not a snooze, delayed the message."""
-        until_ms = read_snoozes(approval.snoozes_json).get(user_id)
+        until_ms = approval.snoozes.get(user_id)
         person = await self.wishes.of(user_id, team_id=approval.team_id)
         hours = await self.wishes.hours(person)
         if until_ms is None or hours is None:

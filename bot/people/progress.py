@@ -34,7 +34,7 @@ class VoteProgress:
 
 
 def progress_of(approval: Approval) -> VoteProgress:
-    """Return the progress; empty if the terms or votes are invalid."""
+    """Return the progress; empty if the terms are invalid."""
     if approval.kind is Kind.QUESTION:
         return VoteProgress()
     try:

@@ -14,7 +14,6 @@ from agents.core.errors import CheckpointConflictError
 from bot.approvals.model import Approval, Kind, Status
 from bot.approvals.queries import newest_of
 from bot.people.thread_pass import ThreadPass
-from bot.policy.tally import read_votes
 from bot.ports.people import EXCLUDED
 from bot.stores import Stores
 
@@ -121,11 +120,7 @@ def editors_of(approval: Approval) -> tuple[str, ...]:
 
 
 def _speakers(decided: Iterable[Approval]) -> list[str]:
-    """Return people whose words or values the agent reads, including editors.
-
-    Raises:
-        TermsError: The votes are invalid, so the authors are unknown.
-    """
+    """Return people whose words or values the agent reads, including editors."""
     found: list[str] = []
     for one in decided:
         if one.status in {Status.APPROVED, Status.ANSWERED}:
@@ -141,8 +136,7 @@ def _joint_authors(approval: Approval) -> list[str]:
     The agent reads the reasons of all votes that rejected the request, and an answer that several
     people gave in the same words.
     """
-    votes = read_votes(approval.votes_json)
-    return [one.by for one in votes if (one.note if one.is_stop else one.result)]
+    return [one.by for one in approval.votes if (one.note if one.is_stop else one.result)]
 
 
 def _says_something(approval: Approval) -> bool:

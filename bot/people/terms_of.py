@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.approvals.model import Approval, Kind, Status
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
-from bot.policy.tally import Ballot, read_votes
+from bot.policy.tally import Ballot
 from bot.policy.terms import (
     Escalation,
     Group,
@@ -70,7 +70,7 @@ def is_allowed_by_rule(approval: Approval) -> bool:
     is_ended = approval.status is Status.APPROVED and bool(approval.edited_by)
     if approval.decision is not None and approval.decision.emergency:
         return False
-    return is_ended and bool(approval.terms_json) and not read_votes(approval.votes_json)
+    return is_ended and bool(approval.terms_json) and not approval.votes
 
 
 def _of_lists(approval: Approval) -> Terms:
@@ -105,12 +105,12 @@ def ballot_of(approval: Approval) -> Ballot:
     """Return the current votes on an approval or a doubt.
 
     Raises:
-        TermsError: The terms or votes are invalid, so the approval cannot be decided.
+        TermsError: The terms are invalid, so the approval cannot be decided.
     """
     ballot = Ballot(
         terms=terms_of(approval),
         digest=approval.decision.digest if approval.decision else approval.digest,
-        votes=read_votes(approval.votes_json),
+        votes=approval.votes,
         stage=approval.stage,
         steps=steps_of(approval),
         is_doubt=approval.kind is Kind.DOUBT,

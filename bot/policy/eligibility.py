@@ -6,12 +6,13 @@ The snapshot is taken for one click; this module looks nothing up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
 from bot.policy.terms import Requirement, Terms
 from bot.ports.people import Person
+from storage.documents import Part
 
 REQUESTERS = "requesters"
 """In `exclude` and `editors`: the requesters of the call."""
@@ -113,44 +114,24 @@ class PeopleSnapshot:
         return result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grounds:
+class Grounds(Part):
     """Evidence of a vote (7.5), stored with it because it cannot be looked up later.
 
-    Stored: version 1.
-
-    Attributes:
-        payload: Id of the Slack payload with the click.
-        name: Name of the voter, as looked up.
-        team: Home workspace of the voter, as looked up.
-        read_ms: Time of the look-up of the voter and their groups.
-        shown: Digest of the call as the voter saw it.
-        file: Hash of the policy file in effect; empty if there was none.
+    Stored: version 1, must stay readable.
     """
 
     payload: str = ""
+    """Id of the Slack payload with the click."""
     name: str = ""
+    """Name of the voter, as looked up."""
     team: str = ""
+    """Home workspace of the voter, as looked up."""
     read_ms: int = 0
+    """Time of the look-up of the voter and their groups."""
     shown: str = ""
+    """Digest of the call as the voter saw it."""
     file: str = ""
-
-    def to_json(self) -> dict[str, str | int]:
-        """Serialize the known fields."""
-        return {name: value for name, value in asdict(self).items() if value}
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, object]) -> Grounds:
-        """Parse what `to_json` returned.
-
-        Raises:
-            TypeError: The data is damaged.
-        """
-        texts = {name: value for name, value in found.items() if isinstance(value, str)}
-        read_ms = found.get("read_ms", 0)
-        if type(read_ms) is not int or texts.keys() | {"read_ms"} != {*found, "read_ms"}:
-            raise TypeError(found)
-        return cls(read_ms=read_ms, **texts)
+    """Hash of the policy file in effect; empty if there was none."""
 
     def person(self, user_id: str) -> dict[str, object]:
         """Return the voter's identity, as looked up."""

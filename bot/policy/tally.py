@@ -6,14 +6,13 @@ its refusals, is in `bot.policy.refusals`.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from bot.policy.assignment import Matching, match
 from bot.policy.eligibility import Eligibility, Grounds, PeopleSnapshot, Right, either, every
-from bot.policy.terms import Requirement, Stage, Terms, TermsError
+from bot.policy.terms import Requirement, Stage, Terms
+from storage.documents import Part
 
 APPROVE = "approve"
 """The choice that permits the call."""
@@ -29,37 +28,33 @@ STOPS = frozenset({REJECT, GIVE_UP})
 """Choices by which nothing runs. They require fewer votes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CastVote:
-    """A present vote. Stored in `Approval.votes_json`: version 1, must stay readable.
-
-    Attributes:
-        by: Slack user id of the voter.
-        on_behalf_of: Owner of a delegated right; empty for the voter's own.
-        choice: `APPROVE`, `REJECT`, or a choice for a call in doubt.
-        at_ms: Time of the click.
-        digest: The call digest that the vote is bound to (3.7).
-        stage: The stage of the vote, whose slots it fills.
-        steps: Number of escalation steps at that time.
-        group: The only group by which a delegated right counts; empty for all.
-        note: The reason given.
-        result: For a call in doubt, the reported result, which all voters must agree on.
-        groups: Names of the groups by which the vote counted: shown as evidence.
-        grounds: Further evidence.
-    """
+class CastVote(Part):
+    """A present vote. Stored: version 1, must stay readable."""
 
     by: str
+    """Slack user id of the voter."""
     choice: str
+    """`APPROVE`, `REJECT`, or a choice for a call in doubt."""
     at_ms: int
+    """Time of the click."""
     digest: str
+    """The call digest that the vote is bound to (3.7)."""
     on_behalf_of: str = ""
+    """Owner of a delegated right; empty for the voter's own."""
     stage: int = 0
+    """The stage of the vote, whose slots it fills."""
     steps: int = 0
+    """Number of escalation steps at that time."""
     group: str = ""
+    """The only group by which a delegated right counts; empty for all."""
     note: str = ""
+    """The reason given."""
     result: str = ""
+    """For a call in doubt, the reported result, which all voters must agree on."""
     groups: tuple[str, ...] = ()
-    grounds: Grounds = field(default_factory=Grounds)
+    """Names of the groups by which the vote counted: shown as evidence."""
+    grounds: Grounds = Grounds()
+    """Further evidence."""
 
     @property
     def right(self) -> Right:
@@ -80,58 +75,6 @@ class CastVote:
     def is_stop(self) -> bool:
         """Whether the choice ends the request."""
         return self.choice in STOPS
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether each value has its type; a stored vote may be damaged."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        numbers = [values.pop(name) for name in ("at_ms", "stage", "steps")]
-        del values["grounds"]  # validated by its own type
-        texts = [*values.pop("groups"), *values.values()]
-        return all(type(one) is int for one in numbers) and all(type(one) is str for one in texts)
-
-
-_KEYS = {"on_behalf_of": "for"}
-_REQUIRED = {"by", "choice", "at_ms", "digest"}
-
-
-def write_votes(votes: Iterable[CastVote]) -> str:
-    """Serialize votes for `Approval.votes_json`, without empty optional fields."""
-    rows = []
-    for vote in votes:
-        values = {name: getattr(vote, name) for name in CastVote.__slots__}
-        values["grounds"] = vote.grounds.to_json()
-        rows.append(
-            {
-                _KEYS.get(name, name): value
-                for name, value in values.items()
-                if value or name in _REQUIRED
-            }
-        )
-    return json.dumps(rows, separators=(",", ":"))
-
-
-def read_votes(text: str) -> tuple[CastVote, ...]:
-    """Parse the votes of a record.
-
-    Raises:
-        TermsError: The votes are damaged, so the request cannot be decided.
-    """
-    try:
-        votes = [_vote(row) for row in json.loads(text)]
-    except (AttributeError, TypeError, ValueError, RecursionError) as error:
-        raise TermsError("the votes of this request cannot be read") from error
-    return tuple(votes)
-
-
-def _vote(row: dict[str, Any]) -> CastVote:
-    names = {short: name for name, short in _KEYS.items()}
-    values = {names.get(key, key): value for key, value in row.items()}
-    grounds = Grounds.from_json(values.pop("grounds", {}))
-    vote = CastVote(**{**values, "groups": tuple(row.get("groups", ())), "grounds": grounds})
-    if not vote.is_whole:
-        raise TypeError(row)
-    return vote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

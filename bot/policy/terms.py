@@ -29,7 +29,7 @@ ANY = 1
 
 
 class TermsError(ValueError):
-    """Stored terms or votes are damaged or cannot be used. The caller must refuse."""
+    """Stored terms are damaged or cannot be used. The caller must refuse."""
 
 
 class _Frozen(BaseModel):

@@ -21,7 +21,7 @@ from agents.core.pending import Answerable
 from agents.gates import Denied, NoApprovers, Reasked, Withdrawn
 from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.errors import InvalidInputError
-from bot.policy.tally import APPROVE, REJECT, read_votes
+from bot.policy.tally import APPROVE, REJECT
 from bot.questions.form import AnswerForm, Form, add_form, arguments_of, ask_of, edited_digest
 from bot.redaction.call import mask_call, mask_value
 from bot.redaction.masks import Words, read_data
@@ -248,12 +248,8 @@ class RecordQuestion(ABC):
 
     @property
     def voters(self) -> tuple[str, ...]:
-        """Everybody who was counted for the answer, and those on whose behalf; sorted.
-
-        Raises:
-            TermsError: The votes cannot be read.
-        """
-        counted = [one for one in read_votes(self.approval.votes_json) if not one.is_stop]
+        """Everybody who was counted for the answer, and those on whose behalf; sorted."""
+        counted = [one for one in self.approval.votes if not one.is_stop]
         return tuple(sorted({person for vote in counted for person in vote.persons}))
 
     def answer_text(self) -> str:

@@ -18,7 +18,7 @@ from bot.approvals.model import Approval, Kind, PriorApproval
 from bot.clock import milliseconds
 from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms
-from bot.policy.tally import APPROVE, read_votes
+from bot.policy.tally import APPROVE
 from bot.ports.people import EXCLUDED
 from bot.questions.base import QuestionDraft, brief_of, kind_at
 from bot.questions.form import in_order
@@ -276,7 +276,7 @@ def _approved(approval: Approval) -> PriorApproval | None:
     decision = approval.decision
     if decision is None or not decision.by:
         return None
-    voters = [one.by for one in read_votes(approval.votes_json) if one.choice == APPROVE]
+    voters = [one.by for one in approval.votes if one.choice == APPROVE]
     by = [*dict.fromkeys([decision.by, *voters])][:_MOST_APPROVED]
     return PriorApproval(by=tuple(by), at_ms=decision.at_ms)
 

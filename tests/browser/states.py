@@ -8,8 +8,8 @@ from typing import Any
 
 from bot.approvals.comments import Comment, write_dialog
 from bot.approvals.model import Approval, Decision, Emergency, Kind, Run, RunState, Status
-from bot.people.claims import CardClaim, write_snoozes
-from bot.policy.tally import CastVote, write_votes
+from bot.people.claims import CardClaim
+from bot.policy.tally import CastVote
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form
 from bot.sandbox import ADA, BEN, FINANCE_GROUP, MIA, ONCALL, OPS, ROSA, TEAM
@@ -104,11 +104,11 @@ PENDING: dict[str, Approval] = {
     "table": plain_call("Refund 2 orders", TABLE),
     "facts": plain_call("Refund an order", "", **ORDER),
     "why": call("high", why="1.4.1 loses orders since this morning."),
-    "claimed": call("high", claim_json=CardClaim().taken(ADA, DECIDED).to_text()),
-    "votes": call("high", BOTH, votes_json=write_votes([vote(ADA, "oncall")])),
-    "stage 2": call("high", *TWO, votes_json=write_votes([vote(ADA, "oncall")]), stage=1),
+    "claimed": call("high", claim=CardClaim().taken(ADA, DECIDED)),
+    "votes": call("high", BOTH, votes=(vote(ADA, "oncall"),)),
+    "stage 2": call("high", *TWO, votes=(vote(ADA, "oncall"),), stage=1),
     "escalated": call(approvers=(ADA,), backups=(BEN,), escalated_ms=DECIDED),
-    "snoozed": call(approvers=_NAMED, snoozes_json=write_snoozes({ADA: DECIDED})),
+    "snoozed": call(approvers=_NAMED, snoozes={ADA: DECIDED}),
     "requester wrote": call("high", said_json=_WROTE),
     "asked": asked(),
     "answered": asked("Yes, since 9 o'clock."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -168,7 +167,7 @@ class Tally:
         name, seats = f"end of {approval.title!r}", self.seats[approval.tool]
         if approval.decision is not None and approval.decision.emergency:
             return  # past all votes
-        kept = {(one["by"], one["at_ms"]): one["choice"] for one in json.loads(approval.votes_json)}
+        kept = {(one.by, one.at_ms): one.choice for one in approval.votes}
         if kept != dict(standing):
             self.wrong.append(f"{name}: the record has {kept}, the audit {dict(standing)}")
         by = {choice: _people(standing, choice) for choice in ("approve", "reject")}

@@ -11,7 +11,7 @@ from storage.audit import AuditEntry
 from tests.chaos.tally import UNRECORDED, Press, Seats, Tally, Word
 from tests.contract.builders import an_approval
 
-CARD = an_approval(tool="pay", votes_json="[]")
+CARD = an_approval(tool="pay", votes=())
 PRESS = Press(
     by="U2",
     approval_id=CARD.approval_id,

@@ -12,7 +12,7 @@ from bot.approvals.grants import Grants, a_grant
 from bot.approvals.model import Approval, Decision, GrantRequest, Status
 from bot.approvals.service import Approvals
 from bot.people.access import Access
-from bot.policy.tally import APPROVE, CastVote, write_votes
+from bot.policy.tally import APPROVE, CastVote
 from bot.policy.terms import GrantTerms, Group, Requirement, Stage, Terms
 from bot.stores import Stores
 from bot.threads.runs.grant_uses import GrantCheck, NewCall
@@ -38,7 +38,7 @@ def an_approved() -> Approval:
         requester_id="UROSA",
         requesters=("UROSA",),
         terms_json=TERMS.to_text(),
-        votes_json=write_votes([vote]),
+        votes=(vote,),
         status=Status.APPROVED,
         decision=Decision(status=Status.APPROVED, by="UADA", at_ms=AT_MS, digest="d1" * 32),
     )

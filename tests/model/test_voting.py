@@ -88,7 +88,7 @@ def blindly(one: Approval, judged: Approval, **_: Any) -> Approval | None:
     """Write what was judged over what others wrote meanwhile."""
     if one.status is not Status.PENDING:
         return None
-    names = ("votes_json", "status", "decision", "stage")
+    names = ("votes", "status", "decision", "stage")
     made = {name: getattr(judged, name) for name in names}
     return one.changed(**made, shown_revision=one.shown_revision + 1)
 
@@ -101,7 +101,7 @@ def decided_again(one: Approval, decision: Decision, **_: Any) -> Approval | Non
 
 def with_votes_kept(approval: Approval, *rest: Any, **more: Any) -> Approval:
     """Edit a call, and keep the votes for what it was."""
-    return with_call(approval, *rest, **more).changed(votes_json=approval.votes_json)
+    return with_call(approval, *rest, **more).changed(votes=approval.votes)
 
 
 def by_the_first_vote(ballot: Ballot, _: PeopleSnapshot) -> tuple[str, str] | None:

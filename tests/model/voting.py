@@ -113,7 +113,7 @@ class VotingWorld:
     approval: Approval
     now_ms: int = START_MS
     clicks: frozenset[Click] = frozenset()
-    judged: frozenset[Judged] = frozenset()
+    judged: tuple[Judged, ...] = ()
     editor: str = ""
     delegates: str = ""
     leaver: str = ""
@@ -167,7 +167,6 @@ def snapshot(
     )
 
 
-@cache
 def body_of(approval: Approval) -> str:
     """Return an approval as text, without what says nothing about who decided what."""
     hidden = {"revision", "edit_json"}
@@ -234,7 +233,7 @@ def _read(world: VotingWorld, click: Click) -> VotingWorld:
     if result.refusal is not None and not result.gone:
         return world
     made = _made(world, one, result, click, shown)
-    return replace(world, judged=world.judged | {Judged(click, one, made, result.vote)})
+    return replace(world, judged=(*world.judged, Judged(click, one, made, result.vote)))
 
 
 def _made(
@@ -252,7 +251,7 @@ def _made(
 def _write(world: VotingWorld, judged: Judged) -> VotingWorld:
     """Write what was judged; a click that others came before is read again."""
     click, read, made, vote = judged
-    world = replace(world, judged=world.judged - {judged})
+    world = replace(world, judged=tuple(one for one in world.judged if one is not judged))
     new = changes.voted(
         world.approval, made, now_ms=world.now_ms, restarts=made.stage != read.stage
     )

@@ -171,8 +171,8 @@ class History:
         self.office.directory.add(who, is_deleted=True)
 
     async def _voter_leaves(self, card: Approval) -> None:
-        for vote in json.loads(card.votes_json)[:1]:
-            await self._leaves(card, vote["by"])
+        for vote in card.votes[:1]:
+            await self._leaves(card, vote.by)
 
     async def _editor_approves(self, card: Approval) -> None:
         await self._approve(card, card.edited_by or ROSA)
@@ -199,14 +199,14 @@ class History:
     # ---- what must hold ---------------------------------------------------------------------
 
     def _check_votes(self, card: Approval) -> None:
-        votes = json.loads(card.votes_json)
-        assert len({one["by"] for one in votes}) == len(votes), "somebody is counted twice"
-        assert {one["digest"] for one in votes} <= {card.digest}, "a vote is for another call"
+        votes = card.votes
+        assert len({one.by for one in votes}) == len(votes), "somebody is counted twice"
+        assert {one.digest for one in votes} <= {card.digest}, "a vote is for another call"
 
     def _check_transition(self, name: str, before: Approval, after: Approval) -> None:
         if before.status is not Status.PENDING:
             assert (after.status, after.decision) == (before.status, before.decision)
-            assert after.votes_json == before.votes_json
+            assert after.votes == before.votes
         elif after.status is not Status.PENDING:
             assert after.status in ENDS.get(name, set()), f"{name} led to {after.status}"
 
@@ -222,11 +222,11 @@ class History:
         assert not self.denies, "it is denied by now"
         assert not self.office.directory.is_down, "nobody could be looked up"
         terms = Terms.from_text(card.terms_json)
-        votes = [one for one in json.loads(card.votes_json) if one["choice"] == "approve"]
+        votes = [one for one in card.votes if one.choice == "approve"]
         barred = self._barred(card, terms)
         for number, stage in enumerate(terms.stages):
             slots = [one.groups for one in stage.approve for _ in range(one.count)]
-            voters = [one["by"] for one in votes if one.get("stage", 0) == number]
+            voters = [one.by for one in votes if one.stage == number]
             able = [who for who in voters if who not in barred]
             assert any(
                 all(

@@ -378,7 +378,7 @@ class Asked:
     async def is_untouched(self) -> bool:
         """Whether nothing was decided about it, changed in it, or ran."""
         found, memo = await self.now(), json.loads(self.approval.arguments_json)["memo"]
-        is_open = found.status is Status.PENDING and json.loads(found.votes_json) == []
+        is_open = found.status is Status.PENDING and not found.votes
         return is_open and found.digest == self.approval.digest and memo not in RAN
 
 

@@ -12,14 +12,14 @@ from storage.documents import Collection, Document, update
 
 CHANGES: Mapping[str, tuple[str, ...]] = {
     "rebind": ("digest",),
-    "vote": ("votes_json",),
+    "vote": ("votes",),
     "decide": ("decision",),
     "close": ("open",),
     "climb": ("escalation", "steps"),
     "escalate": ("escalated_ms",),
     "remind": ("reminders",),
     "mark_beside": ("cards", "messages"),
-    "annotate": ("claim_json", "snoozes_json", "dialog_json"),
+    "annotate": ("claim", "snoozes", "dialog_json"),
     "mark_card": ("card_ts", "drawn_revision", "post_tried"),
 }
 """What a write of an approval is, by the fields that it changes; the first that fits."""

@@ -24,7 +24,6 @@ from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.people.batching import common_ruling
-from bot.people.claims import read_claim
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports.batches import BatchCards, Items
@@ -162,7 +161,7 @@ def stays(approval: Approval) -> bool:
     if decision is not None:
         is_changed |= bool(decision.arguments_json or decision.emergency or decision.rule)
     is_apart = is_changed or bool(approval.restored_to_ms) or approval.stage > 0
-    is_talked_of = approval.dialog_json != "[]" or bool(read_claim(approval.claim_json).by)
+    is_talked_of = approval.dialog_json != "[]" or bool(approval.claim.by)
     return approval.is_batched and not is_apart and not is_talked_of
 
 

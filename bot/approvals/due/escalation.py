@@ -32,7 +32,6 @@ from bot.approvals.due.visit import BATCH, users_of, write_held
 from bot.approvals.model import Approval, Kind, SideMessage, Status, StoredEscalation
 from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_steps
-from bot.people.claims import read_claim, write_snoozes
 from bot.people.lookup import is_direct
 from bot.people.recipient_ids import (
     HERE,
@@ -82,7 +81,7 @@ class OwnCards:
         A batch has no direct cards: its messages are posted below the batch card.
 
         Raises:
-            TermsError: The stored votes or a time zone are invalid.
+            TermsError: A time zone is unknown on this machine.
         """
         if approval.is_batched or approval.place == DM:
             return frozenset()
@@ -114,7 +113,7 @@ class OwnCards:
 
     async def late(self, approval: Approval, terms: Terms, now_ms: int) -> tuple[SideMessage, ...]:
         """Plan cards for the claimant and for recipients of a split batch."""
-        claim = read_claim(approval.claim_json)
+        claim = approval.claim
         people = {claim.by} if claim.holds(now_ms) else set[str]()
         if approval.batch and not stays(approval):
             keeper = await self.approvals.get(approval.batch)
@@ -168,7 +167,7 @@ class EscalationPlanner:
         )
         return approval.changed(
             mentioned=tuple(dict.fromkeys(plan.names)),
-            snoozes_json=write_snoozes(plan.held) if plan.held else approval.snoozes_json,
+            snoozes=plan.held or approval.snoozes,
             cards=plan.cards,
             messages=messages,
             escalation=state,

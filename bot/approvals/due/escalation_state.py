@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from bot.approvals.due.visit import OWN
 from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, StoredEscalation
-from bot.people.claims import read_claim, read_snoozes, write_snoozes
 from bot.people.recipient_ids import added_groups, asked_groups, audience_of, rotations_of
 from bot.people.terms_of import steps_of
 from bot.policy.escalation import Due, EscalationState, Notice
@@ -59,7 +56,7 @@ def state_of(approval: Approval) -> StoredEscalation:
 
 def course_of(approval: Approval, terms: Terms) -> EscalationState:
     """Return what the escalation of an approval has done so far."""
-    state, claim = state_of(approval), read_claim(approval.claim_json)
+    state, claim = state_of(approval), approval.claim
     groups = asked_groups(terms, approval.stage, steps_of(approval))
     return EscalationState(
         since_ms=state.since_ms,
@@ -70,7 +67,7 @@ def course_of(approval: Approval, terms: Terms) -> EscalationState:
         is_announced=state.announced or not terms.mention,
         claimed_ms=claim.since_ms,
         claim_until_ms=claim.until_ms,
-        snoozes=read_snoozes(approval.snoozes_json),
+        snoozes=approval.snoozes,
         duties=rotations_of(terms, groups),
         duty_ms=state.duty_ms,
         is_deserted=state.deserted,
@@ -79,7 +76,7 @@ def course_of(approval: Approval, terms: Terms) -> EscalationState:
 
 def held_of(approval: Approval) -> frozenset[str]:
     """Return Slack user ids of people whose first mention was deferred."""
-    return frozenset(read_snoozes(approval.snoozes_json)) - {*approval.mentioned}
+    return frozenset(approval.snoozes) - {*approval.mentioned}
 
 
 def new_message(approval: Approval, kind: str, key: str) -> SideMessage:
@@ -140,7 +137,7 @@ def climbed_by(
         escalate_ms=escalate_ms if (escalate_ms or 0) < approval.expires_ms else None,
         escalated_ms=now_ms if is_first else approval.escalated_ms,
         mentioned=tuple(dict.fromkeys((*mentioned, *plan.names))),
-        snoozes_json=write_snoozes({**course.snoozes, **plan.held}),
+        snoozes={**course.snoozes, **plan.held},
         cards=(*approval.cards, *plan.cards),
         messages=(*approval.messages, *plan.messages),
         escalation=changed,

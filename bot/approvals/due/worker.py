@@ -45,7 +45,6 @@ from bot.leases import (
     ClaimedWork,
 )
 from bot.observability.context import about
-from bot.people.claims import read_claim
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.feasibility import FeasibilityCheck
 from bot.people.lookup_cache import LookupOnce
@@ -528,10 +527,10 @@ class ApprovalWorker:
 
     async def _end_claim(self, approval: Approval, now: int) -> Approval:
         """End an expired claim, so the card shows it no longer (5.9)."""
-        claim = read_claim(approval.claim_json)
+        claim = approval.claim
         if approval.status is not Status.PENDING or not claim.by or claim.holds(now):
             return approval
-        changed = approval.changed(claim_json=claim.ended(now).to_text())
+        changed = approval.changed(claim=claim.ended(now))
         write = partial(annotated, judged=changed, now_ms=now)
         name = approval.approval_id
         kept = await update_or_none(self.storage.approvals, name, write, writes_due=True)
@@ -601,6 +600,6 @@ def _changes_by_itself(approval: Approval, now: int) -> Iterator[int]:
         yield now + milliseconds(LOOK_AGAIN)
     if AgentAnswers.wait(approval):  # the process that asks the agent may crash
         yield now + milliseconds(EXPLAIN_AGAIN)
-    claim = read_claim(approval.claim_json)
+    claim = approval.claim
     if claim.holds(now):
         yield claim.until_ms

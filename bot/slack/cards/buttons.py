@@ -9,7 +9,6 @@ from bot.layout.action_ids import ActionId, encode_option
 from bot.layout.blocks import Block, actions, menu
 from bot.layout.card_layout import ButtonRow
 from bot.layout.parts import Body
-from bot.people.claims import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import risk_of
 from bot.questions.form import Form
@@ -96,7 +95,7 @@ def _options(question: ShownQuestion) -> Iterator[tuple[str, ActionId]]:
     yield say("button.ask"), ActionId.ASK_BACK
     if approval.stuck:  # the others are for approvers; *Withdraw…* is a button here
         return
-    if read_claim(approval.claim_json).by:
+    if approval.claim.by:
         yield say("button.unclaim"), ActionId.LET_GO
     else:
         yield say("button.claim"), ActionId.CLAIM

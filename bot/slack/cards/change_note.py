@@ -9,7 +9,6 @@ from bot.layout.blocks import Block, Card, context, literal, mrkdwn, plain, quot
 from bot.layout.data import read_object
 from bot.layout.parts import MOST_PEOPLE, Body, spoken
 from bot.layout.text import clip, show
-from bot.people.claims import read_claim
 from bot.people.progress import progress_of
 from bot.questions.form import ask_of
 from bot.redaction.mask import mask_text
@@ -101,7 +100,7 @@ def wrote_words(approval: Approval) -> str:
 
 def claimed(approval: Approval) -> list[str]:
     """Return the line about a claim and its end; others can still decide."""
-    claim = read_claim(approval.claim_json)
+    claim = approval.claim
     if not claim.by:
         return []
     return [say("line.claim_until", who=mention(claim.by), time=clock(claim.until_ms))]

@@ -11,7 +11,6 @@ from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
 from bot.layout.text import own_words, show
 from bot.people.access import approver_names
-from bot.people.claims import read_snoozes
 from bot.people.progress import VoteProgress, progress_of
 from bot.people.recipient_ids import requirement_words
 from bot.people.requesters import requesters_of
@@ -75,8 +74,7 @@ def _backup_line(approval: Approval, lines: Sequence[str]) -> list[str]:
 def _left_in_peace(approval: Approval, lines: str) -> list[str]:
     """Describe who is reminded later, unless they are named above."""
     values = [
-        {"who": mention(one), "time": clock(until)}
-        for one, until in read_snoozes(approval.snoozes_json).items()
+        {"who": mention(one), "time": clock(until)} for one, until in approval.snoozes.items()
     ]
     hidden = [one for one in values if say("line.snoozed", **one) not in lines]
     return [say("line.snoozed_alone", **one) for one in hidden[:_MOST_SNOOZING]]
@@ -285,7 +283,7 @@ def _part(approval: Approval, name: str) -> str:
 
 
 def _snoozing(approval: Approval, name: str) -> str:
-    until = read_snoozes(approval.snoozes_json).get(name.strip("<@>"))
+    until = approval.snoozes.get(name.strip("<@>"))
     return say("line.snoozed", who=name, time=clock(until)) if until else name
 
 

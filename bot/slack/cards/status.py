@@ -15,7 +15,6 @@ from bot.layout.parts import asked_by, deciders_names
 from bot.layout.text import clip_mrkdwn
 from bot.layout.titles import spoken_title
 from bot.maintenance.pending import ANEW
-from bot.people.claims import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import is_allowed_by_rule, risk_of, terms_of
 from bot.policy.terms import TermsError
@@ -72,7 +71,7 @@ def _states(question: ShownQuestion) -> Iterator[CardStatus]:
     asked = [one for one in dialog_of(approval) if one.is_open]
     for by in [mention(one.by) for one in asked[-1:]]:
         yield CardStatus("💬", say("status.asked", who=by), say("notify.asked", who=by, **about))
-    if claim := read_claim(approval.claim_json).by:
+    if claim := approval.claim.by:
         who = mention(claim)
         words = say("status.claimed", who=who)
         yield CardStatus("👀", words, say("notify.claimed", who=who, **about))

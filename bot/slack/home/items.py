@@ -18,7 +18,6 @@ from bot.layout.blocks import Block, button, plain
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip
 from bot.layout.titles import title_of
-from bot.people.claims import read_claim
 from bot.people.progress import progress_of
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
@@ -105,7 +104,7 @@ def waiting_item(approval: Approval, names: ShownNames, reader: TimeReader) -> B
         _risk(approval),
         _asked_by(approval, names),
     ]
-    claim = read_claim(approval.claim_json)
+    claim = approval.claim
     if claim.holds(reader.now_ms):
         parts.append(f"👀 {say('status.claimed', who=names.person(claim.by))}")
     return item(approval, parts, *_way(approval))
@@ -270,4 +269,4 @@ def _way(approval: Approval) -> tuple[str, str]:
 
 def _people(approval: Approval) -> list[str]:
     decided = approval.decision.by if approval.decision is not None else ""
-    return [approval.requester_id, decided, read_claim(approval.claim_json).by]
+    return [approval.requester_id, decided, approval.claim.by]

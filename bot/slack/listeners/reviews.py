@@ -22,11 +22,10 @@ from bot.layout.action_ids import ActionId, Reference
 from bot.layout.blocks import Block
 from bot.layout.modals import Errors, Values
 from bot.people.break_glass import glass_of, why_not_break
-from bot.people.claims import read_claim
 from bot.people.requesters import is_requester
 from bot.people.terms_of import terms_of
 from bot.policy.refusals import RefusalCode
-from bot.policy.tally import CastVote, read_votes
+from bot.policy.tally import CastVote
 from bot.policy.terms import Group, TermsError
 from bot.ports.people import Actor
 from bot.questions.call import CallQuestion
@@ -149,7 +148,7 @@ async def reader_of(desk: ListenerContext, approval: Approval, actor: Actor) -> 
     if approval.status is not Status.PENDING or approval.kind is Kind.QUESTION:
         return FormReader()
     user_id, votes = actor.user_id, desk.approvals.votes
-    has_vote = any(vote.by == user_id for vote in read_votes(approval.votes_json))
+    has_vote = any(vote.by == user_id for vote in approval.votes)
     unread = desk.approvals.unseen(approval, user_id, Surface.ELSEWHERE)
     is_clear = has_opened(approval, user_id, Opened.CLEAR)
     reader = FormReader(
@@ -158,7 +157,7 @@ async def reader_of(desk: ListenerContext, approval: Approval, actor: Actor) -> 
         is_masked=bool(guesses(approval)) and not is_clear,
         is_requester=is_requester(approval, user_id),
         has_vote=has_vote,
-        has_claim=read_claim(approval.claim_json).by == user_id,
+        has_claim=approval.claim.by == user_id,
         can_override=await _can_override(desk, approval, actor),
     )
     try:

@@ -16,7 +16,6 @@ from bot.approvals.model import Approval
 from bot.errors import DeliveryError, DirectoryError
 from bot.people.model import Grant
 from bot.policy.grants import fixed_part, limits_of
-from bot.policy.tally import read_votes
 from bot.policy.terms import GrantTerms, Terms
 from bot.ports.process import Clock, Spawn
 from bot.ports.tools import CheckedCall
@@ -144,8 +143,8 @@ class UseLines:
 
 def _is_own(approval: Approval, new: NewCall) -> bool:
     """Whether a person whose right approved the grant requested the call."""
-    votes = read_votes(approval.votes_json)
-    return not frozenset(new.requesters).isdisjoint(one for vote in votes for one in vote.persons)
+    people = frozenset(one for vote in approval.votes for one in vote.persons)
+    return not people.isdisjoint(new.requesters)
 
 
 def _covers(grant: Grant, new: NewCall, limits: GrantTerms) -> bool:

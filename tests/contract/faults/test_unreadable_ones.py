@@ -93,6 +93,9 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         ("cards", [{"key": "card:U1"}]),
         ("messages", 7),
         ("escalation", {"since_ms": 1, "x": 2}),
+        ("votes", [{"by": "U1"}]),
+        ("claim", {"by": 1}),
+        ("snoozes", {"U1": "soon"}),
     ],
 )
 async def test_m6_one_request_with_senseless_json_hides_no_other(

@@ -11,7 +11,6 @@ from bot.approvals.disclosure import Surface
 from bot.approvals.model import Decision, Status
 from bot.approvals.queries import newest_of
 from bot.errors import ApprovalClosedError
-from bot.policy.tally import read_votes
 from bot.stores import Stores
 from tests.support.force import forced
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_actor
@@ -47,5 +46,5 @@ async def test_one_of_two_last_votes_decides(storage: Stores, other: Status) -> 
     (done,) = await newest_of(storage.approvals, THREAD_ID, limit=9)
     winner, status = ((BEN, Status.APPROVED), (CLEO, other))[counted.index(True)]
     assert (done.status, done.decision and done.decision.by) == (status, winner)
-    assert [one.by for one in read_votes(done.votes_json)] == [ADA, winner]
+    assert [one.by for one in done.votes] == [ADA, winner]
     assert len(office.ran) == (status is Status.APPROVED)

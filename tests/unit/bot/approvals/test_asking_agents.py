@@ -20,7 +20,6 @@ from bot.approvals.due.agent_answers import EXPLAIN_AGAIN, AgentAnswers
 from bot.approvals.model import Approval, Status
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
-from bot.policy.tally import read_votes
 from bot.slack.cards.details import history_blocks
 from bot.threads.agents import nobody
 from bot.words.mrkdwn import is_person
@@ -102,8 +101,8 @@ async def test_the_agent_answers_on_the_card_and_decides_nothing(storage: Sqlite
     assert office.notifier.closed_questions == [(ts, "what is it for?", "answered")]
     after = await office.the_approval()
     assert "for lunch" in office.notifier.cards[after.approval_id].dialog_json
-    assert (after.votes_json, after.expires_ms, after.digest, after.requesters) == (
-        before.votes_json,
+    assert (after.votes, after.expires_ms, after.digest, after.requesters) == (
+        before.votes,
         before.expires_ms,
         before.digest,
         before.requesters,
@@ -258,7 +257,7 @@ async def test_a_vote_meanwhile_stays_and_the_answer_is_kept(storage: SqliteStor
     counter = await a_counter(storage, make_agent=talking(answer))
     await ask(counter)
     left = await counter.office.the_approval()
-    assert [one.by for one in read_votes(left.votes_json)] == [ADA]
+    assert [one.by for one in left.votes] == [ADA]
     assert dialog_of(left)[0].answer == "For lunch."
 
 

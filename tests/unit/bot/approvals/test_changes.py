@@ -10,6 +10,7 @@ import pytest
 from bot.approvals import changes
 from bot.approvals.changes import DrawnCard
 from bot.approvals.model import Approval, Run, RunState, Status
+from bot.policy.tally import CastVote
 from tests.contract.builders import DIGEST, a_decision, an_approval
 
 Change = Callable[[Approval], Approval | None]
@@ -43,7 +44,8 @@ def test_a_decision_is_shown_and_due() -> None:
     )
 
 
-JUDGED = an_approval(votes_json="[1]", reminders=3)
+VOTE = CastVote(by="UADA", choice="approve", at_ms=NOW, digest=DIGEST)
+JUDGED = an_approval(votes=(VOTE,), reminders=3)
 ON_PENDING: dict[str, Change] = {
     "decided": lambda one: changes.decided(one, a_decision(), digest=DIGEST),
     "voted": lambda one: changes.voted(one, JUDGED, now_ms=NOW),
@@ -85,7 +87,7 @@ def test_what_changed_meanwhile_is_judged_again(name: str) -> None:
 def test_a_vote_changes_votes_alone() -> None:
     judged = JUDGED.changed(title="forged", stage=1)
     after = changes.voted(an_approval(), judged, now_ms=NOW)
-    assert after == an_approval(votes_json="[1]", stage=1, due_ms=NOW, shown_revision=2)
+    assert after == an_approval(votes=(VOTE,), stage=1, due_ms=NOW, shown_revision=2)
 
 
 def test_a_vote_that_asks_others_begins_reminders_anew() -> None:

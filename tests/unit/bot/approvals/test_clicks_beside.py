@@ -16,9 +16,8 @@ from bot.approvals.secondary_actions import Means, why_not_claim
 from bot.audit.report import story
 from bot.errors import DeliveryError, OutdatedCardError
 from bot.layout.action_ids import ActionId, encode_option
-from bot.people.claims import CLAIM_MS, CardClaim, read_claim, read_snoozes
+from bot.people.claims import CLAIM_MS, CardClaim
 from bot.policy.refusals import RefusalCode
-from bot.policy.tally import read_votes
 from bot.threads.messages import MessageStatus
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import CLEO, LIA, MIA, STAGES, TOM, TWO, asked
@@ -93,8 +92,8 @@ def chosen(number: object) -> dict[str, Any]:
 async def test_a_claim_is_shown_and_ends_when_it_is_let_go(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     claimed = await press(counter, ActionId.CLAIM, ADA)
-    assert read_claim(claimed.claim_json).by == ADA
-    assert counter.office.notifier.cards[claimed.approval_id].claim_json == claimed.claim_json
+    assert claimed.claim.by == ADA
+    assert counter.office.notifier.cards[claimed.approval_id].claim == claimed.claim
 
     await press(counter, ActionId.CLAIM, BEN)
     await press(counter, ActionId.LET_GO, BEN)
@@ -106,7 +105,7 @@ async def test_a_claim_is_shown_and_ends_when_it_is_let_go(storage: SqliteStores
     assert await codes(counter) == [
         *("claimed_by_other", "claimed_by_other", "claimed_before", "claimed_before")
     ]
-    assert read_claim(left.claim_json).by == BEN
+    assert left.claim.by == BEN
     assert [one for one in await acts(counter) if one != "refused"] == [
         *("claimed", "claim_ended", "claimed")
     ]
@@ -139,9 +138,9 @@ async def test_a_vote_ends_a_claim_and_others_can_vote_meanwhile(storage: Sqlite
     await press(counter, ActionId.CLAIM, ADA)
     voted = await press(counter, ActionId.APPROVE, BEN)
 
-    claim = read_claim(voted.claim_json)
+    claim = voted.claim
     assert (claim.by, claim.past) == ("", (ADA,))
-    assert len(read_votes(voted.votes_json)) == 1
+    assert len(voted.votes) == 1
 
 
 @pytest.mark.parametrize(
@@ -159,7 +158,7 @@ async def test_who_cannot_fill_a_slot_claims_nothing(
     refused = await press(counter, ActionId.CLAIM, by)
 
     assert await codes(counter) == [code]
-    assert refused.claim_json == ""
+    assert refused.claim == CardClaim()
 
 
 async def test_who_has_voted_claims_nothing(storage: SqliteStores) -> None:
@@ -175,7 +174,7 @@ async def test_a_failed_look_up_claims_nothing(storage: SqliteStores) -> None:
     counter.office.directory.is_down = True
     refused = await press(counter, ActionId.CLAIM, ADA)
 
-    assert (refused.claim_json, await codes(counter)) == ("", ["lookup_failed"])
+    assert (refused.claim, await codes(counter)) == (CardClaim(), ["lookup_failed"])
 
 
 async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStores) -> None:
@@ -185,7 +184,7 @@ async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStores) -> Non
     )
 
     left = await storage.approvals.get(approval.approval_id)
-    assert len(read_claim(left.claim_json).past) == 1
+    assert len(left.claim.past) == 1
     assert await codes(counter) == ["claimed_by_other"] * 2
     assert (await acts(counter)).count("claimed") == 1
 
@@ -203,7 +202,7 @@ async def test_what_changes_all_the_time_is_said(storage: SqliteStores) -> None:
     means = Means(busy, approvals, office.clock)  # type: ignore[arg-type]
     with pytest.raises(OutdatedCardError):
         await means.claim(approval.approval_id, an_actor(ADA), shown=approval.digest)
-    assert not (await office.the_approval()).claim_json
+    assert (await office.the_approval()).claim == CardClaim()
 
 
 async def test_a_snooze_is_noted_for_one_person(storage: SqliteStores) -> None:
@@ -215,7 +214,7 @@ async def test_a_snooze_is_noted_for_one_person(storage: SqliteStores) -> None:
 
     left = await storage.approvals.get(approval.approval_id)
     until_ms = counter.office.clock() + 90 * 60_000
-    assert read_snoozes(left.snoozes_json) == {ADA: until_ms}
+    assert left.snoozes == {ADA: until_ms}
     assert await acts(counter) == ["snoozed"]
 
 
@@ -231,7 +230,7 @@ async def test_what_is_no_time_is_said_at_the_form(
     answer = json.loads((await counter.send(sent)).body)
 
     assert answer["errors"] == {"until": "Choose a date and a time"}
-    assert (await storage.approvals.get(approval.approval_id)).snoozes_json == "{}"
+    assert (await storage.approvals.get(approval.approval_id)).snoozes == {}
 
 
 async def test_a_time_that_is_over_is_said_at_the_form(storage: SqliteStores) -> None:
@@ -255,7 +254,7 @@ async def test_a_forged_time_is_refused(storage: SqliteStores, value: object) ->
     sent = a_submission(approval, ActionId.SNOOZE_MODAL, picked("when", value), ADA)
 
     assert "isn't one I made" in str((await counter.send(sent)).body)
-    assert (await storage.approvals.get(approval.approval_id)).snoozes_json == "{}"
+    assert (await storage.approvals.get(approval.approval_id)).snoozes == {}
 
 
 @pytest.mark.parametrize("hours", [8, 9])
@@ -445,7 +444,7 @@ async def test_an_answer_that_loses_a_race_is_not_lost(storage: SqliteStores) ->
 
     left = await counter.office.the_approval()
     assert dialog_of(left)[0].answer == "because"
-    assert [one.by for one in read_votes(left.votes_json)] == [ADA]
+    assert [one.by for one in left.votes] == [ADA]
 
 
 async def test_secrets_in_questions_and_answers_are_masked(storage: SqliteStores) -> None:
@@ -516,7 +515,7 @@ async def test_nothing_happens_beside_what_is_decided_or_over(storage: SqliteSto
 
     assert counter.views.opened == []
     left = await storage.approvals.get(approval.approval_id)
-    assert (left.claim_json, left.snoozes_json, left.dialog_json) == ("", "{}", "[]")
+    assert (left.claim, left.snoozes, left.dialog_json) == (CardClaim(), {}, "[]")
 
 
 async def test_the_menu_does_what_its_options_say(storage: SqliteStores) -> None:
@@ -525,7 +524,7 @@ async def test_the_menu_does_what_its_options_say(storage: SqliteStores) -> None
     await counter.send(a_choice(approval, value))
 
     left = await storage.approvals.get(approval.approval_id)
-    assert read_claim(left.claim_json).by == ADA
+    assert left.claim.by == ADA
 
 
 @pytest.mark.parametrize("value", [None, 7, "", "countersign:approve", {"a": 1}])
@@ -547,7 +546,7 @@ async def test_a_yes_can_have_a_note(storage: SqliteStores) -> None:
         a_submission(approval, ActionId.REVIEW_MODAL, typed("reason", "checked"), ADA)
     )
 
-    (vote,) = read_votes((await counter.office.the_approval()).votes_json)
+    (vote,) = (await counter.office.the_approval()).votes
     assert (vote.by, vote.note) == (ADA, "checked")
 
 
@@ -563,7 +562,7 @@ async def test_a_needed_reason_of_a_yes_is_typed_and_none_of_a_rejection_is_offe
         a_submission(approval, ActionId.REVIEW_MODAL, typed("reason", "own words"), ADA)
     )
 
-    (vote,) = read_votes((await counter.office.the_approval()).votes_json)
+    (vote,) = (await counter.office.the_approval()).votes
     assert vote.note == "own words"
 
 
@@ -583,4 +582,4 @@ async def test_a_missing_or_forged_reason_decides_nothing(
 
     assert words in str((await counter.send(sent)).body)
     left = await counter.office.the_approval()
-    assert (left.status, left.votes_json) == (Status.PENDING, "[]")
+    assert (left.status, left.votes) == (Status.PENDING, ())

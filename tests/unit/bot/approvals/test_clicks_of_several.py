@@ -10,7 +10,6 @@ from bot.approvals.model import Approval, Status
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
 from bot.people.terms_of import terms_of
-from bot.policy.tally import read_votes
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import (
@@ -49,10 +48,10 @@ async def test_votes_come_in_and_can_be_taken_back(storage: SqliteStores) -> Non
     counter, approval = await a_counter(storage, TWO)
     await counter.send(a_click(approval, ActionId.APPROVE, ADA))
     card = counter.office.notifier.cards[approval.approval_id]
-    assert [one.by for one in read_votes(card.votes_json)] == [ADA]
+    assert [one.by for one in card.votes] == [ADA]
     await counter.send(a_click(approval, ActionId.TAKE_BACK, ADA))
     card = counter.office.notifier.cards[approval.approval_id]
-    assert card.votes_json == "[]"
+    assert card.votes == ()
     await counter.send(a_click(approval, ActionId.TAKE_BACK, ADA))
     assert "a vote to take back" in counter.told(ADA)
 
@@ -159,7 +158,7 @@ async def test_a_reason_is_asked_for_where_the_rule_wants_one(storage: SqliteSto
     assert counter.views.opened[-1]["callback_id"] == ActionId.REVIEW_MODAL
     sent = a_submission(approval, ActionId.REVIEW_MODAL, typed("reason", "looked at it"), ADA)
     assert (await counter.send(sent)).body == ""
-    (cast,) = read_votes((await counter.office.the_approval()).votes_json)
+    (cast,) = (await counter.office.the_approval()).votes
     assert (cast.by, cast.note) == (ADA, "looked at it")
 
 
@@ -186,7 +185,7 @@ async def test_a_rejection_without_its_reason_is_refused(storage: SqliteStores) 
         sent = a_submission(approval, ActionId.REJECT_MODAL, values, CLEO)
         answer = json.loads((await counter.send(sent)).body)
         assert "needs a reason" in answer["errors"]["reason"]
-    assert (await counter.office.the_approval()).votes_json == "[]"
+    assert (await counter.office.the_approval()).votes == ()
 
 
 async def test_nobody_edits_where_the_rule_says_no(storage: SqliteStores) -> None:

@@ -13,7 +13,6 @@ from bot.approvals.model import Approval, Status
 from bot.errors import RefusalError, UserFacingError
 from bot.people.delegated import absent_of
 from bot.people.model import DelegationRecord, DelegationStore
-from bot.policy.tally import read_votes
 from storage.audit import AuditEntry
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import LIA, MIA, TOM, asked, refused, vote
@@ -53,7 +52,7 @@ async def test_a_right_is_used_on_behalf_of_who_handed_it_on(storage: SqliteStor
     approval = await vote(office, TOM)
 
     assert approval.status is Status.APPROVED
-    (cast,) = read_votes(approval.votes_json)
+    (cast,) = approval.votes
     assert (cast.by, cast.on_behalf_of) == (TOM, MIA)
     found = await storage.audit.of_thread(THREAD_ID, limit=100)
     assert [(one.actor_id, one.for_id) for one in found if one.action == "voted"] == [(TOM, MIA)]
@@ -86,7 +85,7 @@ async def test_an_ended_delegation_takes_its_vote_along(storage: SqliteStores) -
     approval = await vote(office, BEN)
 
     assert approval.status is Status.PENDING
-    assert [one.by for one in read_votes(approval.votes_json)] == [BEN]
+    assert [one.by for one in approval.votes] == [BEN]
 
 
 async def test_an_owner_who_is_no_member_any_more_hands_nothing_on(
@@ -105,7 +104,7 @@ async def test_an_owner_who_cannot_be_looked_up_hands_nothing_on(storage: Sqlite
     del office.directory.people[MIA]
 
     assert await refused(office, TOM) == "lookup_failed"
-    assert (await office.the_approval()).votes_json == "[]"
+    assert (await office.the_approval()).votes == ()
 
 
 async def test_only_the_named_group_is_handed_on(storage: SqliteStores) -> None:
@@ -271,7 +270,7 @@ async def test_owner_and_delegate_are_one_person_also_at_one_moment(
     office = await asked(storage, PAIR)
     await hand_over(office, ADA, TOM)
     assert await codes_at_once(office, ADA, TOM) == ["used_up"]
-    assert len(read_votes((await office.the_approval()).votes_json)) == 1
+    assert len((await office.the_approval()).votes) == 1
 
 
 async def test_two_delegates_of_one_person_fill_one_slot(storage: SqliteStores) -> None:
@@ -279,7 +278,7 @@ async def test_two_delegates_of_one_person_fill_one_slot(storage: SqliteStores) 
     await hand_over(office, ADA, TOM)
     await hand_over(office, ADA, LIA, group="sre")
     assert await codes_at_once(office, TOM, LIA) == ["used_up"]
-    assert len(read_votes((await office.the_approval()).votes_json)) == 1
+    assert len((await office.the_approval()).votes) == 1
     assert office.ran == []
 
 

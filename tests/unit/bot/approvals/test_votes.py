@@ -28,7 +28,6 @@ from bot.errors import (
 )
 from bot.people.deciders import deciders_of
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
-from bot.policy.tally import read_votes
 from bot.ports.people import MOST_MEMBERS
 from bot.questions.form import canonical
 from bot.slack.cards.card_for import card_for
@@ -89,7 +88,7 @@ async def vote(office: Office, by: str, status: Status = Status.APPROVED, **more
 
 
 def voters(approval: Approval) -> list[str]:
-    return [one.by for one in read_votes(approval.votes_json)]
+    return [one.by for one in approval.votes]
 
 
 async def acts(office: Office) -> list[str]:
@@ -118,7 +117,7 @@ async def test_a_vote_is_on_record_with_its_grounds(storage: SqliteStores) -> No
     office = await asked(storage, TWO)
     await vote(office, MIA)
     approval = await office.the_approval()
-    (cast,) = read_votes(approval.votes_json)
+    (cast,) = approval.votes
     assert cast.groups == ("security",)
     found = await story(storage, approval_id=approval.approval_id)
     (entry,) = [one for one in found if one.action == "voted"]
@@ -168,7 +167,7 @@ async def test_a_vote_that_nobody_noted_outlives_who_dies_right_after_its_remova
     office.clock.forward(seconds=1)
     match removes:
         case "edit":
-            changed = voted.changed(votes_json="[]", digest="0" * 64, edited_by=CLEO)
+            changed = voted.changed(votes=(), digest="0" * 64, edited_by=CLEO)
             await office.approvals.rebind(voted, changed, actor=an_actor(CLEO))
         case "other vote":
             no = yes.changed(status=Status.REJECTED, at_ms=office.clock())
@@ -270,7 +269,7 @@ async def test_a_reason_is_demanded_where_the_rule_wants_one(storage: SqliteStor
     assert await refused(office, ADA) == "reason_required"
     assert await refused(office, ADA, Status.REJECTED, reason=" \u200b") == "reason_required"
     given = await vote(office, ADA, reason="checked")
-    (cast,) = read_votes(given.votes_json)
+    (cast,) = given.votes
     assert cast.note == "checked"
 
 
@@ -282,7 +281,7 @@ async def test_nothing_is_counted_when_somebody_cannot_be_looked_up(
     office.directory.is_down = True
     assert await refused(office, ADA) == "lookup_failed"
     office.directory.is_down = False
-    assert (await office.the_approval()).votes_json == before.votes_json
+    assert (await office.the_approval()).votes == before.votes
 
 
 async def test_look_ups_that_take_too_long_refuse(
@@ -332,7 +331,7 @@ async def test_a_vote_is_for_the_call_that_was_shown(storage: SqliteStores) -> N
     decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest=other.digest)
     with pytest.raises(OutdatedCardError):
         await office.approvals.decide(other, decision, an_actor(ADA), surface=Surface.CARD)
-    assert (await office.the_approval()).votes_json == "[]"
+    assert (await office.the_approval()).votes == ()
 
 
 async def test_an_edit_is_no_vote_by_itself(storage: SqliteStores) -> None:
@@ -351,12 +350,11 @@ async def test_terms_that_cannot_be_read_let_nobody_decide(storage: SqliteStores
     for spoilt in (
         approval.changed(terms_json="{}"),
         approval.changed(stage=7),
-        approval.changed(votes_json='[{"by":1}]'),
     ):
         decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest=approval.digest)
         with pytest.raises(RecordFormatError):
             await office.approvals.decide(spoilt, decision, an_actor(ADA), surface=Surface.CARD)
-    assert (await office.the_approval()).votes_json == "[]"
+    assert (await office.the_approval()).votes == ()
 
 
 async def test_who_is_out_of_the_group_by_now_does_not_count(storage: SqliteStores) -> None:

@@ -178,7 +178,7 @@ async def test_i5_what_was_approved_and_not_passed_on_in_the_copy_is_asked_again
     entries = await story(office.storage, approval_id=approval.approval_id)
     (restored,) = (one for one in entries if one.action == "restored")
     assert (restored.detail["was"], restored.detail["decided_by"]) == ("approved", ADA)
-    assert again.votes_json == "[]"
+    assert again.votes == ()
     await office.decide(again, by=ADA)
     assert office.ran == [("pay", ("Mia", 5, "card"))]
 
@@ -211,7 +211,7 @@ async def test_i1_votes_and_steps_from_before_a_restore_count_no_more(drill: Dri
 
     again = await office.the_approval()
     since = again.ladder_ms or again.created_ms
-    assert (again.votes_json, again.stage, again.steps, since) == ("[]", 0, 0, office.clock())
+    assert (again.votes, again.stage, again.steps, since) == ((), 0, 0, office.clock())
     assert again.escalate_ms == office.clock() + 3_600_000
     assert again.expires_ms > again.escalate_ms
     with pytest.raises(NotApproverError):

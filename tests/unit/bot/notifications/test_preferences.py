@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from bot.approvals.model import Approval, Kind
 from bot.audit.report import story
 from bot.errors import DirectoryError, InvalidInputError, NotApproverError
 from bot.notifications.digest_schedule import left_to_list
-from bot.people.claims import read_snoozes
 from bot.people.model import PersonRecord, PostedDigest
 from bot.ports.people import Actor
 from bot.slack.destinations import approvers_text
@@ -80,7 +78,7 @@ async def until_seven(office: Office) -> None:
 
 
 def snoozed(approval: Approval) -> list[str]:
-    return sorted(read_snoozes(approval.snoozes_json))
+    return sorted(approval.snoozes)
 
 
 async def test_who_sleeps_is_not_mentioned_and_hears_of_it_in_the_morning(
@@ -420,8 +418,7 @@ async def test_a_snooze_ends_with_a_message_though_a_list_has_it(storage: Sqlite
     office = an_office(storage, {**SECURITY, "remind": "never"}, has_lists=True)
     await office.hear(ASK)
     approval = await office.the_approval()
-    text = json.dumps({MIA: office.clock() + HOUR_MS})
-    changed = approval.changed(snoozes_json=text)
+    changed = approval.changed(snoozes={MIA: office.clock() + HOUR_MS})
     approvals = office.storage.approvals
     await write(approvals, approval.key, annotated, judged=changed, now_ms=office.clock())
     await office.queue.run()

@@ -7,7 +7,7 @@ import pytest
 from bot.approvals.model import Approval, Kind
 from bot.people.progress import VoteProgress, progress_of
 from bot.people.terms_of import wants_reason
-from bot.policy.tally import APPROVE, CastVote, write_votes
+from bot.policy.tally import APPROVE, CastVote
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from tests.contract.builders import an_approval
 
@@ -35,7 +35,7 @@ def a_card(*, stages: int = 1, **changes: object) -> Approval:
 def test_votes_fill_slots_by_the_groups_that_they_counted_by() -> None:
     card = a_card()
     vote = CastVote(by="U1", choice=APPROVE, at_ms=1, digest=card.digest, groups=("sre",))
-    found = progress_of(card.changed(votes_json=write_votes([vote])))
+    found = progress_of(card.changed(votes=(vote,)))
     assert [str(one) for one in found.tallies] == ["1 of 2"]
     assert (found.stage, found.votes, found.rejections) == ("", (vote,), 2)
     assert not found.is_plain
@@ -53,15 +53,10 @@ def test_of_a_doubt_only_the_votes_are_known() -> None:
     "card",
     [
         a_card().changed(terms_json="{"),
-        a_card().changed(votes_json='[{"by": 5}]'),
-        a_card().changed(
-            votes_json='[{"by":"U1","choice":"approve","at_ms":1,"digest":"d",'
-            '"grounds":{"read_ms":"soon"}}]',
-        ),
         a_card().changed(stage=3),
         a_card().changed(kind=Kind.QUESTION),
     ],
-    ids=["terms", "votes", "grounds", "stage", "question"],
+    ids=["terms", "stage", "question"],
 )
 def test_what_cannot_be_read_has_no_progress(card: Approval) -> None:
     assert progress_of(card) == NONE

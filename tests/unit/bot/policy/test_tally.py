@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.policy.eligibility import Problem
-from bot.policy.tally import AGAIN, GIVE_UP, RAN, Ballot, CastVote, read_votes, write_votes
-from bot.policy.terms import TermsError
+from bot.policy.tally import AGAIN, GIVE_UP, RAN, Ballot, CastVote
 from tests.unit.bot.policy.voting import (
     DIGEST,
     Play,
@@ -327,28 +326,3 @@ def test_giving_up_needs_what_a_rejection_needs() -> None:
 def test_a_doubt_asks_all_stages_at_once() -> None:
     play = Play(Ballot(terms=terms(*STAGED), digest=DIGEST, is_doubt=True))
     assert [play.vote("LIA", AGAIN), play.vote("ADA", AGAIN)] == ["counted", "again"]
-
-
-def test_votes_are_read_as_they_were_written() -> None:
-    play = Play(ballot([("security", 2)], *STAGED), standing(delegation("MIA", "TOM", "security")))
-    play.vote("TOM", note="checked")
-    text = write_votes(play.ballot.votes)
-    assert '"for":"MIA"' in text
-    assert read_votes(text) == play.ballot.votes
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "7",
-        "[7]",
-        '[{"by":"ADA"}]',
-        '[{"by":"ADA","choice":1,"at_ms":1,"digest":"d"}]',
-        '[{"by":"ADA","choice":"approve","at_ms":1,"digest":"d","later":true}]',
-    ],
-)
-def test_damaged_votes_refuse(text: str) -> None:
-    with pytest.raises(TermsError):
-        read_votes(text)

@@ -25,6 +25,7 @@ from bot.approvals.model import (
 from bot.approvals.secondary_actions import Means
 from bot.clock import milliseconds, steady_clock
 from bot.errors import DeliveryError
+from bot.people.claims import CardClaim
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from tests.support.fakes import FakeBatchCards, FakeNotifier
 from tests.support.force import Forced, forced
@@ -415,7 +416,7 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
         {"edited_by": BEN},
         {"original_json": "{}"},
         {"dialog_json": '[{"by":"U1"}]'},
-        {"claim_json": json.dumps({"by": ADA, "since_ms": 1, "until_ms": 2, "past": [ADA]})},
+        {"claim": CardClaim().taken(ADA, 1)},
         {"restored_to_ms": 5},
         {"asked_again": "why"},
         {"stage": 1},

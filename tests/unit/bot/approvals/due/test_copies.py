@@ -10,7 +10,6 @@ from bot.approvals.due.visit import BATCH
 from bot.approvals.model import Approval, Status
 from bot.approvals.secondary_actions import Means
 from bot.errors import DeliveryError
-from bot.people.claims import read_snoozes
 from bot.people.model import PersonRecord
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
@@ -175,7 +174,7 @@ async def test_in_quiet_hours_a_card_waits_for_their_end(storage: SqliteStores) 
     )
     await office.hear(ASK)
     approval = await office.the_approval()
-    assert (copies(approval), [*read_snoozes(approval.snoozes_json)]) == ([], [ADA])
+    assert (copies(approval), [*approval.snoozes]) == ([], [ADA])
     for _ in range(30):
         await later(office, minutes=15)
     assert copies(await office.the_approval()) == [ADA]

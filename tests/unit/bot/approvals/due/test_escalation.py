@@ -14,7 +14,7 @@ from bot.approvals.model import Approval, Status
 from bot.audit.report import story
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId
-from bot.people.claims import CardClaim, write_snoozes
+from bot.people.claims import CardClaim
 from bot.slack.cards.card_for import card_for
 from tests.support.decided import write
 from tests.support.force import forced
@@ -171,8 +171,8 @@ async def test_a_look_up_that_fails_mentions_all(storage: SqliteStores) -> None:
 async def test_a_reminder_to_nobody_is_not_sent(storage: SqliteStores) -> None:
     office = await asked(storage, {"approve": [{"from": ["security"]}]})
     approval = await office.the_approval()
-    snoozes = write_snoozes(dict.fromkeys((MIA, SAM), approval.expires_ms - 1))
-    changed = approval.changed(snoozes_json=snoozes)
+    snoozes = dict.fromkeys((MIA, SAM), approval.expires_ms - 1)
+    changed = approval.changed(snoozes=snoozes)
     assert await write(
         storage.approvals, changed.key, annotated, judged=changed, now_ms=office.clock()
     )
@@ -186,7 +186,7 @@ async def test_a_snooze_ends_in_one_direct_message(storage: SqliteStores) -> Non
     office = await asked(storage, {"approve": [{"from": ["security"]}], "remind": "never"})
     approval = await office.the_approval()
     until_ms = office.clock() + 60 * 60_000
-    changed = approval.changed(snoozes_json=write_snoozes({MIA: until_ms}))
+    changed = approval.changed(snoozes={MIA: until_ms})
     assert await write(
         storage.approvals, changed.key, annotated, judged=changed, now_ms=office.clock()
     )
@@ -208,8 +208,8 @@ def drawn(office: Office) -> str:
 async def test_a_claim_holds_reminders_up(storage: SqliteStores) -> None:
     office = await asked(storage, STEPS)
     approval = await office.the_approval()
-    claim = CardClaim().taken(ADA, office.clock()).to_text()
-    changed = approval.changed(claim_json=claim)
+    claim = CardClaim().taken(ADA, office.clock())
+    changed = approval.changed(claim=claim)
     assert await write(
         storage.approvals, changed.key, annotated, judged=changed, now_ms=office.clock()
     )
@@ -293,7 +293,7 @@ async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStores) -> N
     office = await asked(storage, ask)
     assert [user for _, _, user in told(office)] == [MIA, SAM, ADA, BEN]
     await office.decide(await office.the_approval(), by=ADA)
-    votes = {one.votes_json for _, one in office.notifier.copies.values()}
+    votes = {one.votes for _, one in office.notifier.copies.values()}
     assert len(votes) == 1
     await later(office, minutes=15)
     assert told(office)[4:] == [("reminder", [MIA], MIA), ("reminder", [SAM], SAM)]

@@ -18,7 +18,7 @@ from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, Card
 from bot.notifications.digest import Digest, ListItem
-from bot.policy.tally import CastVote, write_votes
+from bot.policy.tally import CastVote
 from bot.ports.people import Person
 from bot.questions.drawing import OpenModal, drawn_question
 from bot.sandbox.blockkit.rules import message_errors, view_errors
@@ -92,7 +92,7 @@ def odd(approval: Approval) -> Approval:
         arguments_json=json.dumps({**arguments, ODD: ODD, "to": [ODD], "questions": [ODD, ODD]}),
         dialog_json=write_dialog([ASKED]),
         said_json=SAID,
-        votes_json=write_votes([vote]),
+        votes=(vote,),
         edited_by="U0ADA",
     )
 

@@ -10,7 +10,7 @@ from bot.approvals.model import Approval, Kind, Status
 from bot.layout.action_ids import ActionId
 from bot.people.progress import progress_of
 from bot.people.terms_of import wants_reason
-from bot.policy.tally import CastVote, write_votes
+from bot.policy.tally import CastVote
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.slack.cards.card_for import card_for
 from tests.unit.bot.slack.cards.samples import an_approval
@@ -22,7 +22,7 @@ TERMS = Terms(rules=("big",), stages=(Stage(approve=(SRE, SECURITY)),), groups=G
 
 
 def under(terms: Terms, *votes: CastVote, **changes: object) -> Approval:
-    kept = an_approval().changed(terms_json=terms.to_text(), votes_json=write_votes(votes))
+    kept = an_approval().changed(terms_json=terms.to_text(), votes=votes)
     return kept.changed(**changes)
 
 
@@ -104,7 +104,7 @@ def test_a_rejection_that_does_not_suffice_is_said() -> None:
     assert "It takes 2 people to reject this." in card
 
 
-@pytest.mark.parametrize("changes", [{"terms_json": "{}"}, {"votes_json": "?"}, {"stage": 9}])
+@pytest.mark.parametrize("changes", [{"terms_json": "{}"}, {"stage": 9}])
 def test_what_cannot_be_read_is_not_drawn(changes: dict[str, object]) -> None:
     assert progress_of(under(TERMS, **changes)).is_plain
     assert drawn(under(TERMS, **changes))

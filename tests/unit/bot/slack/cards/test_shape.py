@@ -84,7 +84,7 @@ def ran(state: RunState, **changes: Any) -> Approval:
 STATES: dict[str, tuple[Approval, str]] = {
     "pending": (a_deploy(), "⏳ *Needs approval*"),
     "claimed": (
-        a_deploy(claim_json=CardClaim().taken("UADA", 1_000).to_text()),
+        a_deploy(claim=CardClaim().taken("UADA", 1_000)),
         "👀 *<@UADA> is on it*",
     ),
     "asked": (

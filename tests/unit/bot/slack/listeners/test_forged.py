@@ -153,10 +153,10 @@ async def test_nothing_moves_what_is_decided(storage: SqliteStores, user_id: str
         counter.office.clock.forward(seconds=1)
         await counter.send(payload)
     after = await storage.approvals.get(before.approval_id)
-    assert (after.status, after.decision, after.votes_json) == (
+    assert (after.status, after.decision, after.votes) == (
         Status.REJECTED,
         closed.decision,
-        closed.votes_json,
+        closed.votes,
     )
     assert counter.office.ran == []
 
@@ -174,5 +174,5 @@ async def test_no_value_is_taken_for_another(storage: SqliteStores, turn: Turn |
                 sent = a_submission(before, form, values, ADA)
                 assert "went wrong" not in (await counter.send(sent)).body
     after = await storage.approvals.get(before.approval_id)
-    assert (after.status, after.votes_json) == (before.status, before.votes_json)
+    assert (after.status, after.votes) == (before.status, before.votes)
     assert counter.office.ran == []

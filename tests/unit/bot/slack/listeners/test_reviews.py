@@ -19,7 +19,6 @@ from bot.approvals.disclosure import Opened, has_opened, pages_read
 from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.layout.short_ids import short_id
-from bot.policy.tally import read_votes
 from bot.slack.listeners.modals import Window
 from tests.support.force import forced
 from tests.support.stores import SqliteStores
@@ -134,7 +133,7 @@ async def test_approve_in_the_review_approves_with_its_note(counter: Counter) ->
     sent = a_submission(approval, ActionId.REVIEW_MODAL, typed("reason", "looks good"))
     assert (await counter.send(sent)).body == ""
     done = await counter.office.storage.approvals.get(approval.approval_id)
-    (vote,) = read_votes(done.votes_json)
+    (vote,) = done.votes
     assert (done.status, vote.by, vote.note) == (Status.APPROVED, ADA, "looks good")
 
 
@@ -307,7 +306,7 @@ async def test_nothing_else_approves_what_is_critical(
     await counter.send(a_submission(approval, form, {**values, **typed("reason", "x")}))
     await counter.send(a_click(approval, ActionId.GRANT))
     assert counter.office.ran == []
-    assert (await counter.office.the_approval()).votes_json == "[]"
+    assert (await counter.office.the_approval()).votes == ()
 
 
 # ---- the next time -----------------------------------------------------------------------------
@@ -616,7 +615,7 @@ async def test_an_edit_brings_the_reason_that_its_rule_wants(storage: SqliteStor
     given = {**values, **typed("reason", "a typo")}
     assert (await counter.send(a_submission(approval, ActionId.EDIT_MODAL, given))).body == ""
     done = await storage.approvals.get(approval.approval_id)
-    (vote,) = read_votes(done.votes_json)
+    (vote,) = done.votes
     assert (done.status, vote.by, vote.note) == (Status.APPROVED, ADA, "a typo")
     assert counter.office.ran == [("pay", ("Mia", 4, "card"))]
 

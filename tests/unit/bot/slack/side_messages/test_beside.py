@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,8 +11,7 @@ from bot.approvals.comments import AGENT, Comment, dialog_of, write_dialog
 from bot.approvals.model import Approval, Decision, PriorApproval, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, Card
-from bot.people.claims import CardClaim, write_snoozes
-from bot.policy.tally import write_votes
+from bot.people.claims import CardClaim
 from bot.policy.terms import Stage
 from bot.questions.form import AnswerForm, Form
 from bot.questions.reasons import confirmation_inputs
@@ -67,7 +65,7 @@ def mrkdwn_of(card: Card) -> str:
 def test_the_menu_has_what_decides_nothing() -> None:
     usual = ["Details", "Ask a question…", "I'm on it", "Snooze…", "Withdraw…"]
     assert options(drawn(an_approval())) == usual
-    claimed = an_approval().changed(claim_json=CardClaim().taken("UADA", 1_000).to_text())
+    claimed = an_approval().changed(claim=CardClaim().taken("UADA", 1_000))
     assert options(drawn(claimed)) == [*usual[:2], "I'm not on it", *usual[3:]]
     assert "👀 *<@UADA> is on it*" in said(drawn(claimed))
 
@@ -79,7 +77,7 @@ def test_a_critical_call_is_not_put_off() -> None:
 
 def test_a_claim_that_has_ended_is_not_shown() -> None:
     ended = CardClaim().taken("UADA", 1_000).ended(2_000)
-    card = drawn(an_approval().changed(claim_json=ended.to_text()))
+    card = drawn(an_approval().changed(claim=ended))
     assert "is on it" not in said(card)
     assert "I'm not on it" not in options(card)
 
@@ -219,7 +217,7 @@ def test_a_form_needs_no_dialog() -> None:
 
 
 def test_a_card_says_on_whose_behalf_it_was_decided() -> None:
-    votes = [replace(a_vote("UTOM"), on_behalf_of="UMIA"), a_vote("UADA")]
+    votes = [a_vote("UTOM").changed(on_behalf_of="UMIA"), a_vote("UADA")]
     for by, words in (("UTOM", "by <@UTOM> for <@UMIA>"), ("UADA", "by <@UADA>, <@UTOM> for")):
         approval = under(TERMS, *votes)
         decision = Decision(status=Status.APPROVED, by=by, at_ms=5_000, digest=approval.digest)
@@ -229,13 +227,13 @@ def test_a_card_says_on_whose_behalf_it_was_decided() -> None:
 
 
 def test_a_pending_card_says_on_whose_behalf_a_vote_is() -> None:
-    vote = replace(a_vote("UTOM"), on_behalf_of="UMIA")
-    approval = under(TERMS).changed(votes_json=write_votes([vote]))
+    vote = a_vote("UTOM").changed(on_behalf_of="UMIA")
+    approval = under(TERMS).changed(votes=(vote,))
     assert "<@UTOM> for <@UMIA> approved, <!date^" in said(drawn(approval))
 
 
 def test_a_decided_card_names_all_who_agreed_and_nobody_who_did_not() -> None:
-    votes = [a_vote("UADA"), replace(a_vote("UMIA"), choice="reject"), a_vote("UBEN")]
+    votes = [a_vote("UADA"), a_vote("UMIA").changed(choice="reject"), a_vote("UBEN")]
     approval = under(TERMS, *votes)
     decision = Decision(status=Status.APPROVED, by="UBEN", at_ms=5_000, digest=approval.digest)
     card = drawn(approval.changed(status=Status.APPROVED, decision=decision))
@@ -245,10 +243,10 @@ def test_a_decided_card_names_all_who_agreed_and_nobody_who_did_not() -> None:
 
 def test_who_is_left_in_peace_is_named_also_in_a_group() -> None:
     until = CREATED + 3_600_000
-    snoozes = write_snoozes({"U0ADA": until})
-    group = drawn(an_approval(snoozes_json=snoozes, approvers=("S0OPS",)))
+    snoozes = {"U0ADA": until}
+    group = drawn(an_approval(snoozes=snoozes, approvers=("S0OPS",)))
     assert said(group).count("<@U0ADA> snoozed this until ") == 1
-    alone = card_for(an_approval(snoozes_json=snoozes), approvers_text="<@U0ADA>, <@U0BEN>")
+    alone = card_for(an_approval(snoozes=snoozes), approvers_text="<@U0ADA>, <@U0BEN>")
     assert said(alone).count("<@U0ADA> (💤 until ") == 1
     assert "💤" not in said(drawn(an_approval()))
 
