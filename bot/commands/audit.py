@@ -1,4 +1,4 @@
-"""`countersign audit`: the record of what happened, and whether it is all of it."""
+"""`countersign audit`: print, verify, export and prune the audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`countersign backup`: a copy of the embedded database, also while the bot runs."""
+"""`countersign backup`: copy the embedded database, also while the bot runs."""
 
 from __future__ import annotations
 

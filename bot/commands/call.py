@@ -1,4 +1,4 @@
-"""One call of the program, and how commands read it."""
+"""One invocation of the command line, and its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: each command is a module beside this one, loaded when it is called."""
+"""The command line: loads the module of the command that was typed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor's look at the database: what is wrong with it, and what to do about exactly that."""
+"""The doctor's checks of the database, with the remedy for each fault."""
 
 from __future__ import annotations
 

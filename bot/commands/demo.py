@@ -1,4 +1,4 @@
-"""`countersign demo`: the stand-in for Slack and the bot in one process, with its own database."""
+"""`countersign demo`: run the sandbox and the bot in one process, with a database of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`countersign doctor`: looks at all that the bot needs, and says what is ok or what to do."""
+"""`countersign doctor`: check all that the bot needs, and say how to fix what fails."""
 
 from __future__ import annotations
 

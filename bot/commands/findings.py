@@ -1,4 +1,4 @@
-"""The doctor's findings, as lines for a terminal."""
+"""Findings of the doctor, as lines for a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`countersign forget` and `countersign prune`: threads are deleted, one, or all that are old."""
+"""`countersign forget` and `countersign prune`: delete one thread, or all old ones."""
 
 from __future__ import annotations
 

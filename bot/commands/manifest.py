@@ -1,4 +1,4 @@
-"""`countersign manifest`: the manifest to paste at Slack, for HTTP or for Socket Mode."""
+"""`countersign manifest`: print the app's manifest, for HTTP or Socket Mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments of the command line. Nothing of what the commands do is loaded to read them."""
+"""The parser of the command line. It loads no command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`countersign pending`: what waits for people, and asking anew."""
+"""`countersign pending`: list open requests, and ask again."""
 
 from __future__ import annotations
 

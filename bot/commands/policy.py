@@ -1,4 +1,4 @@
-"""`countersign policy`: looks at policy files, and shows the policy that the settings are."""
+"""`countersign policy`: check a policy file, and show the policy in force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`countersign run`: the bot, until a signal stops it."""
+"""`countersign run`: run the bot until a signal stops it."""
 
 from __future__ import annotations
 

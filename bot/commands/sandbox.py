@@ -1,4 +1,4 @@
-"""`countersign sandbox`: the stand-in for Slack alone."""
+"""`countersign sandbox`: run the sandbox without the bot."""
 
 from __future__ import annotations
 

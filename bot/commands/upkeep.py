@@ -1,4 +1,4 @@
-"""An operator's work on the database: forget a thread, prune what is old, go back to a copy."""
+"""Maintenance by an operator: delete one thread, prune old ones, restore a backup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The app's manifest: where it is, and whether it fits what the bot calls and listens to."""
+"""The app's manifest: find it, and compare it with what the bot uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Picks the database, MongoDB or the embedded one; the drivers of the other are not even loaded."""
+"""Choose the database: MongoDB or the embedded one. Only its driver is loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of the bot's work, of which counts, times and spans are made.
+"""Events of the bot's work, for metrics and traces.
 
 Each is told where it is on record, by whoever put it there; what nobody listens to costs nothing.
 They carry records as they are: a subscriber takes ids and fixed words of them, and nothing that

@@ -1,4 +1,4 @@
-"""The two edges that tell of the bot's work: the database and Slack.
+"""Report the bot's calls of the database and of Slack as events.
 
 All that counts is on record, so that it is told where records are written; the use cases need not
 know. What is told of is a write with something after it, all else is the store's own.

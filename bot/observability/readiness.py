@@ -1,4 +1,4 @@
-"""Whether the database does what the bot needs: it answers, takes writes, and gives due work."""
+"""Readiness: whether the database answers, accepts writes, and returns due work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""May this call run? Approve, reject, or edit its arguments where the gate allows it."""
+"""Approval of a call: approve, reject, or edit its arguments if the gate allows it."""
 
 from __future__ import annotations
 

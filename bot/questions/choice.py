@@ -1,4 +1,4 @@
-"""One of some options, or several: as a question, or as an argument of a call."""
+"""Choice of one or several options: as a question, or for an argument of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Did this call run? The program stopped while it ran, so that nobody knows its end."""
+"""Calls in doubt: people say whether a call ran that a crash interrupted."""
 
 from __future__ import annotations
 

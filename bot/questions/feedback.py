@@ -1,4 +1,4 @@
-"""Feedback on a text: it is good as it is, or should be different."""
+"""Feedback on a text: accept it, or ask for changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values by JSON schema: what is missing of a call, or a node's typed answer."""
+"""Values by a JSON schema: missing arguments of a call, or a typed answer of a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of an approval's answers: kept in the record, beside the question.
+"""The form of an approval's answers, as stored with it.
 
 The record's `form_json` holds it. A bare JSON schema there is that of a call's arguments, which
 people may edit; nothing there is the plain form of the record's kind. Everything else is an object

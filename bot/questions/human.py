@@ -1,4 +1,4 @@
-"""May this call run? With the answers that the agent allows: accept, edit, respond, ignore."""
+"""Approval with the answers that the agent allows: accept, edit, respond, ignore."""
 
 from __future__ import annotations
 

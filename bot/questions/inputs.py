@@ -1,4 +1,4 @@
-"""Questions with a typed input for each value: the form, why there may be none, and its errors."""
+"""Questions with one typed input per value: the form, and its errors."""
 
 from __future__ import annotations
 

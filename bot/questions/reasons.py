@@ -1,4 +1,4 @@
-"""The reason of a vote, as a form asks for it, and the dialog that confirms a yes (6.10)."""
+"""The reason of a vote in a form, and the confirmation dialog (6.10)."""
 
 from __future__ import annotations
 

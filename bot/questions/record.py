@@ -1,4 +1,4 @@
-"""From an interrupt to the approval that people see; `base.answer_from` is the way back."""
+"""Make an approval from an interrupt; `base.answer_from` goes the other way."""
 
 from __future__ import annotations
 

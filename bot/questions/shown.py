@@ -1,4 +1,4 @@
-"""A kind of question on a card: what the card says of it, and its buttons.
+"""How a kind of question appears on a card: its text and its buttons.
 
 All that every card has is in `bot/slack/cards/`; what people do with buttons is in `drawing.py`.
 """

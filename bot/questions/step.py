@@ -1,4 +1,4 @@
-"""May a graph or an agent go on? Approve, reject, or edit the state that it goes on with."""
+"""Approval of a step of a graph or an agent: approve, reject, or edit its state."""
 
 from __future__ import annotations
 

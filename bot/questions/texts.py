@@ -1,4 +1,4 @@
-"""A question, or several: a text answers each."""
+"""Questions that people answer with texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kind for all other questions: a text answers where its info takes one, else a program."""
+"""Questions of unknown kinds: people answer with a text, or a program answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that an agent's author asks about: as people read them, and as a form gives them back."""
+"""Values for questions: as people read them, and as a form returns them."""
 
 from __future__ import annotations
 

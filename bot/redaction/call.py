@@ -1,4 +1,4 @@
-"""Masks in what people agree to: a call's arguments, its title, what will happen, an edit.
+"""Mask the arguments, the title, the preview and the edit of a call.
 
 Elsewhere `mask.py` masks whatever may be secret. Here something runs, and a mask must not
 hide what: only one unbroken plain token is masked, with its length and a fingerprint. All that has

@@ -1,4 +1,4 @@
-"""Places in a text where a name says what the value after it is: `password: …`, `--token …`."""
+"""Patterns of secrets with a name before them: `password: …`, `--token …`."""
 
 from __future__ import annotations
 

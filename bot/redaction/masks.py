@@ -1,4 +1,4 @@
-"""The values of masks in what people agree to, and all that is made of them for one drawing.
+"""The masked values of a call, for one rendering.
 
 One mask, a text with masks, declared names; and the texts and values of a card, which needs each of
 them several times.

@@ -1,4 +1,4 @@
-"""Names that say that a value is a secret: `db_password`, `X-Api-Key`, `PGPASSWORD`."""
+"""Names of keys whose values are secret: `db_password`, `X-Api-Key`, `PGPASSWORD`."""
 
 from __future__ import annotations
 

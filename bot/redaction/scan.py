@@ -1,4 +1,4 @@
-"""One look at all texts of a value, which finds those that may have something to be masked.
+"""Find the texts of a value that may contain secrets, in one pass.
 
 Whoever masks a value of many parts looks closer at these alone. Nothing is left out: what is found
 here is more than what is masked, and where that cannot be known, it is everything.

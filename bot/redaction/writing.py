@@ -1,4 +1,4 @@
-"""How JSON data with masks in it is written for people: as `json.dumps` writes it."""
+"""Write JSON data with masks for people, as `json.dumps` does."""
 
 from __future__ import annotations
 

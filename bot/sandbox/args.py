@@ -1,4 +1,4 @@
-"""The arguments of a Web API call, as lenient in form and strict in content as Slack's."""
+"""Arguments of a Web API call, parsed as Slack parses them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox's refusals, with Slack's own words for them.
+"""Errors of the sandbox, with Slack's error codes.
 
 RefusedError
 """

@@ -1,1 +1,1 @@
-"""Commands that play with a policy file: explain a call, and test cases."""
+"""Commands that use a policy file: explain a call, and test cases."""

@@ -1,4 +1,4 @@
-"""`countersign policy test`: plays cases against a policy file, in a made-up world."""
+"""`countersign policy test`: play cases against a policy file."""
 
 from __future__ import annotations
 

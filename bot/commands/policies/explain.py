@@ -1,4 +1,4 @@
-"""`countersign policy explain`: what a policy file says of a call, rule by rule."""
+"""`countersign policy explain`: how a policy file decides one call, rule by rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agents of a rehearsal: they call what the case says, and note what they hear."""
+"""Agents of a rehearsal: they make the calls of a case, and note the answers."""
 
 from __future__ import annotations
 

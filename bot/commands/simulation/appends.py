@@ -1,4 +1,4 @@
-"""Plays what must hold of the audit when entries are appended (7.4 to 7.6)."""
+"""Play cases about entries that are appended to the audit (7.4 to 7.6)."""
 
 from __future__ import annotations
 

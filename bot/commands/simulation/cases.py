@@ -1,4 +1,4 @@
-"""The file of cases: worlds, policies, and what is to happen in each case."""
+"""Read a file of cases: worlds, policies, and the events of each case."""
 
 from __future__ import annotations
 

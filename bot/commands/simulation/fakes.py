@@ -1,4 +1,4 @@
-"""The ends of a bot on the stage: its clock, its way to Slack, and its database."""
+"""Fakes of a rehearsal: its clock, its Slack client, its database."""
 
 from __future__ import annotations
 

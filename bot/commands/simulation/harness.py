@@ -1,4 +1,4 @@
-"""The stage: the bot itself between a made-up Slack and a database, in one process, without a port.
+"""The harness of a rehearsal: the bot between a sandbox and a database, in one process.
 
 What people do reaches the bot as Slack's payloads, through Bolt and the listeners; what the bot
 does reaches the made-up workspace as calls of Slack's API, whose strict checks of cards hold here.

@@ -1,4 +1,4 @@
-"""The world of a case, as the checks and the judgement of a policy know it."""
+"""The world of a case, as checks and evaluation of a policy need it."""
 
 from __future__ import annotations
 

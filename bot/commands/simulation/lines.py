@@ -1,4 +1,4 @@
-"""Plays a command as somebody types it, in a folder with the files that a case names."""
+"""Play a command line of a case, in a folder with the case's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a file of cases: every key that may be written, and its type.
+"""Models of a file of cases: every key, and its type.
 
 A key that does not exist is an error, and so is a person, a channel, a tool or a policy that the
 file does not have. Nothing is left out silently: a case that is accepted is played as written.

@@ -1,4 +1,4 @@
-"""The observations of a step: what Slack shows, what is on record, what the agent hears."""
+"""What a step can observe: Slack's messages, stored records, the agent's answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plays one flow: its events in order, and the differences from what it expects."""
+"""Play one flow: its events in order, and the differences from the expected."""
 
 from __future__ import annotations
 

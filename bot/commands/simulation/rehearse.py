@@ -1,4 +1,4 @@
-"""Rehearses one flow from an empty database on."""
+"""Rehearse one flow, starting with an empty database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plays a case of any kind, and tells what was not as it expects."""
+"""Run a case of any kind, and report what differs."""
 
 from __future__ import annotations
 

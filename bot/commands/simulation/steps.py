@@ -1,4 +1,4 @@
-"""The events of a flow, as people and operators make them happen."""
+"""The events of a flow: actions of people and operators."""
 
 from __future__ import annotations
 

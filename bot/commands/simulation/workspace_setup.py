@@ -1,4 +1,4 @@
-"""The people, groups and channels of a world, put into a made-up workspace."""
+"""Set up the people, groups and channels of a case in the sandbox."""
 
 from __future__ import annotations
 

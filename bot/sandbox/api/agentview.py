@@ -1,4 +1,4 @@
-"""The agent view's methods: the sessions' status, and prompts to begin with."""
+"""Methods of the agent view: session status and suggested prompts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content that any message and any view must have: held against Slack's rules."""
+"""Validation of messages and views against Slack's rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods that look things up: the team, people, groups, conversations and their messages."""
+"""Methods that look up the team, people, groups, conversations and messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slack's rate limits: how often each method may be called; on unless they are switched off.
+"""Slack's rate limits per method. They are on unless switched off.
 
 Source:
     https://docs.slack.dev/apis/web-api/rate-limits

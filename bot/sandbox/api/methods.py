@@ -1,4 +1,4 @@
-"""The Web API: one table of methods, what holds for each call, and what goes wrong with it."""
+"""The Web API: the table of methods, common checks, and errors."""
 
 from __future__ import annotations
 

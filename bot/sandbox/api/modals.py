@@ -1,4 +1,4 @@
-"""views.* methods."""
+"""The views.* methods."""
 
 from __future__ import annotations
 

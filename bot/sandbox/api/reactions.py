@@ -1,4 +1,4 @@
-"""reactions.* methods."""
+"""The reactions.* methods."""
 
 from __future__ import annotations
 

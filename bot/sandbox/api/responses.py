@@ -1,4 +1,4 @@
-"""response_url: an address that answers an interaction or a command.
+"""The response_url of an interaction or a command.
 
 Source:
     https://docs.slack.dev/interactivity/handling-user-interaction#message_responses

@@ -1,4 +1,4 @@
-"""The conversations and messages that a call may mean."""
+"""Find the conversation or the message that a call names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that grows while people watch: chat.startStream and its sisters, and the status line."""
+"""Streaming methods, such as chat.startStream, and the status line."""
 
 from __future__ import annotations
 

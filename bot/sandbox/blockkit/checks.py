@@ -1,4 +1,4 @@
-"""Small checks that the Block Kit tables are made of: text, numbers, lists, objects.
+"""Checks for Block Kit: texts, numbers, lists, objects.
 
 A check takes a value and its JSON pointer and yields one sentence for each fault, in the form that
 Slack uses in `response_metadata.messages`.

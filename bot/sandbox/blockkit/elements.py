@@ -1,4 +1,4 @@
-"""Block Kit elements, composition objects and rich text, as tables of checks.
+"""Tables of Block Kit elements, composition objects and rich text.
 
 Which element may stand where (`SECTION`, `ACTIONS`, `INPUT`, `CONTEXT`) and on which surface is
 part of the tables, because Slack refuses the rest.

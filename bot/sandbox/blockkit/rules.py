@@ -1,4 +1,4 @@
-"""A strict reading of Slack's Block Kit rules: what Slack would refuse, this names.
+"""Slack's Block Kit rules: find everything that Slack would refuse.
 
 It knows plain dicts only and nothing of the bot. Rules that Slack does not publish (the sum of
 text in a message) are constants here, for the caller to hold against `text_characters`.

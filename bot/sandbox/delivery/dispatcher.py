@@ -1,4 +1,4 @@
-"""Hands payloads to the app: by a socket if one is open, otherwise by HTTP; events again."""
+"""Deliver payloads to the app, by Socket Mode or HTTP; repeat events."""
 
 from __future__ import annotations
 

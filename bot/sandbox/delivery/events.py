@@ -1,4 +1,4 @@
-"""The events that the app is subscribed to, made of what happens in the workspace."""
+"""Build the events to which the app has subscribed."""
 
 from __future__ import annotations
 

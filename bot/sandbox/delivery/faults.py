@@ -1,4 +1,4 @@
-"""Planned misbehaviour: which calls and deliveries go wrong, in what way, and how often."""
+"""Planned faults: which calls and deliveries fail, how, and how often."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The payloads for the app, and their way by signed HTTP."""
+"""Payloads for the app, sent as signed HTTP requests."""
 
 from __future__ import annotations
 

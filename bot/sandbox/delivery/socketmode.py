@@ -1,4 +1,4 @@
-"""Socket Mode: the app connects, and gets its payloads as envelopes.
+"""Socket Mode: the app connects and receives payloads in envelopes.
 
 Source:
     https://docs.slack.dev/apis/events-api/using-socket-mode

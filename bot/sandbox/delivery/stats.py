@@ -1,4 +1,4 @@
-"""Numbers that tests ask for: calls, posts, deliveries, retries, times to acknowledge."""
+"""Statistics for tests: calls, posts, deliveries, retries, acknowledgement times."""
 
 from __future__ import annotations
 

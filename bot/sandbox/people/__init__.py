@@ -1,1 +1,1 @@
-"""People's doings: writing, clicking, and filling in forms."""
+"""Actions of people: write, click, fill in forms."""

@@ -1,4 +1,4 @@
-"""Everything that people can do, in one record."""
+"""All actions of people, in one record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People's use of cards and modals: told to the app, and the effect of its answer."""
+"""People's use of cards and modals, and the effect of the app's answer."""
 
 from __future__ import annotations
 

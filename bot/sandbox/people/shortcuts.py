@@ -1,4 +1,4 @@
-"""People's ways to the app beside its cards: shortcuts, and the options of searched lists."""
+"""Shortcuts, and the options of external selects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People's writing: messages, edits, commands."""
+"""People's messages, edits and commands."""
 
 from __future__ import annotations
 

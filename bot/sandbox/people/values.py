@@ -1,4 +1,4 @@
-"""Short forms of what is filled into a modal, for tests."""
+"""Short forms of the input of a modal, for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stage manager of the workspace: people, channels, and a Slack that misbehaves."""
+"""Arrange the workspace: people, channels, and faults of Slack."""
 
 from __future__ import annotations
 

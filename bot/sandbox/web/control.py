@@ -1,4 +1,4 @@
-"""The control API: what tests in other processes and the page's panel can arrange, over HTTP.
+"""The control API, for tests in other processes and for the page's panel.
 
 Everything is below /control/, answers JSON with `ok`, and is protected as the page is: this machine
 only, and no other site's page.

@@ -1,4 +1,4 @@
-"""Keeps other web pages out: a browser on this machine is not a permission."""
+"""Refuse requests of other web pages on this machine."""
 
 from __future__ import annotations
 

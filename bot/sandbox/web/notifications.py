@@ -1,4 +1,4 @@
-"""Each person's notifications: what a phone shows, and what a screen reader reads."""
+"""Each person's notifications, as a phone shows them."""
 
 from __future__ import annotations
 

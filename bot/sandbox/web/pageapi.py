@@ -1,4 +1,4 @@
-"""The page's side door: what it reads, and what people do on it."""
+"""The page's API: what it reads, and what people do on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content of the page, and news for open pages."""
+"""The page's content, and updates for open pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The common ways to misbehave, as switches with plain words; the page shows them."""
+"""Switches for common faults, in plain words, for the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time that people let pass at once, where somebody has given the sandbox such a clock."""
+"""Skip time, if the sandbox has a movable clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slack's surface for agents, as the app fills it: sessions with a title, and suggested prompts."""
+"""The agent view: sessions with a title, and suggested prompts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding one's way in blocks: ids, interactive elements, state."""
+"""Search in blocks: ids, interactive elements, state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for something to happen, without polling."""
+"""Wait for a change without polling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of emoji that Slack knows; the page's own list."""
+"""Names of emoji that Slack knows, from the page's list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids, message times and secrets, in the shapes that Slack uses."""
+"""Ids, message times and secrets in Slack's formats."""
 
 from __future__ import annotations
 

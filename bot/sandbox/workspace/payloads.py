@@ -1,4 +1,4 @@
-"""Records in the shapes in which Slack shows them to apps."""
+"""Records in the formats of Slack's payloads."""
 
 from __future__ import annotations
 

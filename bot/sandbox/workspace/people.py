@@ -1,4 +1,4 @@
-"""The made-up workspace: five people, their bot, and its channels."""
+"""The default workspace: five people, their bot, and its channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of the workspace: who is there, and what was written."""
+"""The state of the workspace: its people, and its messages."""
 
 from __future__ import annotations
 

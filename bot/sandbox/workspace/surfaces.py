@@ -1,4 +1,4 @@
-"""The places where people meet the app, beside its messages: commands, shortcuts, its Home tab."""
+"""Commands, shortcuts and the Home tab of the app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Background work that is neither lost nor left behind."""
+"""Background tasks that are awaited at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trigger ids: the right to open one modal, for three seconds, once."""
+"""Trigger ids: the right to open one modal, once, within three seconds."""
 
 from __future__ import annotations
 

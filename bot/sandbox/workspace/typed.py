@@ -1,4 +1,4 @@
-"""Text as people type it, turned into Slack's: escaped, with mentions and links."""
+"""Convert typed text to Slack's markup: escapes, mentions, links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open modals and Home tabs: at most three views above each other."""
+"""Open modals and Home tabs; at most three modals are stacked."""
 
 from __future__ import annotations
 
