@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.approvals.changes import annotated
-from bot.approvals.comments import AGENT, Comment, dialog_of, with_exchange
-from bot.approvals.model import Approval, Status
+from bot.approvals.comments import AGENT, with_answer, with_exchange
+from bot.approvals.model import Approval, Comment, Status
 from bot.approvals.queries import get_all
 from bot.audit.acts import Act
 from bot.audit.entries import Beside, note_beside
@@ -38,10 +38,7 @@ class BackAnswers:
         """
         for _ in range(_TRIES):
             asked = [
-                (asked, one)
-                for one in waiting
-                for asked in dialog_of(one)
-                if _is_for(one, asked, by)
+                (asked, one) for one in waiting for asked in one.dialog if _is_for(one, asked, by)
             ]
             known = next((one for asked, one in asked if asked.answer_ts == ts), None)
             if known is not None:
@@ -51,15 +48,15 @@ class BackAnswers:
             if first is None:
                 return None
             question, approval = first
-            answered = question.answered(by=by, text=text, ts=ts)
+            after = with_answer(question, by=by, text=text, ts=ts)
             now = self.clock()
-            changed = with_exchange(approval, question, answered)
+            changed = with_exchange(approval, question, after)
             write = partial(annotated, judged=changed, now_ms=now)
             kept = await update_or_none(
                 self.storage.approvals, changed.approval_id, write, writes_due=True
             )
             if kept is not None:
-                beside = Beside(question=question.text, reply=answered.answer)
+                beside = Beside(question=question.text, reply=after.answer)
                 audit = self.storage.audit
                 await note_beside(audit, Act.ASKED_BACK, kept, now, by=by, beside=beside)
                 return kept

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.approvals.model import Approval, Decision, Run, Status
+from bot.approvals.model import Approval, Decision, Run, Said, Seen, Status
 
 _REFUSABLE = frozenset({Status.APPROVED, Status.REJECTED, Status.ANSWERED})
 """The statuses of decisions that a run may refuse."""
 
 _VOTED = ("status", "decision", "votes", "stage", "claim")
-_ANNOTATED = ("claim", "snoozes", "dialog_json")
+_ANNOTATED = ("claim", "snoozes", "dialog")
 _RESTARTED = (
     "ladder_ms",
     "remind_ms",
@@ -128,7 +128,7 @@ def edited(one: Approval, judged: Approval, *, digest: str, now_ms: int) -> Appr
         one,
         **_of(judged, _EDITED),
         reminders=0,
-        seen_json="[]",
+        seen=(),
         escalated_ms=None,
         escalation_told=False,
         due_ms=now_ms,
@@ -142,11 +142,13 @@ def refused_by_run(one: Approval, decision: Decision) -> Approval | None:
     return _shown(one, status=decision.status, decision=decision, due_ms=decision.at_ms)
 
 
-def with_said(one: Approval, said_json: str, *, revision: int, now_ms: int) -> Approval | None:
+def with_said(
+    one: Approval, said: tuple[Said, ...], *, revision: int, now_ms: int
+) -> Approval | None:
     """Return the approval with what requesters wrote while it waits."""
     if one.status is not Status.PENDING or one.shown_revision != revision:
         return None
-    return _shown(one, said_json=said_json, due_ms=now_ms)
+    return _shown(one, said=said, due_ms=now_ms)
 
 
 def annotated(
@@ -193,10 +195,10 @@ def split_off(one: Approval, *, batch: str, now_ms: int) -> Approval | None:
     return _shown(off_batch(one), due_ms=now_ms)
 
 
-def with_seen(one: Approval, seen_json: str, *, digest: str) -> Approval | None:
+def with_seen(one: Approval, seen: tuple[Seen, ...], *, digest: str) -> Approval | None:
     """Return a pending approval with who has opened what its card does not show."""
     is_same = one.status is Status.PENDING and one.digest == digest
-    return one.changed(seen_json=seen_json) if is_same else None
+    return one.changed(seen=seen) if is_same else None
 
 
 def released(  # noqa: PLR0913 - the parts of one write, given by name

@@ -7,21 +7,14 @@ the content again.
 
 from __future__ import annotations
 
-import json
-import re
 from enum import StrEnum
 
-from bot.approvals.model import Approval, Decision
+from bot.approvals.model import Approval, Decision, Seen
 from bot.questions.base import question_of
 from bot.redaction.masks import has_guess
 
 MOST_SEEN = 100
 """Maximum number of readers per card; the oldest are forgotten first."""
-
-
-_PAGE = "page."
-"""Prefix, in `what`, of the last page shown. Stored: must stay readable."""
-_NUMBER = re.compile("[1-9][0-9]{0,3}", re.ASCII)
 
 
 class Surface(StrEnum):
@@ -69,51 +62,27 @@ def is_yes(approval: Approval, decision: Decision) -> bool:
 def has_opened(approval: Approval, user_id: str, what: Opened) -> bool:
     """Whether a person has opened this content; the clear text includes the details."""
     enough = {what, Opened.CLEAR}
-    return any(
-        one.get("by") == user_id
-        and one.get("digest") == approval.digest
-        and one.get("what") in enough
-        for one in _seen(approval)
-    )
+    return any(one.what in enough for one in _seen_by(approval, user_id))
 
 
 def pages_read(approval: Approval, user_id: str) -> int:
     """Return how many consecutive pages of the full text a person was shown."""
-    found = [
-        str(one.get("what")).removeprefix(_PAGE)
-        for one in _seen(approval)
-        if one.get("by") == user_id and one.get("digest") == approval.digest
-    ]
-    return max((int(one) for one in found if _NUMBER.fullmatch(one)), default=0)
+    return max((one.page for one in _seen_by(approval, user_id)), default=0)
 
 
-def with_page(approval: Approval, user_id: str, number: int) -> str:
-    """Return `seen_json` after a person was shown a page and all pages before it."""
-    mine = {"by": user_id, "digest": approval.digest}
-    kept = [
-        one
-        for one in _seen(approval)
-        if {name: one.get(name) for name in mine} != mine
-        or not str(one.get("what")).startswith(_PAGE)
-    ]
-    rows = [*kept, {**mine, "what": f"{_PAGE}{number}"}]
-    return json.dumps(rows[-MOST_SEEN:], separators=(",", ":"))
+def with_page(approval: Approval, user_id: str, number: int) -> tuple[Seen, ...]:
+    """Return who has seen what after a person was shown a page and all pages before it."""
+    new = Seen(by=user_id, digest=approval.digest, page=number)
+    kept = [one for one in approval.seen if one.changed(page=number) != new or not one.page]
+    return (*kept, new)[-MOST_SEEN:]
 
 
-def with_opened(approval: Approval, user_id: str, what: Opened) -> str:
-    """Return `seen_json` after a person has opened a part."""
-    new = {"by": user_id, "digest": approval.digest, "what": str(what)}
-    kept = [one for one in _seen(approval) if one != new]
-    return json.dumps([*kept, new][-MOST_SEEN:], separators=(",", ":"))
+def with_opened(approval: Approval, user_id: str, what: Opened) -> tuple[Seen, ...]:
+    """Return who has seen what after a person has opened a part."""
+    new = Seen(by=user_id, digest=approval.digest, what=str(what))
+    return (*(one for one in approval.seen if one != new), new)[-MOST_SEEN:]
 
 
-def _seen(approval: Approval) -> list[dict[str, object]]:
-    found = _read(approval.seen_json)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def _read(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+def _seen_by(approval: Approval, user_id: str) -> list[Seen]:
+    """Return what a person has seen of the present call."""
+    return [one for one in approval.seen if (one.by, one.digest) == (user_id, approval.digest)]

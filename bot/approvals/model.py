@@ -167,6 +167,60 @@ class StoredEscalation(Part):
     """Whether all possible approvers are away without a delegate (6.3)."""
 
 
+class Comment(Part):
+    """A question about a pending approval, and its answer (6.9)."""
+
+    by: str
+    """Slack user id of the person who asks."""
+    text: str
+    """The question, masked and shortened."""
+    at_ms: int
+    """Time of the question."""
+    ts: str = ""
+    """`ts` of the message; empty until it is known to be posted."""
+    answer: str = ""
+    """Like `text`; empty while open."""
+    answered_by: str = ""
+    """Slack user id of the person who answered, or `AGENT`."""
+    answer_ts: str = ""
+    """`ts` of the answer's message; `AGENT` without one."""
+    to: str = ""
+    """Slack user id of the only recipient, or `AGENT`; empty for the requesters."""
+    closed: bool = False
+    """Whether the message says that no answer is needed any more."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the question has no answer."""
+        return not self.answer_ts
+
+    def key(self, approval: Approval) -> str:
+        """Return the key of the question's message, to find it in Slack."""
+        return f"{approval.approval_id}:{self.by}:{self.at_ms}"
+
+
+class Said(Part):
+    """A requester's message while an approval is pending."""
+
+    by: str
+    text: str
+    """The message, masked and shortened."""
+    at_ms: int
+    """Time of the message; with `by`, it identifies the message."""
+
+
+class Seen(Part):
+    """What a person has opened of a call that its card does not show."""
+
+    by: str
+    digest: str
+    """Digest of the call: an edit hides the content again."""
+    what: str = ""
+    """An `Opened`; empty for pages."""
+    page: int = 0
+    """The last page shown, and with it all pages before; 0 for no page."""
+
+
 PENDING: Where = {"status": Status.PENDING.value}
 """The condition of approvals that nobody has decided."""
 ENDED: Where = {"status": {"$ne": Status.PENDING.value}}
@@ -315,11 +369,10 @@ class Approval(WorkDocument):
     counted: tuple[str, ...] = ()
     """User ids: who has agreed to this call in another gate of it, or under another
     rule, and so cannot agree to it here."""
-    seen_json: str = "[]"
-    """JSON list of objects with `by`, `digest` and `what`: who has opened what the card does not
-    show, of which call."""
-    said_json: str = "[]"
-    """JSON list of objects with `by`, `text` and `at_ms`: what requesters wrote while it waits."""
+    seen: tuple[Seen, ...] = ()
+    """Who has opened what the card does not show; those who did so last are last."""
+    said: tuple[Said, ...] = ()
+    """What requesters wrote while it waits, oldest first."""
     run: Run | None = None
     """The progress of the approved call; None until it starts."""
     stuck: str = ""
@@ -357,9 +410,8 @@ class Approval(WorkDocument):
     """Who sees to it, and who did before."""
     snoozes: Mapping[str, int] = {}
     """By user id, until when that person is not mentioned."""
-    dialog_json: str = "[]"
-    """JSON list of objects with `by`, `text`, `at_ms`, `ts` (of the message that asks), `answer`,
-    `answered_by` and `answer_ts`: questions asked back, and their answers, on the card."""
+    dialog: tuple[Comment, ...] = ()
+    """Questions asked back on the card, oldest first."""
     cards: tuple[SideMessage, ...] = ()
     """Its cards beside the first, in direct messages and other channels."""
     place: str = ""

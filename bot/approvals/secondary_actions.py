@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.approvals.changes import annotated
-from bot.approvals.comments import AGENT, Comment, short, with_exchange
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.comments import AGENT, short, with_exchange
+from bot.approvals.model import Approval, Comment, Kind, Status
 from bot.approvals.service import Approvals
 from bot.audit.acts import Act
 from bot.audit.entries import Beside, note, note_beside

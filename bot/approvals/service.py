@@ -26,7 +26,7 @@ from bot.approvals.disclosure import (
     with_page,
 )
 from bot.approvals.due.worker import ApprovalWorker
-from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.model import Approval, Decision, Kind, Seen, Status
 from bot.approvals.votes import Votes
 from bot.approvals.withdrawals import Withdrawals
 from bot.audit.entries import note_opened, note_refusal
@@ -388,7 +388,9 @@ class Approvals:
     async def _mark_seen(self, approval: Approval, user_id: str, what: Opened) -> None:
         await self._mark(approval, lambda newest: with_opened(newest, user_id, what))
 
-    async def _mark(self, approval: Approval, seen_of: Callable[[Approval], str]) -> None:
+    async def _mark(
+        self, approval: Approval, seen_of: Callable[[Approval], tuple[Seen, ...]]
+    ) -> None:
         """Store what was opened, while the call is pending as it was."""
         digest = approval.digest
 

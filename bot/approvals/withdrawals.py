@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from bot.approvals.changes import decided, with_said
-from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.model import Approval, Decision, Kind, Said, Status
 from bot.audit.entries import note_refusal
 from bot.errors import (
     ApprovalClosedError,
@@ -130,14 +129,14 @@ class Withdrawals:
             Whether the card must be updated.
         """
         for _ in range(_TRIES):
-            words = said_of(approval)
+            words = approval.said
             is_known = any((one.by, one.at_ms) == (by, at_ms) for one in words)
             is_old = len(words) >= MOST_SAID and at_ms < words[0].at_ms
             if approval.status is not Status.PENDING or is_known or is_old:
                 return False
             new = Said(by=by, text=_short(text), at_ms=at_ms)
             newest = sorted([*words, new], key=lambda one: one.at_ms)[-MOST_SAID:]
-            if await self._keep(approval, _written(newest)):
+            if await self._keep(approval, newest):
                 return True
             approval = await self.storage.approvals.get(approval.approval_id)
         return False
@@ -155,21 +154,21 @@ class Withdrawals:
             Whether the card showed the message and must be updated.
         """
         for _ in range(_TRIES):
-            words = said_of(approval)
+            words = approval.said
             if not any((one.by, one.at_ms) == (by, at_ms) for one in words):
                 return False
             changed = [
-                replace(one, text=_short(text)) if (one.by, one.at_ms) == (by, at_ms) else one
+                one.changed(text=_short(text)) if (one.by, one.at_ms) == (by, at_ms) else one
                 for one in words
             ]
-            if await self._keep(approval, _written([one for one in changed if one.text])):
+            if await self._keep(approval, [one for one in changed if one.text]):
                 return True
             approval = await self.storage.approvals.get(approval.approval_id)
         return False
 
-    async def _keep(self, approval: Approval, said: str) -> bool:
+    async def _keep(self, approval: Approval, said: Sequence[Said]) -> bool:
         write = partial(
-            with_said, said_json=said, revision=approval.shown_revision, now_ms=self.clock()
+            with_said, said=tuple(said), revision=approval.shown_revision, now_ms=self.clock()
         )
         kept = await update_or_none(
             self.storage.approvals, approval.approval_id, write, writes_due=True
@@ -177,31 +176,9 @@ class Withdrawals:
         return kept is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """A requester's message while an approval was pending."""
-
-    by: str
-    text: str
-    at_ms: int
-
-
-def said_of(approval: Approval) -> list[Said]:
-    """Read requesters' messages, oldest first, without unreadable ones."""
-    found = json.loads(approval.said_json)
-    return [
-        Said(by=str(one["by"]), text=str(one["text"]), at_ms=int(one["at_ms"]))
-        for one in (found if isinstance(found, list) else [])
-    ]
-
-
 def looks_like_withdrawal(text: str) -> bool:
     """Whether a reply reads like a withdrawal. It is never treated as one."""
     return _STOP.fullmatch(text.strip()) is not None
-
-
-def _written(said: Sequence[Said]) -> str:
-    return json.dumps([{"by": one.by, "text": one.text, "at_ms": one.at_ms} for one in said])
 
 
 def _short(text: str) -> str:

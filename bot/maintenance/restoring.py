@@ -125,7 +125,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         restored_to_ms=to_ms,
         restored_epoch=0,
         run=None,
-        seen_json="[]",
+        seen=(),
         expires_ms=expires_ms,
         remind_ms=remind_ms if remind_ms < expires_ms else None,
         escalate_ms=None if approval.escalate_ms is None else approval.escalate_ms + later,

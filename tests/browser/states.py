@@ -6,8 +6,18 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from bot.approvals.comments import Comment, write_dialog
-from bot.approvals.model import Approval, Decision, Emergency, Kind, Run, RunState, Status
+from bot.approvals.comments import with_answer
+from bot.approvals.model import (
+    Approval,
+    Comment,
+    Decision,
+    Emergency,
+    Kind,
+    Run,
+    RunState,
+    Said,
+    Status,
+)
 from bot.people.claims import CardClaim
 from bot.policy.tally import CastVote
 from bot.policy.terms import Group, Requirement, Stage, Terms
@@ -84,13 +94,13 @@ def after(state: RunState, text: str = "", **changes: Any) -> Approval:
 
 def asked(answer: str = "") -> Approval:
     one = Comment(by=ADA, text="Is the migration done?", at_ms=DECIDED, ts="1.1")
-    found = one.answered(by=ROSA, text=answer, ts="1.2") if answer else one
-    return call("high", dialog_json=write_dialog([found]))
+    found = with_answer(one, by=ROSA, text=answer, ts="1.2") if answer else one
+    return call("high", dialog=(found,))
 
 
 BOTH = Stage(approve=(ON_CALL, FINANCE))
 TWO = (Stage(name="On call", approve=(ON_CALL,)), Stage(name="Finance", approve=(FINANCE,)))
-_WROTE = json.dumps([{"by": ROSA, "text": "Please wait for the backup.", "at_ms": DECIDED}])
+_WROTE = (Said(by=ROSA, text="Please wait for the backup.", at_ms=DECIDED),)
 _NAMED = (ADA, BEN)
 _EDITED = {**DEPLOY, "version": "1.4.3", "replicas": 5}
 
@@ -109,7 +119,7 @@ PENDING: dict[str, Approval] = {
     "stage 2": call("high", *TWO, votes=(vote(ADA, "oncall"),), stage=1),
     "escalated": call(approvers=(ADA,), backups=(BEN,), escalated_ms=DECIDED),
     "snoozed": call(approvers=_NAMED, snoozes={ADA: DECIDED}),
-    "requester wrote": call("high", said_json=_WROTE),
+    "requester wrote": call("high", said=_WROTE),
     "asked": asked(),
     "answered": asked("Yes, since 9 o'clock."),
     "stuck": call("high", stuck=f"The only approver is <@{ROSA}>, who requested it."),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from bot.approvals import changes
 from bot.approvals.execution import has_ended, lets_run
-from bot.approvals.model import Approval, Decision, Run, RunState, Status
+from bot.approvals.model import Approval, Decision, Run, RunState, Said, Status
 from tests.model.voting import ADA, EXPIRES_MS, START_MS, asked, body_of, the_terms
 
 TS = "1700000000.000200"
@@ -109,9 +109,8 @@ def moves(world: WorkingWorld) -> Iterator[tuple[str, WorkingWorld]]:
     """Return all that can happen next."""
     one = world.approval
     if world.words:
-        new = changes.with_said(
-            one, '[{"text":"please"}]', revision=one.shown_revision, now_ms=world.now_ms
-        )
+        said = (Said(by="UROSA", text="please", at_ms=world.now_ms),)
+        new = changes.with_said(one, said, revision=one.shown_revision, now_ms=world.now_ms)
         yield "Rosa adds words", replace(world, words=0, approval=new or one)
     if world.decides:
         for status in (Status.APPROVED, Status.REJECTED):

@@ -97,7 +97,7 @@ def as_seen(character: str) -> str:
 
 
 def opened(approval: Approval, what: Opened) -> Approval:
-    return approval.changed(seen_json=with_opened(approval, ADA, what))
+    return approval.changed(seen=with_opened(approval, ADA, what))
 
 
 def has_approve(approval: Approval) -> bool:
@@ -132,7 +132,7 @@ def test_what_the_card_hides_makes_approve_impossible_until_it_is_opened(
         shown_now = plain_words(seen)
         assert all(mask.clear in shown_now for mask in unsure)
     changed = seen.changed(digest="e" * 64)
-    assert is_live(changed) is is_live(changed.changed(seen_json="[]"))
+    assert is_live(changed) is is_live(changed.changed(seen=()))
 
 
 @many

@@ -19,7 +19,7 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
     "escalate": ("escalated_ms",),
     "remind": ("reminders",),
     "mark_beside": ("cards", "messages"),
-    "annotate": ("claim", "snoozes", "dialog_json"),
+    "annotate": ("claim", "snoozes", "dialog"),
     "mark_card": ("card_ts", "drawn_revision", "post_tried"),
 }
 """What a write of an approval is, by the fields that it changes; the first that fits."""

@@ -10,8 +10,8 @@ from datetime import timedelta
 from functools import partial
 
 from bot.approvals.changes import annotated
-from bot.approvals.comments import AGENT, Comment, dialog_of, with_exchange
-from bot.approvals.model import Approval, Status
+from bot.approvals.comments import AGENT, with_answer, with_exchange
+from bot.approvals.model import Approval, Comment, Status
 from bot.audit.acts import Act
 from bot.audit.entries import Beside, note_beside
 from bot.ports.process import Clock, Spawn
@@ -51,13 +51,13 @@ class AgentAnswers:
     @staticmethod
     def wait(approval: Approval) -> bool:
         """Whether a posted question to the agent is open."""
-        return approval.status is Status.PENDING and any(map(_is_due, dialog_of(approval)))
+        return approval.status is Status.PENDING and any(map(_is_due, approval.dialog))
 
     def see_to(self, approval: Approval) -> None:
         """Ask the agent each open question, once at a time in this process."""
         if approval.status is not Status.PENDING:
             return
-        for one in dialog_of(approval):
+        for one in approval.dialog:
             key = one.key(approval)
             if _is_due(one) and key not in self._asked:
                 self._asked.add(key)
@@ -90,14 +90,14 @@ class AgentAnswers:
                 approval = await self.storage.approvals.get(asked.approval_id)
             except RecordNotFoundError:
                 return
-            known = {found.key(approval): found for found in dialog_of(approval)}
+            known = {found.key(approval): found for found in approval.dialog}
             question = known.get(one.key(asked))
             if question is None or not _is_due(question) or approval.digest != asked.digest:
                 return
             if approval.status is not Status.PENDING:
                 return
             now = self.clock()
-            after = question.answered(by=AGENT, text=text, ts=AGENT)
+            after = with_answer(question, by=AGENT, text=text, ts=AGENT)
             changed = with_exchange(approval, question, after)
             write = partial(annotated, judged=changed, now_ms=now)
             kept = await update_or_none(

@@ -161,7 +161,7 @@ def stays(approval: Approval) -> bool:
     if decision is not None:
         is_changed |= bool(decision.arguments_json or decision.emergency or decision.rule)
     is_apart = is_changed or bool(approval.restored_to_ms) or approval.stage > 0
-    is_talked_of = approval.dialog_json != "[]" or bool(approval.claim.by)
+    is_talked_of = bool(approval.dialog or approval.claim.by)
     return approval.is_batched and not is_apart and not is_talked_of
 
 

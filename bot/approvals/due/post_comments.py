@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from bot.approvals.changes import annotated
-from bot.approvals.comments import AGENT, Comment, dialog_of, with_exchange
+from bot.approvals.comments import AGENT, with_exchange
 from bot.approvals.due.visit import write_held
-from bot.approvals.model import UNKNOWN_TS, Approval, Status
+from bot.approvals.model import UNKNOWN_TS, Approval, Comment, Status
 from bot.approvals.queries import ApprovalCollection
 from bot.errors import DeliveryError
 from bot.people.requesters import requesters_of
@@ -32,7 +32,7 @@ class BackQuestions:
     @staticmethod
     def wait(approval: Approval) -> bool:
         """Whether a question must be posted or its message updated."""
-        return any(_is_due(approval, one) for one in dialog_of(approval))
+        return any(_is_due(approval, one) for one in approval.dialog)
 
     async def post(self, approval: Approval) -> Approval:
         """Post each new question once; update answered ones.
@@ -43,7 +43,7 @@ class BackQuestions:
         Raises:
             DeliveryError: Slack refused a message for now.
         """
-        for one in dialog_of(approval):
+        for one in approval.dialog:
             if not _is_due(approval, one):
                 continue
             after = await (self._closed(approval, one) if one.ts else self._posted(approval, one))
@@ -71,7 +71,7 @@ class BackQuestions:
                 extra={"action": "question_undeliverable"},
             )
             ts = UNKNOWN_TS
-        return replace(one, ts=ts)
+        return one.changed(ts=ts)
 
     async def _closed(self, approval: Approval, one: Comment) -> Comment:
         try:
@@ -86,12 +86,11 @@ class BackQuestions:
                 error,
                 extra={"action": "question_undeliverable"},
             )
-        return replace(one, closed="yes")
+        return one.changed(closed=True)
 
     async def _keep(self, changed: Approval) -> bool:
         if changed.status is not Status.PENDING:  # closed questions get no answers
-            dialog = changed.dialog_json
-            write = partial(Approval.changed, dialog_json=dialog)
+            write = partial(Approval.changed, dialog=changed.dialog)
             return await write_held(self.approvals, changed, write) is not None
         write = partial(annotated, judged=changed, now_ms=self.clock(), redraws=False)
         return await update_or_none(self.approvals, changed.approval_id, write) is not None

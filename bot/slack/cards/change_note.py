@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bot.approvals.model import Approval, Status
-from bot.approvals.withdrawals import said_of
 from bot.layout.argument_fields import Naming, changed
 from bot.layout.blocks import Block, Card, context, literal, mrkdwn, plain, quote, rich, section
 from bot.layout.data import read_object
@@ -84,7 +83,7 @@ def _plain_text(elements: object) -> str:
 def wrote_since(approval: Approval) -> list[Block]:
     """Render requesters' messages since the request."""
     blocks: list[Block] = []
-    for one in said_of(approval):
+    for one in approval.said:
         words = say("line.wrote_since", who=f"*{mention(one.by)}*")
         view = show(mask_text(one.text), _SAID, lines=3)
         text = f"{view.text}…" if view.hidden else view.text
@@ -94,7 +93,7 @@ def wrote_since(approval: Approval) -> list[Block]:
 
 def wrote_words(approval: Approval) -> str:
     """Return the notification text about a requester's message; empty without one."""
-    said = said_of(approval)
+    said = approval.said
     return say("notify.wrote", who=mention(said[-1].by)) if said else ""
 
 

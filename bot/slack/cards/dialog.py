@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.approvals.comments import AGENT, dialog_of
+from bot.approvals.comments import AGENT
 from bot.approvals.model import Approval
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.card_layout import small_lines
@@ -18,7 +18,7 @@ _TEXT = 400
 
 def dialog(approval: Approval) -> list[Block]:
     """Render the newest questions, each with its answer."""
-    found = dialog_of(approval)
+    found = approval.dialog
     quotes: list[Block] = []
     for one in found[-MOST_SHOWN:]:
         parts = [literal(f"{say('line.question')} ", "bold"), literal(_short(one.text))]

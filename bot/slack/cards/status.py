@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.approvals.comments import dialog_of
 from bot.approvals.execution import run_of
 from bot.approvals.model import Approval, Kind, RunState, Status
 from bot.layout.blocks import Block
@@ -68,7 +67,7 @@ def _states(question: ShownQuestion) -> Iterator[CardStatus]:
     about = {"title": spoken_title(approval), "when": clock(approval.expires_ms)}
     if approval.stuck:
         yield CardStatus("⚠️", say("status.nobody"), say("notify.nobody", **about))
-    asked = [one for one in dialog_of(approval) if one.is_open]
+    asked = [one for one in approval.dialog if one.is_open]
     for by in [mention(one.by) for one in asked[-1:]]:
         yield CardStatus("💬", say("status.asked", who=by), say("notify.asked", who=by, **about))
     if claim := approval.claim.by:

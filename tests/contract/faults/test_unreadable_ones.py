@@ -96,6 +96,9 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         ("votes", [{"by": "U1"}]),
         ("claim", {"by": 1}),
         ("snoozes", {"U1": "soon"}),
+        ("dialog", [{"by": "U1"}]),
+        ("said", "{"),
+        ("seen", ["U1"]),
     ],
 )
 async def test_m6_one_request_with_senseless_json_hides_no_other(

@@ -15,9 +15,9 @@ from agents.core.errors import CheckpointError
 from agents.core.messages import log_text
 from agents.models import call, say
 from bot.approvals.ask_agent import Explanations
-from bot.approvals.comments import AGENT, LONGEST_ASKED, Comment, dialog_of, with_exchange
+from bot.approvals.comments import AGENT, LONGEST_ASKED, with_exchange
 from bot.approvals.due.agent_answers import EXPLAIN_AGAIN, AgentAnswers
-from bot.approvals.model import Approval, Status
+from bot.approvals.model import Approval, Comment, Status
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
 from bot.slack.cards.details import history_blocks
@@ -63,7 +63,7 @@ async def ask(counter: Counter, text: str = "what is it for?", *, runs: bool = T
 
 
 async def question_of(counter: Counter) -> Comment:
-    (found,) = dialog_of(await counter.office.the_approval())
+    (found,) = (await counter.office.the_approval()).dialog
     return found
 
 
@@ -100,7 +100,7 @@ async def test_the_agent_answers_on_the_card_and_decides_nothing(storage: Sqlite
     assert (ts, by, text, mentions) == (question.ts, ADA, "what is it for?", ())
     assert office.notifier.closed_questions == [(ts, "what is it for?", "answered")]
     after = await office.the_approval()
-    assert "for lunch" in office.notifier.cards[after.approval_id].dialog_json
+    assert "for lunch" in str(office.notifier.cards[after.approval_id].dialog)
     assert (after.votes, after.expires_ms, after.digest, after.requesters) == (
         before.votes,
         before.expires_ms,
@@ -130,7 +130,7 @@ async def test_the_form_offers_the_agent_only_where_it_answers(storage: SqliteSt
     await mute.send(a_click(await counter.office.the_approval(), ActionId.ASK_BACK, ADA))
     assert "The agent" not in str(mute.views.opened[-1])
     assert await ask(mute) != ""
-    assert (await counter.office.the_approval()).dialog_json == "[]"
+    assert (await counter.office.the_approval()).dialog == ()
 
 
 async def test_an_agent_that_is_not_known_now_is_not_offered(storage: SqliteStores) -> None:
@@ -146,7 +146,7 @@ async def test_what_the_form_does_not_have_asks_nobody(storage: SqliteStores, wh
     approval = await counter.office.the_approval()
     values = {**typed("question", "why?"), **picked("whom", whom)}
     await counter.send(a_submission(approval, ActionId.ASK_BACK_MODAL, values, ADA))
-    assert (await counter.office.the_approval()).dialog_json == "[]"
+    assert (await counter.office.the_approval()).dialog == ()
 
 
 async def test_nobody_is_the_agent(storage: SqliteStores) -> None:
@@ -156,7 +156,7 @@ async def test_nobody_is_the_agent(storage: SqliteStores) -> None:
     person = {"person": {"countersign:value": {"selected_user": AGENT}}}
     values = {**typed("question", "why?"), **picked("whom", "other"), **person}
     await counter.send(a_submission(approval, ActionId.ASK_BACK_MODAL, values, ADA))
-    assert (await counter.office.the_approval()).dialog_json == "[]"
+    assert (await counter.office.the_approval()).dialog == ()
 
 
 async def test_no_reply_in_the_thread_is_the_agents_answer(storage: SqliteStores) -> None:
@@ -245,7 +245,7 @@ async def test_what_is_decided_meanwhile_keeps_no_answer(storage: SqliteStores) 
     await ask(counter)
     left = await storage.approvals.get(approval.approval_id)
     assert left.status is Status.APPROVED
-    assert dialog_of(left)[0].answer == ""
+    assert left.dialog[0].answer == ""
     assert [one[2] for one in counter.office.notifier.closed_questions] == ["over"]
 
 
@@ -258,7 +258,7 @@ async def test_a_vote_meanwhile_stays_and_the_answer_is_kept(storage: SqliteStor
     await ask(counter)
     left = await counter.office.the_approval()
     assert [one.by for one in left.votes] == [ADA]
-    assert dialog_of(left)[0].answer == "For lunch."
+    assert left.dialog[0].answer == "For lunch."
 
 
 async def test_an_answer_about_what_was_edited_meanwhile_is_not_kept(

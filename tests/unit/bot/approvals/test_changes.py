@@ -9,7 +9,7 @@ import pytest
 
 from bot.approvals import changes
 from bot.approvals.changes import DrawnCard
-from bot.approvals.model import Approval, Run, RunState, Status
+from bot.approvals.model import Approval, Run, RunState, Said, Seen, Status
 from bot.policy.tally import CastVote
 from tests.contract.builders import DIGEST, a_decision, an_approval
 
@@ -45,14 +45,16 @@ def test_a_decision_is_shown_and_due() -> None:
 
 
 VOTE = CastVote(by="UADA", choice="approve", at_ms=NOW, digest=DIGEST)
+SAID = Said(by="UROSA", text="please", at_ms=NOW)
+SEEN = Seen(by="UADA", digest=DIGEST, page=1)
 JUDGED = an_approval(votes=(VOTE,), reminders=3)
 ON_PENDING: dict[str, Change] = {
     "decided": lambda one: changes.decided(one, a_decision(), digest=DIGEST),
     "voted": lambda one: changes.voted(one, JUDGED, now_ms=NOW),
     "edited": lambda one: changes.edited(one, JUDGED, digest=DIGEST, now_ms=NOW),
     "annotated": lambda one: changes.annotated(one, JUDGED, now_ms=NOW),
-    "with_said": lambda one: changes.with_said(one, "[1]", revision=1, now_ms=NOW),
-    "with_seen": lambda one: changes.with_seen(one, "[1]", digest=DIGEST),
+    "with_said": lambda one: changes.with_said(one, (SAID,), revision=1, now_ms=NOW),
+    "with_seen": lambda one: changes.with_seen(one, (SEEN,), digest=DIGEST),
     "escalated": lambda one: changes.escalated(one, JUDGED, now_ms=NOW, redraws=True),
     "opened_to_backups": lambda one: changes.opened_to_backups(one, now_ms=NOW),
     "reminded": lambda one: changes.reminded(one, digest=DIGEST, remind_ms=None, reminder_ts="?"),
@@ -97,11 +99,11 @@ def test_a_vote_that_asks_others_begins_reminders_anew() -> None:
 
 
 def test_an_edit_is_about_another_call_that_nobody_has_seen() -> None:
-    before = an_approval(seen_json="[1]", reminders=2, escalated_ms=5, escalation_told=True)
+    before = an_approval(seen=(SEEN,), reminders=2, escalated_ms=5, escalation_told=True)
     judged = before.changed(digest="e" * 64, arguments_json="{}")
     after = changes.edited(before, judged, digest=DIGEST, now_ms=NOW)
     assert after is not None
-    assert (after.digest, after.seen_json, after.reminders) == ("e" * 64, "[]", 0)
+    assert (after.digest, after.seen, after.reminders) == ("e" * 64, (), 0)
     assert (after.escalated_ms, after.escalation_told) == (None, False)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.comments import LONGEST_ASKED, MOST_KEPT, dialog_of
+from bot.approvals.comments import LONGEST_ASKED, MOST_KEPT
 from bot.approvals.model import UNKNOWN_TS, Approval, Status
 from bot.approvals.secondary_actions import Means, why_not_claim
 from bot.audit.report import story
@@ -344,7 +344,7 @@ async def test_a_question_is_asked_in_the_thread_and_answered_on_the_card(
     approval = await ask_back(counter)
     ((ts, by, text, mentions),) = counter.office.notifier.questions.values()
     assert (by, text, mentions) == (ADA, "why now?", (ROSA,))
-    (question,) = dialog_of(approval)
+    (question,) = approval.dialog
     assert (question.ts, question.is_open) == (ts, True)
 
     counter.office.clock.forward(seconds=1)
@@ -353,11 +353,11 @@ async def test_a_question_is_asked_in_the_thread_and_answered_on_the_card(
         await counter.send(reply)
 
     answered = await counter.office.the_approval()
-    (question,) = dialog_of(answered)
+    (question,) = answered.dialog
     assert (question.answer, question.answered_by) == ("the customer waits", ROSA)
-    assert "the customer waits" in counter.office.notifier.cards[answered.approval_id].dialog_json
+    assert "the customer waits" in str(counter.office.notifier.cards[answered.approval_id].dialog)
     assert counter.office.notifier.closed_questions == [(ts, "why now?", "answered")]
-    assert answered.said_json == "[]"
+    assert answered.said == ()
     assert await acts(counter) == ["asked_back", "asked_back"]
     assert await storage.inbox.new(THREAD_ID, limit=10) == []  # the agent does not read it
     assert counter.told(ROSA).startswith("Your answer is on the card.")
@@ -409,12 +409,12 @@ async def test_only_a_requester_answers_and_each_question_once(storage: SqliteSt
     counter.office.clock.forward(seconds=1)
     await counter.send(early)
     await counter.send(a_reply(counter, "not mine", user=BEN))
-    assert all(one.is_open for one in dialog_of(await counter.office.the_approval()))
+    assert all(one.is_open for one in (await counter.office.the_approval()).dialog)
     for text in ("one", "two", "three"):
         counter.office.clock.forward(seconds=1)
         await counter.send(a_reply(counter, text))
 
-    found = dialog_of(await counter.office.the_approval())
+    found = (await counter.office.the_approval()).dialog
     assert [(one.text, one.answer) for one in found] == [("first?", "one"), ("second?", "two")]
     texts = [one.text for one in await storage.inbox.new(THREAD_ID, limit=10)]
     assert texts == ["written before", "three"]  # for the agent, as ever
@@ -426,7 +426,7 @@ async def test_who_names_the_bot_speaks_to_the_agent(storage: SqliteStores) -> N
     counter.office.clock.forward(seconds=1)
     await counter.send(a_reply(counter, "<@UBOT> make it 7"))
 
-    assert dialog_of(await counter.office.the_approval())[0].is_open
+    assert (await counter.office.the_approval()).dialog[0].is_open
     (message,) = await storage.inbox.new(THREAD_ID, limit=10)
     assert (message.text, message.status) == ("make it 7", MessageStatus.NEW)
 
@@ -443,7 +443,7 @@ async def test_an_answer_that_loses_a_race_is_not_lost(storage: SqliteStores) ->
     )
 
     left = await counter.office.the_approval()
-    assert dialog_of(left)[0].answer == "because"
+    assert left.dialog[0].answer == "because"
     assert [one.by for one in left.votes] == [ADA]
 
 
@@ -456,8 +456,8 @@ async def test_secrets_in_questions_and_answers_are_masked(storage: SqliteStores
 
     approval = await counter.office.the_approval()
     entries = await story(storage, thread_id=THREAD_ID)
-    assert secret not in approval.dialog_json + str(entries)
-    assert len(dialog_of(approval)[0].text) <= LONGEST_ASKED
+    assert secret not in str(approval.dialog) + str(entries)
+    assert len(approval.dialog[0].text) <= LONGEST_ASKED
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\u200b", None, 7])
@@ -466,7 +466,7 @@ async def test_a_question_without_words_is_not_asked(storage: SqliteStores, text
     sent = a_submission(approval, ActionId.ASK_BACK_MODAL, typed("question", text), ADA)
 
     assert "Enter your question" in str((await counter.send(sent)).body)
-    assert (await counter.office.the_approval()).dialog_json == "[]"
+    assert (await counter.office.the_approval()).dialog == ()
 
 
 async def test_a_question_whose_post_is_lost_is_asked_once(storage: SqliteStores) -> None:
@@ -474,14 +474,14 @@ async def test_a_question_whose_post_is_lost_is_asked_once(storage: SqliteStores
     office = counter.office
     office.notifier.lost.add("ask back")
     approval = await ask_back(counter)
-    assert not dialog_of(approval)[0].ts
+    assert not approval.dialog[0].ts
     office.notifier.lost.clear()
 
     office.clock.forward(minutes=1)
     await office.sweep.tick()
     await office.queue.run()
 
-    (question,) = dialog_of(await office.the_approval())
+    (question,) = (await office.the_approval()).dialog
     assert [question.ts] == [one[0] for one in office.notifier.questions.values()]
 
 
@@ -494,8 +494,8 @@ async def test_a_question_that_slack_never_takes_stands_on_the_card(
     notifier.faults["ask back"] = DeliveryError("chat.postMessage", "is_archived")
     approval = await ask_back(counter)
 
-    assert dialog_of(approval)[0].ts == UNKNOWN_TS
-    assert counter.office.notifier.cards[approval.approval_id].dialog_json != "[]"
+    assert approval.dialog[0].ts == UNKNOWN_TS
+    assert counter.office.notifier.cards[approval.approval_id].dialog != ()
 
 
 async def test_only_the_newest_questions_are_kept(storage: SqliteStores) -> None:
@@ -503,7 +503,7 @@ async def test_only_the_newest_questions_are_kept(storage: SqliteStores) -> None
     for number in range(MOST_KEPT + 2):
         await ask_back(counter, f"question {number}")
 
-    found = dialog_of(await counter.office.the_approval())
+    found = (await counter.office.the_approval()).dialog
     assert [one.text for one in found] == [f"question {n}" for n in range(2, MOST_KEPT + 2)]
 
 
@@ -515,7 +515,7 @@ async def test_nothing_happens_beside_what_is_decided_or_over(storage: SqliteSto
 
     assert counter.views.opened == []
     left = await storage.approvals.get(approval.approval_id)
-    assert (left.claim, left.snoozes, left.dialog_json) == (CardClaim(), {}, "[]")
+    assert (left.claim, left.snoozes, left.dialog) == (CardClaim(), {}, ())
 
 
 async def test_the_menu_does_what_its_options_say(storage: SqliteStores) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.model import Approval, Kind, Status
-from bot.approvals.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal, said_of
+from bot.approvals.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
 from bot.layout.action_ids import ActionId
@@ -188,7 +188,7 @@ async def test_what_a_requester_writes_is_on_the_card_in_two_seconds_and_reaches
 
     card = office.notifier.cards[approval.approval_id]
     assert office.clock() - heard_ms <= 2_000  # by the message's own work: no tick was needed
-    assert [(one.by, one.text) for one in said_of(card)] == [(ROSA, "it is *6*, <!channel>")]
+    assert [(one.by, one.text) for one in card.said] == [(ROSA, "it is *6*, <!channel>")]
     shown = drawn(card)
     assert "*<@UROSA>* added a message. Read it first" in shown
     assert '{"type": "text", "text": "it is *6*, <!channel>"}' in shown
@@ -203,7 +203,7 @@ async def test_what_a_requester_writes_is_on_the_card_in_two_seconds_and_reaches
 async def test_what_others_write_is_no_word_of_who_asked(storage: SqliteStores) -> None:
     office = await an_office(storage)
     await office.hear("<@UBOT> and what about lunch?", user_id=BEN, ts=ts(2))
-    assert said_of(await office.the_approval()) == []
+    assert (await office.the_approval()).said == ()
     assert "Withdraw" not in office.notifier.whispers[-1][1]
     assert office.notifier.offered[-1] == []
 
@@ -212,7 +212,7 @@ async def test_an_event_that_slack_sends_again_is_shown_once(storage: SqliteStor
     office = await an_office(storage)
     for _ in range(2):
         await office.hear("it is 6", ts=ts(2))
-    assert len(said_of(await office.the_approval())) == 1
+    assert len((await office.the_approval()).said) == 1
 
 
 async def test_the_newest_words_are_kept_masked_and_cut(storage: SqliteStores) -> None:
@@ -224,13 +224,13 @@ async def test_the_newest_words_are_kept_masked_and_cut(storage: SqliteStores) -
         await withdrawals.add_words(newest, by=ROSA, text=f"{number}" * 2_000, at_ms=number)
     newest = await storage.approvals.get(approval.approval_id)
     assert not await withdrawals.add_words(newest, by=ROSA, text="late", at_ms=2)
-    assert [one.at_ms for one in said_of(newest)] == [3, 4, 5]
-    assert len(said_of(newest)) == MOST_SAID
-    assert {len(one.text) for one in said_of(newest)} == {LONGEST_SAID}
+    assert [one.at_ms for one in newest.said] == [3, 4, 5]
+    assert len(newest.said) == MOST_SAID
+    assert {len(one.text) for one in newest.said} == {LONGEST_SAID}
 
     await withdrawals.add_words(newest, by=ROSA, text="password: hunter2hunter2", at_ms=9)
     newest = await storage.approvals.get(approval.approval_id)
-    assert "hunter2" not in newest.said_json
+    assert "hunter2" not in str(newest.said)
 
 
 async def test_words_to_what_is_decided_are_not_added(storage: SqliteStores) -> None:
@@ -255,7 +255,7 @@ async def test_words_are_given_up_when_the_record_changes_all_the_time(
     withdrawals = replace(office.approvals.withdrawals, storage=busy)  # type: ignore[arg-type]
     outdated = approval.changed(shown_revision=0)
     assert not await withdrawals.add_words(outdated, by=ROSA, text="6", at_ms=1)
-    assert said_of(await office.the_approval()) == []
+    assert (await office.the_approval()).said == ()
 
 
 @pytest.mark.parametrize("text", ["cancel", "Undo!", "<@UBOT> never mind", "please cancel that."])
@@ -269,7 +269,7 @@ async def test_a_reply_that_would_stop_it_is_not_kept_silently(
     assert (who, "Select *Withdraw…*" in told) == (ROSA, True)
     approval = await office.the_approval()
     assert office.notifier.offered[-1] == [approval.approval_id]
-    assert len(said_of(approval)) == 1
+    assert len(approval.said) == 1
     assert await storage.inbox.new(THREAD_ID, limit=9) == []
     assert len(await storage.inbox.of_turn(THREAD_ID, NO_TURN)) == 1
     assert ("message_refused", ROSA) in await acts(storage)
@@ -291,7 +291,7 @@ def test_an_instruction_is_no_withdrawal(text: str) -> None:
 async def test_a_message_of_an_odd_time_is_shown_with_ours(storage: SqliteStores) -> None:
     office = await an_office(storage)
     await office.hear("it is 6", ts="odd")
-    (said,) = said_of(await office.the_approval())
+    (said,) = (await office.the_approval()).said
     assert said.at_ms == office.clock.now_ms
 
 

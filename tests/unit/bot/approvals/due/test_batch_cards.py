@@ -16,6 +16,7 @@ from bot.approvals.due.batch_cards import MOST_ON_CARD, TOGETHER, stays, togethe
 from bot.approvals.model import (
     UNKNOWN_TS,
     Approval,
+    Comment,
     Decision,
     Emergency,
     Kind,
@@ -415,7 +416,7 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
     [
         {"edited_by": BEN},
         {"original_json": "{}"},
-        {"dialog_json": '[{"by":"U1"}]'},
+        {"dialog": (Comment(by="U1", text="Why?", at_ms=1),)},
         {"claim": CardClaim().taken(ADA, 1)},
         {"restored_to_ms": 5},
         {"asked_again": "why"},

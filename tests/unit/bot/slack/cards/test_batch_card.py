@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bot.approvals.model import Approval, RunState, Status
+from bot.approvals.model import Approval, RunState, Said, Status
 from bot.layout.action_ids import MOST_TARGETS, ActionId, decode_all, encode_all
 from bot.layout.blocks import Card
 from bot.ports.tools import BatchWords
@@ -185,8 +185,8 @@ def test_that_backups_were_asked_is_the_state() -> None:
 
 def test_the_risk_and_the_requesters_words_are_in_the_text_too() -> None:
     ask = replace(ASK, leaves=True).to_text()
-    said = json.dumps([{"by": "U0ROSA", "text": "Wait", "at_ms": 1}])
-    items = [one.changed(form_json=ask, said_json=said) for one in refunds(an_approval())]
+    said = (Said(by="U0ROSA", text="Wait", at_ms=1),)
+    items = [one.changed(form_json=ask, said=said) for one in refunds(an_approval())]
     text = card_of(items, BatchWords(title="5 refunds")).text
     assert text.startswith("5 approvals needed, goes outside the company: 5 refunds.")
     assert text.endswith(" <@U0ROSA> added a message after asking. Read it before you decide.")

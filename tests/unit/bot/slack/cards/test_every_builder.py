@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from babel import Locale
 
-from bot.approvals.comments import Comment, write_dialog
-from bot.approvals.model import Approval, Emergency, Kind, Run, RunState, Status
+from bot.approvals.comments import with_answer
+from bot.approvals.model import Approval, Comment, Emergency, Kind, Run, RunState, Said, Status
 from bot.approvals.overview import GrantWithOrigin, HomeData
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
@@ -66,8 +66,8 @@ WORD = "Qodd"
 ODD = f"*{WORD}* <!channel> :x: <http://e|l> _{WORD}_ `{WORD}`"
 READER = TimeReader(ZoneInfo("UTC"), Locale("en"), DECIDED)
 NAMES = ShownNames(people={"U0ROSA": ODD, "U0BEN": ODD, "U0ADA": ODD}, channels={"C1": f"#{ODD}"})
-SAID = json.dumps([{"by": "U0ROSA", "text": ODD, "at_ms": 1}])
-ASKED = Comment(by="U0ADA", text=ODD, at_ms=1).answered(by="U0ROSA", text=ODD, ts="1.1")
+SAID = (Said(by="U0ROSA", text=ODD, at_ms=1),)
+ASKED = Comment(by="U0ADA", text=ODD, at_ms=1)
 BASES = {
     "call": an_approval(),
     "doubt": an_approval(kind=Kind.DOUBT),
@@ -90,8 +90,8 @@ def odd(approval: Approval) -> Approval:
         preview=ODD,
         asked_again=ODD,
         arguments_json=json.dumps({**arguments, ODD: ODD, "to": [ODD], "questions": [ODD, ODD]}),
-        dialog_json=write_dialog([ASKED]),
-        said_json=SAID,
+        dialog=(with_answer(ASKED, by="U0ROSA", text=ODD, ts="1.1"),),
+        said=SAID,
         votes=(vote,),
         edited_by="U0ADA",
     )

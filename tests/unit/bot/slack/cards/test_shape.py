@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bot.approvals.comments import Comment, write_dialog
-from bot.approvals.model import Approval, Decision, Emergency, Kind, Run, RunState, Status
+from bot.approvals.comments import with_answer
+from bot.approvals.model import Approval, Comment, Decision, Emergency, Kind, Run, RunState, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.layout.preview import preview
@@ -88,7 +88,7 @@ STATES: dict[str, tuple[Approval, str]] = {
         "👀 *<@UADA> is on it*",
     ),
     "asked": (
-        a_deploy(dialog_json=write_dialog([Comment(by="UADA", text="Why?", at_ms=1)])),
+        a_deploy(dialog=(Comment(by="UADA", text="Why?", at_ms=1),)),
         "💬 *<@UADA> asked a question*",
     ),
     "escalated": (a_deploy(backups=("UBEN",), escalated_ms=1), "📣 *Escalated to backup*"),
@@ -259,11 +259,10 @@ def test_details_have_the_names_and_words_of_the_card() -> None:
 
 
 def test_no_words_of_others_are_markup() -> None:
-    asked = Comment(by="UADA", text=ODD, at_ms=1).answered(by="UROSA", text=ODD, ts="1.1")
+    asked = Comment(by="UADA", text=ODD, at_ms=1)
+    asked = with_answer(asked, by="UROSA", text=ODD, ts="1.1")
     texts = {"title": ODD, "why": ODD, "preview": ODD, "arguments_json": json.dumps({ODD: ODD})}
-    pending = a_deploy(
-        dialog_json=write_dialog([asked]), asked_again=ODD, edited_by="UBEN", **texts
-    )
+    pending = a_deploy(dialog=(asked,), asked_again=ODD, edited_by="UBEN", **texts)
     records = [pending, pending.changed(kind=Kind.DOUBT)]
     for status in Status:
         decision = Decision(status=status, by="UADA", at_ms=1, reason=ODD)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from agents.models import say
-from bot.approvals.withdrawals import said_of
 from bot.threads.message_event import NO_TURN
 from bot.threads.messages import MessageStatus
 from bot.words import say as words
@@ -72,7 +71,7 @@ async def test_the_edit_of_a_message_that_waits_is_taken(counter: Counter) -> No
     assert (await counter.send(an_edit(before, "it is 7"))).status == 200
     office = counter.office
     assert await new_texts(office) == ["it is 7"]
-    (said,) = said_of(office.notifier.cards[(await office.the_approval()).approval_id])
+    (said,) = office.notifier.cards[(await office.the_approval()).approval_id].said
     assert said.text == "it is 7"
     assert words("message.edited_late") not in [text for _, text in office.notifier.whispers]
 
@@ -116,7 +115,7 @@ async def test_a_deleted_message_that_waits_is_dropped(counter: Counter) -> None
     office = counter.office
     assert await new_texts(office) == []
     assert [one.text for one in await office.storage.inbox.of_turn(THREAD_ID, NO_TURN)] == [""]
-    assert said_of(office.notifier.cards[(await office.the_approval()).approval_id]) == []
+    assert office.notifier.cards[(await office.the_approval()).approval_id].said == ()
 
 
 async def test_a_deleted_message_that_was_read_changes_nothing(counter: Counter) -> None:

@@ -14,7 +14,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents import tool
 from agents.chat.agent import ChatModelAgent
 from agents.models import ScriptedModel, call, say
-from bot.approvals.comments import dialog_of
 from bot.approvals.disclosure import Opened, has_opened, pages_read
 from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import ActionId, encode, encode_page
@@ -484,12 +483,12 @@ async def test_a_question_goes_to_somebody_else_who_answers_it(counter: Counter)
     approval = await counter.office.the_approval()
     sent = a_submission(approval, ActionId.ASK_BACK_MODAL, asking("is it due?", BEN))
     assert (await counter.send(sent)).body == ""
-    (asked,) = dialog_of(await counter.office.the_approval())
+    (asked,) = (await counter.office.the_approval()).dialog
     assert (asked.to, asked.by) == (BEN, ADA)
     for who, number in ((ROSA, 2), (BEN, 3)):
         counter.office.clock.forward(seconds=1)
         await counter.office.hear(f"{who} says", user_id=who, ts=f"1900000000.00000{number}")
-    (asked,) = dialog_of(await counter.office.the_approval())
+    (asked,) = (await counter.office.the_approval()).dialog
     assert (asked.answered_by, asked.answer) == (BEN, f"{BEN} says")
 
 
@@ -498,7 +497,7 @@ async def test_nobody_outside_of_the_channel_is_asked(counter: Counter, to: obje
     approval = await counter.office.the_approval()
     sent = a_submission(approval, ActionId.ASK_BACK_MODAL, asking("is it due?", to))
     assert "person" in json.loads((await counter.send(sent)).body)["errors"]
-    assert dialog_of(await counter.office.the_approval()) == ()
+    assert (await counter.office.the_approval()).dialog == ()
 
 
 # ---- late, and slow ----------------------------------------------------------------------------
@@ -599,7 +598,7 @@ async def test_a_form_that_slack_does_not_open_is_said(counter: Counter) -> None
     counter.views.failing = True
     await counter.send(a_click(await counter.office.the_approval(), ActionId.DETAILS))
     assert counter.told(ADA) == "Slack couldn't open the form in time. Please try again."
-    assert (await counter.office.the_approval()).seen_json == "[]"
+    assert (await counter.office.the_approval()).seen == ()
 
 
 async def test_an_edit_brings_the_reason_that_its_rule_wants(storage: SqliteStores) -> None:
