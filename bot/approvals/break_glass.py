@@ -17,11 +17,10 @@ from cachetools import LRUCache
 
 from bot.approvals.changes import voted
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Emergency, Status
+from bot.approvals.model import Approval, CardClaim, Decision, Emergency, Status
 from bot.approvals.votes import Votes
 from bot.errors import ApprovalClosedError, DeliveryError, OutdatedCardError, RefusalError
 from bot.people.break_glass import glass_of, left_out, why_not_break
-from bot.people.claims import CardClaim
 from bot.policy.refusals import RefusalCode
 from bot.policy.terms import TermsError
 from bot.ports.people import Actor

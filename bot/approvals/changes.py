@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.approvals.model import Approval, Decision, Run, Said, Seen, Status
+from bot.approvals.model import Approval, Decision, Run, Said, SeenPart, Status
 
 _REFUSABLE = frozenset({Status.APPROVED, Status.REJECTED, Status.ANSWERED})
 """The statuses of decisions that a run may refuse."""
@@ -195,7 +195,7 @@ def split_off(one: Approval, *, batch: str, now_ms: int) -> Approval | None:
     return _shown(off_batch(one), due_ms=now_ms)
 
 
-def with_seen(one: Approval, seen: tuple[Seen, ...], *, digest: str) -> Approval | None:
+def with_seen(one: Approval, seen: tuple[SeenPart, ...], *, digest: str) -> Approval | None:
     """Return a pending approval with who has opened what its card does not show."""
     is_same = one.status is Status.PENDING and one.digest == digest
     return one.changed(seen=seen) if is_same else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from bot.approvals.model import Approval, Decision, Seen
+from bot.approvals.model import Approval, Decision, SeenPart
 from bot.questions.base import question_of
 from bot.redaction.masks import has_guess
 
@@ -70,19 +70,19 @@ def pages_read(approval: Approval, user_id: str) -> int:
     return max((one.page for one in _seen_by(approval, user_id)), default=0)
 
 
-def with_page(approval: Approval, user_id: str, number: int) -> tuple[Seen, ...]:
+def with_page(approval: Approval, user_id: str, number: int) -> tuple[SeenPart, ...]:
     """Return who has seen what after a person was shown a page and all pages before it."""
-    new = Seen(by=user_id, digest=approval.digest, page=number)
+    new = SeenPart(by=user_id, digest=approval.digest, page=number)
     kept = [one for one in approval.seen if one.changed(page=number) != new or not one.page]
     return (*kept, new)[-MOST_SEEN:]
 
 
-def with_opened(approval: Approval, user_id: str, what: Opened) -> tuple[Seen, ...]:
+def with_opened(approval: Approval, user_id: str, what: Opened) -> tuple[SeenPart, ...]:
     """Return who has seen what after a person has opened a part."""
-    new = Seen(by=user_id, digest=approval.digest, what=str(what))
+    new = SeenPart(by=user_id, digest=approval.digest, what=str(what))
     return (*(one for one in approval.seen if one != new), new)[-MOST_SEEN:]
 
 
-def _seen_by(approval: Approval, user_id: str) -> list[Seen]:
+def _seen_by(approval: Approval, user_id: str) -> list[SeenPart]:
     """Return what a person has seen of the present call."""
     return [one for one in approval.seen if (one.by, one.digest) == (user_id, approval.digest)]

@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from agents.core.address import Address
-from bot.approvals.model import Approval, GrantRequest, Kind, Status
+from bot.approvals.model import APPROVE, Approval, GrantRequest, Kind, Status
 from bot.approvals.queries import calls_of
 from bot.audit.acts import Act
 from bot.audit.entries import entry_of, note_decision, note_refusal
@@ -28,7 +28,6 @@ from bot.errors import DeliveryError, DirectoryError, UnknownApprovalError, User
 from bot.people.model import Grant
 from bot.people.requesters import all_requesters, is_requester
 from bot.policy.grants import fixed_part, limits_of
-from bot.policy.tally import APPROVE
 from bot.policy.terms import GrantTerms, Terms, TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock

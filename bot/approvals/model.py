@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.people.claims import CardClaim
-from bot.policy.tally import CastVote
 from storage.documents import Index, Part, Spec, Where, WorkDocument
 
 UNKNOWN_TS = "?"
 """In place of a message's `ts`: a post was begun, and nobody knows whether it was made."""
+
+APPROVE = "approve"
+"""The choice that permits the call."""
+REJECT = "reject"
+"""The choice that ends the request."""
+AGAIN = "again"
+"""For a call in doubt: run it again."""
+RAN = "ran"
+"""For a call in doubt: it ran, with this result."""
+GIVE_UP = "give_up"
+"""For a call in doubt: leave it. Requires as many votes as a rejection."""
+STOPS = frozenset({REJECT, GIVE_UP})
+"""Choices by which nothing runs. They require fewer votes."""
+
+CLAIM_MS = 30 * 60_000
+"""Longest time for which a person can claim a request, in milliseconds."""
 
 
 class Status(StrEnum):
@@ -167,6 +182,122 @@ class StoredEscalation(Part):
     """Whether all possible approvers are away without a delegate (6.3)."""
 
 
+_FLAGS = ("is_bot", "is_guest", "is_external", "is_deleted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """A right to fill a slot, of the voter or of the owner who delegated it.
+
+    Attributes:
+        owner: Slack user id of the owner.
+        group: The only group by which the right counts; empty for all.
+    """
+
+    owner: str
+    group: str = ""
+
+
+class Grounds(Part):
+    """Evidence of a vote (7.5), stored with it because it cannot be looked up later.
+
+    Stored: version 1, must stay readable.
+    """
+
+    payload: str = ""
+    """Id of the Slack payload with the click."""
+    name: str = ""
+    """Name of the voter, as looked up."""
+    team: str = ""
+    """Home workspace of the voter, as looked up."""
+    read_ms: int = 0
+    """Time of the look-up of the voter and their groups."""
+    shown: str = ""
+    """Digest of the call as the voter saw it."""
+    file: str = ""
+    """Hash of the policy file in effect; empty if there was none."""
+
+    def person(self, user_id: str) -> dict[str, object]:
+        """Return the voter's identity, as looked up."""
+        flags = dict.fromkeys(_FLAGS, False)
+        return {"user": user_id, "name": self.name, "team": self.team, **flags}
+
+
+class CastVote(Part):
+    """A present vote. Stored: version 1, must stay readable."""
+
+    by: str
+    """Slack user id of the voter."""
+    choice: str
+    """`APPROVE`, `REJECT`, or a choice for a call in doubt."""
+    at_ms: int
+    """Time of the click."""
+    digest: str
+    """The call digest that the vote is bound to (3.7)."""
+    on_behalf_of: str = ""
+    """Owner of a delegated right; empty for the voter's own."""
+    stage: int = 0
+    """The stage of the vote, whose slots it fills."""
+    steps: int = 0
+    """Number of escalation steps at that time."""
+    group: str = ""
+    """The only group by which a delegated right counts; empty for all."""
+    note: str = ""
+    """The reason given."""
+    result: str = ""
+    """For a call in doubt, the reported result, which all voters must agree on."""
+    groups: tuple[str, ...] = ()
+    """Names of the groups by which the vote counted: shown as evidence."""
+    grounds: Grounds = Grounds()
+    """Further evidence."""
+
+    @property
+    def right(self) -> Right:
+        """The right that the vote uses."""
+        return Right(owner=self.on_behalf_of or self.by, group=self.group)
+
+    @property
+    def persons(self) -> frozenset[str]:
+        """The voter and the owner of the right; both count as one person (6.1)."""
+        return frozenset({self.by, self.right.owner})
+
+    @property
+    def aim(self) -> tuple[str, str]:
+        """The choice and the result. Different results are different choices (3.12)."""
+        return self.choice, self.result
+
+    @property
+    def is_stop(self) -> bool:
+        """Whether the choice ends the request."""
+        return self.choice in STOPS
+
+
+class CardClaim(Part):
+    """A claim (5.9). Stored: version 1, must stay readable."""
+
+    by: str = ""
+    """Slack user id of the claimant; empty without a claim."""
+    since_ms: int = 0
+    """Start of the claim; 0 for never."""
+    until_ms: int = 0
+    """End of the claim."""
+    past: tuple[str, ...] = ()
+    """Slack user ids of all claimants so far. Each person can claim once."""
+
+    def holds(self, at_ms: int) -> bool:
+        """Whether the claim is valid at a time."""
+        return bool(self.by) and self.since_ms <= at_ms < self.until_ms
+
+    def ended(self, at_ms: int) -> CardClaim:
+        """Return the claim, ended: by a vote, an edit, or a release."""
+        return self.changed(by="", until_ms=min(self.until_ms, at_ms))
+
+    def taken(self, user_id: str, at_ms: int) -> CardClaim:
+        """Return a new claim of this person."""
+        past = (*self.past, user_id)
+        return CardClaim(by=user_id, since_ms=at_ms, until_ms=at_ms + CLAIM_MS, past=past)
+
+
 class Comment(Part):
     """A question about a pending approval, and its answer (6.9)."""
 
@@ -209,8 +340,8 @@ class Said(Part):
     """Time of the message; with `by`, it identifies the message."""
 
 
-class Seen(Part):
-    """What a person has opened of a call that its card does not show."""
+class SeenPart(Part):
+    """A part of a call that its card does not show, and that a person has opened."""
 
     by: str
     digest: str
@@ -339,8 +470,8 @@ class Approval(WorkDocument):
     undeliverable: str = ""
     """Why Slack does not take the card, and will not when asked again; empty while it does."""
     backups: tuple[str, ...] = ()
-    """Who may decide, too, once it has escalated: as `approvers`, and frozen with them. Nobody who
-    asked for it is among them, unless the requester may decide."""
+    """Those who may decide, too, once it has escalated: as `approvers`, and frozen with them.
+    Nobody who asked for it is among them, unless the requester may decide."""
     escalate_ms: int | None = None
     """The time when those are asked, unless it is decided before; None when they will not be."""
     escalated_ms: int | None = None
@@ -367,12 +498,12 @@ class Approval(WorkDocument):
     voided: tuple[str, ...] = ()
     """User ids: whose votes an edit made void, as they were for another call."""
     counted: tuple[str, ...] = ()
-    """User ids: who has agreed to this call in another gate of it, or under another
-    rule, and so cannot agree to it here."""
-    seen: tuple[Seen, ...] = ()
-    """Who has opened what the card does not show; those who did so last are last."""
+    """User ids: who has agreed to this call in another gate of it, or under another rule, and so
+    cannot agree to it here."""
+    seen: tuple[SeenPart, ...] = ()
+    """Parts that the card does not show, by who has opened them; the newest last."""
     said: tuple[Said, ...] = ()
-    """What requesters wrote while it waits, oldest first."""
+    """Messages that requesters wrote while it waits, oldest first."""
     run: Run | None = None
     """The progress of the approved call; None until it starts."""
     stuck: str = ""
@@ -407,7 +538,7 @@ class Approval(WorkDocument):
     mentioned: tuple[str, ...] = ()
     """Ids: who was mentioned about it, so that nobody is where once is enough."""
     claim: CardClaim = CardClaim()
-    """Who sees to it, and who did before."""
+    """The claim of somebody who sees to it, and all claims before."""
     snoozes: Mapping[str, int] = {}
     """By user id, until when that person is not mentioned."""
     dialog: tuple[Comment, ...] = ()

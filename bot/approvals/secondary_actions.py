@@ -12,7 +12,7 @@ from functools import partial
 
 from bot.approvals.changes import annotated
 from bot.approvals.comments import AGENT, short, with_exchange
-from bot.approvals.model import Approval, Comment, Kind, Status
+from bot.approvals.model import APPROVE, REJECT, Approval, CardClaim, Comment, Kind, Status
 from bot.approvals.service import Approvals
 from bot.audit.acts import Act
 from bot.audit.entries import Beside, note, note_beside
@@ -26,9 +26,7 @@ from bot.errors import (
     UnknownApprovalError,
 )
 from bot.people.break_glass import was_told
-from bot.people.claims import CardClaim
 from bot.policy.refusals import RefusalCode, is_blank
-from bot.policy.tally import APPROVE, REJECT
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.stores import Stores

@@ -26,7 +26,7 @@ from bot.approvals.disclosure import (
     with_page,
 )
 from bot.approvals.due.worker import ApprovalWorker
-from bot.approvals.model import Approval, Decision, Kind, Seen, Status
+from bot.approvals.model import REJECT, Approval, CastVote, Decision, Kind, SeenPart, Status
 from bot.approvals.votes import Votes
 from bot.approvals.withdrawals import Withdrawals
 from bot.audit.entries import note_opened, note_refusal
@@ -46,7 +46,6 @@ from bot.people.delegated import PowersNow
 from bot.people.feasibility import FeasibilityCheck
 from bot.people.lookup import PeopleLookup
 from bot.policy.refusals import RefusalCode
-from bot.policy.tally import REJECT, CastVote
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.questions.base import check_decision
@@ -389,7 +388,7 @@ class Approvals:
         await self._mark(approval, lambda newest: with_opened(newest, user_id, what))
 
     async def _mark(
-        self, approval: Approval, seen_of: Callable[[Approval], tuple[Seen, ...]]
+        self, approval: Approval, seen_of: Callable[[Approval], tuple[SeenPart, ...]]
     ) -> None:
         """Store what was opened, while the call is pending as it was."""
         digest = approval.digest

@@ -9,7 +9,17 @@ from functools import partial
 
 from bot.approvals.changes import voted
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.model import (
+    APPROVE,
+    REJECT,
+    STOPS,
+    Approval,
+    CastVote,
+    Decision,
+    Grounds,
+    Kind,
+    Status,
+)
 from bot.approvals.queries import ApprovalCollection
 from bot.errors import (
     ApprovalClosedError,
@@ -27,15 +37,9 @@ from bot.people.current_policy import CurrentPolicy
 from bot.people.deciders import deciders_of
 from bot.people.lookup import PATIENCE_S, PeopleLookup
 from bot.people.terms_of import ballot_of, groups_of, is_allowed_by_rule
-from bot.policy.eligibility import REQUESTERS, Eligibility, Exclusion, Grounds, PeopleSnapshot
+from bot.policy.eligibility import REQUESTERS, Eligibility, Exclusion, PeopleSnapshot
 from bot.policy.refusals import RefusalCode, VoteAttempt, VoteResult, judge_take_back, judge_vote
-from bot.policy.tally import (
-    APPROVE,
-    REJECT,
-    STOPS,
-    Ballot,
-    CastVote,
-)
+from bot.policy.tally import Ballot
 from bot.policy.terms import Terms, TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock

@@ -14,11 +14,10 @@ from typing import Any, Protocol
 
 from agents.core.digest import canonical_json
 from agents.core.observers import WorkStarting
-from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.model import Approval, CastVote, Decision, Kind, Status
 from bot.audit.acts import Act
 from bot.errors import ApprovalClosedError, UserFacingError
 from bot.people.terms_of import ballot_of, is_allowed_by_rule, terms_of
-from bot.policy.tally import CastVote
 from bot.policy.terms import TermsError
 from bot.questions.form import ask_of
 from bot.redaction.call import mask_data

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from bot.approvals.model import Approval
+from bot.approvals.model import Approval, CastVote
 from bot.audit.acts import Act
 from bot.audit.entries import (
     TakesEntries,
@@ -15,7 +15,6 @@ from bot.audit.entries import (
     note,
     vote_entries,
 )
-from bot.policy.tally import CastVote
 from storage.audit import AuditStore
 
 

@@ -11,11 +11,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.approvals.model import Approval, Status
+from bot.approvals.model import Approval, CardClaim, Status
 from bot.approvals.votes import begun_anew
 from bot.audit.acts import Act
 from bot.audit.entries import note
-from bot.people.claims import CardClaim
 from bot.ports.process import Clock
 from bot.stores import Stores
 from bot.threads.model import Thread

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.approvals.model import Approval, Kind
+from bot.approvals.model import Approval, CastVote, Kind
 from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.eligibility import PeopleSnapshot
-from bot.policy.tally import Ballot, CastVote, Tally
+from bot.policy.tally import Ballot, Tally
 from bot.policy.terms import TermsError
 
 

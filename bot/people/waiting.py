@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from bot.approvals.model import Approval, Kind
+from bot.approvals.model import AGAIN, APPROVE, Approval, Kind
 from bot.errors import DirectoryError
 from bot.people.break_glass import glass_of
 from bot.people.current_policy import CurrentPolicy
@@ -21,7 +21,7 @@ from bot.people.requesters import all_requesters, editors_of
 from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.eligibility import Delegation, Eligibility, Exclusion, PeopleSnapshot, either, every
 from bot.policy.refusals import VoteAttempt, judge_vote
-from bot.policy.tally import AGAIN, APPROVE, Ballot
+from bot.policy.tally import Ballot
 from bot.policy.terms import TermsError
 from bot.ports.people import Actor, Directory
 from bot.ports.process import Clock

@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
+from bot.approvals.model import Right
 from bot.policy.terms import Requirement, Terms
 from bot.ports.people import Person
-from storage.documents import Part
 
 REQUESTERS = "requesters"
 """In `exclude` and `editors`: the requesters of the call."""
 EDITORS = "editors"
 """In `exclude`: people who have edited the call."""
-FLAGS = ("is_bot", "is_guest", "is_external", "is_deleted")
 """Flags of a person who cannot vote. A counted voter had none of them."""
 
 
@@ -112,44 +111,6 @@ class PeopleSnapshot:
             elif user_id in self.members[name]:
                 return True
         return result
-
-
-class Grounds(Part):
-    """Evidence of a vote (7.5), stored with it because it cannot be looked up later.
-
-    Stored: version 1, must stay readable.
-    """
-
-    payload: str = ""
-    """Id of the Slack payload with the click."""
-    name: str = ""
-    """Name of the voter, as looked up."""
-    team: str = ""
-    """Home workspace of the voter, as looked up."""
-    read_ms: int = 0
-    """Time of the look-up of the voter and their groups."""
-    shown: str = ""
-    """Digest of the call as the voter saw it."""
-    file: str = ""
-    """Hash of the policy file in effect; empty if there was none."""
-
-    def person(self, user_id: str) -> dict[str, object]:
-        """Return the voter's identity, as looked up."""
-        flags = dict.fromkeys(FLAGS, False)
-        return {"user": user_id, "name": self.name, "team": self.team, **flags}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Right:
-    """A right to fill a slot, of the voter or of the owner who delegated it.
-
-    Attributes:
-        owner: Slack user id of the owner.
-        group: The only group by which the right counts; empty for all.
-    """
-
-    owner: str
-    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

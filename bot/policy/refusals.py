@@ -6,8 +6,9 @@ import unicodedata
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from bot.policy.eligibility import Eligibility, Exclusion, PeopleSnapshot, Right, either
-from bot.policy.tally import APPROVE, REJECT, STOPS, Ballot, CastVote, ValidVotes
+from bot.approvals.model import APPROVE, REJECT, STOPS, CastVote, Right
+from bot.policy.eligibility import Eligibility, Exclusion, PeopleSnapshot, either
+from bot.policy.tally import Ballot, ValidVotes
 from bot.policy.terms import Stage
 from bot.words import say
 

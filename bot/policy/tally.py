@@ -9,72 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from bot.approvals.model import APPROVE, GIVE_UP, REJECT, CastVote
 from bot.policy.assignment import Matching, match
-from bot.policy.eligibility import Eligibility, Grounds, PeopleSnapshot, Right, either, every
+from bot.policy.eligibility import Eligibility, PeopleSnapshot, either, every
 from bot.policy.terms import Requirement, Stage, Terms
-from storage.documents import Part
-
-APPROVE = "approve"
-"""The choice that permits the call."""
-REJECT = "reject"
-"""The choice that ends the request."""
-AGAIN = "again"
-"""For a call in doubt: run it again."""
-RAN = "ran"
-"""For a call in doubt: it ran, with this result."""
-GIVE_UP = "give_up"
-"""For a call in doubt: leave it. Requires as many votes as a rejection."""
-STOPS = frozenset({REJECT, GIVE_UP})
-"""Choices by which nothing runs. They require fewer votes."""
-
-
-class CastVote(Part):
-    """A present vote. Stored: version 1, must stay readable."""
-
-    by: str
-    """Slack user id of the voter."""
-    choice: str
-    """`APPROVE`, `REJECT`, or a choice for a call in doubt."""
-    at_ms: int
-    """Time of the click."""
-    digest: str
-    """The call digest that the vote is bound to (3.7)."""
-    on_behalf_of: str = ""
-    """Owner of a delegated right; empty for the voter's own."""
-    stage: int = 0
-    """The stage of the vote, whose slots it fills."""
-    steps: int = 0
-    """Number of escalation steps at that time."""
-    group: str = ""
-    """The only group by which a delegated right counts; empty for all."""
-    note: str = ""
-    """The reason given."""
-    result: str = ""
-    """For a call in doubt, the reported result, which all voters must agree on."""
-    groups: tuple[str, ...] = ()
-    """Names of the groups by which the vote counted: shown as evidence."""
-    grounds: Grounds = Grounds()
-    """Further evidence."""
-
-    @property
-    def right(self) -> Right:
-        """The right that the vote uses."""
-        return Right(owner=self.on_behalf_of or self.by, group=self.group)
-
-    @property
-    def persons(self) -> frozenset[str]:
-        """The voter and the owner of the right; both count as one person (6.1)."""
-        return frozenset({self.by, self.right.owner})
-
-    @property
-    def aim(self) -> tuple[str, str]:
-        """The choice and the result. Different results are different choices (3.12)."""
-        return self.choice, self.result
-
-    @property
-    def is_stop(self) -> bool:
-        """Whether the choice ends the request."""
-        return self.choice in STOPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

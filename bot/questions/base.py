@@ -19,9 +19,8 @@ from agents.core.codec import Json
 from agents.core.digest import call_digest
 from agents.core.pending import Answerable
 from agents.gates import Denied, NoApprovers, Reasked, Withdrawn
-from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.model import APPROVE, REJECT, Approval, Decision, Kind, Status
 from bot.errors import InvalidInputError
-from bot.policy.tally import APPROVE, REJECT
 from bot.questions.form import AnswerForm, Form, add_form, arguments_of, ask_of, edited_digest
 from bot.redaction.call import mask_call, mask_value
 from bot.redaction.masks import Words, read_data

@@ -14,11 +14,10 @@ from agents.core.asking.infos import CallInfo, InDoubtInfo
 from agents.core.codec import Json
 from agents.graph import Question
 from agents.prebuilt.stages import StageInfo
-from bot.approvals.model import Approval, Kind, PriorApproval
+from bot.approvals.model import APPROVE, Approval, Kind, PriorApproval
 from bot.clock import milliseconds
 from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms
-from bot.policy.tally import APPROVE
 from bot.ports.people import EXCLUDED
 from bot.questions.base import QuestionDraft, brief_of, kind_at
 from bot.questions.form import in_order

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.approvals.execution import run_of
-from bot.approvals.model import Approval, Kind, RunState, Status
+from bot.approvals.model import REJECT, Approval, Kind, RunState, Status
 from bot.approvals.queries import of_turn
 from bot.approvals.votes import Votes
 from bot.errors import DirectoryError, NotApproverError
 from bot.people.requesters import is_requester
-from bot.policy.tally import REJECT
 from bot.ports.people import Actor, Directory
 from bot.stores import Stores
 from bot.threads.messages import Message

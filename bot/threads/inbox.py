@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bot.approvals.answers import BackAnswers
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.model import APPROVE, REJECT, Approval, Decision, Kind, Status
 from bot.approvals.queries import open_of
 from bot.approvals.service import Approvals
 from bot.approvals.withdrawals import looks_like_withdrawal
@@ -23,7 +23,6 @@ from bot.errors import (
 from bot.people.access import Access
 from bot.people.requesters import is_requester
 from bot.people.thread_pass import ThreadPass
-from bot.policy.tally import APPROVE, REJECT
 from bot.ports.notifier import NO_OFFER, Offer
 from bot.ports.people import Actor
 from bot.ports.process import Clock

@@ -9,6 +9,8 @@ from typing import Any
 from bot.approvals.comments import with_answer
 from bot.approvals.model import (
     Approval,
+    CardClaim,
+    CastVote,
     Comment,
     Decision,
     Emergency,
@@ -18,8 +20,6 @@ from bot.approvals.model import (
     Said,
     Status,
 )
-from bot.people.claims import CardClaim
-from bot.policy.tally import CastVote
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form
 from bot.sandbox import ADA, BEN, FINANCE_GROUP, MIA, ONCALL, OPS, ROSA, TEAM

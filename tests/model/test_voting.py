@@ -8,12 +8,12 @@ import pytest
 
 from bot.approvals import changes
 from bot.approvals.editing import with_call
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import REJECT, Approval, Decision, Status
 from bot.approvals.votes import counted
 from bot.policy import refusals, tally
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
 from bot.policy.refusals import VoteResult
-from bot.policy.tally import REJECT, Ballot
+from bot.policy.tally import Ballot
 from tests.model import voting
 from tests.model.explore import Violation, explore
 from tests.model.voting import (

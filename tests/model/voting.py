@@ -17,13 +17,12 @@ from typing import NamedTuple
 
 from bot.approvals import changes
 from bot.approvals.editing import with_call
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import APPROVE, REJECT, Approval, CastVote, Decision, Status
 from bot.approvals.votes import begun_anew, counted
 from bot.people.requesters import editors_of
 from bot.people.terms_of import ballot_of
 from bot.policy.eligibility import Delegation, PeopleSnapshot
 from bot.policy.refusals import VoteAttempt, VoteResult, judge_take_back, judge_vote
-from bot.policy.tally import APPROVE, REJECT, CastVote
 from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms
 from bot.ports.tools import CheckedCall
 from bot.questions.form import edited_digest

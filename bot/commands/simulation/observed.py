@@ -1,4 +1,4 @@
-"""What a step can observe: Slack's messages, stored records, the agent's answers."""
+"""Everything that a step can observe: Slack's messages, stored records, the agent's answers."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from bot.approvals.model import Approval, Kind
+from bot.approvals.model import APPROVE, Approval, CastVote, Kind
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
 from bot.layout.text import own_words, show
@@ -17,7 +17,7 @@ from bot.people.requesters import requesters_of
 from bot.people.terms_of import ends_then, terms_of
 from bot.people.under_terms import named_by
 from bot.policy.eligibility import REQUESTERS
-from bot.policy.tally import APPROVE, CastVote, Tally
+from bot.policy.tally import Tally
 from bot.policy.terms import Requirement, TermsError
 from bot.redaction.mask import mask_text
 from bot.words import say

@@ -14,7 +14,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Kind
+from bot.approvals.model import APPROVE, Approval, Kind
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import (
     ActionId,
@@ -25,7 +25,6 @@ from bot.layout.action_ids import (
     decode_page,
 )
 from bot.people.terms_of import wants_reason
-from bot.policy.tally import APPROVE
 from bot.ports.people import Actor
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DecisionDraft

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bot.approvals.batches import MOST_CARDS, Batches, BatchResult, Chosen, not_in_batch
 from bot.approvals.disclosure import Surface
 from bot.approvals.due.batch_cards import stays
-from bot.approvals.model import Approval, Status
+from bot.approvals.model import APPROVE, REJECT, Approval, Status
 from bot.approvals.queries import of_turn
 from bot.errors import (
     ApprovalClosedError,
@@ -24,7 +24,6 @@ from bot.layout.titles import spoken_title
 from bot.people.access import Access
 from bot.people.lookup_cache import DelegationCache, LookupOnce
 from bot.policy.refusals import RefusalCode
-from bot.policy.tally import APPROVE, REJECT
 from bot.ports.people import Actor
 from bot.questions.reasons import REASON, read_reason, rejection_errors
 from bot.slack.cards.batch import (

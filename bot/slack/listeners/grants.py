@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Kind
+from bot.approvals.model import APPROVE, Kind
 from bot.errors import InvalidInputError, NotApproverError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
 from bot.people.terms_of import risk_of
 from bot.policy.grants import NEVER_GRANTED
-from bot.policy.tally import APPROVE
 from bot.ports.people import Actor
 from bot.questions.drawing import DrawnQuestion
 from bot.questions.reasons import REASON

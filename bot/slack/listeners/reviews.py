@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.approvals.disclosure import Opened, Surface, guesses, has_opened, pages_read
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.model import Approval, CastVote, Kind, Status
 from bot.audit.report import in_order
 from bot.errors import (
     DirectoryError,
@@ -25,7 +25,6 @@ from bot.people.break_glass import glass_of, why_not_break
 from bot.people.requesters import is_requester
 from bot.people.terms_of import terms_of
 from bot.policy.refusals import RefusalCode
-from bot.policy.tally import CastVote
 from bot.policy.terms import Group, TermsError
 from bot.ports.people import Actor
 from bot.questions.call import CallQuestion

@@ -9,8 +9,7 @@ import pytest
 
 from bot.approvals import changes
 from bot.approvals.changes import DrawnCard
-from bot.approvals.model import Approval, Run, RunState, Said, Seen, Status
-from bot.policy.tally import CastVote
+from bot.approvals.model import Approval, CastVote, Run, RunState, Said, SeenPart, Status
 from tests.contract.builders import DIGEST, a_decision, an_approval
 
 Change = Callable[[Approval], Approval | None]
@@ -46,7 +45,7 @@ def test_a_decision_is_shown_and_due() -> None:
 
 VOTE = CastVote(by="UADA", choice="approve", at_ms=NOW, digest=DIGEST)
 SAID = Said(by="UROSA", text="please", at_ms=NOW)
-SEEN = Seen(by="UADA", digest=DIGEST, page=1)
+SEEN = SeenPart(by="UADA", digest=DIGEST, page=1)
 JUDGED = an_approval(votes=(VOTE,), reminders=3)
 ON_PENDING: dict[str, Change] = {
     "decided": lambda one: changes.decided(one, a_decision(), digest=DIGEST),

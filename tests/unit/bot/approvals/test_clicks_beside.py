@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from bot.approvals.comments import LONGEST_ASKED, MOST_KEPT
-from bot.approvals.model import UNKNOWN_TS, Approval, Status
+from bot.approvals.model import CLAIM_MS, UNKNOWN_TS, Approval, CardClaim, Status
 from bot.approvals.secondary_actions import Means, why_not_claim
 from bot.audit.report import story
 from bot.errors import DeliveryError, OutdatedCardError
 from bot.layout.action_ids import ActionId, encode_option
-from bot.people.claims import CLAIM_MS, CardClaim
 from bot.policy.refusals import RefusalCode
 from bot.threads.messages import MessageStatus
 from tests.support.stores import SqliteStores

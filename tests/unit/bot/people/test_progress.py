@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.approvals.model import Approval, Kind
+from bot.approvals.model import APPROVE, Approval, CastVote, Kind
 from bot.people.progress import VoteProgress, progress_of
 from bot.people.terms_of import wants_reason
-from bot.policy.tally import APPROVE, CastVote
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from tests.contract.builders import an_approval
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis import given, strategies as st
 
-from bot.people.claims import CLAIM_MS
+from bot.approvals.model import CLAIM_MS
 from bot.policy.escalation import (
     Due,
     EscalationState,

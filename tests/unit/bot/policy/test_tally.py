@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bot.approvals.model import AGAIN, GIVE_UP, RAN, CastVote
 from bot.policy.eligibility import Problem
-from bot.policy.tally import AGAIN, GIVE_UP, RAN, Ballot, CastVote
+from bot.policy.tally import Ballot
 from tests.unit.bot.policy.voting import (
     DIGEST,
     Play,

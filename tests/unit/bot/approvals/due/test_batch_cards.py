@@ -16,6 +16,7 @@ from bot.approvals.due.batch_cards import MOST_ON_CARD, TOGETHER, stays, togethe
 from bot.approvals.model import (
     UNKNOWN_TS,
     Approval,
+    CardClaim,
     Comment,
     Decision,
     Emergency,
@@ -26,7 +27,6 @@ from bot.approvals.model import (
 from bot.approvals.secondary_actions import Means
 from bot.clock import milliseconds, steady_clock
 from bot.errors import DeliveryError
-from bot.people.claims import CardClaim
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from tests.support.fakes import FakeBatchCards, FakeNotifier
 from tests.support.force import Forced, forced

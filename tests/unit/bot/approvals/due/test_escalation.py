@@ -10,11 +10,10 @@ import pytest
 from agents.models import call, say
 from bot.approvals.changes import annotated
 from bot.approvals.due.escalation_state import state_of
-from bot.approvals.model import Approval, Status
+from bot.approvals.model import Approval, CardClaim, Status
 from bot.audit.report import story
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId
-from bot.people.claims import CardClaim
 from bot.slack.cards.card_for import card_for
 from tests.support.decided import write
 from tests.support.force import forced

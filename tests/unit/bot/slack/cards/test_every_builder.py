@@ -12,13 +12,22 @@ import pytest
 from babel import Locale
 
 from bot.approvals.comments import with_answer
-from bot.approvals.model import Approval, Comment, Emergency, Kind, Run, RunState, Said, Status
+from bot.approvals.model import (
+    Approval,
+    CastVote,
+    Comment,
+    Emergency,
+    Kind,
+    Run,
+    RunState,
+    Said,
+    Status,
+)
 from bot.approvals.overview import GrantWithOrigin, HomeData
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, Card
 from bot.notifications.digest import Digest, ListItem
-from bot.policy.tally import CastVote
 from bot.ports.people import Person
 from bot.questions.drawing import OpenModal, drawn_question
 from bot.sandbox.blockkit.rules import message_errors, view_errors

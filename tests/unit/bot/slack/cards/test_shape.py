@@ -9,11 +9,20 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bot.approvals.comments import with_answer
-from bot.approvals.model import Approval, Comment, Decision, Emergency, Kind, Run, RunState, Status
+from bot.approvals.model import (
+    Approval,
+    CardClaim,
+    Comment,
+    Decision,
+    Emergency,
+    Kind,
+    Run,
+    RunState,
+    Status,
+)
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.layout.preview import preview
-from bot.people.claims import CardClaim
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form
 from bot.sandbox.blockkit.rules import message_errors

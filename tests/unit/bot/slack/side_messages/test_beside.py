@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from bot.approvals.comments import AGENT, with_answer
-from bot.approvals.model import Approval, Comment, Decision, PriorApproval, Status
+from bot.approvals.model import Approval, CardClaim, Comment, Decision, PriorApproval, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, Card
-from bot.people.claims import CardClaim
 from bot.policy.terms import Stage
 from bot.questions.form import AnswerForm, Form
 from bot.questions.reasons import confirmation_inputs
