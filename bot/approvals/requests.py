@@ -15,8 +15,7 @@ from bot.audit.entries import request_entry
 from bot.people.current_policy import CurrentPolicy
 from bot.people.feasibility import FeasibilityCheck
 from bot.people.lookup_cache import LookupOnce
-from bot.people.requesters import Requesters
-from bot.people.thread_pass import ThreadPass
+from bot.people.thread_pass import Requesters, ThreadPass
 from bot.people.under_terms import under_terms
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import asks_people, brief_of

@@ -1,4 +1,4 @@
-"""How a kind of question appears on a card: its text and its buttons.
+"""A kind of question on a card: its text and its buttons.
 
 All that every card has is in `bot/slack/cards/`; what people do with buttons is in `drawing.py`.
 """

@@ -25,8 +25,7 @@ from bot.approvals.queries import open_of
 from bot.audit.acts import Act
 from bot.audit.entries import decision_entries, note, note_decision, resume_entries
 from bot.errors import DirectoryError
-from bot.people.requesters import Requesters
-from bot.people.thread_pass import ThreadPass
+from bot.people.thread_pass import Requesters, ThreadPass
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import answer_from
 from bot.stores import Stores

@@ -24,9 +24,8 @@ from bot.audit.entries import resume_entries
 from bot.errors import RunEndedError
 from bot.observability.events import TellEvent, nobody
 from bot.people.feasibility import FeasibilityCheck
-from bot.people.requesters import Requesters
 from bot.people.terms_of import ends_run
-from bot.people.thread_pass import ThreadPass
+from bot.people.thread_pass import Requesters, ThreadPass
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock, Spawn
 from bot.ports.threads import Presence, TaskBoard

@@ -17,8 +17,7 @@ from bot.approvals.grants import agent_at
 from bot.audit.acts import Act
 from bot.audit.entries import TakesEntries, call_key, note
 from bot.errors import DirectoryError
-from bot.people.requesters import Requesters
-from bot.people.thread_pass import ThreadPass
+from bot.people.thread_pass import Requesters, ThreadPass
 from bot.policy.evaluation.asking import AskingError, defaults_of
 from bot.policy.evaluation.code_policies import gate_of, strangers, with_code
 from bot.policy.evaluation.context import Members, PolicyQuestion, ToolFacts

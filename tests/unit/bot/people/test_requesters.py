@@ -24,8 +24,8 @@ from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
 from bot.approvals.model import Approval, Decision, Status
 from bot.errors import NotApproverError
-from bot.people.requesters import Requesters, requesters_of
-from bot.people.thread_pass import ThreadPass
+from bot.people.requesters import requesters_of
+from bot.people.thread_pass import Requesters, ThreadPass
 from bot.questions.fields import values_json
 from bot.questions.texts import texts_json
 from tests.contract.builders import a_message, a_thread, an_approval
