@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,55 +19,23 @@ from bot.approvals.disclosure import Surface
 from bot.approvals.model import Approval, CardClaim, Decision, Emergency, Status
 from bot.approvals.votes import Votes
 from bot.errors import ApprovalClosedError, DeliveryError, OutdatedCardError, RefusalError
-from bot.people.break_glass import glass_of, left_out, why_not_break
+from bot.people.break_glass import Reasons, glass_of, left_out, why_not_break
 from bot.policy.refusals import RefusalCode
 from bot.policy.terms import TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Spawn
 from bot.ports.threads import Notices
-from bot.words import say
 from storage.documents import update
 from storage.errors import RecordFormatError
 
 logger = logging.getLogger(__name__)
 
-LEAST_REASON = 10
-"""Minimum number of visible characters in each reason."""
 MOST_TOLD = 100
 """Maximum number of people who are alerted by direct message after a break-glass."""
 _PATIENCE_S = 5.0
 _TRIES = 5
 _REMEMBERED = 1_000
 """Number of break-glass decisions of which this process remembers the alerts."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reasons:
-    """The two reasons of a break-glass decision.
-
-    Attributes:
-        what: What is wrong.
-        why_now: Why the call cannot wait.
-        is_sure: Whether the checkbox was ticked.
-    """
-
-    what: str
-    why_now: str
-    is_sure: bool
-
-    @property
-    def faults(self) -> dict[str, str]:
-        """Return the errors of the form by input; empty if it is valid."""
-        found = {
-            name: say("error.short", n=LEAST_REASON)
-            for name, text in (("what", self.what), ("why_now", self.why_now))
-            if len(_seen(text)) < LEAST_REASON
-        }
-        if not found and _seen(self.what) == _seen(self.why_now):
-            found["why_now"] = say("error.same_reason")
-        if not self.is_sure:
-            found["sure"] = say("error.tick")
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +182,3 @@ _PERSONS = frozenset(
 
 def _refused(code: RefusalCode, *, detail: str = "") -> RefusalError:
     return RefusalError(code.value, code.words, detail=detail)
-
-
-def _seen(text: str) -> str:
-    """Normalize a text: case, invisible characters and spaces."""
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    shown = (
-        one if not one.isspace() and not unicodedata.category(one).startswith("C") else " "
-        for one in plain
-    )
-    return " ".join("".join(shown).split())

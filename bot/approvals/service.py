@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
-from bot.approvals.break_glass import BreakGlassDecisions, Reasons
+from bot.approvals.break_glass import BreakGlassDecisions
 from bot.approvals.changes import decided, edited, with_seen
 from bot.approvals.disclosure import (
     Opened,
@@ -41,6 +41,7 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.people.access import Access
+from bot.people.break_glass import Reasons
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.delegated import PowersNow
 from bot.people.feasibility import FeasibilityCheck

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
+from dataclasses import dataclass
+
 from bot.approvals.model import Approval, Kind
 from bot.errors import DirectoryError
 from bot.people.lookup import PeopleLookup
@@ -11,6 +14,39 @@ from bot.policy.refusals import RefusalCode
 from bot.policy.tally import Ballot
 from bot.policy.terms import BreakGlass, Terms
 from bot.ports.people import Actor
+from bot.words import say
+
+LEAST_REASON = 10
+"""Minimum number of visible characters in each reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasons:
+    """The two reasons of a break-glass decision.
+
+    Attributes:
+        what: What is wrong.
+        why_now: Why the call cannot wait.
+        is_sure: Whether the checkbox was ticked.
+    """
+
+    what: str
+    why_now: str
+    is_sure: bool
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """Return the errors of the form by input; empty if it is valid."""
+        found = {
+            name: say("error.short", n=LEAST_REASON)
+            for name, text in (("what", self.what), ("why_now", self.why_now))
+            if len(_seen(text)) < LEAST_REASON
+        }
+        if not found and _seen(self.what) == _seen(self.why_now):
+            found["why_now"] = say("error.same_reason")
+        if not self.is_sure:
+            found["sure"] = say("error.tick")
+        return found
 
 
 def glass_of(approval: Approval) -> BreakGlass | None:
@@ -103,3 +139,13 @@ def _bar(terms: Terms, standing: PeopleSnapshot, user_id: str) -> RefusalCode | 
     if EDITORS in terms.exclude and user_id in standing.editors:
         return RefusalCode.OWN_EDIT
     return RefusalCode.USED_UP if user_id in standing.counted else None
+
+
+def _seen(text: str) -> str:
+    """Normalize a text: case, invisible characters and spaces."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    shown = (
+        one if not one.isspace() and not unicodedata.category(one).startswith("C") else " "
+        for one in plain
+    )
+    return " ".join("".join(shown).split())

@@ -12,12 +12,12 @@ import yaml
 from agents import Tool
 from agents.gates.choice import choose_tool
 from agents.gates.followup import follow_up_tool
-from bot.approvals.break_glass import LEAST_REASON
 from bot.approvals.model import CLAIM_MS
 from bot.commands.call import STOP_S
 from bot.leases import LEASE
 from bot.notifications.digest_schedule import MANY
 from bot.notifications.working_hours import BEGIN
+from bot.people.break_glass import LEAST_REASON
 from bot.policy.delegations import LONGEST_MS
 from bot.policy.evaluation.conditions import TEXT_LIMIT
 from bot.policy.terms import MAX_AGE_S, REMIND_S

@@ -12,7 +12,7 @@ from agents.gates.followup import FOLLOW_UP_NAME, follow_up_tool
 from agents.middlewares.tools import ToolErrorHandler
 from agents.prebuilt.deep import TASK_TOOL, deep_agent
 from bot.demo.commands import PlannedToolCall, gives_up
-from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
+from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
 from bot.demo.replies import is_answer
 
 EXAMPLE = "analyse the market for electric bicycles"
@@ -79,7 +79,7 @@ def build(model: Model) -> Agent:
     )
 
 
-def lead(seen: Seen) -> Reply:
+def lead(seen: CurrentRequest) -> Reply:
     """Ask, give out two tasks, report; the list is written anew before each."""
     topic = found(r"\banaly[sz]e\s+(.+)", seen.request).rstrip(".")
     if not topic:
@@ -98,7 +98,7 @@ def lead(seen: Seen) -> Reply:
     return Reply(f"The analysis of {topic}.\n- {results[0]}\n- {results[1]}")
 
 
-def research_rule(seen: Seen) -> Reply:
+def research_rule(seen: CurrentRequest) -> Reply:
     """Search once."""
     if seen.done:
         return Reply(seen.done[-1].result)
@@ -106,7 +106,7 @@ def research_rule(seen: Seen) -> Reply:
     return Reply("", (call("search", query=query),))
 
 
-def analysis_rule(seen: Seen) -> Reply:
+def analysis_rule(seen: CurrentRequest) -> Reply:
     """Analyse once."""
     if seen.done:
         return Reply(seen.done[-1].result)

@@ -11,7 +11,7 @@ from agents.chat.agent import ChatModelAgent
 from agents.prebuilt.review import CONTENT_KEY, ReviewAgent
 from agents.tools.actions import EXIT_NAME, exit_tool
 from agents.workflows.loop import LoopAgent
-from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
+from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
 
 EXAMPLE = "write a short poem about potatoes"
 INSTRUCTION = """\
@@ -44,7 +44,7 @@ def build(model: Model) -> Agent:
     )
 
 
-def write(seen: Seen) -> Reply:
+def write(seen: CurrentRequest) -> Reply:
     """Write a poem; each feedback since changes it a little."""
     topic = found(
         r"\babout\s+(?:an?\s+|the\s+)?([\w' -]{1,40}?)\s*(?:[,.!]|\bin\b|$)", seen.request

@@ -11,7 +11,7 @@ from agents.chat.agent import ChatModelAgent
 from agents.gates.followup import FOLLOW_UP_NAME, follow_up_tool
 from agents.workflows.agenttool import AgentTool
 from bot.demo.commands import gives_up
-from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
+from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
 from bot.demo.replies import is_answer
 
 EXAMPLE = "plan a 3-day trip to New York City"
@@ -55,7 +55,7 @@ def build(model: Model) -> Agent:
     )
 
 
-def ask(seen: Seen) -> Reply:
+def ask(seen: CurrentRequest) -> Reply:
     """Ask three questions, once more for the budget when nothing says it, and sum up."""
     answers = seen.results_of(FOLLOW_UP_NAME)
     if not answers:
@@ -74,7 +74,7 @@ def ask(seen: Seen) -> Reply:
     return Reply(f"Facts: likes {', '.join(likes)}; {cost}.")
 
 
-def plan(seen: Seen) -> Reply:
+def plan(seen: CurrentRequest) -> Reply:
     """Have the facts found out, then write one line for each day."""
     where = found(r"\bto\s+([A-Z][\w' -]*)", seen.request)
     days = min(int(found(r"(\d{1,2})[ -]day", seen.request) or 3), 7)

@@ -14,7 +14,7 @@ from agents.prebuilt.plan_execute import PLANNER, plan_tool
 from agents.prebuilt.planning import PLAN_TOOL, RESPOND_TOOL
 from agents.tools.actions import exit_tool
 from bot.demo.commands import PlannedToolCall
-from bot.demo.patterns.rules import Reply, Rule, Seen, call, voice
+from bot.demo.patterns.rules import Reply, Rule, CurrentRequest, call, voice
 from bot.demo.replies import report
 
 _STEP = re.compile(r"Do now the first step of the plan: (.*)\Z", re.DOTALL)
@@ -51,7 +51,7 @@ def planner(model: Model, rule: Rule) -> Agent:
     )
 
 
-def step_of(seen: Seen) -> str:
+def step_of(seen: CurrentRequest) -> str:
     """The step that an executor shall do."""
     match = _STEP.search(seen.request)
     return match[1] if match else ""
@@ -64,7 +64,7 @@ def executing(call_of: Callable[[str], PlannedToolCall | None]) -> Rule:
         call_of: Makes the call of a step; None where there is no tool for it.
     """
 
-    def execute(seen: Seen) -> Reply:
+    def execute(seen: CurrentRequest) -> Reply:
         if seen.done:
             return Reply(report(seen.done))
         step = step_of(seen)
@@ -76,7 +76,7 @@ def executing(call_of: Callable[[str], PlannedToolCall | None]) -> Rule:
     return execute
 
 
-def work_of(seen: Seen) -> Work:
+def work_of(seen: CurrentRequest) -> Work:
     """The plan that a replanner shall look after."""
     plan = _PLAN.search(seen.request)
     steps = [line.partition(". ")[2] for line in plan[1].splitlines()] if plan else []

@@ -23,7 +23,7 @@ from agents.workflows.sequential import SequentialAgent
 from agents.workflows.transfer import transfer_tool_to
 from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns.planned import executing, planner, plans, responds, work_of
-from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
+from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
 from bot.demo.replies import report
 
 EXAMPLE = (
@@ -147,7 +147,7 @@ def build(model: Model) -> Agent:
     return supervisor(supervisor=head, sub_agents=[research, execution])
 
 
-def lead(seen: Seen) -> Reply:
+def lead(seen: CurrentRequest) -> Reply:
     """Research, then execution, then the summary that the original never gives."""
     if not _project(seen.request):
         return Reply(hint(EXAMPLE))
@@ -160,14 +160,14 @@ def lead(seen: Seen) -> Reply:
     return Reply("", (call(EXIT_NAME, final_result=summary),))
 
 
-def look_around(seen: Seen) -> Reply:
+def look_around(seen: CurrentRequest) -> Reply:
     """Search once."""
     if seen.done:
         return Reply(report(seen.done))
     return Reply("", (call("search_info", query=_project(seen.request)),))
 
 
-def plan(seen: Seen) -> Reply:
+def plan(seen: CurrentRequest) -> Reply:
     """Write down the steps that the request asks for."""
     text, name = seen.request, _project(seen.request)
     steps = [f"Analyse the requirements of {name}", f"Draft the design of {name}"]
@@ -183,7 +183,7 @@ def plan(seen: Seen) -> Reply:
     return plans(steps)
 
 
-def replan(seen: Seen) -> Reply:
+def replan(seen: CurrentRequest) -> Reply:
     """Go on with what is left; without a budget, nobody is assigned."""
     work = work_of(seen)
     if work.was_refused and work.done[-1][0].startswith("Allocate"):

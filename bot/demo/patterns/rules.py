@@ -31,7 +31,7 @@ _SAID = re.compile(r"^For context: \[(?P<who>[^\]]+)\] said: (?P<text>.*)$", re.
 
 
 @dataclass(slots=True)
-class Seen:
+class CurrentRequest:
     """The part of a conversation since a model was last asked for something.
 
     Attributes:
@@ -68,7 +68,7 @@ class Reply:
     calls: tuple[PlannedToolCall, ...] = ()
 
 
-Rule: TypeAlias = Callable[[Seen], Reply]
+Rule: TypeAlias = Callable[[CurrentRequest], Reply]
 """Makes an answer of what was said; the same each time for the same messages."""
 
 
@@ -97,9 +97,9 @@ def voice(model: Model, rule: Rule) -> Model:
     return RuleModel(rule) if isinstance(model, DemoModel) else model
 
 
-def read(messages: Sequence[ModelMessage]) -> Seen:
+def read(messages: Sequence[ModelMessage]) -> CurrentRequest:
     """Find out what was asked for last, and what has happened since."""
-    seen, calls_made, is_fresh = Seen(), 0, True
+    seen, calls_made, is_fresh = CurrentRequest(), 0, True
     calls: dict[str, ToolCallPart] = {}
     for message in messages:
         if isinstance(message, ModelResponse):
@@ -110,7 +110,7 @@ def read(messages: Sequence[ModelMessage]) -> Seen:
         requests = [text for text in prompts if not text.startswith((_CONTEXT, _YOUR_TURN))]
         if requests:
             before = [seen.request] if is_fresh and seen.request else []
-            seen, is_fresh = Seen(request="\n".join([*before, *requests])), True
+            seen, is_fresh = CurrentRequest(request="\n".join([*before, *requests])), True
         seen.heard += [(line["who"], line["text"]) for text in prompts if (line := _said(text))]
         seen.done += _results(message, calls)
     seen.made = calls_made

@@ -15,7 +15,7 @@ from agents.gates.decorator import tool
 from agents.prebuilt.supervisor import supervisor
 from agents.tools.actions import EXIT_NAME, TRANSFER_NAME, exit_tool
 from agents.workflows.transfer import transfer_tool_to
-from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
+from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
 from bot.demo.replies import report
 
 EXAMPLE = "check my checking account balance, then transfer $500 from checking to savings"
@@ -103,7 +103,7 @@ def build(model: Model) -> Agent:
     return supervisor(supervisor=head, sub_agents=workers)
 
 
-def lead(seen: Seen) -> Reply:
+def lead(seen: CurrentRequest) -> Reply:
     """Hand over to whoever has not had a turn yet, then sum up."""
     asked_for = [
         name
@@ -121,7 +121,7 @@ def lead(seen: Seen) -> Reply:
     return Reply("", (call(EXIT_NAME, final_result=summary),))
 
 
-def look_up(seen: Seen) -> Reply:
+def look_up(seen: CurrentRequest) -> Reply:
     """Look up the account that is named."""
     if seen.done:
         return Reply(report(seen.done))
@@ -129,7 +129,7 @@ def look_up(seen: Seen) -> Reply:
     return Reply("", (call("check_balance", account_id=account.lower()),))
 
 
-def transfer(seen: Seen) -> Reply:
+def transfer(seen: CurrentRequest) -> Reply:
     """Transfer what is asked for."""
     if seen.done:
         receipt = found(r'"message":\s*"([^"]+)"', seen.done[-1].result)

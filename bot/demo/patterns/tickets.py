@@ -10,7 +10,7 @@ from pydantic_ai.models import Model
 from agents.agent import Agent
 from agents.chat.agent import ChatModelAgent
 from agents.gates.decorator import Gate, tool
-from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
+from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
 from bot.demo.replies import brief_report
 
 EXAMPLE = "book a ticket for Martin, to Beijing, phone 1234567"
@@ -58,7 +58,7 @@ def booking_agent(name: str, model: Model, gate: Gate) -> Agent:
     )
 
 
-def book(seen: Seen) -> Reply:
+def book(seen: CurrentRequest) -> Reply:
     """Book what a message asks for, then say what became of it."""
     if seen.done:
         return Reply(brief_report(seen.done))

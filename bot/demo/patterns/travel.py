@@ -15,7 +15,7 @@ from agents.prebuilt.plan_execute import executor_agent, plan_execute, replanner
 from agents.tools.actions import EXIT_NAME
 from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns.planned import executing, planner, plans, responds, work_of
-from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
+from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
 
 EXAMPLE = "plan a trip from Berlin to Tokyo on 2027-10-15 for 3 nights"
 _WORDS = r"([^\W\d_][\w'-]*(?:\s+(?!to\b|on\b|for\b|from\b|in\b)[^\W\d_][\w'-]*)*)"
@@ -100,7 +100,7 @@ def build(model: Model) -> Agent:
     )
 
 
-def plan(seen: Seen) -> Reply:
+def plan(seen: CurrentRequest) -> Reply:
     """Write down the four steps of a trip."""
     origin = found(rf"\bfrom\s+{_WORDS}", seen.request)
     city = found(rf"\bto\s+{_WORDS}", seen.request)
@@ -119,7 +119,7 @@ def plan(seen: Seen) -> Reply:
     )
 
 
-def replan(seen: Seen) -> Reply:
+def replan(seen: CurrentRequest) -> Reply:
     """Go on with what is left; without a flight, leave out the hotel."""
     work = work_of(seen)
     no_flight = work.was_refused and work.done[-1][0].startswith("Book a flight")

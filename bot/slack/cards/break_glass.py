@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.approvals.break_glass import LEAST_REASON, Reasons
 from bot.approvals.model import Approval, Emergency
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import (
@@ -22,6 +21,7 @@ from bot.layout.modals import (
     read_text,
     text_input,
 )
+from bot.people.break_glass import LEAST_REASON, Reasons
 from bot.policy.terms import BreakGlass
 from bot.questions.drawing import OpenModal
 from bot.redaction.mask import mask_text

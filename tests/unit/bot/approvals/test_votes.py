@@ -12,7 +12,6 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals import votes
-from bot.approvals.break_glass import Reasons
 from bot.approvals.disclosure import Surface
 from bot.approvals.model import Approval, Decision, Status
 from bot.approvals.queries import newest_of
@@ -26,6 +25,7 @@ from bot.errors import (
     StrangerError,
     UserFacingError,
 )
+from bot.people.break_glass import Reasons
 from bot.people.deciders import deciders_of
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
 from bot.ports.people import MOST_MEMBERS

@@ -21,7 +21,7 @@ from bot.commands.demo import TOPICS, welcome
 from bot.demo import PATTERNS, POLICY, RULES, DemoModel, channels
 from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns import approval, graphs
-from bot.demo.patterns.rules import Reply, RuleModel, Seen, read
+from bot.demo.patterns.rules import Reply, RuleModel, CurrentRequest, read
 from bot.sandbox.workspace.people import first_cast
 from tests.unit.bot.demo.pattern_room import EXAMPLES, Room
 
@@ -99,7 +99,7 @@ async def test_a_real_model_is_used_as_it_is() -> None:
 
 
 async def test_a_rule_streams_what_it_says() -> None:
-    def rule(seen: Seen) -> Reply:
+    def rule(seen: CurrentRequest) -> Reply:
         return Reply(f"You said {seen.request}", (PlannedToolCall("f", {}, ""),))
 
     model, messages = RuleModel(rule), [user("a"), user("b")]
