@@ -12,7 +12,7 @@ from agents.gates.followup import FOLLOW_UP_NAME, follow_up_tool
 from agents.middlewares.tools import ToolErrorHandler
 from agents.prebuilt.deep import TASK_TOOL, deep_agent
 from bot.demo.commands import PlannedToolCall, gives_up
-from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
 from bot.demo.replies import is_answer
 
 EXAMPLE = "analyse the market for electric bicycles"

@@ -11,7 +11,7 @@ from agents.chat.agent import ChatModelAgent
 from agents.gates.followup import FOLLOW_UP_NAME, follow_up_tool
 from agents.workflows.agenttool import AgentTool
 from bot.demo.commands import gives_up
-from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
 from bot.demo.replies import is_answer
 
 EXAMPLE = "plan a 3-day trip to New York City"

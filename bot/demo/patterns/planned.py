@@ -14,7 +14,7 @@ from agents.prebuilt.plan_execute import PLANNER, plan_tool
 from agents.prebuilt.planning import PLAN_TOOL, RESPOND_TOOL
 from agents.tools.actions import exit_tool
 from bot.demo.commands import PlannedToolCall
-from bot.demo.patterns.rules import Reply, Rule, CurrentRequest, call, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, Rule, call, voice
 from bot.demo.replies import report
 
 _STEP = re.compile(r"Do now the first step of the plan: (.*)\Z", re.DOTALL)

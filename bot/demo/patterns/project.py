@@ -23,7 +23,7 @@ from agents.workflows.sequential import SequentialAgent
 from agents.workflows.transfer import transfer_tool_to
 from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns.planned import executing, planner, plans, responds, work_of
-from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
 from bot.demo.replies import report
 
 EXAMPLE = (

@@ -11,7 +11,7 @@ from agents.agent import Agent
 from agents.gates.decorator import tool
 from agents.gates.human import HumanInterruptConfig
 from agents.prebuilt.react import create_react_agent
-from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
 from bot.demo.replies import Done, brief_report, is_answer
 
 EXAMPLE = "write to nora@acme.example: the office moves on Monday"

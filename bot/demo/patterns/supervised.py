@@ -15,7 +15,7 @@ from agents.gates.decorator import tool
 from agents.prebuilt.supervisor import supervisor
 from agents.tools.actions import EXIT_NAME, TRANSFER_NAME, exit_tool
 from agents.workflows.transfer import transfer_tool_to
-from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
 from bot.demo.replies import report
 
 EXAMPLE = "check my checking account balance, then transfer $500 from checking to savings"

@@ -10,7 +10,7 @@ from pydantic_ai.models import Model
 from agents.agent import Agent
 from agents.chat.agent import ChatModelAgent
 from agents.gates.decorator import Gate, tool
-from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
 from bot.demo.replies import brief_report
 
 EXAMPLE = "book a ticket for Martin, to Beijing, phone 1234567"

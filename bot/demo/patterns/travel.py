@@ -15,7 +15,7 @@ from agents.prebuilt.plan_execute import executor_agent, plan_execute, replanner
 from agents.tools.actions import EXIT_NAME
 from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns.planned import executing, planner, plans, responds, work_of
-from bot.demo.patterns.rules import Reply, CurrentRequest, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
 
 EXAMPLE = "plan a trip from Berlin to Tokyo on 2027-10-15 for 3 nights"
 _WORDS = r"([^\W\d_][\w'-]*(?:\s+(?!to\b|on\b|for\b|from\b|in\b)[^\W\d_][\w'-]*)*)"

@@ -21,7 +21,7 @@ from bot.commands.demo import TOPICS, welcome
 from bot.demo import PATTERNS, POLICY, RULES, DemoModel, channels
 from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns import approval, graphs
-from bot.demo.patterns.rules import Reply, RuleModel, CurrentRequest, read
+from bot.demo.patterns.rules import CurrentRequest, Reply, RuleModel, read
 from bot.sandbox.workspace.people import first_cast
 from tests.unit.bot.demo.pattern_room import EXAMPLES, Room
 
