@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from agents.core.checkpoint import AmendingStore, MessageLog
+from agents.core.checkpoint import MessageLog
+from storage.checkpoints import Checkpoints
 from storage.documents import Collection, D, Where
 from storage.log import RowLog
 from storage.retention import key_ranges
@@ -91,7 +92,7 @@ class DocumentDatabase(Protocol):
         ...
 
     @property
-    def checkpoints(self) -> AmendingStore:
+    def checkpoints(self) -> Checkpoints:
         """Checkpoints and their journals."""
         ...
 

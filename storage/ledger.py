@@ -27,10 +27,9 @@ from storage.chain import (
     content_hash,
     is_alg,
 )
-from storage.codec import SCHEMA_VERSION, check_version
 from storage.documents import fault_of
 from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
-from storage.log import Row
+from storage.log import SCHEMA_VERSION, Row, check_version, checked_text
 from storage.retention import is_kept
 
 logger = logging.getLogger(__name__)
@@ -51,13 +50,8 @@ _NOUN = "audit entry"
 _NAMES = tuple(one.name for one in fields(AuditEntry))
 
 
-def _text(value: str) -> str:
-    value.encode()  # refuses what stands for bytes that were no text
-    return value
-
-
 _TYPES = {
-    name: Annotated[str, AfterValidator(_text)] if kind is str else kind
+    name: Annotated[str, AfterValidator(checked_text)] if kind is str else kind
     for name, kind in get_type_hints(AuditEntry).items()
 }
 _FIELDS: Any = create_model("_FIELDS", **{name: (kind, ...) for name, kind in _TYPES.items()})  # type: ignore[call-overload]

@@ -44,9 +44,9 @@ from bot.policy.terms import Terms, TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.questions.base import question_of
-from storage.codec import SCHEMA_VERSION
 from storage.documents import update
 from storage.errors import RecordConflictError, RecordFormatError
+from storage.log import SCHEMA_VERSION
 
 APPROVERS = "approvers"
 """Value of `editors`: all current approvers may edit."""

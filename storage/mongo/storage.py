@@ -11,7 +11,7 @@ from storage.chain import NO_KEY, Seal
 from storage.documents import Collection, D, Document
 from storage.errors import StoreBrokenError
 from storage.log import MessageHistory
-from storage.mongo.checkpoints import MongoCheckpointStore
+from storage.mongo.checkpoints import MongoCheckpoints
 from storage.mongo.client import HEALTH, Client, Driver
 from storage.mongo.collection import MongoCollection, indexes
 from storage.mongo.commands import Commands
@@ -58,7 +58,7 @@ class MongoStorage:
         logs = {name: MongoLog(Commands(client, name), "id") for name in _LOGS}
         self.ledgers = Ledgers(logs, self.trail)
         self.log = MessageHistory(logs["log"])
-        self.checkpoints = MongoCheckpointStore(Commands(client, "checkpoints"))
+        self.checkpoints = MongoCheckpoints(logs["checkpoints"])
 
     def collection(self, kind: type[D]) -> Collection[D]:
         return MongoCollection(Commands(self._client, kind.spec.name), kind)

@@ -22,21 +22,28 @@ class SqliteLog:
     def __init__(self, database: Database, table: str, key: str) -> None:
         self._database, self._table, self.key = database, table, key
 
-    async def append(self, rows: Sequence[Row]) -> None:
+    async def append(self, rows: Sequence[Row]) -> bool:
         names = tuple(rows[0])
         places = f"({', '.join('?' * len(names))})"
         sql = (
             f"INSERT INTO {self._table} ({', '.join(names)}) "  # noqa: S608 - names are our own
-            f"VALUES {', '.join([places] * len(rows))} ON CONFLICT DO NOTHING"
+            f"VALUES {', '.join([places] * len(rows))} ON CONFLICT DO NOTHING RETURNING 1"
         )
-        await self._database.fetch(sql, [row[name] for row in rows for name in names])
+        values = [row[name] for row in rows for name in names]
+        return bool(await self._database.fetch(sql, values))
 
     async def read(
-        self, where: Where, sort: Sequence[str], *, limit: int | None = None
+        self,
+        where: Where,
+        sort: Sequence[str],
+        *,
+        limit: int | None = None,
+        names: Sequence[str] | None = None,
     ) -> Sequence[Row]:
         condition, values = _where(where)
         size = -1 if limit is None else max(limit, 0)
-        sql = f"SELECT * FROM {self._table} WHERE {condition}{_order(sort)} LIMIT :limit"  # noqa: S608
+        chosen = ", ".join(names or "*")
+        sql = f"SELECT {chosen} FROM {self._table} WHERE {condition}{_order(sort)} LIMIT :limit"  # noqa: S608
         return await self._database.fetch(sql, {**values, "limit": size})
 
     async def count(self, where: Where) -> int:
@@ -44,11 +51,16 @@ class SqliteLog:
         sql = f"SELECT count(*) AS found FROM {self._table} WHERE {condition}"  # noqa: S608
         return await self._database.count(sql, values)
 
-    async def change(self, where: Where, changes: Row) -> None:
+    async def change(
+        self, where: Where, changes: Row, *, push: tuple[str, str] | None = None
+    ) -> bool:
         condition, values = _where(where)
-        changed = ", ".join(f"{name} = :{name}" for name in changes)
-        sql = f"UPDATE {self._table} SET {changed} WHERE {condition}"  # noqa: S608
-        await self._database.fetch(sql, {**values, **changes})
+        changed = [f"{name} = :{name}" for name in changes]
+        if push is not None:  # a line for each: JSON text has no line breaks of its own
+            name, values["pushed"] = push
+            changed.append(f"{name} = {name} || :pushed || char(10)")
+        sql = f"UPDATE {self._table} SET {', '.join(changed)} WHERE {condition} RETURNING 1"  # noqa: S608
+        return await self._database.change(sql, {**values, **changes})
 
     async def delete(self, where: Where, *, sort: Sequence[str] = (), limit: int) -> int:
         condition, values = _where(where)

@@ -12,7 +12,7 @@ from storage.chain import NO_KEY, Seal
 from storage.documents import Collection, D, Document
 from storage.errors import Fault, StoreBrokenError
 from storage.log import MessageHistory
-from storage.sqlite.checkpoints import SqliteCheckpointStore
+from storage.sqlite.checkpoints import SqliteCheckpoints
 from storage.sqlite.collection import SqliteCollection, break_leases, tables
 from storage.sqlite.database import TIMEOUT, Database
 from storage.sqlite.log import SqliteLog
@@ -24,7 +24,7 @@ INSERT INTO health (name, writes) VALUES ('ready', 1)
 ON CONFLICT (name) DO UPDATE SET writes = writes + 1
 """
 
-_LOGS = {"log": "id", "checkpoints": "checkpoint_id", "journal": "checkpoint_id"}
+_LOGS = {"log": "id", "journal": "checkpoint_id", "checkpoints": "checkpoint_id"}
 """Tables whose keys begin with the id of a thread, and their keys."""
 
 
@@ -55,7 +55,7 @@ class SqliteStorage:
         logs = {name: SqliteLog(self._database, name, key) for name, key in _LOGS.items()}
         self.ledgers = Ledgers(logs, self.trail)
         self.log = MessageHistory(logs["log"])
-        self.checkpoints = SqliteCheckpointStore(self._database)
+        self.checkpoints = SqliteCheckpoints(self._database)
 
     def collection(self, kind: type[D]) -> Collection[D]:
         return SqliteCollection(self._database, kind)

@@ -49,7 +49,7 @@ async def test_a_closed_run_keeps_no_content_and_leaves_nothing_beside_it(
     await mongo.checkpoints.close("c", expected_version=1)
 
     (head,) = await collection(mongo, "checkpoints").find({}).to_list(9)
-    assert head == {"_id": "c", "v": 1, "open": False, "status": "closed", "version": 2, "base": 1}
+    assert head == {"_id": "c", "v": 1, "status": "closed", "version": 2, "base": 1}
 
 
 @pytest.mark.parametrize("changes", [{"entries": 2}, {"journal": "a"}, {"journal": [7]}])

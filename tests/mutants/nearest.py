@@ -114,8 +114,9 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "bot/redaction/names.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
     "bot/redaction/key_value_patterns.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
     "bot/approvals/disclosure.py": ("tests/unit/bot/approvals/test_disclosure.py",),
-    "storage/codec.py": (
-        "tests/unit/storage/test_codec.py",
+    "storage/checkpoints.py": (
+        "tests/unit/storage/test_checkpoints.py",
+        *_CHECKPOINTS,
         "tests/contract/test_unreadable.py",
         *_SQLITE,
     ),

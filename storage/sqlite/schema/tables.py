@@ -66,6 +66,10 @@ BEGIN
     DELETE FROM journal WHERE checkpoint_id = NEW.checkpoint_id;
 END;
 
+CREATE TRIGGER IF NOT EXISTS checkpoints_deleted AFTER DELETE ON checkpoints
+BEGIN
+    DELETE FROM journal WHERE checkpoint_id = OLD.checkpoint_id;
+END;
 
 CREATE UNIQUE INDEX IF NOT EXISTS audit_chain ON audit (team_id, seq);
 CREATE INDEX IF NOT EXISTS audit_open ON audit (at_ms, entry_id) WHERE seq IS NULL;
