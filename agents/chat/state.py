@@ -192,7 +192,6 @@ class ChatRun:
             values=SessionValues(state.values),
             hooks=HookAnswers.from_json(state.hooks),
         )
-        work.values.take_changes()
         # Stored messages are reused as they are, so only new messages are serialized.
         work._dumped = list(state.messages)
         return work

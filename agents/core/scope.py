@@ -27,13 +27,14 @@ __all__ = ["AskAgain", "BeforeStart", "SessionValues", "StartingCall", "current_
 
 
 class SessionValues(MutableMapping[str, object]):
-    """Values shared by all agents and tools of a run; stored with its checkpoint."""
+    """Values shared by all agents and tools of a run; stored with its checkpoint.
+
+    The values to begin with are stored already, so they are no changes.
+    """
 
     def __init__(self, values: Mapping[str, object] | None = None) -> None:
-        self._values: dict[str, object] = {}
+        self._values = dict(values or {})
         self._changed: dict[str, Json] = {}
-        for key, value in (values or {}).items():
-            self[key] = value
 
     def __getitem__(self, key: str) -> object:
         return self._values[key]
@@ -231,6 +232,17 @@ class RunContext:
         """
         found = [point for point in self._index.all_at(address) if self.is_live(point)]
         return [point for point in found if point.id not in self.claimed]
+
+    def journaled(self, kind: str, at: str) -> dict[str, Json] | None:
+        """Return the result that an earlier process journaled, with its session changes applied."""
+        entry = self.journal.find(kind, at)
+        if entry is not None:
+            self.session.apply_changes(cast("dict[str, Json]", entry["session"]))
+        return entry
+
+    async def journal_result(self, kind: str, at: str, result: dict[str, Json]) -> None:
+        """Journal a result with its session changes: a recovered run has both or neither."""
+        await self.journal.append(kind, at, {**result, "session": self.session.take_changes()})
 
     def unused(self, waiting: InterruptNode | None) -> list[ResumeError]:
         """Return errors for answers that no component used, at the end of a run segment.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Literal, TypeAlias, Unpack, cast
 
@@ -43,28 +43,15 @@ from agents.graph.threads.answers import (
     names_questions,
     sort_answers,
 )
-from agents.graph.threads.execution import Execution, Tell, ThreadWork, begun, commanded, shown
+from agents.graph.threads.execution import Execution, ThreadWork, begun, commanded, shown
 from agents.graph.threads.snapshot import GraphResult
 from agents.graph.threads.thread import GraphThread
 from agents.graph.threads.threads import GraphThreads
 from agents.runs.answers import find_stopped
-from agents.runs.document import Claim
+from agents.runs.document import Claim, RunDocument
 
 StreamMode: TypeAlias = Literal["updates", "values", "interrupts", "events"]
 _MODES = ("updates", "values", "interrupts", "events")
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """The options of one call of a graph, without its input and answers."""
-
-    thread_id: str
-    cancel: CancelToken | None
-    step_limit: int | None
-    tell: Tell
-
-    def work(self) -> ThreadWork:
-        return ThreadWork(cancel=self.cancel or CancelToken(), step_limit=self.step_limit)
 
 
 class CompiledGraph(GraphThreads):
@@ -118,7 +105,8 @@ class CompiledGraph(GraphThreads):
             AgentError: The graph cannot continue.
             Exception: A node failed. Finished nodes are stored.
         """
-        return await self._go(input, resume, _Call(thread_id, cancel, step_limit, _drop))
+        work = _work(cancel, step_limit)
+        return await self._go(input, resume, thread_id, work)
 
     async def stream(
         self,
@@ -158,8 +146,9 @@ class CompiledGraph(GraphThreads):
             if kind in modes:
                 queue.put_nowait((kind, part))
 
-        work = self._go(input, resume, _Call(thread_id, cancel, step_limit, tell))
-        task = asyncio.create_task(work, context=copy_context())
+        work = replace(_work(cancel, step_limit), tell=tell)
+        going = self._go(input, resume, thread_id, work)
+        task = asyncio.create_task(going, context=copy_context())
         # None ends the loop below, also if the run fails; `await task` then raises the error.
         task.add_done_callback(lambda _: queue.put_nowait(None))
         try:
@@ -221,7 +210,7 @@ class CompiledGraph(GraphThreads):
             CheckpointError: The thread never ran, cannot be read, or another process recovers it.
             Exception: A node failed.
         """
-        _check_limit(step_limit)
+        work = _work(cancel, step_limit)
         thread = self._thread(thread_id, "recover()")
         head = await thread.need_head(self.topology)
         if not thread.is_running:
@@ -231,50 +220,54 @@ class CompiledGraph(GraphThreads):
         await thread.load()
         claim = thread.claimed
         head = await commanded(self.topology, head, cast("Command | None", claim.command))
-        call = _Call(thread_id, cancel, step_limit, _drop)
-        work = replace(call.work(), answers=claim.answers, resumed=True)
-        with contained(), telling(lambda event: call.tell("events", event), passes_on=False):
-            return await self._execution(thread, call.tell).run(head, work)
+        work = replace(work, answers=claim.answers, resumed=True)
+        with contained(), telling(lambda event: work.tell("events", event), passes_on=False):
+            return await self._run(thread, head, work)
 
     async def _go(
-        self, given: Mapping[str, object] | BaseModel | None, request: Resume, call: _Call
+        self,
+        given: Mapping[str, object] | BaseModel | None,
+        request: Resume,
+        thread_id: str,
+        work: ThreadWork,
     ) -> GraphResult:
         check_request(request)
         check_input(given)
-        _check_limit(call.step_limit)
         goes_on = given is None or bool(request)
         # A graph inside another run is stored with that run, so it needs no thread of its own.
-        if not call.thread_id and not goes_on and given is not None and _is_inside():
-            return GraphResult(values=await self.run_inside(given, step_limit=call.step_limit))
-        with telling(lambda event: call.tell("events", event), passes_on=False):
+        if not thread_id and not goes_on and given is not None and _is_inside():
+            return GraphResult(values=await self.run_inside(given, step_limit=work.step_limit))
+        with telling(lambda event: work.tell("events", event), passes_on=False):
             if goes_on:
-                return await self._resume(self._thread(call.thread_id, "a resume"), request, call)
-            return await self._begin(given or {}, call)
+                return await self._resume(self._thread(thread_id, "a resume"), request, work)
+            return await self._begin(given or {}, thread_id, work)
 
-    async def _begin(self, given: Mapping[str, object] | BaseModel, call: _Call) -> GraphResult:
-        if self._store is not None and not call.thread_id:
+    async def _begin(
+        self, given: Mapping[str, object] | BaseModel, thread_id: str, work: ThreadWork
+    ) -> GraphResult:
+        if self._store is not None and not thread_id:
             raise NoCheckpointerError(self.name, "invoke()")
-        thread = GraphThread(self._store, call.thread_id)
+        thread = GraphThread(self._store, thread_id)
         head = await thread.load()
         thread.refuse_running()
         thread.check_graph(self.topology)
         new = await begun(self.topology, head, given, self._options.new_id())
         saved = await thread.save(new)
-        return await self._execution(thread, call.tell).run(saved, call.work())
+        return await self._run(thread, saved, work)
 
-    async def _resume(self, thread: GraphThread, request: Resume, call: _Call) -> GraphResult:
+    async def _resume(self, thread: GraphThread, request: Resume, work: ThreadWork) -> GraphResult:
         """Resume a thread. An answer waits until another answer of the thread is done."""
         delays = _delays(self._options.patience if names_questions(request) else timedelta())
         while True:
             try:
-                return await self._resumed(thread, request, call)
+                return await self._resumed(thread, request, work)
             except _TryAgain as late:
                 delay = next(delays, None)
                 if delay is None:
                     raise late.error from None
             await asyncio.sleep(delay)
 
-    async def _resumed(self, thread: GraphThread, request: Resume, call: _Call) -> GraphResult:
+    async def _resumed(self, thread: GraphThread, request: Resume, work: ThreadWork) -> GraphResult:
         head = await thread.need_head(self.topology)
         if thread.is_running:
             raise _late(thread, request, thread.origin)
@@ -301,17 +294,18 @@ class CompiledGraph(GraphThreads):
         except CheckpointConflictError:
             await thread.load()
             raise _late(thread, request, begun) from None
-        work = replace(call.work(), answers=answers, refusals=refusals, resumed=True)
-        return await self._execution(thread, call.tell).run(base, work)
+        work = replace(work, answers=answers, refusals=refusals, resumed=True)
+        return await self._run(thread, base, work)
 
-    def _execution(self, thread: GraphThread, tell: Tell) -> Execution:
-        return Execution(self.topology, self._options, thread, tell)
+    async def _run(self, thread: GraphThread, head: RunDocument, work: ThreadWork) -> GraphResult:
+        return await Execution(self.topology, self._options, thread, head, work).run()
 
 
-def _check_limit(step_limit: object) -> None:
+def _work(cancel: CancelToken | None, step_limit: object) -> ThreadWork:
     is_number = isinstance(step_limit, int) and not isinstance(step_limit, bool)
     if step_limit is not None and not (is_number and cast("int", step_limit) >= 1):
         raise AgentConfigError(f"`step_limit` is {step_limit!r}; give a number of steps, from 1")
+    return ThreadWork(cancel=cancel or CancelToken(), step_limit=cast("int | None", step_limit))
 
 
 class _TryAgain(Exception):  # noqa: N818 - no error: never leaves this module
@@ -336,10 +330,6 @@ def _delays(patience: timedelta) -> Iterator[float]:
         yield min(delay, left)
         left -= delay
         delay = min(2 * delay, 0.5)
-
-
-def _drop(_: str, __: object) -> None:
-    return
 
 
 def _is_inside() -> bool:

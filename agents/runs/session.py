@@ -156,7 +156,7 @@ class Setup:
             checkpoint_id=run_id,
             new_id=self.new_id,
             journal=self._journal(run_id, stored),
-            session=_session(document, claim),
+            session=SessionValues({**document.session, **claim.session}),
             waiting=document.waiting,
             answers=claim.answers,
             # A claim that an earlier process stored was not checked in this process.
@@ -181,14 +181,6 @@ class Setup:
             opened=opened,
             was_claimed=was_claimed,
         )
-
-
-def _session(document: RunDocument, claim: Claim) -> SessionValues:
-    """Return the session values of a run, without changes."""
-    values = SessionValues({**document.session, **claim.session})
-    # These values are in the document or the claim, so they are not new changes.
-    values.take_changes()
-    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

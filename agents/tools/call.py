@@ -137,7 +137,7 @@ class _Execution:
         """Return the result from the journal, or execute the call."""
         try:
             # The journal of a crashed process first, then the memory of this one.
-            before = self.scope.run.journal.find(FINISHED, self.at)
+            before = self.scope.run.journaled(FINISHED, self.at)
             done = self._known(before) if before else self._kept()
             return await self._new(planned, tools) if done is None else done
         except ResumeError as error:
@@ -156,7 +156,6 @@ class _Execution:
         action = decode(entry.get("action"))
         if not isinstance(action, Transfer | Exit | BreakLoop | None):
             raise CheckpointDecodeError(f"the result of {self.at} has a damaged action")
-        self.scope.run.session.apply_changes(cast("dict[str, Json]", entry["session"]))
         files = load_files(entry["files"]) if "files" in entry else ()
         return ToolReturn(str(entry["text"]), ToolOutcome(str(entry["outcome"])), action, files)
 
@@ -195,19 +194,14 @@ class _Execution:
 
     async def _note(self, result: ToolReturn) -> None:
         run = self.scope.run
-        note: dict[str, Json] = {
-            "text": result.text,
-            "outcome": str(result.outcome),
-            # Together with the result, so that a recovered run has both or neither.
-            "session": run.session.take_changes(),
-        }
+        note: dict[str, Json] = {"text": result.text, "outcome": str(result.outcome)}
         if result.said:
             note["said"] = well_formed(result.said)
         if result.action is not None:
             note["action"] = encode(result.action)
         if result.files:
             note["files"] = dump_files(result.files)
-        await run.journal.append(FINISHED, self.at, note)
+        await run.journal_result(FINISHED, self.at, note)
         # A retry in this process must not run a gated call again.
         if run.journal.has_started(self.at):
             run.journal.keep(FINISHED, self.at, (self.call, result))

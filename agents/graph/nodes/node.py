@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias, cast
 
 from agents.core.address import Address
 from agents.core.asking.answers import is_unanswered
-from agents.core.codec import Json, decode, encode
+from agents.core.codec import decode, encode
 from agents.core.component.doubts import acts_on_answer
 from agents.core.component.exits import contained
 from agents.core.component.legacy import old_interrupts
@@ -168,10 +168,8 @@ class _Begun:
         """Return the outcome that is known from the journal or from people."""
         # A finished node never runs again: read the journal first, ask people last.
         run = self.scope.run
-        before = run.journal.find(NODE, str(self.scope.address))
+        before = run.journaled(NODE, str(self.scope.address))
         if before is not None:
-            # The node does not run again, so repeat what it wrote to the session.
-            run.session.apply_changes(cast("dict[str, Json]", before["session"]))
             return cast("Outcome", decode(before["outcome"]))
         kept = run.journal.kept(NODE, str(self.scope.address))
         if isinstance(kept, Outcome):  # a retry around the graph runs a finished node once more
@@ -201,11 +199,9 @@ class _Begun:
         outcome = await self._tried()
         # Journal a node that acted on an answer, so that it never receives an answer again.
         if journal.every_step or self.is_gated or has_answer:
-            changes = self.scope.run.session.take_changes()
-            note = {"outcome": encode(outcome), "session": cast("Json", changes)}
-            await journal.append(NODE, str(self.scope.address), note)
+            await run.journal_result(NODE, str(address), {"outcome": encode(outcome)})
         if self.is_gated:
-            journal.keep(NODE, str(self.scope.address), outcome)
+            journal.keep(NODE, str(address), outcome)
         return outcome
 
     async def _tried(self) -> Outcome:

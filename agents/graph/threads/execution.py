@@ -35,6 +35,10 @@ from agents.runs.document import Phase, RunDocument
 Tell = Callable[[str, object], None]
 
 
+def drop(_: str, __: object) -> None:
+    """Drop what a run tells."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadWork:
     """The answers and options of one run of a thread.
@@ -45,6 +49,7 @@ class ThreadWork:
         resumed: Whether the head was claimed, so that its journal continues.
         cancel: Checked between two steps.
         step_limit: Maximum number of steps; None takes the graph's limit.
+        tell: Receives the mode and the part for `stream`.
     """
 
     answers: Mapping[str, object] = field(default_factory=dict)
@@ -52,151 +57,137 @@ class ThreadWork:
     resumed: bool = False
     cancel: CancelToken = field(default_factory=CancelToken)
     step_limit: int | None = None
+    tell: Tell = drop
 
 
 class Execution:
     """Runs a thread from its head until it stops. This process must own the thread."""
 
     def __init__(
-        self, topology: Topology, options: Options, thread: GraphThread, tell: Tell
+        self,
+        topology: Topology,
+        options: Options,
+        thread: GraphThread,
+        head: RunDocument,
+        work: ThreadWork,
     ) -> None:
         self._topology = topology
         self._options = options
         self._thread = thread
-        self._tell = tell
-
-    async def run(self, head: RunDocument, work: ThreadWork) -> GraphResult:
-        """Run from a head until the graph ends, interrupts or fails."""
-        run = self._context(head, work)
-        self._tell_start(run, work)
-        hooks = Hooks(keep=lambda state: self._keep(head, run, state), tell=self._tell)
-        with entered(Scope(run=run)), address_segment("runnable", self._topology.name):
-            graph_run = GraphRun(self._topology, hooks, step_limit=work.step_limit)
-            try:
-                values = await graph_run.run(dict)
-            except InterruptSignal as signal:
-                return await self._wait_for_people(head, run, signal, work)
-            except NodeRefusedError as error:
-                # The refused step must not run on a later resume, so its tasks are removed.
-                await self._end(head, run, replace(graph_run.state, tasks=(), gate=()), str(error))
-                raise
-            except Exception as error:
-                await self._fail(head, run, graph_run, error)
-                raise
-        return await self._finish(head, run, graph_run.state, values, work)
-
-    def _tell_start(self, run: RunContext, work: ThreadWork) -> None:
-        name, thread_id = self._topology.name, run.checkpoint_id
-        run.observers.tell(
-            RunResumed(checkpoint_id=thread_id, targets=tuple(work.answers))
-            if work.resumed
-            else RunStarted(checkpoint_id=thread_id, agent_name=name)
-        )
-
-    def _context(self, head: RunDocument, work: ThreadWork) -> RunContext:
-        session = SessionValues(head.session)
-        # Only changes of this run are journaled, not the values that were stored before.
-        session.take_changes()
-        return RunContext(
-            checkpoint_id=self._thread.thread_id,
-            new_id=self._options.new_id,
-            journal=self._thread.journal(every_step=self._options.every_step),
-            session=session,
-            waiting=graph_point(head),
+        self._head = head
+        self._point = graph_point(head)
+        self._work = work
+        self._run = RunContext(
+            checkpoint_id=thread.thread_id,
+            new_id=options.new_id,
+            journal=thread.journal(every_step=options.every_step),
+            session=SessionValues(head.session),
+            waiting=self._point,
             answers=work.answers,
             counts=dict(head.counts),
             cancel=work.cancel,
-            observers=self._options.observers,
+            observers=options.observers,
             house=outer_house(),
         )
 
-    async def _keep(self, head: RunDocument, run: RunContext, state: GraphState) -> None:
+    async def run(self) -> GraphResult:
+        """Run until the graph ends, interrupts or fails."""
+        self._tell_start()
+        hooks = Hooks(keep=self._keep, tell=self._work.tell)
+        with entered(Scope(run=self._run)), address_segment("runnable", self._topology.name):
+            graph_run = GraphRun(self._topology, hooks, step_limit=self._work.step_limit)
+            try:
+                values = await graph_run.run(dict)
+            except InterruptSignal as signal:
+                return await self._wait_for_people(signal)
+            except NodeRefusedError as error:
+                # The refused step must not run on a later resume, so its tasks are removed.
+                state = replace(graph_run.state, tasks=(), gate=())
+                await self._save(bare_point(self._point, state), "cancelled", str(error))
+                raise
+            except Exception as error:
+                await self._fail(graph_run, error)
+                raise
+        return await self._finish(graph_run.state, values)
+
+    def _tell_start(self) -> None:
+        run, work = self._run, self._work
+        run.observers.tell(
+            RunResumed(checkpoint_id=run.checkpoint_id, targets=tuple(work.answers))
+            if work.resumed
+            else RunStarted(checkpoint_id=run.checkpoint_id, agent_name=self._topology.name)
+        )
+
+    async def _keep(self, state: GraphState) -> None:
         """Store a step before the next begins."""
         if not self._options.every_step:
             return
-        await self._save(head, run, bare_point(graph_point(head), state), "running")
+        await self._save(bare_point(self._point, state), "running")
         # The new head needs a new journal; old entries belong to the old head.
-        run.journal = self._thread.journal(every_step=True)
+        self._run.journal = self._thread.journal(every_step=True)
 
-    async def _wait_for_people(
-        self, head: RunDocument, run: RunContext, signal: InterruptSignal, work: ThreadWork
-    ) -> GraphResult:
-        point = signal.point
-        result = self._result(point)
+    async def _wait_for_people(self, signal: InterruptSignal) -> GraphResult:
+        point, run, tell = signal.point, self._run, self._work.tell
+        state = read_state(self._topology, point)
         # Stored before people are asked, so that each answer finds its question.
-        saved = await self._save(head, run, point, "paused")
-        result = replace(result, checkpoint=saved.number if self._thread.thread_id else 0)
-        self._tell("updates", {"__interrupt__": result.interrupts})
-        self._tell("values", {**deepcopy(result.values), "__interrupt__": result.interrupts})
-        self._tell("interrupts", result.interrupts)
+        saved = await self._save(point, "paused")
+        result = result_of(
+            self._topology,
+            state,
+            point,
+            thread_id=self._thread.thread_id,
+            checkpoint=self._number(saved),
+        )
+        tell("updates", {"__interrupt__": result.interrupts})
+        tell("values", {**deepcopy(result.values), "__interrupt__": result.interrupts})
+        tell("interrupts", result.interrupts)
         contexts = tuple(one.context for one in result.interrupts)
         run.observers.tell(RunInterrupted(checkpoint_id=run.checkpoint_id, contexts=contexts))
-        # Raised last, when all valid answers are stored.
-        for refusal in (*work.refusals, *signal.refusals, *self._unused(run, point)):
-            raise refusal
+        self._refuse(*signal.refusals, *self._unused(point))
         return result
 
-    async def _fail(
-        self, head: RunDocument, run: RunContext, graph_run: GraphRun, error: Exception
-    ) -> None:
+    async def _fail(self, graph_run: GraphRun, error: Exception) -> None:
         """Store finished work beside an error, unless another process owns the thread."""
+        run = self._run
         # A failed journal write can mean that another process owns the thread.
         run.journal.raise_failure()
-        told = f"{type(error).__name__}: {error}"
-        await self._save(head, run, graph_run.kept_point(), "failed", told)
+        await self._save(graph_run.kept_point(), "failed", f"{type(error).__name__}: {error}")
         run.observers.tell(RunFailed(checkpoint_id=run.checkpoint_id, error=error))
 
-    async def _finish(
-        self,
-        head: RunDocument,
-        run: RunContext,
-        state: GraphState,
-        values: Values,
-        work: ThreadWork,
-    ) -> GraphResult:
-        saved = await self._end(head, run, state, "")
-        run.observers.tell(RunFinished(checkpoint_id=run.checkpoint_id))
-        for refusal in (*work.refusals, *self._unused(run, None)):
-            raise refusal
-        number = saved.number if self._thread.thread_id else 0
+    async def _finish(self, state: GraphState, values: Values) -> GraphResult:
+        saved = await self._save(bare_point(self._point, state), "finished")
+        self._run.observers.tell(RunFinished(checkpoint_id=self._run.checkpoint_id))
+        self._refuse(*self._unused(None))
         return GraphResult(
-            values=deepcopy(values), thread_id=self._thread.thread_id, checkpoint=number
+            values=deepcopy(values),
+            thread_id=self._thread.thread_id,
+            checkpoint=self._number(saved),
         )
 
-    async def _end(
-        self, head: RunDocument, run: RunContext, state: GraphState, reason: str
-    ) -> RunDocument:
-        phase: Phase = "cancelled" if reason else "finished"
-        return await self._save(head, run, bare_point(graph_point(head), state), phase, reason)
-
-    async def _save(
-        self,
-        head: RunDocument,
-        run: RunContext,
-        point: InterruptNode,
-        phase: Phase,
-        reason: str = "",
-    ) -> RunDocument:
-        current = self._thread.head or head
+    async def _save(self, point: InterruptNode, phase: Phase, reason: str = "") -> RunDocument:
+        head = self._thread.head or self._head
         document = replace(
-            current,
-            parent=current.number,
+            head,
+            parent=head.number,
             phase=phase,
             reason=reason,
             waiting=point,
-            counts=run.counts,
-            session=dict(run.session),
+            counts=self._run.counts,
+            session=dict(self._run.session),
         )
-        return await self._thread.save(document, is_new=_is_new(current, document))
+        return await self._thread.save(document, is_new=_is_new(head, document))
 
-    def _unused(self, run: RunContext, waiting: InterruptNode | None) -> list[ResumeError]:
+    def _number(self, saved: RunDocument) -> int:
+        return saved.number if self._thread.thread_id else 0
+
+    def _refuse(self, *refusals: ResumeError) -> None:
+        """Raise the first refusal: last of all, when all valid answers are stored."""
+        for refusal in (*self._work.refusals, *refusals):
+            raise refusal
+
+    def _unused(self, waiting: InterruptNode | None) -> list[ResumeError]:
         """Return unused answers. A stopped run may not have reached their nodes."""
-        return [] if run.cancel.mode is not None else run.unused(waiting)
-
-    def _result(self, point: InterruptNode) -> GraphResult:
-        state = read_state(self._topology, point)
-        thread_id = self._thread.thread_id
-        return result_of(self._topology, state, point, thread_id=thread_id, checkpoint=0)
+        return [] if self._run.cancel.mode is not None else self._run.unused(waiting)
 
 
 def _is_new(before: RunDocument, after: RunDocument) -> bool:
