@@ -52,7 +52,7 @@ _EDITED = (
     "edited_by",
     "editors_excluded",
     "editors",
-    "edit_json",
+    "last_edit",
     "voided",
     "counted",
     "stuck",

@@ -14,7 +14,7 @@ from agents.gates.rulings import Judgement
 from bot.approvals.due.escalation_state import since_of
 from bot.approvals.model import Approval, Decision, Status
 from bot.approvals.service import Approvals
-from bot.audit.invalidated import edit_text, note_edit, note_edit_refusal
+from bot.audit.invalidated import last_edit, note_edit, note_edit_refusal
 from bot.clock import milliseconds
 from bot.errors import plain_words
 from bot.people.requesters import editors_of
@@ -107,8 +107,8 @@ class Edits:
             if consent.is_confirmed or not is_critical(changed):
                 changed = await self._counted(approval, changed, decision, actor)
             if consent.reason and not _has_vote(changed, actor.user_id):
-                edit_json = edit_text(approval, changed.ladder_ms, consent.reason)
-                changed = changed.changed(edit_json=edit_json)
+                edit = last_edit(approval, changed.ladder_ms, consent.reason)
+                changed = changed.changed(last_edit=edit)
         kept = await self.approvals.rebind(approval, changed, actor=actor)
         await note_edit(self.storage.audit, approval, kept)
         return kept
@@ -167,7 +167,7 @@ def with_call(
         changed = changed.changed(escalate_ms=_escalation_anew(approval, rules, now_ms))
     return changed.changed(
         editors=_editors(approval, by),
-        edit_json=edit_text(approval, now_ms),
+        last_edit=last_edit(approval, now_ms),
         votes=(),
         voided=_voided(approval),
         stage=0,

@@ -86,6 +86,19 @@ class PriorApproval(Part):
     at_ms: int
 
 
+class LastEdit(Part):
+    """The state that the last edit found: for the audit, whose writer may have died."""
+
+    at_ms: int
+    shown: str
+    """Digest of the call that the editor saw."""
+    note: str = ""
+    """The reason that the editor gave, where no vote of theirs keeps it."""
+    arguments_before: str = ""
+    """The arguments before the edit, as canonical JSON; empty where they were those first asked
+    for."""
+
+
 class GrantRequest(Part):
     """An approver's request to allow later calls, too."""
 
@@ -493,8 +506,8 @@ class Approval(WorkDocument):
     """Whether who made that edit cannot approve it, too."""
     editors: tuple[str, ...] = ()
     """User ids: who edited it before that, and wrote a part of it."""
-    edit_json: str = ""
-    """The state that the last edit found: for the audit, whose writer may have died."""
+    last_edit: LastEdit | None = None
+    """The last edit of it; None while there is none."""
     voided: tuple[str, ...] = ()
     """User ids: whose votes an edit made void, as they were for another call."""
     counted: tuple[str, ...] = ()

@@ -324,21 +324,20 @@ def _claim_end(approval: Approval, *, by: str, at_ms: int) -> list[AuditEntry]:
 
 def edit_entries(approval: Approval) -> list[AuditEntry]:
     """Build the entry of the last edit of a call."""
-    found = parsed(approval.edit_json)
-    at_ms = found.get("at_ms") if isinstance(found, dict) else None
-    if not isinstance(found, dict) or not isinstance(at_ms, int):
-        return []  # the call was not edited
+    edit = approval.last_edit
+    if edit is None:
+        return []
     entry = entry_of(
         Act.EDITED,
-        key=f"{approval.approval_id}:{approval.edited_by}:{at_ms}",
-        at_ms=at_ms,
+        key=f"{approval.approval_id}:{approval.edited_by}:{edit.at_ms}",
+        at_ms=edit.at_ms,
         about=approval,
         by=approval.edited_by,
         masks=ask_of(approval).masks,
-        before=parsed(str(found.get("before", approval.original_json))),
+        before=parsed(edit.arguments_before or approval.original_json),
         arguments=parsed(approval.arguments_json),
-        shown=found.get("shown", ""),
-        note=found.get("note", ""),
+        shown=edit.shown,
+        note=edit.note,
         digest=approval.digest,
         rule=approval.rule,
         ruling=parsed(approval.ruling_json),
@@ -346,7 +345,7 @@ def edit_entries(approval: Approval) -> list[AuditEntry]:
         backups=approval.backups or "",
         expires_ms=approval.expires_ms,
     )
-    return [entry, *_claim_end(approval, by=approval.edited_by, at_ms=at_ms)]
+    return [entry, *_claim_end(approval, by=approval.edited_by, at_ms=edit.at_ms)]
 
 
 def entries_of_votes(approval: Approval, votes: Sequence[CastVote] = ()) -> list[AuditEntry]:

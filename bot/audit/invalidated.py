@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from bot.approvals.model import Approval, CastVote
+from bot.approvals.model import Approval, CastVote, LastEdit
 from bot.audit.acts import Act
 from bot.audit.entries import (
     TakesEntries,
@@ -62,14 +61,11 @@ async def note_taken_back(
     await store.append_all([*entries_of_votes(approval, [vote]), back])
 
 
-def edit_text(before: Approval, at_ms: int, note: str = "") -> str:
-    """Serialize the state before an edit, so the edit can be recorded after a crash."""
-    found: dict[str, object] = {"at_ms": at_ms, "shown": before.digest}
-    if note:
-        found["note"] = note
-    if before.original_json:  # without an original, the state before the edit is the original
-        found["before"] = before.arguments_json
-    return json.dumps(found)
+def last_edit(before: Approval, at_ms: int, note: str = "") -> LastEdit:
+    """Return the state before an edit, so the edit can be recorded after a crash."""
+    # Without an original, the arguments before the edit are the original.
+    arguments = before.arguments_json if before.original_json else ""
+    return LastEdit(at_ms=at_ms, shown=before.digest, note=note, arguments_before=arguments)
 
 
 async def note_edit(store: AuditStore, before: Approval, after: Approval) -> None:

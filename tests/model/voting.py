@@ -168,7 +168,7 @@ def snapshot(
 
 def body_of(approval: Approval) -> str:
     """Return an approval as text, without what says nothing about who decided what."""
-    hidden = {"revision", "edit_json"}
+    hidden = {"revision", "last_edit"}
     return approval.model_dump_json(exclude_defaults=True, exclude=hidden)
 
 

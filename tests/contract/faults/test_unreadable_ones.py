@@ -99,6 +99,8 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         ("dialog", [{"by": "U1"}]),
         ("said", "{"),
         ("seen", ["U1"]),
+        ("run", {"state": "gone", "at_ms": 1}),
+        ("last_edit", "{}"),
     ],
 )
 async def test_m6_one_request_with_senseless_json_hides_no_other(

@@ -15,7 +15,7 @@ from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy
 from bot.approvals.editing import Edits
 from bot.approvals.model import Approval, Decision, Status
 from bot.audit.entries import edit_entries, note_decision
-from bot.audit.invalidated import edit_text, note_edit
+from bot.audit.invalidated import last_edit, note_edit
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.ports.tools import CheckedCall
@@ -182,17 +182,17 @@ def test_i12_an_edit_says_what_it_found_and_not_what_was_first_asked_for() -> No
         original_json=first.arguments_json,
         digest="d200",
         edited_by=ADA,
-        edit_json=edit_text(first, 7),
+        last_edit=last_edit(first, 7),
     )
     third = second.changed(
-        arguments_json='{"amount":9}', edited_by=BEN, edit_json=edit_text(second, 8)
+        arguments_json='{"amount":9}', edited_by=BEN, last_edit=last_edit(second, 8)
     )
     entries = [*edit_entries(first), *edit_entries(second), *edit_entries(third)]
     assert [(one.actor_id, one.detail["before"], one.detail["shown"]) for one in entries] == [
         (ADA, {"amount": 5}, "d5"),
         (BEN, {"amount": 200}, "d200"),
     ]
-    assert edit_entries(third.changed(edit_json="{}")) == []
+    assert edit_entries(third.changed(last_edit=None)) == []
 
 
 async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: SqliteStores) -> None:
@@ -202,7 +202,7 @@ async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: Sqlit
         arguments_json='{"pin":"kitten two","note":"b"}',
         original_json=before.arguments_json,
         edited_by=ADA,
-        edit_json=edit_text(before, 7),
+        last_edit=last_edit(before, 7),
     )
     decision = Decision(status=Status.APPROVED, by=BEN, at_ms=8)
     await storage.approvals.insert(after)
