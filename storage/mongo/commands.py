@@ -57,12 +57,6 @@ class Commands:
                 return keys - _taken_keys(error)
         return keys
 
-    async def get(self, key: str) -> Document | None:
-        """Read one document by its key."""
-        async with self._call() as apart:
-            found: Document | None = await apart(self._collection.find_one({"_id": key}))
-        return found
-
     async def find(
         self,
         where: Filter,
@@ -112,16 +106,6 @@ class Commands:
             )
         return changed
 
-    async def update_each(self, wheres: Sequence[Filter], update: Update) -> None:
-        """Make the same change to one document for each filter, in one command."""
-        if wheres:
-            async with self._call() as apart:
-                await apart(
-                    self._collection.bulk_write(
-                        [UpdateOne(where, update) for where in wheres], ordered=False
-                    )
-                )
-
     async def change_each(self, changes: Sequence[tuple[Filter, Update]]) -> None:
         """Change one document for each filter, in this order, in one command."""
         if changes:
@@ -131,12 +115,6 @@ class Commands:
                         [UpdateOne(where, update) for where, update in changes], ordered=True
                     )
                 )
-
-    async def delete(self, where: Filter) -> bool:
-        """Delete one document; False when none is as `where` says."""
-        async with self._call() as apart:
-            result = await apart(self._collection.delete_one(where))
-        return bool(result.deleted_count)
 
     async def remove(self, keys: Sequence[str]) -> int:
         """Delete the documents with these keys, in this order; return how many there were."""

@@ -162,15 +162,15 @@ class MongoTrail(Trail):
     async def _ours(self, chain: _Held) -> list[tuple[Row, Seal]]:
         """The open entries of a chain that may be sealed, and how; those without a key first."""
         ours: list[tuple[Row, Seal]] = []
-        foreign: list[Filter] = []
+        foreign: list[tuple[Filter, Update]] = []
         for row in await self._open_ones():
             if _team_of(row) == chain.team_id:
                 seal = seal_for(row, self._seal, is_keyed=chain.alg != PLAIN)
                 if seal is not None:
                     ours.append((row, seal))
                 else:
-                    foreign.append({"_id": row["entry_id"]})
-        await self._audit.update_each(foreign, {"$set": {"foreign": True}})
+                    foreign.append(({"_id": row["entry_id"]}, {"$set": {"foreign": True}}))
+        await self._audit.change_each(foreign)
         return sorted(ours, key=lambda one: bool(one[1].key))
 
     async def _apply(self, chain: _Held, batch: Sequence[Document]) -> None:
