@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
-from playwright.async_api import Browser, Page, ViewportSize, expect
+from playwright.async_api import Browser, Page, Route, ViewportSize, expect
 
 from tests.browser.players import PATIENCE_MS
 from tests.browser.shots import shot
@@ -80,3 +80,21 @@ async def test_request_and_decision_by_the_keyboard_alone(page: Page, stage: Sta
         await expect(confirm).to_be_focused()
         await page.keyboard.press("Enter")
     await expect(page.locator(PANE)).to_contain_text("payments 1.4.2 is live in production")
+
+
+async def test_the_thread_opens_though_the_bot_is_faster_than_the_sandbox(
+    page: Page, stage: Stage
+) -> None:
+    """The bot answers before the window is told the `ts` of the message that it has sent."""
+    await page.goto(f"{stage.sandbox.url}/?as={stage.user('Rosa')}&channel={stage.channel}")
+    card = page.get_by_role("heading", name="Deploy payments 2.7.1 to production")
+
+    async def late(route: Route) -> None:
+        answer = await route.fetch()
+        await expect(card.first).to_be_visible()
+        await route.fulfill(response=answer)
+
+    await page.route("**/sandbox/post", late)
+    await page.get_by_test_id("composer").fill("@countersign deploy payments 2.7.1 to production")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(f'{PANE} [data-action-id="countersign:reject"]')).to_be_visible()

@@ -31,7 +31,7 @@ const store = new Store();
 const drafts = new Map(JSON.parse(memory.session("drafts") ?? "[]"));
 const narrow = window.matchMedia("(max-width: 899px)");
 const parts = {};
-const actions = makeActions(store, { asked: (ts) => { parts.asked = ts; }, changed: () => redraw("channel", "thread") });
+const actions = makeActions(store, { asked, changed: () => redraw("channel", "thread") });
 let live = null;
 let pending = new Set();
 
@@ -200,6 +200,12 @@ function markNew(channel, message) {
     const where = { label: "Show", run: () => goTo(channel, isReply(message) ? message.thread_ts : "") };
     notice(`Only visible to you. ${messageLine(store, message)}`, "info", where);
   }
+}
+
+/** This window has sent a message; the bot may have answered before the sandbox told its `ts`. */
+function asked(ts) {
+  parts.asked = ts;
+  for (const reply of store.replies(store.channel, ts)) openOwnThread(store.channel, reply);
 }
 
 /** On a wide screen the thread opens by itself when the bot answers what this window just asked. */
