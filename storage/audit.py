@@ -1,4 +1,4 @@
-"""The audit: its entries, and the port to those who append to it.
+"""The audit: its entries, and the port that appends them.
 
 One chain for each workspace. Appending never waits for it: what is appended is open until it is
 sealed, and what is sealed never changes. The embedded database seals at once.

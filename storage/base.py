@@ -1,4 +1,4 @@
-"""One database: its collections, and its opening, its health and its close."""
+"""One database: its collections, and how it is opened, checked and closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chain of the audit: each entry is sealed with a hash over itself and the one before it.
+"""The chain of the audit: each entry is sealed with a hash of itself and of the one before.
 
 Nothing here knows a database: an entry is a mapping with the fields of its chained form, `v team
 seq id at_ms action thread approval actor for detail alg prev hash`. Source: the specification of

@@ -1,4 +1,4 @@
-"""Checkpoints and their journals, over a log: what both databases have in common."""
+"""Checkpoints and their journals, over a log: the common code of both databases."""
 
 from __future__ import annotations
 

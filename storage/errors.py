@@ -1,4 +1,4 @@
-"""Everything that storage can raise.
+"""The errors of storage.
 
 StorageError
     StoreUnavailableError       temporary; the same call may succeed later

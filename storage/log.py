@@ -1,4 +1,4 @@
-"""Logs: rows that are appended, each in a place of its own, and read in an order.
+"""Logs: rows that are appended, each in a place of its own, and read in order.
 
 A row maps names to texts, integers, booleans and None. What holds of a row for ever is checked by
 whoever reads it: a log gives rows as they are stored, damaged ones, too.

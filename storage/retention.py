@@ -1,4 +1,4 @@
-"""The keys of what belongs to a thread, and the evidence that outlives it.
+"""The keys of all that belongs to a thread, and the evidence that is kept.
 
 What is kept of a thread is its audit, and of that who did what, when, and to which record.
 """

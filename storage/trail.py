@@ -1,4 +1,4 @@
-"""The chain of the audit, over the log of its entries: what both databases have in common."""
+"""The chain of the audit, over the log of its entries: the common code of both databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The address of the servers: what of it is secret, which of its options hold, which are refused.
+"""The address of the servers: its secrets, and the options that are allowed or refused.
 
 What an operator writes there is done or refused by name, never overruled without a word.
 """

@@ -1,4 +1,4 @@
-"""The connection: opens either driver, makes the indexes, and names what went wrong.
+"""The connection: opens either driver, creates the indexes, and names failures.
 
 The drivers' own types go no further than this package; both offer the same methods on collections,
 so that only opening and closing differ.

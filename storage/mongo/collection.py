@@ -1,4 +1,4 @@
-"""Collections in MongoDB: the fields of the body at the top, the engine's under `_work`."""
+"""Collections in MongoDB: the document at the top, the engine's own fields under `_work`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One collection: the few operations that we rely on, with our errors."""
+"""One collection: the operations that we use, with our errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shapes of what goes to a server, and comes from it."""
+"""Types of what is sent to a server and received from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drivers' errors as ours: what passes by itself, and what somebody has to mend."""
+"""Translate errors of the drivers: temporary ones, and those that need an operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tries out whether a server does what every decision rests on; leaves nothing behind.
+"""Test whether a server does what decisions depend on. Leaves nothing behind.
 
 There are servers that speak MongoDB's protocol and are not MongoDB. Two promises must hold on them:
 a conditional update of one document is atomic (of any number of clicks, one wins), and making an

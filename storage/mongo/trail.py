@@ -1,4 +1,4 @@
-"""The chain of the audit in MongoDB: entries are appended open; who has the lease seals them.
+"""The chain of the audit in MongoDB: entries are appended unsealed, and sealed under a lease.
 
 Each chain has one record of its own, with its last number and hash. Numbers are given by writing
 there what is about to be sealed, on the condition that nobody else has given one since: so each is

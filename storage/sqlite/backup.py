@@ -1,4 +1,4 @@
-"""A copy of the embedded database, also while the bot writes to it."""
+"""Back up the embedded database, also while the bot writes to it."""
 
 from __future__ import annotations
 

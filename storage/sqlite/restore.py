@@ -1,4 +1,4 @@
-"""Going back to a copy of the embedded database: made ready beside, and put in place when whole."""
+"""Restore a backup of the embedded database: prepare it, then put it in place."""
 
 from __future__ import annotations
 

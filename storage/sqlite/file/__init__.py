@@ -1,1 +1,1 @@
-"""The database's file: who holds it, who may read it, and the threads that work on it."""
+"""The database file: its lock, its permissions, and the threads that use it."""

@@ -1,4 +1,4 @@
-"""SQLite's errors as ours: what passes by itself, and what somebody has to mend."""
+"""Translate SQLite's errors: temporary ones, and those that need an operator."""
 
 from __future__ import annotations
 

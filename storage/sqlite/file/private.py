@@ -1,4 +1,4 @@
-"""Files that only their owner may read: how they are opened, and whether they are still there."""
+"""Files that only their owner may read: open them, and check that they still exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short reads, at once and in the thread that asks: a second connection to the same file.
+"""Short reads in the calling thread, by a second connection to the file.
 
 To hand a statement to the worker's thread and back takes ten times as long as to read one record.
 A reader holds up no writer, and no writer holds up a reader: it sees what was committed when it

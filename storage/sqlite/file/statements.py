@@ -1,4 +1,4 @@
-"""Runs statements on a connection, so that each transaction ends with the call that began it.
+"""Run statements on a connection; each transaction ends with the call that began it.
 
 Whatever goes wrong, an exception that nobody expected included, a transaction is committed or
 rolled back, and every caller gets a result or an error.

@@ -1,1 +1,1 @@
-"""The tables, and the steps that earlier ones take to become them."""
+"""The tables, and the migrations between their versions."""

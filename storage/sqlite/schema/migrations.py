@@ -1,4 +1,4 @@
-"""The steps from each released version of the tables to the next; none so far.
+"""Migrations from each released version of the tables to the next; none so far.
 
 A step is a script: `BEGIN IMMEDIATE`, the changes, `PRAGMA user_version = 2`, `COMMIT`. It never
 changes after its release, so it writes out what it needs and uses no text of `tables`.
