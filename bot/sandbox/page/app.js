@@ -31,7 +31,7 @@ const store = new Store();
 const drafts = new Map(JSON.parse(memory.session("drafts") ?? "[]"));
 const narrow = window.matchMedia("(max-width: 899px)");
 const parts = {};
-const actions = makeActions(store, { asked, changed: () => redraw("channel", "thread") });
+const actions = makeActions(store, { asked: (ts) => { parts.asked = ts; store.replies(store.channel, ts).forEach(openOwnThread); }, changed: () => redraw("channel", "thread") });
 let live = null;
 let pending = new Set();
 
@@ -182,7 +182,7 @@ function onMessage({ channel, message }) {
   const seen = isSeen(channel, message);
   if (!own && !seen) markNew(channel, message);
   if (!own && !message.streaming && channel === store.channel) announce(messageLine(store, message));
-  openOwnThread(channel, message);
+  if (channel === store.channel) openOwnThread(message);
   redraw("channel", "thread", "side");
 }
 
@@ -202,15 +202,9 @@ function markNew(channel, message) {
   }
 }
 
-/** This window has sent a message; the bot may have answered before the sandbox told its `ts`. */
-function asked(ts) {
-  parts.asked = ts;
-  for (const reply of store.replies(store.channel, ts)) openOwnThread(store.channel, reply);
-}
-
-/** On a wide screen the thread opens by itself when the bot answers what this window just asked. */
-function openOwnThread(channel, message) {
-  if (!message.bot || !isReply(message) || message.thread_ts !== parts.asked || channel !== store.channel) return;
+/** On a wide screen the thread opens when the bot answers what this window asked, perhaps before the sandbox does. */
+function openOwnThread(message) {
+  if (!message.bot || !isReply(message) || message.thread_ts !== parts.asked) return;
   parts.asked = "";
   if (!store.thread && !narrow.matches) openThread(message.thread_ts);
 }
