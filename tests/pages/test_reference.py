@@ -127,19 +127,34 @@ RANGES = {
 }
 
 
+LIMITED = {
+    "COUNTERSIGN_REMIND_AFTER": ("30d", "29d"),  # less than the expiry
+    "COUNTERSIGN_EXPIRE_AFTER": ("1s", "2s"),  # more than the reminder
+    "COUNTERSIGN_ESCALATE_AFTER": ("30d", "29d"),  # less than the expiry
+}
+"""Settings with an end that another setting limits: that end, and what is accepted beside it."""
+
+
+def _around(name: str) -> dict[str, str]:
+    """What the other settings have to be, so that the range of one is as wide as can be."""
+    backup = {"COUNTERSIGN_ESCALATE_TO": "U0BENBENBE"} if "ESCALATE" in name else {}
+    return {**BASE, **LONG, **backup}
+
+
 @pytest.mark.parametrize("name", RANGES)
 def test_the_range_of_a_setting_has_both_ends(name: str) -> None:
-    least, most = RANGES[name]
-    needed: dict[str, str] = {}
-    if name == "COUNTERSIGN_ESCALATE_AFTER":
-        needed = {**LONG, "COUNTERSIGN_ESCALATE_TO": "U0BENBENBE"}
-        most = "29d"
-    for value in (least, most):
-        if name in LONG:
-            needed = {**LONG, name: value}
-            if value in {"1s", "30d"} and needed != LONG:
-                continue  # the other one limits it
-        Settings.load({**BASE, **needed, name: value})  # raises if it is refused
+    limited, nearest = LIMITED.get(name, ("", ""))
+    for value in RANGES[name]:
+        accepted = nearest if value == limited else value
+        Settings.load({**_around(name), name: accepted})  # raises if it is refused
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_the_end_of_a_range_that_another_setting_limits_is_refused(name: str) -> None:
+    limited, _ = LIMITED[name]
+    assert limited in RANGES[name]
+    with pytest.raises(InvalidSettingsError, match="COUNTERSIGN_EXPIRE_AFTER"):
+        Settings.load({**_around(name), name: limited})
 
 
 def _outside(value: str) -> list[str]:
@@ -151,10 +166,9 @@ def _outside(value: str) -> list[str]:
 @pytest.mark.parametrize("name", RANGES)
 def test_a_setting_refuses_what_is_outside_of_its_range(name: str) -> None:
     least, most = RANGES[name]
-    needed = {**LONG, "COUNTERSIGN_ESCALATE_TO": "U0BENBENBE"} if "ESCALATE" in name else LONG
     for value in (_outside(least)[0], _outside(most)[1]):
         with pytest.raises(InvalidSettingsError, match=name):
-            Settings.load({**BASE, **needed, name: value})
+            Settings.load({**_around(name), name: value})
 
 
 def test_a_default_on_the_page_is_the_default() -> None:
