@@ -7,30 +7,18 @@ from pathlib import Path
 import pytest
 from pydantic_ai.models import Model
 
-from agents import ApprovalInfo, ApprovalResult, ChatModelAgent, ScriptedModel, tool
+from agents import ApprovalResult, ChatModelAgent, ScriptedModel, tool
 from agents.agent import Agent
 from agents.core.component.state import get_resume_context
 from agents.core.interrupt import interrupt
 from agents.graph import Question
 from agents.models import call, say
 from bot.questions.values import VERDICT
+from tests.support.calls import OWN_CALL
 from tests.support.stage import a_stage
 
 ACTED: list[str] = []
 
-CALL = ApprovalInfo(
-    tool_name="delete",
-    arguments={},
-    call_id="c1",
-    title="Delete record 42",
-    why="",
-    preview="",
-    schema={},
-    digest="d",
-    rule="",
-    thread="",
-    address="",
-)
 NODE = Question(kind="node", node="delete", value="Delete record 42?", schema=VERDICT)
 BREAKPOINT = Question(kind="before", node="delete", value="delete", state={})
 
@@ -52,7 +40,7 @@ def _asks_with(info: object) -> Agent:
 
 def of_gate(_: Model) -> Agent:
     """An agent whose tool asks like a gate."""
-    return _asks_with(CALL)
+    return _asks_with(OWN_CALL)
 
 
 def of_node(_: Model) -> Agent:

@@ -24,20 +24,8 @@ from agents.core.interrupt import interrupt
 from agents.models import call, say
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from agents.runs.answers import ResumeParams
+from tests.support.calls import OWN_CALL
 
-CALL = ApprovalInfo(
-    tool_name="delete",
-    arguments={},
-    call_id="c1",
-    title="Delete record 42",
-    why="",
-    preview="",
-    schema={},
-    digest="d",
-    rule="",
-    thread="",
-    address="",
-)
 DOUBT = InDoubtInfo(tool_name="delete", arguments={"id": 99}, title="Delete record 1", call_id="c1")
 RESERVED = ["gate", "gate0", "gate17", "gate.house", "doubt", "question", "before_agent:x", "a/b"]
 
@@ -100,7 +88,7 @@ async def test_a_slot_of_the_runtime_is_refused(name: str) -> None:
 
 async def test_i1_a_slot_that_is_called_like_a_gate_gives_no_approval() -> None:
     with pytest.raises(AgentConfigError, match="cannot ask with ApprovalInfo"):
-        async for _ in asking("gatekeeper", CALL).query("go", checkpoint_id="t"):
+        async for _ in asking("gatekeeper", OWN_CALL).query("go", checkpoint_id="t"):
             pass
 
 
