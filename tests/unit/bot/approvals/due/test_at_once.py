@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from bot.approvals.disclosure import Surface
+from bot.approvals.due import thread_reactions
 from bot.approvals.model import Approval, Decision, Status
-from bot.approvals.queries import of_turn
+from bot.approvals.queries import ApprovalCollection, of_turn, open_of
 from bot.people.lookup_cache import DelegationCache
 from bot.people.model import DelegationRecord
 from storage.errors import StoreUnavailableError
@@ -98,6 +99,25 @@ async def test_the_root_says_that_something_waits_as_long_as_one_does(
     assert "waits" in on_root(office)
     await followed(office, await voted(office, cards[2:]))
     assert on_root(office) == ["ran"]
+
+
+@pytest.mark.parametrize("count", [3, 8])
+async def test_the_sign_is_looked_at_once_for_all_that_ended(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    looks: list[str] = []
+
+    async def noted(collection: ApprovalCollection, thread_id: str) -> Sequence[Approval]:
+        looks.append(thread_id)
+        return await open_of(collection, thread_id)
+
+    office, cards = await asked(storage, *"abcdefgh"[:count])
+    stored = await voted(office, cards)
+    monkeypatch.setattr(thread_reactions, "open_of", noted)
+    for one in stored:  # before any of the calls has run
+        await office.attendance.attend(one.approval_id, is_told=True)
+    assert on_root(office) == ["approved"]
+    assert len(looks) == 2  # before the end is shown, and after; not twice for each
 
 
 class _Powers:
