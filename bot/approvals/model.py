@@ -536,7 +536,7 @@ class Approval(WorkDocument):
     """`ts` of the message to the backup people; empty while there is none that has to be edited."""
     terms_json: str = ""
     """The terms under which people decide, as `bot.policy.terms.Terms` writes them; frozen with the
-    interrupt. Empty in records of earlier releases, and for a question."""
+    interrupt. Empty for a question, and where nothing gave any."""
     policy_file: str = ""
     """Hash of the policy that was in force when people were asked; empty where none was."""
     votes: tuple[CastVote, ...] = ()

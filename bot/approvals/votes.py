@@ -530,7 +530,7 @@ def _ballot(approval: Approval) -> Ballot:
 
 
 def _decided(approval: Approval) -> Ballot:
-    """Return the deciding votes; older records name only the person who decided."""
+    """Return the deciding votes; without any, one of the person who decided."""
     ballot, decision = _ballot(approval), approval.decision
     if ballot.votes or decision is None or is_allowed_by_rule(approval):
         return ballot

@@ -237,7 +237,7 @@ class _View:
         if len(members) > MOST_MEMBERS:
             return frozenset()
         frozen = frozen_members(self.approval)
-        if frozen is None:  # older records have no frozen members; newer ones must
+        if frozen is None:  # under terms, members must be frozen
             return frozenset() if self.approval.terms_json else members
         return members & frozen.get(name, frozenset())
 

@@ -1,4 +1,4 @@
-"""Return the frozen terms of an approval; derive those of older records."""
+"""Return the frozen terms of an approval; without them, derive terms from its lists of people."""
 
 from __future__ import annotations
 

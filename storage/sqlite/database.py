@@ -219,7 +219,7 @@ class Database:
             step: Statement = ("PRAGMA incremental_vacuum(1)", {})  # takes one page
             await self.fetch_together([step] * min(pages, PIECE_PAGES))
             if await self._free_pages() >= pages:
-                break  # a file that an earlier release made stays as large
+                break  # none was given back: the file stays as large
         for attempt in range(CLEAR_TRIES):
             await asyncio.sleep(attempt and CLEAR_PAUSE_S)
             if await self._opened().clear_log():

@@ -199,7 +199,7 @@ class ExecutionRecorder:
             if run is not None and run.state is RunState.RUNNING:
                 await self._tell(watched, approval, ExecutionUpdate("", RunState.DOUBT))
             elif run is None and approval.open and approval.tool.strip():
-                # Older records may have ended without an outcome.
+                # The turn is over, so a call that has not started never will.
                 await self._tell(
                     watched,
                     approval,

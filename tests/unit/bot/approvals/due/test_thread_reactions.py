@@ -231,12 +231,12 @@ def a_waiting(approval: Approval) -> Approval:
     return approval.changed(approval_id="apr_other", interrupt_id="other", position=1, due_ms=None)
 
 
-async def test_records_of_earlier_releases_have_no_sign(storage: SqliteStores) -> None:
+async def test_an_approval_without_a_sign_is_given_none(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("No.")])
     await office.hear(ASK)
     approval = await office.the_approval()
-    old = a_waiting(approval).changed(sign="", leased_until_ms=0, due_ms=office.clock())
-    await storage.approvals.insert(old)
+    plain = a_waiting(approval).changed(sign="", leased_until_ms=0, due_ms=office.clock())
+    await storage.approvals.insert(plain)
     office.roots.done.clear()
-    await office.attendance.attend(old.approval_id)
+    await office.attendance.attend(plain.approval_id)
     assert office.roots.done == []
