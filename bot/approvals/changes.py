@@ -113,16 +113,17 @@ def voted(
     return _shown(one, **changes, due_ms=now_ms)
 
 
-def edited(one: Approval, judged: Approval, *, digest: str, now_ms: int) -> Approval | None:
+def edited(one: Approval, judged: Approval, *, found: Approval, now_ms: int) -> Approval | None:
     """Return the approval about an edited call, on the same card; the edit may decide it.
 
     Args:
-        one: The approval. None unless it is pending, and about this digest.
+        one: The approval. None unless it is pending, and as the edit found it: the edit voids the
+            votes that it has noted, and no others.
         judged: As the edit makes of it.
-        digest: What it was about before.
+        found: As it was when the edit was judged.
         now_ms: The time of the edit.
     """
-    if one.digest != digest or not _waits(one, now_ms):
+    if one.digest != found.digest or not _is_as_judged(one, found, now_ms):
         return None
     return _shown(
         one,

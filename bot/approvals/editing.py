@@ -16,7 +16,7 @@ from bot.approvals.model import Approval, Decision, Status
 from bot.approvals.service import Approvals
 from bot.audit.invalidated import last_edit, note_edit, note_edit_refusal
 from bot.clock import milliseconds
-from bot.errors import plain_words
+from bot.errors import OutdatedCardError, plain_words
 from bot.people.requesters import editors_of
 from bot.people.terms_of import is_critical, steps_of, terms_of
 from bot.policy.refusals import RefusalCode
@@ -45,6 +45,8 @@ class EditApproval:
 
 
 NO_CONSENT = EditApproval()
+_TRIES = 20
+"""Number of conflicting writes before the editor must look again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,26 @@ class Edits:
             NotApproverError: The person may not edit it.
             DirectoryError: The person could not be looked up.
         """
+        for _ in range(_TRIES):
+            changed = await self._judged(approval, call, judgement, actor, consent)
+            if isinstance(changed, str):
+                return changed
+            kept = await self.approvals.rebind(approval, changed, actor=actor)
+            if kept is not None:
+                await note_edit(self.storage.audit, approval, kept)
+                return kept
+            approval = await self.storage.approvals.get(approval.approval_id)
+        raise OutdatedCardError(approval.approval_id)
+
+    async def _judged(
+        self,
+        approval: Approval,
+        call: CheckedCall,
+        judgement: Judgement | None,
+        actor: Actor,
+        consent: EditApproval,
+    ) -> Approval | str:
+        """Return the edited approval, not stored yet; or why the policy denies the call."""
         await self.approvals.check_editor(approval, actor)
         check_decision(approval, _edit_of(approval, call, by=actor.user_id))
         if judgement is not None and judgement.denied:
@@ -109,9 +131,7 @@ class Edits:
             if consent.reason and not _has_vote(changed, actor.user_id):
                 edit = last_edit(approval, changed.ladder_ms, consent.reason)
                 changed = changed.changed(last_edit=edit)
-        kept = await self.approvals.rebind(approval, changed, actor=actor)
-        await note_edit(self.storage.audit, approval, kept)
-        return kept
+        return changed
 
     async def _counted(
         self, approval: Approval, changed: Approval, decision: Decision, actor: Actor

@@ -247,27 +247,33 @@ class Approvals:
         await note_taken_back(self.storage.audit, stored, self.clock(), vote=vote)
         return stored
 
-    async def rebind(self, approval: Approval, changed: Approval, *, actor: Actor) -> Approval:
+    async def rebind(
+        self, approval: Approval, changed: Approval, *, actor: Actor
+    ) -> Approval | None:
         """Store an edited call and its approvers.
 
         The caller then calls `follow_up`.
 
         Returns:
-            The approval as stored.
+            The approval as stored; None when somebody voted or commented since it was read, so that
+            the edit must be judged again.
 
         Raises:
             ApprovalClosedError: It has already ended.
-            OutdatedCardError: The record has changed since it was read.
+            OutdatedCardError: Its call has changed since it was read.
             NotSeenError: The editor has not opened hidden parts.
         """
         async with self.noting(approval, actor):
             self._check_seen(approval, actor.user_id, Surface.EDIT_FORM)
             await self._note_gone(approval, ())  # the edit voids the votes
-            write = partial(edited, judged=changed, digest=approval.digest, now_ms=self.clock())
+            write = partial(edited, judged=changed, found=approval, now_ms=self.clock())
             approvals, name = self.storage.approvals, approval.approval_id
             kept = await update_or_none(approvals, name, write, writes_due=True)
             if kept is None:
-                raise await self._why_lost(approval)
+                newest = await approvals.get(name)
+                self._check_pending(newest)
+                if newest.digest != approval.digest:
+                    raise OutdatedCardError(name)
             return kept
 
     def outlook(self, channels: tuple[str, ...] = ()) -> FeasibilityCheck:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot.approvals import changes
+from bot.approvals.changes import edited
 from bot.approvals.editing import with_call
 from bot.approvals.model import REJECT, Approval, Decision, Status
 from bot.approvals.votes import counted
@@ -93,6 +94,13 @@ def blindly(one: Approval, judged: Approval, **_: Any) -> Approval | None:
     return one.changed(**made, shown_revision=one.shown_revision + 1)
 
 
+def over_votes(one: Approval, judged: Approval, *, found: Approval, now_ms: int) -> Approval | None:
+    """Write an edit over votes that came since it was judged."""
+    return edited(
+        one.changed(shown_revision=found.shown_revision), judged, found=found, now_ms=now_ms
+    )
+
+
 def decided_again(one: Approval, decision: Decision, **_: Any) -> Approval | None:
     """Decide what is decided already."""
     is_in_time = decision.status is Status.EXPIRED or decision.at_ms < one.expires_ms
@@ -117,6 +125,7 @@ def without_deciding(approval: Approval, result: VoteResult, _: Decision | None)
 Plant = tuple[object, str, object]
 FAULTS: dict[str, tuple[str, list[Plant]]] = {
     "a counted vote is gone": ("an edit", [(changes, "voted", blindly)]),
+    "a vote is void, and nobody knows": ("an edit", [(changes, "edited", over_votes)]),
     "a decision was changed": ("an escalation", [(changes, "decided", decided_again)]),
     "it was decided after its deadline": (
         "an edit",

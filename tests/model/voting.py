@@ -52,6 +52,14 @@ class Click(NamedTuple):
     on_edited: bool = False
 
 
+class Edit(NamedTuple):
+    """An edit between its two moves: the approval as read, and what the edit makes of it."""
+
+    by: str
+    read: Approval
+    made: Approval
+
+
 class Judged(NamedTuple):
     """A click between its two moves: the approval as read, and what the click makes of it."""
 
@@ -100,6 +108,7 @@ class VotingWorld:
         clicks: Clicks that are still to come.
         judged: Clicks that were read and not yet written.
         editor: Who may edit once; empty when nobody will.
+        edit: The edit that was judged and not yet written.
         delegates: Who may delegate to Dan; empty when nobody will, or somebody has.
         leaver: Who may leave the group; empty when nobody will, or somebody has.
         withdraws: Whether Rosa may withdraw.
@@ -114,6 +123,7 @@ class VotingWorld:
     clicks: frozenset[Click] = frozenset()
     judged: tuple[Judged, ...] = ()
     editor: str = ""
+    edit: Edit | None = None
     delegates: str = ""
     leaver: str = ""
     withdraws: bool = False
@@ -125,10 +135,11 @@ class VotingWorld:
     def key(self) -> Hashable:
         """Return what tells this world from others."""
         judged = frozenset((one.click, body_of(one.read), body_of(one.made)) for one in self.judged)
+        edit = None if self.edit is None else (body_of(self.edit.read), body_of(self.edit.made))
         return (
-            body_of(self.approval), self.now_ms, self.clicks, judged, self.editor, self.delegates,
-            self.leaver, self.withdraws, self.delegations, self.members, self.acknowledged,
-            self.broken,
+            body_of(self.approval), self.now_ms, self.clicks, judged, self.editor, edit,
+            self.delegates, self.leaver, self.withdraws, self.delegations, self.members,
+            self.acknowledged, self.broken,
         )  # fmt: skip
 
     def wrong(self) -> str:
@@ -179,7 +190,9 @@ def moves(world: VotingWorld) -> Iterator[tuple[str, VotingWorld]]:
     for judged in world.judged:
         yield f"{_words(judged.click)}: written", _write(world, judged)
     if world.editor:
-        yield f"{world.editor} edits", _edit(world)
+        yield f"{world.editor} edits: judged", _judge_edit(world, world.editor)
+    if world.edit is not None:
+        yield f"{world.edit.by} edits: written", _write_edit(world, world.edit)
     if world.delegates:
         given = Delegation(owner=world.delegates, delegate=DAN, until_ms=2 * EXPIRES_MS)
         yield (
@@ -266,21 +279,35 @@ def _write(world: VotingWorld, judged: Judged) -> VotingWorld:
     return replace(world, acknowledged=(world.acknowledged - gone) | counts)
 
 
-def _edit(world: VotingWorld) -> VotingWorld:
+def _judge_edit(world: VotingWorld, by: str) -> VotingWorld:
     """The editor changes the arguments; the edit counts as a vote if the terms permit it."""
-    one, by = world.approval, world.editor
+    one = world.approval
     world = replace(world, editor="")
+    if one.status is not Status.PENDING or world.now_ms >= EXPIRES_MS:
+        return world
     made = with_call(one, EDITED, None, RULES, by=by, now_ms=world.now_ms)
     attempt = VoteAttempt(by=by, choice=APPROVE, at_ms=world.now_ms, digest=made.digest)
     result = judge_vote(
         ballot_of(made), attempt, snapshot(world.members, world.delegations, editors_of(made))
     )
-    votes: frozenset[tuple[str, str]] = frozenset()
     if result.refusal is None:
         decision = Decision(status=Status.APPROVED, by=by, at_ms=world.now_ms, digest=made.digest)
-        made, votes = counted(made, result, decision), frozenset({(by, made.digest)})
-    new = changes.edited(one, made, digest=one.digest, now_ms=world.now_ms)
-    return world if new is None else replace(stored(world, new), acknowledged=votes)
+        made = counted(made, result, decision)
+    return replace(world, edit=Edit(by, one, made))
+
+
+def _write_edit(world: VotingWorld, edit: Edit) -> VotingWorld:
+    """Write an edit; one that others came before is judged again."""
+    one = world.approval
+    world = replace(world, edit=None)
+    new = changes.edited(one, edit.made, found=edit.read, now_ms=world.now_ms)
+    if new is None:
+        return replace(world, editor=edit.by)
+    votes = {(vote.by, vote.digest) for vote in ballot_of(new).votes}
+    told = {by for by, _ in world.acknowledged}
+    world = replace(stored(world, new), acknowledged=frozenset(votes))
+    is_noted = told <= {vote.by for vote in edit.read.votes} and told <= set(new.voided)
+    return world if is_noted else replace(world, broken="a vote is void, and nobody knows")
 
 
 def stored(world: VotingWorld, new: Approval | None) -> VotingWorld:

@@ -50,7 +50,7 @@ JUDGED = an_approval(votes=(VOTE,), reminders=3)
 ON_PENDING: dict[str, Change] = {
     "decided": lambda one: changes.decided(one, a_decision(), digest=DIGEST),
     "voted": lambda one: changes.voted(one, JUDGED, now_ms=NOW),
-    "edited": lambda one: changes.edited(one, JUDGED, digest=DIGEST, now_ms=NOW),
+    "edited": lambda one: changes.edited(one, JUDGED, found=an_approval(), now_ms=NOW),
     "annotated": lambda one: changes.annotated(one, JUDGED, now_ms=NOW),
     "with_said": lambda one: changes.with_said(one, (SAID,), revision=1, now_ms=NOW),
     "with_seen": lambda one: changes.with_seen(one, (SEEN,), digest=DIGEST),
@@ -100,7 +100,7 @@ def test_a_vote_that_asks_others_begins_reminders_anew() -> None:
 def test_an_edit_is_about_another_call_that_nobody_has_seen() -> None:
     before = an_approval(seen=(SEEN,), reminders=2, escalated_ms=5, escalation_told=True)
     judged = before.changed(digest="e" * 64, arguments_json="{}")
-    after = changes.edited(before, judged, digest=DIGEST, now_ms=NOW)
+    after = changes.edited(before, judged, found=before, now_ms=NOW)
     assert after is not None
     assert (after.digest, after.seen, after.reminders) == ("e" * 64, (), 0)
     assert (after.escalated_ms, after.escalation_told) == (None, False)

@@ -13,6 +13,7 @@ import pytest
 from agents.models import call, say
 from bot.approvals import votes
 from bot.approvals.disclosure import Surface
+from bot.approvals.editing import Edits
 from bot.approvals.model import Approval, Decision, Status
 from bot.approvals.queries import newest_of
 from bot.audit.report import story
@@ -29,13 +30,24 @@ from bot.people.break_glass import Reasons
 from bot.people.deciders import deciders_of
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
 from bot.ports.people import MOST_MEMBERS
+from bot.ports.tools import CheckedCall
 from bot.questions.form import canonical
 from bot.slack.cards.card_for import card_for
 from bot.threads.runs.policy_of_cards import PolicyOfCards
 from storage.errors import RecordFormatError
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_actor
+from tests.unit.bot.office import (
+    ADA,
+    BEN,
+    GUS,
+    ROSA,
+    RULES,
+    THREAD_ID,
+    KilledError,
+    Office,
+    an_actor,
+)
 
 MIA, CLEO, LIA, TOM, GRETA = "UMIA", "UCLEO", "ULIA", "UTOM", "UGRETA"
 ASK = "<@UBOT> pay Mia"
@@ -177,6 +189,27 @@ async def test_a_vote_that_nobody_noted_outlives_who_dies_right_after_its_remova
             await office.approvals.break_glass(voted, an_actor(LIA), reasons)
         case _:
             await office.approvals.votes.take_back(voted, an_actor(ADA))
+    found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
+    assert ("voted", ADA) in found
+
+
+async def test_a_vote_that_comes_while_somebody_edits_is_on_record(storage: SqliteStores) -> None:
+    """The editor has read the card before the vote, and whoever took the vote dies at once."""
+    office = await asked(storage, {**TWO, "edit": "yes"})
+    read = await office.the_approval()
+    await office.approvals.decide(
+        read,
+        Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=read.digest),
+        an_actor(ADA),
+        surface=Surface.CARD,
+    )
+    office.clock.forward(seconds=1)
+    edits = Edits(storage, office.approvals, RULES, office.clock)
+    call = CheckedCall(arguments={"to": "Mia", "amount": 7, "how": "card"})
+    edited = await edits.edit(read, call, None, actor=an_actor(BEN))
+    assert isinstance(edited, Approval)
+    assert (edited.edited_by, ADA in edited.voided) == (BEN, True)
+    assert {one.by for one in edited.votes} <= {BEN}
     found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
     assert ("voted", ADA) in found
 

@@ -210,7 +210,7 @@ async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: Sqlit
         waiting.key,
         edited,
         judged=changed,
-        digest=waiting.digest,
+        found=waiting,
         now_ms=office.clock(),
     )
     await office.approvals.attendance.attend(approval.approval_id)
@@ -247,7 +247,7 @@ async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
             waiting.key,
             edited,
             judged=changed,
-            digest=waiting.digest,
+            found=waiting,
             now_ms=now,
         )
         return ts if after else await told(approval, **options)

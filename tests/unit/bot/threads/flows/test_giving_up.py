@@ -78,7 +78,7 @@ async def test_i8_who_is_quicker_than_the_end_of_a_turn_leaves_no_card_that_lies
         now, digest = office.clock(), waits.digest
         if quick == "edit":
             changed = waits.changed(digest="e" * 64, edited_by=ADA)
-            first = edited(based_on, changed, digest=digest, now_ms=now)
+            first = edited(based_on, changed, found=based_on, now_ms=now)
         else:
             said = Status.APPROVED if quick == "approve" else Status.REJECTED
             yes = Decision(status=said, by=ADA, at_ms=now, digest=digest)
