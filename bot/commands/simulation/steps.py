@@ -275,7 +275,7 @@ class SimulatedSteps:
         write = partial(
             edited,
             judged=approval.changed(digest=other),
-            digest=approval.digest,
+            found=approval,
             now_ms=self.stage.clock(),
         )
         approvals = self.stage.storage.approvals
