@@ -24,7 +24,8 @@ class Visit:
         hold: The claimed record.
         is_born: Whether the approval was created with this lease: its request is in the audit, and
             its post counts as attempted.
-        is_told: Whether the decision is in the audit and the thread was woken.
+        told: The approval whose votes and decision are in the audit and of which the thread was
+            told; None when this process has told nothing.
         fresh: Keys of new messages, which no earlier attempt can have posted.
         keepers: Ids of approvals whose batch cards must be updated afterwards.
         again_ms: When to retry creating a grant, or None.
@@ -32,7 +33,7 @@ class Visit:
 
     hold: ClaimedRecord[Approval]
     is_born: bool = False
-    is_told: bool = False
+    told: Approval | None = None
     fresh: set[str] = field(default_factory=set)
     keepers: set[str] = field(default_factory=set)
     again_ms: int | None = None
@@ -45,8 +46,8 @@ class Visit:
         return (self.is_born or key in self.fresh) and not approval.restored_to_ms
 
     def knows(self, approval: Approval) -> bool:
-        """Whether the thread was woken for the decision; False if it came during the pass."""
-        return self.is_told and approval.decision == self.hold.record.decision
+        """Whether the thread was told this decision; False when another process has made it."""
+        return self.told is not None and approval.decision == self.told.decision
 
 
 def at_message(message: SideMessage, found: SideMessage) -> SideMessage:

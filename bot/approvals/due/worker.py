@@ -369,9 +369,9 @@ class ApprovalWorker:
         """
         if lets_run(approval):
             await self.pause(RESULT_PATIENCE_S)
-        await self.attend(approval.approval_id, is_told=True)
+        await self.attend(approval.approval_id, told=approval)
 
-    async def attend(self, approval_id: str, *, is_told: bool = False) -> None:
+    async def attend(self, approval_id: str, *, told: Approval | None = None) -> None:
         """Process one approval if it is due, unless another process owns it.
 
         Within this process, one pass runs at a time. Later callers wait for it; their changes are
@@ -379,7 +379,7 @@ class ApprovalWorker:
 
         Args:
             approval_id: The approval.
-            is_told: Whether its decision is in the audit and the thread was woken.
+            told: See `Visit.told`. The claimed approval may have votes and a decision of others.
 
         Raises:
             StoreUnavailableError: The lease expires, and the approval is due again.
@@ -396,7 +396,7 @@ class ApprovalWorker:
                 await self._work.do(
                     approval_id,
                     lambda hold: self._visit(
-                        Visit(hold=hold, is_told=is_told, keepers=flight.keepers), flight
+                        Visit(hold=hold, told=told, keepers=flight.keepers), flight
                     ),
                 )
         finally:
@@ -548,7 +548,8 @@ class ApprovalWorker:
         """Record what a crash prevented: the request, votes, and a grant."""
         if approval.drawn_revision == 0 and not visit.is_born:
             await note_request(self.storage.audit, approval)
-        if approval.status is Status.PENDING and not visit.is_told:
+        is_noted = visit.told is not None and visit.told.votes == approval.votes
+        if approval.status is Status.PENDING and not is_noted:
             await self.note_votes(approval)
         visit.again_ms = await self.grant(approval)
 

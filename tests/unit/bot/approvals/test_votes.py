@@ -679,3 +679,43 @@ async def test_a_vote_taken_back_opens_its_stage_again(storage: SqliteStores) ->
     back = await office.approvals.take_back(first.approval_id, an_actor(ADA))
     assert (back.stage, voters(back)) == (0, [])
     assert await refused(office, LIA) == "not_your_turn"
+
+
+async def test_i4_a_decision_of_a_process_that_dies_is_told_by_whoever_voted_before(
+    storage: SqliteStores,
+) -> None:
+    """One process tells of its vote; the deciding vote comes; only then the first one attends."""
+    office = await asked(storage, {"approve": [{"from": ["sre"], "count": 2}]})
+    card = await office.the_approval()
+
+    async def vote(by: str) -> Approval:
+        yes = Decision(status=Status.APPROVED, by=by, at_ms=office.clock(), digest=card.digest)
+        return await office.approvals.decide(card, yes, an_actor(by), surface=Surface.CARD)
+
+    first = await vote(ADA)
+    await office.approvals.tell([first])
+    assert (await vote(BEN)).status is Status.APPROVED  # and its process dies
+    await office.attendance.attend_decided(first)
+    await office.queue.run()
+    assert len(office.ran) == 1
+    found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
+    assert {("voted", ADA), ("voted", BEN), ("decided", BEN)} <= {*found}
+
+
+async def test_i12_a_vote_of_a_process_that_dies_is_noted_by_whoever_voted_before(
+    storage: SqliteStores,
+) -> None:
+    office = await asked(storage, {"approve": [{"from": ["sre"], "count": 3}]})
+    office.directory.groups["S0SRE"] |= {LIA}
+    card = await office.the_approval()
+
+    async def vote(by: str) -> Approval:
+        yes = Decision(status=Status.APPROVED, by=by, at_ms=office.clock(), digest=card.digest)
+        return await office.approvals.decide(card, yes, an_actor(by), surface=Surface.CARD)
+
+    first = await vote(ADA)
+    await office.approvals.tell([first])
+    await vote(BEN)
+    await office.attendance.attend_decided(first)
+    found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
+    assert ("voted", BEN) in found

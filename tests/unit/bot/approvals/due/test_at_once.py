@@ -39,7 +39,7 @@ async def voted(office: Office, cards: Sequence[Approval]) -> list[Approval]:
 async def followed(office: Office, stored: Sequence[Approval]) -> None:
     await office.approvals.tell(stored)
     for one in stored:
-        office.queue.spawn(office.attendance.attend(one.approval_id, is_told=True))
+        office.queue.spawn(office.attendance.attend(one.approval_id, told=one))
     await office.queue.run()
 
 
@@ -115,7 +115,7 @@ async def test_the_sign_is_looked_at_once_for_all_that_ended(
     stored = await voted(office, cards)
     monkeypatch.setattr(thread_reactions, "open_of", noted)
     for one in stored:  # before any of the calls has run
-        await office.attendance.attend(one.approval_id, is_told=True)
+        await office.attendance.attend(one.approval_id, told=one)
     assert on_root(office) == ["approved"]
     assert len(looks) == 2  # before the end is shown, and after; not twice for each
 

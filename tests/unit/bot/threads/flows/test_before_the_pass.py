@@ -35,7 +35,7 @@ async def is_at_rest(storage: SqliteStores) -> bool:
 async def follow(office: Office, *decided: Approval) -> None:
     """Do what follows: the passes first, and the cards."""
     for one in decided:
-        office.queue.spawn(office.attendance.attend(one.approval_id, is_told=True))
+        office.queue.spawn(office.attendance.attend(one.approval_id, told=one))
     await office.queue.run()
 
 
