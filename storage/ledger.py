@@ -157,8 +157,9 @@ def _checked(row: Mapping[str, object]) -> AuditEntry:
     record_id = found if isinstance(found, str) else ""
     check_version(_NOUN, row.get("v"), record_id)
     values = {name: row.get(name) for name in _NAMES} | {"detail": _detail(row.get("detail"))}
-    if row.get("erased") in {0, 1}:  # SQLite has no booleans
-        values["erased"] = bool(row["erased"])
+    erased = row.get("erased")
+    if isinstance(erased, int) and erased in {0, 1}:  # SQLite has no booleans
+        values["erased"] = bool(erased)
     try:
         return AuditEntry(**dict(_FIELDS.model_validate(values, strict=True)))
     except ValueError as error:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from storage.audit import AuditEntry, Link, Unsealed
 from storage.chain import Head, Seal
 from storage.documents import Where
-from storage.ledger import STRIPPED, entry_of_row, link_of
+from storage.ledger import STRIPPED, entry_of_row, link_of, read_entry
 from storage.log import RowLog
 
 PIECE = 500
@@ -16,6 +16,8 @@ PIECE = 500
 
 IS_OPEN: Where = {"seq": None}
 BY_TIME = ("at_ms", "entry_id")
+
+_LATEST = (1 << 63) - 1
 
 
 class Trail(ABC):
@@ -77,7 +79,7 @@ class Trail(ABC):
         oldest = await self._log.read(IS_OPEN, BY_TIME, limit=1)
         if not oldest:
             return Unsealed()
-        return Unsealed(await self._log.count(IS_OPEN), int(oldest[0]["at_ms"]))
+        return Unsealed(await self._log.count(IS_OPEN), read_entry(oldest[0]).at_ms)
 
     async def open_links(self, *, limit: int) -> Sequence[Link]:
         """The first open entries of all chains, oldest first."""
@@ -130,7 +132,8 @@ class Trail(ABC):
         """The time of the newest entry but `restored`; 0 without one. May take long."""
         newest = 0
         for operator in ("$lt", "$gt"):
-            where: Where = {"action": {operator: "restored"}}
+            # Damaged times are texts: behind all numbers, and no newest moment.
+            where: Where = {"action": {operator: "restored"}, "at_ms": {"$lte": _LATEST}}
             found = await self._patient.read(where, ["-at_ms"], limit=1)
             newest = max([newest, *(int(row["at_ms"]) for row in found)])
         return newest

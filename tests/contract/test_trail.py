@@ -427,6 +427,15 @@ async def mongo(mongo_server: MongoServer) -> AsyncIterator[MongoStores]:
 
 
 @pytest.mark.mongo
+async def test_an_entry_with_a_damaged_time_is_counted_and_sealed(mongo: MongoStores) -> None:
+    await mongo.audit.append(an_entry("e1"))
+    await spoil(mongo, "audit", "e1", at_ms="noon")
+
+    assert await mongo.trail.unsealed() == Unsealed(1, 0)
+    assert await seal(mongo) == 1
+
+
+@pytest.mark.mongo
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("begun", [False, True])
 async def test_i4_the_sealer_may_die_at_each_of_its_writes(

@@ -349,6 +349,14 @@ async def test_the_audit_says_that_an_entry_cannot_be_read(storage: Stores) -> N
     assert "field 'detail' is damaged" in str(found[1].detail["why"])
 
 
+async def test_an_entry_with_a_damaged_time_holds_up_no_restore(storage: Stores) -> None:
+    for number in range(3):
+        await storage.audit.append(an_entry(f"entry-{number}", at_ms=number))
+    await spoil(storage, "audit", "entry-2", at_ms="noon")
+
+    assert await storage.trail.newest_ms() == 1
+
+
 async def test_an_unreadable_history_is_said(storage: Stores) -> None:
     await storage.log.append("l", 1, "x")
     await spoil(storage, "log", f"l/{1:016}", v=9)

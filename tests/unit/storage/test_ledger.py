@@ -20,6 +20,8 @@ def test_an_entry_survives_its_row() -> None:
         ({"at_ms": "soon"}, "field 'at_ms' is damaged"),
         ({"at_ms": True}, "field 'at_ms' is damaged"),
         ({"erased": 2}, "field 'erased' is damaged"),
+        ({"erased": [1]}, "field 'erased' is damaged"),
+        ({"erased": {"a": 1}}, "field 'erased' is damaged"),
         ({"actor_id": "\ud83d"}, "field 'actor_id' is damaged"),
         ({"detail": "[1]"}, "field 'detail' is damaged"),
         ({"detail": "{"}, "field 'detail' is damaged"),
