@@ -526,6 +526,8 @@ class Approval(WorkDocument):
     restored_to_ms: int = 0
     """The moment to which the database went back: it may have been decided after that, and its call
     may have run; 0 when it did not."""
+    restored_ms: int = 0
+    """When people were asked again after that; its times count from then. 0 when they were not."""
     restored_epoch: int = 0
     """The epoch that began when the database went back to a copy that had this as it stands; 0 when
     it was asked, or asked again, since."""

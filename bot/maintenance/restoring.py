@@ -107,11 +107,12 @@ async def ask_anew(storage: Stores, approval: Approval, *, to_ms: int, now_ms: i
 
 def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
     """Return the approval as it is asked again; see `ask_anew`."""
-    later = now_ms - approval.created_ms
+    since_ms = approval.restored_ms or approval.created_ms
+    later = now_ms - since_ms
     expires_ms = approval.expires_ms + later
     remind_ms = approval.remind_ms
     if remind_ms is None:
-        remind_ms = approval.created_ms + (approval.expires_ms - approval.created_ms) // 2
+        remind_ms = since_ms + (approval.expires_ms - since_ms) // 2
     remind_ms += later
     waiting = approval.changed(
         status=Status.PENDING,
@@ -122,6 +123,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         claim=CardClaim(),
         open=True,
         restored_to_ms=to_ms,
+        restored_ms=now_ms,
         restored_epoch=0,
         run=None,
         seen=(),

@@ -68,6 +68,7 @@ class Drill:
         return Office(storage, script or self.script, epoch=epoch, **kept)  # type: ignore[arg-type]
 
     async def make_copy(self) -> None:
+        self.copy.unlink(missing_ok=True)
         await back_up(self.directory, self.copy)
 
     async def go_back(self, office: Office, *script: object) -> Office:
@@ -135,6 +136,20 @@ async def test_i8_a_card_that_was_decided_after_the_copy_is_asked_again(drill: D
     entries = await story(office.storage, thread_id=THREAD_ID)
     assert [one.action for one in entries].count("restored") == 2
     assert [one.action for one in entries].count("decided") == 1
+
+
+async def test_every_restore_gives_people_the_same_time(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    asked = await office.the_approval()
+    waits_ms = asked.expires_ms - asked.created_ms
+
+    for _ in range(3):
+        await drill.make_copy()
+        office = await drill.go_back(office)
+
+        again = await office.the_approval()
+        assert again.expires_ms - office.clock() == waits_ms
 
 
 async def test_i4_who_decides_again_before_the_thread_is_looked_at_is_heard(drill: Drill) -> None:
