@@ -33,7 +33,7 @@ from agents.chat.state import (
 )
 from agents.core.calls import Exit
 from agents.core.cancel import CancelInfo, stop
-from agents.core.codec import Json
+from agents.core.codec import Json, well_formed
 from agents.core.component.context import publish
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.errors import (
@@ -61,7 +61,6 @@ from agents.core.messages import (
     planned_calls,
     repaired,
     text_of,
-    well_formed,
 )
 from agents.core.observers import ToolOutcome
 from agents.core.scope import current_scope

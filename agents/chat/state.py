@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 )
 
 from agents.core.calls import Action, File, ToolReturn, dump_files, load_files
-from agents.core.codec import Json, encode, register
+from agents.core.codec import Json, encode, register, well_formed
 from agents.core.errors import CheckpointDecodeError, OutsideRunError, ResumeDataError
 from agents.core.messages import (
     PlannedCall,
@@ -25,7 +25,6 @@ from agents.core.messages import (
     dump_new,
     load_messages,
     repaired,
-    well_formed,
 )
 from agents.core.observers import ToolOutcome
 from agents.core.scope import SessionValues

@@ -34,7 +34,7 @@ from agents.core.kinds import (
     shape,
 )
 
-__all__ = ["Json", "TypeRegistry", "decode", "encode", "register", "types"]
+__all__ = ["Json", "TypeRegistry", "decode", "encode", "register", "types", "well_formed"]
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -331,6 +331,19 @@ def to_text(data: Mapping[str, Json]) -> str:
         text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair, as models may write: no store accepts it
         return _dumped(data, is_ascii=True)
+    return text
+
+
+def well_formed(text: str) -> str:
+    """Return text that can be encoded as UTF-8.
+
+    Two halves of a surrogate pair that a model wrote separately are joined. A single half becomes
+    U+FFFD.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
 
 

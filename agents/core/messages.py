@@ -24,7 +24,15 @@ from pydantic_ai.messages import (
 
 from agents.core.calls import ToolCall
 from agents.core.checkpoint import LOG_VERSION
-from agents.core.codec import Json, check_version, from_text, read_back, to_text, types
+from agents.core.codec import (
+    Json,
+    check_version,
+    from_text,
+    read_back,
+    to_text,
+    types,
+    well_formed,
+)
 from agents.core.errors import CheckpointDecodeError, UnstorableValueError
 
 __all__ = ["user_message"]
@@ -148,19 +156,6 @@ def _turn(entry: str) -> tuple[ModelMessage, ...]:
     data = from_text(entry)
     check_version(data, LOG_VERSION)
     return tuple(load_messages(data.get("messages")))
-
-
-def well_formed(text: str) -> str:
-    """Return text that can be encoded as UTF-8.
-
-    Two halves of a surrogate pair that a model wrote separately are joined. A single half becomes
-    U+FFFD.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 def user_message(*texts: str) -> ModelRequest:

@@ -14,8 +14,9 @@ from agents.agent import ToolDelta, ToolEvent, header
 from agents.core.address import Address, Segment
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.cancel import stop
+from agents.core.codec import well_formed
 from agents.core.interrupt import InterruptSignal
-from agents.core.messages import PlannedCall, well_formed
+from agents.core.messages import PlannedCall
 from agents.core.scope import current_scope
 from agents.core.tools import Tool
 from agents.tools.call import execute

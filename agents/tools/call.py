@@ -25,7 +25,7 @@ from agents.core.calls import (
     load_files,
 )
 from agents.core.cancel import CancelInfo, stop
-from agents.core.codec import Json, decode, encode
+from agents.core.codec import Json, decode, encode, well_formed
 from agents.core.component.doubts import Doubt, HeldAnswers, acts_on_answer
 from agents.core.component.exits import contained
 from agents.core.component.legacy import old_interrupts
@@ -42,7 +42,7 @@ from agents.core.errors import (
 from agents.core.events import ToolFinished, ToolInterrupted, ToolStarted
 from agents.core.interrupt import InterruptSignal, raise_point, refuse_orphans, unpack_group
 from agents.core.journal import FINISHED, STARTED
-from agents.core.messages import PlannedCall, well_formed
+from agents.core.messages import PlannedCall
 from agents.core.observers import FAILURE, ToolOutcome
 from agents.core.pending import InterruptNode
 from agents.core.scope import RunContext, Scope, Watch, current_scope, entered

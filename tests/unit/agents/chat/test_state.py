@@ -32,9 +32,9 @@ from agents import (
 )
 from agents.chat.state import ChatRun, ChatState
 from agents.core.checkpoint import CheckpointStatus
-from agents.core.codec import Json, decode, encode
+from agents.core.codec import Json, decode, encode, well_formed
 from agents.core.errors import AgentChangedError
-from agents.core.messages import dump_messages, load_messages, repaired, well_formed
+from agents.core.messages import dump_messages, load_messages, repaired
 from agents.models import Turn, call, say
 from tests.unit.agents.support import CountingStore, Plain, World, brief, collect, contexts, yes
 
