@@ -17,12 +17,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from agents.core.codec import well_formed
 from storage.errors import (
     RecordConflictError,
     RecordFormatError,
@@ -91,6 +92,13 @@ class Spec:
     content: frozenset[str] = frozenset()
 
 
+_TEXT = AfterValidator(well_formed)
+
+Text: TypeAlias = Annotated[str, _TEXT]
+"""Free text of people, models and programs. Half of a surrogate pair, which no database can hold,
+becomes U+FFFD."""
+
+
 class Part(BaseModel):
     """A nested part of a document; frozen, and read strictly."""
 
@@ -104,7 +112,15 @@ class Part(BaseModel):
         """
         if unknown := changes.keys() - type(self).model_fields.keys():
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
+        for name in changes.keys() & _texts(type(self)):
+            changes[name] = well_formed(changes[name])
         return self.model_copy(update=changes)
+
+
+@functools.cache
+def _texts(kind: type[Part]) -> frozenset[str]:
+    """The names of the fields with free text."""
+    return frozenset(name for name, one in kind.model_fields.items() if _TEXT in one.metadata)
 
 
 class Document(Part):

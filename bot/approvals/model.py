@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from storage.documents import Index, Part, Spec, Where, WorkDocument
+from storage.documents import Index, Part, Spec, Text, Where, WorkDocument
 
 UNKNOWN_TS = "?"
 """In place of a message's `ts`: a post was begun, and nobody knows whether it was made."""
@@ -66,15 +66,15 @@ class Run(Part):
 
     state: RunState
     at_ms: int
-    text: str = ""
+    text: Text = ""
 
 
 class Emergency(Part):
     """The reasons of a break-glass decision."""
 
-    what: str
+    what: Text
     """The emergency, in the words of the person who decided."""
-    why_now: str
+    why_now: Text
     """The reason why the call cannot wait."""
 
 
@@ -92,7 +92,7 @@ class LastEdit(Part):
     at_ms: int
     shown: str
     """Digest of the call that the editor saw."""
-    note: str = ""
+    note: Text = ""
     """The reason that the editor gave, where no vote of theirs keeps it."""
     arguments_before: str = ""
     """The arguments before the edit, as canonical JSON; empty where they were those first asked
@@ -119,7 +119,7 @@ class Decision(Part):
     by: str
     """Slack user id; empty when the clock decided."""
     at_ms: int
-    reason: str = ""
+    reason: Text = ""
     arguments_json: str = ""
     """The edited arguments, whole; empty when nothing was edited."""
     answer_json: str = ""
@@ -128,10 +128,10 @@ class Decision(Part):
     `ran`, `again`, or `give_up`, and the result that a person gave, as a JSON object."""
     digest: str = ""
     """The digest that this decision covers: of the shown, or of the edited arguments."""
-    title: str = ""
+    title: Text = ""
     """Verb and object of what runs when people changed or completed its arguments, in the words of
     its tool; empty when nothing was changed, or the tool has no words for it."""
-    preview: str = ""
+    preview: Text = ""
     """The effect of that, in the words of the tool's author; empty as `title` is."""
     emergency: Emergency | None = None
     """The reasons of somebody who let it run without those who should decide; None in any other
@@ -219,7 +219,7 @@ class Grounds(Part):
 
     payload: str = ""
     """Id of the Slack payload with the click."""
-    name: str = ""
+    name: Text = ""
     """Name of the voter, as looked up."""
     team: str = ""
     """Home workspace of the voter, as looked up."""
@@ -255,9 +255,9 @@ class CastVote(Part):
     """Number of escalation steps at that time."""
     group: str = ""
     """The only group by which a delegated right counts; empty for all."""
-    note: str = ""
+    note: Text = ""
     """The reason given."""
-    result: str = ""
+    result: Text = ""
     """For a call in doubt, the reported result, which all voters must agree on."""
     groups: tuple[str, ...] = ()
     """Names of the groups by which the vote counted: shown as evidence."""
@@ -316,13 +316,13 @@ class Comment(Part):
 
     by: str
     """Slack user id of the person who asks."""
-    text: str
+    text: Text
     """The question, masked and shortened."""
     at_ms: int
     """Time of the question."""
     ts: str = ""
     """`ts` of the message; empty until it is known to be posted."""
-    answer: str = ""
+    answer: Text = ""
     """Like `text`; empty while open."""
     answered_by: str = ""
     """Slack user id of the person who answered, or `AGENT`."""
@@ -347,7 +347,7 @@ class Said(Part):
     """A requester's message while an approval is pending."""
 
     by: str
-    text: str
+    text: Text
     """The message, masked and shortened."""
     at_ms: int
     """Time of the message; with `by`, it identifies the message."""
@@ -445,11 +445,11 @@ class Approval(WorkDocument):
     """Name of the gated tool; for a question, of the tool that asks."""
     rule: str
     """The rule that asked for this approval; part of the digest. Empty for a question."""
-    title: str
+    title: Text
     """Verb and object, in words: `Deploy payments 1.4.2 to production`."""
-    why: str
+    why: Text
     """The agent's own words; empty when it gave none. Untrusted."""
-    preview: str
+    preview: Text
     """The effect of the call, in the words of the tool's author; empty when there are none."""
     arguments_json: str
     """Canonical JSON object of the call's arguments; else of what is asked, such as
@@ -480,7 +480,7 @@ class Approval(WorkDocument):
     """Whether a post of the card was begun: look for it before posting again."""
     attempts: int = 0
     """Counts the attendances in a row that ended in a fault that may pass."""
-    undeliverable: str = ""
+    undeliverable: Text = ""
     """Why Slack does not take the card, and will not when asked again; empty while it does."""
     backups: tuple[str, ...] = ()
     """Those who may decide, too, once it has escalated: as `approvers`, and frozen with them.
@@ -519,7 +519,7 @@ class Approval(WorkDocument):
     """Messages that requesters wrote while it waits, oldest first."""
     run: Run | None = None
     """The progress of the approved call; None until it starts."""
-    stuck: str = ""
+    stuck: Text = ""
     """Why nobody can decide it now, in our own words; empty while somebody can."""
     asked_again: str = ""
     """Why people are asked anew about a call that was decided before; empty when they are not."""

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 from pydantic import ValidationError
 
+from agents.core.codec import well_formed
 from agents.core.errors import ModelError, ToolError
 from bot.config.values import Log
 from bot.observability.context import context
@@ -76,7 +77,7 @@ class _Masker:
         self._rules = rules
 
     def text(self, text: str) -> str:
-        return mask_text(mask_values(text, self._rules))
+        return mask_text(mask_values(well_formed(text), self._rules))
 
     def value(self, key: str, value: object) -> object:
         known = value if isinstance(value, bool | int | float | None) else self.text(str(value))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 
-from agents.core.codec import Json
+from agents.core.codec import Json, well_formed
 from agents.core.digest import call_digest
 from bot.approvals.model import Approval, Kind
 from bot.redaction.masks import Names, read_data
@@ -192,12 +192,20 @@ def edited_digest(approval: Approval, arguments: dict[str, object]) -> str:
 
 def canonical(data: object) -> str:
     """JSON text with sorted keys and no spare spaces."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _written(data, sort_keys=True)
 
 
 def in_order(data: object) -> str:
     """JSON text with the keys in their order: the one in which the tool's author wrote them."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    return _written(data, sort_keys=False)
+
+
+def _written(data: object, *, sort_keys: bool) -> str:
+    text = json.dumps(data, sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=False)
+    if well_formed(text) == text:
+        return text
+    # Half of a surrogate pair, which databases refuse, is written in ASCII.
+    return json.dumps(data, sort_keys=sort_keys, separators=(",", ":"))
 
 
 def labels_in(schema: Mapping[str, Json]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 
-from storage.documents import Collection, Document, Index, Spec, WorkDocument, update
+from storage.documents import Collection, Document, Index, Spec, Text, WorkDocument, update
 from storage.errors import RecordNotFoundError
 
 
@@ -32,7 +32,7 @@ class Message(Document):
     thread_id: str
     ts: str
     user_id: str
-    text: str
+    text: Text
     received_ms: int
     status: MessageStatus = MessageStatus.NEW
     turn: int = 0
@@ -55,13 +55,13 @@ class Post(Document):
     post_id: str
     """The key of the agent's event: the same when a run is repeated after a crash."""
     thread_id: str
-    text: str
+    text: Text
     created_ms: int
     ts: str = ""
     """`ts` of the Slack message, once it is known."""
     posted: bool = False
     """Whether the message in Slack is complete."""
-    failure: str = ""
+    failure: Text = ""
     """Why it never will be complete; empty while there is hope."""
 
 
@@ -80,7 +80,7 @@ class EphemeralMessage(WorkDocument):
     thread_ts: str
     """The thread in which it is shown; empty for the channel itself."""
     user_id: str
-    text: str
+    text: Text
     created_ms: int
     withdraw: tuple[str, ...] = ()
     """Ids of the approvals that its reader is offered to withdraw."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from storage.documents import Collection, Document, Index, Spec, WorkDocument, update
+from storage.documents import Collection, Document, Index, Spec, Text, WorkDocument, update
 from storage.errors import (
     RecordConflictError,
     RecordFormatError,
@@ -73,7 +73,7 @@ class Note(Document):
     spec = Spec(name="notes", noun="note")
 
     id: str
-    text: str = ""
+    text: Text = ""
 
 
 KINDS = (Task, Note)
@@ -171,6 +171,17 @@ async def test_what_no_database_holds_is_refused(tasks: Tasks, text: str) -> Non
     await tasks.insert(a_task())
     with pytest.raises(RecordRefusedError):
         await update(tasks, "t1", lambda one: one.changed(notes=(text,)))
+
+
+async def test_free_text_is_stored_whatever_is_in_it(database: Any) -> None:
+    notes: Collection[Note] = database.collection(Note)
+    await notes.insert(Note(id="n", text="a\ud83d"))
+    assert (await notes.get("n")).text == "a\ufffd"
+
+    written = await update(notes, "n", lambda one: one.changed(text="\ud83d\ude00"))
+
+    assert written == await notes.get("n")
+    assert written.text == "\U0001f600"
 
 
 async def test_a_document_is_replaced_if_nobody_wrote_it_since(tasks: Tasks) -> None:

@@ -5,13 +5,25 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from bot.approvals.model import Approval
+from bot.approvals.model import (
+    Approval,
+    CastVote,
+    Comment,
+    Emergency,
+    Grounds,
+    LastEdit,
+    Run,
+    RunState,
+    Said,
+)
 from bot.approvals.queries import get_all
 from bot.stores import Stores
 from bot.threads.messages import Message, MessageStatus
 from storage.errors import RecordNotFoundError, RecordRefusedError
 from tests.contract.builders import (
+    APPROVAL_ID,
     THREAD_ID,
+    a_decision,
     a_message,
     a_post,
     a_thread,
@@ -33,7 +45,28 @@ async def test_nothing_is_added_by_nothing(storage: Stores) -> None:
 
 async def test_what_cannot_be_stored_is_refused_among_several(storage: Stores) -> None:
     with pytest.raises(RecordRefusedError):
-        await storage.approvals.insert(an_approval(), an_approval(approval_id="b", title="\ud83d"))
+        await storage.approvals.insert(an_approval(), an_approval(approval_id="b", tool="\ud83d"))
+
+
+async def test_i4_what_people_and_programs_write_can_always_be_stored(storage: Stores) -> None:
+    odd, whole = "a\ud83d", "a\ufffd"
+    asked = Comment(by="U1", text=odd, at_ms=1)
+    why = Emergency(what=odd, why_now=odd)
+    vote = CastVote(by="U1", choice="reject", at_ms=1, digest="d", note=odd, result=odd)
+    one = an_approval(
+        title=odd,
+        why=odd,
+        preview=odd,
+        decision=a_decision(reason=odd, emergency=why, title=odd, preview=odd),
+        dialog=(asked, asked.changed(answer=odd)),
+        said=(Said(by="U1", text=odd, at_ms=1),),
+        votes=(vote.changed(grounds=Grounds(name=odd)),),
+        last_edit=LastEdit(at_ms=1, shown="d", note=odd),
+        run=Run(state=RunState.FAILED, at_ms=1, text=odd),
+    )
+    await storage.approvals.insert(one)
+
+    assert str(await storage.approvals.get(APPROVAL_ID)).count(whole) == 17
 
 
 async def test_several_entries_are_kept_once(storage: Stores) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TypedDict
 
+import pytest
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
@@ -13,7 +15,7 @@ from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
 from tests.support.stage import a_stage
 
 RAN: list[str] = []
-PRICES: list[int] = []
+PRICES: list[object] = []
 
 
 class Plan(TypedDict, total=False):
@@ -21,11 +23,11 @@ class Plan(TypedDict, total=False):
     output: str
 
 
-def _agent(error: type[BaseException] | None) -> Agent:
+def _agent(error: type[BaseException] | None, why: str = "the disk is full") -> Agent:
     def deploy(state: Plan) -> dict[str, object]:
         RAN.append("deploy")
         if error is not None:
-            raise error("the disk is full")
+            raise error(why)
         return {"output": "deployed"}
 
     graph = StateGraph(Plan).add_node("deploy", deploy).add_edge(START, "deploy")
@@ -36,6 +38,11 @@ def _agent(error: type[BaseException] | None) -> Agent:
 def fails(model: Model) -> Agent:
     """An agent whose step fails, with an error that is no error of the runtime."""
     return _agent(OSError)
+
+
+def fails_on_a_file(model: Model) -> Agent:
+    """An agent whose step fails, with a file name in its error that is no text."""
+    return _agent(OSError, "no room for '\udcff.png'")
 
 
 def works(model: Model) -> Agent:
@@ -90,6 +97,36 @@ async def test_i5_a_step_that_fails_after_its_approval_runs_once(tmp_path: Path)
         await stage.tick()
         await stage.said("(?s)I couldn't finish this.*does not run again")
     assert RAN == ["deploy"]
+
+
+async def test_i4_a_step_whose_error_is_no_text_ends_its_turn(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR, "bot.threads.worker")  # what xdist reports has to be text
+    RAN.clear()
+    path = "tests.scenario.test_graph_gated:fails_on_a_file"
+    async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
+        await stage.say("Rosa", "@countersign go")
+        await stage.click("Ada", await stage.card(word="Continue with"), "countersign:approve")
+        await stage.sandbox.until(lambda: RAN == ["deploy"])
+        await stage.rest()
+        stage.clock.forward(minutes=1)
+        await stage.tick()
+        await stage.said("I couldn't finish this")
+        card = str(stage.cards()[0])
+    assert RAN == ["deploy"]
+    assert "no room for '\ufffd.png'" in card
+
+
+async def test_i4_a_question_that_is_no_text_is_asked(tmp_path: Path) -> None:
+    RAN.clear()
+    PRICES[:] = ["10 \udcff"]
+    path = "tests.scenario.test_graph_gated:moves"
+    async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
+        await stage.say("Rosa", "@countersign go")
+        card = await stage.card(word="Pay 10 \ufffd?")
+        await stage.click("Ada", card, "countersign:approve")
+        await stage.said("paid 10 \ufffd")
 
 
 async def test_a_stop_at_a_breakpoint_does_not_sound_like_a_failure(tmp_path: Path) -> None:

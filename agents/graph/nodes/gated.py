@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from agents.core.asking.answers import Cancelled, Expired, InDoubtResult
 from agents.core.asking.infos import InDoubtInfo
-from agents.core.codec import Json, decode
+from agents.core.codec import Json, decode, well_formed
 from agents.core.component.doubts import Doubt, HeldAnswers
 from agents.core.component.state import runtime_slot
 from agents.core.errors import (
@@ -125,7 +125,7 @@ async def note_failure(node_run: NodeRun, error: Exception, *, is_gated: bool) -
         return
     if _failure(journal, at) is not None:  # the node was refused because of the recorded failure
         return
-    told = f"{type(error).__name__}: {error}".rstrip(": ")
+    told = well_formed(f"{type(error).__name__}: {error}".rstrip(": "))
     await journal.append(NODE_FAILED, at, {"error": told})
     journal.keep(NODE_FAILED, at, told)
 

@@ -145,6 +145,18 @@ def test_json_is_one_line(log: Callable[..., io.StringIO]) -> None:
     assert "ValueError: a\nb" in fields["trace"]
 
 
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_is_no_text_is_written_as_text(
+    log: Callable[..., io.StringIO], *, as_json: bool
+) -> None:
+    stream = log(as_json=as_json)
+    logging.getLogger("bot.test").error(
+        "no '\udcff'", exc_info=OSError("\udcff"), extra={"a": "\udcff"}
+    )
+    fields = str(json.loads(stream.getvalue())) if as_json else stream.getvalue()
+    assert fields.encode().count("\ufffd".encode()) == 3
+
+
 def test_debug_is_for_our_own_packages(log: Callable[..., io.StringIO]) -> None:
     stream = log("DEBUG")
     logging.getLogger("bot.test").debug("ours")

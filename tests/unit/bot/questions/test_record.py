@@ -25,7 +25,7 @@ from agents.gates import NoApprovers, Withdrawn
 from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
-from bot.questions.form import FORM, AnswerForm, Form, Option, ask_of
+from bot.questions.form import FORM, AnswerForm, Form, Option, ask_of, in_order
 from tests.unit.bot.asked import chosen_digest
 from tests.unit.bot.questions.info_samples import (
     ARGUMENTS,
@@ -284,6 +284,13 @@ def test_what_cannot_be_read_is_answered_by_nobody(text: str, kind: Kind) -> Non
     assert ask_of(approval).form is Form.PROGRAM
     for status in (Status.APPROVED, Status.REJECTED, Status.ANSWERED):
         is_refused(approval, status, answer_json='["x"]')
+
+
+def test_arguments_that_are_no_text_can_be_stored() -> None:
+    text = in_order({"b": "é", "a": "\ud83d"})
+    assert text.isascii()
+    assert json.loads(text) == {"b": "é", "a": "\ud83d"}
+    assert in_order({"b": "é"}) == '{"b":"é"}'
 
 
 def test_unknown_option_has_no_digest() -> None:
