@@ -1,4 +1,4 @@
-"""An approval: what people must decide or answer, and all that becomes of it."""
+"""The approval document: the request, the votes, the decision, the execution, and its messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from enum import StrEnum
 from storage.documents import Index, Part, Spec, Text, Where, WorkDocument
 
 UNKNOWN_TS = "?"
-"""In place of a message's `ts`: a post was begun, and nobody knows whether it was made."""
+"""Stored in place of a message's `ts` while a post may have reached Slack or not.
+
+A process that finds it searches for the message before it posts again."""
 
 APPROVE = "approve"
 """The choice that permits the call."""
@@ -20,9 +22,9 @@ AGAIN = "again"
 RAN = "ran"
 """For a call in doubt: it ran, with this result."""
 GIVE_UP = "give_up"
-"""For a call in doubt: leave it. Requires as many votes as a rejection."""
+"""For a call in doubt: do not run it again. Requires as many votes as a rejection."""
 STOPS = frozenset({REJECT, GIVE_UP})
-"""Choices by which nothing runs. They require fewer votes."""
+"""Choices after which the call does not run. They require fewer votes."""
 
 CLAIM_MS = 30 * 60_000
 """Longest time for which a person can claim a request, in milliseconds."""
@@ -37,18 +39,18 @@ class Status(StrEnum):
     ANSWERED = "answered"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
-    WITHDRAWN = "withdrawn"  # by somebody who asked for it
-    UNDECIDABLE = "undecidable"  # nobody could have decided it when it was made
-    SUPERSEDED = "superseded"  # asked anew, under another approval; or its run is over
-    DENIED = "denied"  # the policy in force denies by now what people were asked
+    WITHDRAWN = "withdrawn"  # by a requester
+    UNDECIDABLE = "undecidable"  # had no possible approver when it was requested
+    SUPERSEDED = "superseded"  # another approval replaces it, or its run is over
+    DENIED = "denied"  # the current policy denies the call
 
 
 class Kind(StrEnum):
     """The kind of answer that an approval asks for. Stored: version 1, must stay readable."""
 
     APPROVAL = "approval"  # may this call run?
-    QUESTION = "question"  # what only people know
-    DOUBT = "doubt"  # a call may have run or not: ran, run again, give up?
+    QUESTION = "question"  # the agent asks people for information
+    DOUBT = "doubt"  # the outcome of a call is unknown: it ran, run it again, or give up?
 
 
 class RunState(StrEnum):
@@ -57,12 +59,12 @@ class RunState(StrEnum):
     RUNNING = "running"
     RAN = "ran"
     FAILED = "failed"
-    STOPPED = "stopped"  # another condition prevented the start
+    STOPPED = "stopped"  # the approved call did not start
     DOUBT = "doubt"  # started, outcome unknown
 
 
 class Run(Part):
-    """The execution of an approved call: its state, and its result."""
+    """The execution of an approved call: its state and its result."""
 
     state: RunState
     at_ms: int
@@ -79,93 +81,93 @@ class Emergency(Part):
 
 
 class PriorApproval(Part):
-    """The approval of a call that is in doubt now."""
+    """The earlier approval of a call that is now in doubt."""
 
     by: tuple[str, ...]
-    """Slack user ids; never empty."""
+    """Slack user ids of the approvers; never empty."""
     at_ms: int
 
 
 class LastEdit(Part):
-    """The state that the last edit found: for the audit, whose writer may have died."""
+    """The last edit, stored so that the audit can still record it after a crash."""
 
     at_ms: int
     shown: str
     """Digest of the call that the editor saw."""
     note: Text = ""
-    """The reason that the editor gave, where no vote of theirs keeps it."""
+    """The editor's reason, if no vote of the editor has it."""
     arguments_before: str = ""
-    """The arguments before the edit, as canonical JSON; empty where they were those first asked
-    for."""
+    """The arguments before the edit, as canonical JSON; empty if they were those of the original
+    request."""
 
 
 class GrantRequest(Part):
-    """An approver's request to allow later calls, too."""
+    """An approver's request for a standing grant, made together with an approval."""
 
     for_s: int
     """Duration in seconds."""
     uses: int
     """Maximum number of calls."""
     vary: tuple[str, ...] | None = None
-    """Paths of arguments that may differ, among those that the rule permits; None for all of
-    these."""
+    """Paths of arguments that may differ between calls: a part of the paths that the rule permits.
+    None for all of the rule's paths."""
 
 
 class Decision(Part):
-    """A person's (or the clock's) choice. Part of an approval; a decision is made once."""
+    """The result of an approval. It is made once: later votes cannot change it."""
 
     status: Status
-    """Any but pending."""
+    """Any status but `PENDING`."""
     by: str
-    """Slack user id; empty when the clock decided."""
+    """Slack user id of the person who decided; empty when no person did, such as at the expiry."""
     at_ms: int
     reason: Text = ""
     arguments_json: str = ""
-    """The edited arguments, whole; empty when nothing was edited."""
+    """All arguments of the edited call, as a JSON object; empty without an edit."""
     answer_json: str = ""
-    """For a question: JSON list of answers, one per question; or a JSON object with `feedback`,
-    `accepted`, `selected` (ids of options) or `values`, by the form of the approval. For a doubt:
-    `ran`, `again`, or `give_up`, and the result that a person gave, as a JSON object."""
+    """The answer, as JSON.
+
+    For a question, a list with one answer per question. For other forms, an object with `feedback`,
+    `accepted`, `selected` (ids of options) or `values`. For a call in doubt, an object with the
+    choice (`ran`, `again` or `give_up`) and the reported result."""
     digest: str = ""
-    """The digest that this decision covers: of the shown, or of the edited arguments."""
+    """Digest of the decided call: of the arguments on the card, or of the edited arguments."""
     title: Text = ""
-    """Verb and object of what runs when people changed or completed its arguments, in the words of
-    its tool; empty when nothing was changed, or the tool has no words for it."""
+    """Verb and object of the edited or completed call, written by its tool. Empty if people did not
+    change the arguments, or the tool has no title for them."""
     preview: Text = ""
-    """The effect of that, in the words of the tool's author; empty as `title` is."""
+    """The effect of the edited call, written by the tool's author; empty when `title` is."""
     emergency: Emergency | None = None
-    """The reasons of somebody who let it run without those who should decide; None in any other
-    decision."""
+    """The reasons for a break-glass decision; None in all other decisions."""
     rule: str = ""
-    """Name of the rule that allows the call as somebody edited it, so that nobody had to approve
-    it; empty in any other decision."""
+    """Name of the rule that allows the edited call without an approval; empty in all other
+    decisions."""
     allowance: GrantRequest | None = None
-    """How much of the same whoever approved it allows, too, from which the grant is made; None
-    where they allow no more than this."""
+    """The standing grant that the approver requested with this approval; None without one."""
 
 
 class SideMessage(Part):
-    """A message of an approval beside the one in its thread: another card of it, or a nudge."""
+    """A message beside the card in the thread: a further card, a reminder, an escalation."""
 
     key: str
-    """Its name among the messages of its approval."""
+    """Name of the message, unique within the approval."""
     kind: str
-    """`card`, or why it is sent: `reminder`, `escalation`, `mention`, `handover`, `snooze_over`,
-    `quiet`, `alert`; `batch` for a copy of a batch card."""
+    """`card`, `batch` for a copy of a batch card, or the reason for the message: `reminder`,
+    `escalation`, `mention`, `handover`, `snooze_over`, `quiet`, `alert`."""
     user: str = ""
-    """Slack user id of the reader of a direct message; empty for a channel."""
+    """Slack user id of the recipient of a direct message; empty for a message in a channel."""
     channel: str = ""
-    """Id of the channel; empty where it is the one of the cards, or not known yet."""
+    """Id of the channel; empty for the channel of the cards, or while the id is not known."""
     mentions: tuple[str, ...] = ()
-    """Ids of the people and user groups that it notifies."""
+    """Ids of the people and user groups that the message notifies."""
     ts: str = ""
-    """`ts` of the message; empty before it is posted, `UNKNOWN_TS` while nobody knows."""
+    """`ts` of the message; empty before the post, `UNKNOWN_TS` while its result is unknown."""
     since_ms: int = 0
-    """The time since which its readers are asked."""
+    """Start of the schedule of reminders and escalation when the message was planned."""
 
     @property
     def moment(self) -> str:
-        """The part of the key that all messages of one moment share."""
+        """The key without the recipient: the same for all messages of one step."""
         return self.key.split("@")[0]
 
     @property
@@ -182,17 +184,18 @@ class StoredEscalation(Part):
     told: int = 0
     """Number of steps whose people were notified."""
     announced: bool = True
-    """Whether the people asked since then were mentioned."""
+    """Whether the first approvers of this schedule were mentioned."""
     duty_ms: int = 0
-    """Time up to which rotation changes were announced."""
+    """Time up to which rotation changes were announced; 0 for `since_ms`."""
     noted: int = 0
-    """Number of steps in the audit."""
+    """Number of steps that the audit has recorded."""
     digest: str = ""
-    """Digest of the request."""
+    """Digest of the call when the schedule began: another digest begins a new schedule."""
     stage: int = 0
-    """The stage."""
+    """Number of the stage when the schedule last advanced."""
     deserted: bool = False
-    """Whether all possible approvers are away without a delegate (6.3)."""
+    """Whether all possible approvers are away without a delegate. The first step then comes early.
+    """
 
 
 _FLAGS = ("is_bot", "is_guest", "is_external", "is_deleted")
@@ -200,11 +203,11 @@ _FLAGS = ("is_bot", "is_guest", "is_external", "is_deleted")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """A right to fill a slot, of the voter or of the owner who delegated it.
+    """A right to vote: the voter's own, or one that its owner delegated to the voter.
 
     Attributes:
         owner: Slack user id of the owner.
-        group: The only group by which the right counts; empty for all.
+        group: Name of the only group for which the right counts; empty for all groups.
     """
 
     owner: str
@@ -212,13 +215,13 @@ class Right:
 
 
 class Grounds(Part):
-    """Evidence of a vote (7.5), stored with it because it cannot be looked up later.
+    """Evidence for a vote, stored with the vote because Slack cannot tell it later.
 
     Stored: version 1, must stay readable.
     """
 
     payload: str = ""
-    """Id of the Slack payload with the click."""
+    """Id of the Slack payload that carried the click."""
     name: Text = ""
     """Name of the voter, as looked up."""
     team: str = ""
@@ -246,21 +249,21 @@ class CastVote(Part):
     at_ms: int
     """Time of the click."""
     digest: str
-    """The call digest that the vote is bound to (3.7)."""
+    """Digest of the call that the vote is for. The vote does not count for an edited call."""
     on_behalf_of: str = ""
-    """Owner of a delegated right; empty for the voter's own."""
+    """Slack user id of the owner of a delegated right; empty for the voter's own right."""
     stage: int = 0
-    """The stage of the vote, whose slots it fills."""
+    """Number of the stage that the vote counts for; the first is 0."""
     steps: int = 0
-    """Number of escalation steps at that time."""
+    """Number of escalation steps begun at that time."""
     group: str = ""
-    """The only group by which a delegated right counts; empty for all."""
+    """Name of the only group for which a delegated right counts; empty for all groups."""
     note: Text = ""
-    """The reason given."""
+    """The voter's reason; may be empty."""
     result: Text = ""
-    """For a call in doubt, the reported result, which all voters must agree on."""
+    """For a call in doubt, the reported result. Only votes with the same result count together."""
     groups: tuple[str, ...] = ()
-    """Names of the groups by which the vote counted: shown as evidence."""
+    """Names of the groups for which the vote counted, shown as evidence."""
     grounds: Grounds = Grounds()
     """Further evidence."""
 
@@ -271,27 +274,30 @@ class CastVote(Part):
 
     @property
     def persons(self) -> frozenset[str]:
-        """The voter and the owner of the right; both count as one person (6.1)."""
+        """The voter and the owner of the right; both count as one person."""
         return frozenset({self.by, self.right.owner})
 
     @property
     def aim(self) -> tuple[str, str]:
-        """The choice and the result. Different results are different choices (3.12)."""
+        """The choice and the result. Different results are different choices."""
         return self.choice, self.result
 
     @property
     def is_stop(self) -> bool:
-        """Whether the choice ends the request."""
+        """Whether the choice ends the request without running the call."""
         return self.choice in STOPS
 
 
 class CardClaim(Part):
-    """A claim (5.9). Stored: version 1, must stay readable."""
+    """An approver's claim: the approver is looking into the request.
+
+    Stored: version 1, must stay readable.
+    """
 
     by: str = ""
     """Slack user id of the claimant; empty without a claim."""
     since_ms: int = 0
-    """Start of the claim; 0 for never."""
+    """Start of the newest claim; 0 if the request was never claimed."""
     until_ms: int = 0
     """End of the claim."""
     past: tuple[str, ...] = ()
@@ -312,7 +318,7 @@ class CardClaim(Part):
 
 
 class Comment(Part):
-    """A question about a pending approval, and its answer (6.9)."""
+    """A question that an approver asks back about a pending approval, and its answer."""
 
     by: str
     """Slack user id of the person who asks."""
@@ -323,15 +329,16 @@ class Comment(Part):
     ts: str = ""
     """`ts` of the message; empty until it is known to be posted."""
     answer: Text = ""
-    """Like `text`; empty while open."""
+    """The answer, masked and shortened; empty without an answer."""
     answered_by: str = ""
     """Slack user id of the person who answered, or `AGENT`."""
     answer_ts: str = ""
-    """`ts` of the answer's message; `AGENT` without one."""
+    """`ts` of the message with the answer; `AGENT` for an answer that is not a message. Empty
+    without an answer."""
     to: str = ""
     """Slack user id of the only recipient, or `AGENT`; empty for the requesters."""
     closed: bool = False
-    """Whether the message says that no answer is needed any more."""
+    """Whether the message of the question now says that no answer is needed."""
 
     @property
     def is_open(self) -> bool:
@@ -354,27 +361,26 @@ class Said(Part):
 
 
 class SeenPart(Part):
-    """A part of a call that its card does not show, and that a person has opened."""
+    """A part of a call that its card does not show, and that a person opened in a modal."""
 
     by: str
     digest: str
-    """Digest of the call: an edit hides the content again."""
+    """Digest of the call. After an edit, the person must open the part again."""
     what: str = ""
-    """An `Opened`; empty for pages."""
+    """The opened part, an `Opened`; empty for pages."""
     page: int = 0
-    """The last page shown, and with it all pages before; 0 for no page."""
+    """Number of the last page that the person opened, after all pages before it; 0 for none."""
 
 
 PENDING: Where = {"status": Status.PENDING.value}
-"""The condition of approvals that nobody has decided."""
+"""Query condition: pending approvals."""
 ENDED: Where = {"status": {"$ne": Status.PENDING.value}}
-"""The condition of all others."""
+"""Query condition: approvals that are not pending any more."""
 
 
 class Approval(WorkDocument):
-    """The durable form of one interrupt that people must decide or answer.
+    """The durable record of one interrupt that people must decide or answer.
 
-    `shown_revision` counts changes that people can see; `drawn_revision` is the one on the card.
     Stored: version 1, must stay readable.
     """
 
@@ -434,35 +440,35 @@ class Approval(WorkDocument):
     checkpoint_id: str
     interrupt_id: str
     position: int
-    """Order among the interrupts of one turn; the first is 0."""
+    """Number of the interrupt within its turn; the first is 0."""
     team_id: str
     channel_id: str
     thread_ts: str
     requester_id: str
     address: str
-    """The place in the run where it waits, as text; part of the digest."""
+    """Address of the interrupt in the run, as text; part of the digest."""
     tool: str
-    """Name of the gated tool; for a question, of the tool that asks."""
+    """Name of the gated tool; for a question, name of the tool that asks it."""
     rule: str
-    """The rule that asked for this approval; part of the digest. Empty for a question."""
+    """Name of the rule that requires this approval; part of the digest. Empty for a question."""
     title: Text
     """Verb and object, in words: `Deploy payments 1.4.2 to production`."""
     why: Text
-    """The agent's own words; empty when it gave none. Untrusted."""
+    """The agent's reason for the call, untrusted; empty without a reason."""
     preview: Text
-    """The effect of the call, in the words of the tool's author; empty when there are none."""
+    """The effect of the call, written by the tool's author; may be empty."""
     arguments_json: str
-    """Canonical JSON object of the call's arguments; else of what is asked, such as
-    `{"questions": [...]}`, or of the state that is shown."""
+    """Canonical JSON object: the call's arguments, or the questions (`{"questions": [...]}`), or
+    the state that is shown."""
     form_json: str
-    """The form of its answers, as `bot.questions.form` writes it: a JSON schema of arguments that
-    can be edited, empty when they cannot; or an object that names another form."""
+    """The form for an answer, as `bot.questions.form` writes it: the JSON schema of editable
+    arguments, or an object that names another form. Empty when arguments cannot be edited."""
     digest: str
-    """Digest of thread, address, tool, arguments and rule: what the card shows."""
+    """Digest of thread, address, tool, arguments and rule: everything that an approval covers."""
     approvers: tuple[str, ...]
-    """User ids, user group ids, or `channel`; frozen when the approval is made."""
+    """User ids, user group ids, or `channel`. Only an edit changes them later."""
     self_approval: bool
-    """Whether the requester may decide."""
+    """Whether the requesters may decide."""
     created_ms: int
     expires_ms: int
     remind_ms: int | None
@@ -471,17 +477,20 @@ class Approval(WorkDocument):
     status: Status = Status.PENDING
     decision: Decision | None = None
     open: bool = True
-    """Whether the thread has yet to be told: pending, or decided and not resumed."""
+    """Whether the approval is pending, or is decided and its thread has not resumed yet."""
     shown_revision: int = 1
+    """Counts changes that people can see. A vote or edit judged on an older number is refused."""
     drawn_revision: int = 0
+    """The `shown_revision` that the card shows; 0 before the first card."""
     card_ts: str = ""
-    """`ts` of the card; empty while it is not known to be posted."""
+    """`ts` of the card; empty while the card is not known to be in Slack."""
     post_tried: bool = False
-    """Whether a post of the card was begun: look for it before posting again."""
+    """Whether a post of the card began. The worker then searches for the card before it posts
+    again."""
     attempts: int = 0
-    """Counts the attendances in a row that ended in a fault that may pass."""
+    """Number of failed passes in a row, for the back-off."""
     undeliverable: Text = ""
-    """Why Slack does not take the card, and will not when asked again; empty while it does."""
+    """Slack's error code for a rejected card; empty when Slack accepted the card."""
     backups: tuple[str, ...] = ()
     """Those who may decide, too, once it has escalated: as `approvers`, and frozen with them.
     Nobody who asked for it is among them, unless the requester may decide."""
@@ -492,45 +501,46 @@ class Approval(WorkDocument):
     escalation_told: bool = False
     """Whether the message that asks them is in the thread."""
     requesters: tuple[str, ...] = ()
-    """User ids: everybody whose words led to this; frozen when it is made."""
+    """Slack user ids of all people whose messages led to the request, as known when it was made."""
     members: Mapping[str, tuple[str, ...]] | None = None
-    """User ids by channel: who was a member of a channel that decides, when it was asked; nobody of
-    a channel that is too large. None when no channel decides."""
+    """Slack user ids by channel id: the members of each channel that decides, as looked up for the
+    request. A channel that is too large has no members. None when no channel decides."""
     ruling_json: str = ""
-    """The ruling that people are asked under, as canonical JSON; empty for a question."""
+    """The ruling that requires this approval, as canonical JSON; empty for a question."""
     original_json: str = ""
-    """The arguments as first asked for, when an edit has bound the card to others; else empty."""
+    """The arguments of the original request, as canonical JSON; empty if no edit changed them."""
     edited_by: str = ""
-    """Slack user id of who made that edit; empty when there is none."""
+    """Slack user id of the last editor; empty without an edit."""
     editors_excluded: bool = False
-    """Whether who made that edit cannot approve it, too."""
+    """Whether editors cannot approve the call that they edited."""
     editors: tuple[str, ...] = ()
-    """User ids: who edited it before that, and wrote a part of it."""
+    """Slack user ids of the earlier editors: a part of the call is theirs."""
     last_edit: LastEdit | None = None
-    """The last edit of it; None while there is none."""
+    """The last edit, for the audit; None without an edit."""
     voided: tuple[str, ...] = ()
-    """User ids: whose votes an edit made void, as they were for another call."""
+    """Slack user ids of the people whose votes were voided by edits."""
     counted: tuple[str, ...] = ()
-    """User ids: who has agreed to this call in another gate of it, or under another rule, and so
-    cannot agree to it here."""
+    """Slack user ids of the people who approved this call in another gate or under another rule.
+    They cannot approve it here: each gate requires another person."""
     seen: tuple[SeenPart, ...] = ()
-    """Parts that the card does not show, by who has opened them; the newest last."""
+    """Hidden parts of the call that people opened, newest last."""
     said: tuple[Said, ...] = ()
-    """Messages that requesters wrote while it waits, oldest first."""
+    """Messages that requesters wrote while the approval was pending, oldest first."""
     run: Run | None = None
-    """The progress of the approved call; None until it starts."""
+    """The execution of the approved call; None until the call starts."""
     stuck: Text = ""
-    """Why nobody can decide it now, in our own words; empty while somebody can."""
+    """Why no approver can decide at present, written by this program; empty if one can."""
     asked_again: str = ""
-    """Why people are asked anew about a call that was decided before; empty when they are not."""
+    """Why this request repeats one that was decided before; empty if it does not."""
     restored_to_ms: int = 0
-    """The moment to which the database went back: it may have been decided after that, and its call
-    may have run; 0 when it did not."""
+    """Time of the copy that the database was restored from. The approval may have been decided, and
+    its call may have run, after that time. 0 without a restore."""
     restored_ms: int = 0
-    """When people were asked again after that; its times count from then. 0 when they were not."""
+    """Time at which the request was repeated after a restore; reminders and the expiry count from
+    it. 0 if it was not repeated."""
     restored_epoch: int = 0
-    """The epoch that began when the database went back to a copy that had this as it stands; 0 when
-    it was asked, or asked again, since."""
+    """Epoch of the restore that brought this request back. 0 if the request was made, or repeated,
+    after the last restore."""
     reminder_ts: str = ""
     """`ts` of the newest reminder, or `UNKNOWN_TS`; empty while there is none that has to be edited
     when this is decided."""
@@ -540,61 +550,61 @@ class Approval(WorkDocument):
     """The terms under which people decide, as `bot.policy.terms.Terms` writes them; frozen with the
     interrupt. Empty for a question, and where nothing gave any."""
     policy_file: str = ""
-    """Hash of the policy that was in force when people were asked; empty where none was."""
+    """Hash of the policy file in effect at the request; empty without a policy file."""
     votes: tuple[CastVote, ...] = ()
-    """The present votes, in order of writing. A person has one vote at most."""
+    """The current votes, in the order in which they were stored. A person has at most one vote."""
     stage: int = 0
-    """The stage of its terms that waits for people; the first is 0."""
+    """Number of the stage that waits for votes; the first is 0."""
     steps: int = 0
-    """So many steps of its escalation are done."""
+    """Number of escalation steps begun. The people of a begun step may decide."""
     ladder_ms: int = 0
-    """The time since which reminders and escalation count: an edit and a new stage begin them anew.
-    0 for since it was made."""
+    """Time at which the schedule of reminders and escalation restarted: at an edit or a new stage.
+    0 if it began with the request."""
     mentioned: tuple[str, ...] = ()
-    """Ids: who was mentioned about it, so that nobody is where once is enough."""
+    """Ids of the people and user groups that were mentioned, to mention each only once."""
     claim: CardClaim = CardClaim()
-    """The claim of somebody who sees to it, and all claims before."""
+    """The current claim, if any, and the people who claimed the request before."""
     snoozes: Mapping[str, int] = {}
-    """By user id, until when that person is not mentioned."""
+    """End of each person's snooze, by Slack user id. The person is not mentioned before."""
     dialog: tuple[Comment, ...] = ()
-    """Questions asked back on the card, oldest first."""
+    """Questions asked on the card, with their answers, oldest first."""
     cards: tuple[SideMessage, ...] = ()
-    """Its cards beside the first, in direct messages and other channels."""
+    """Further cards, in direct messages and other channels."""
     place: str = ""
-    """Where its cards are, when not in its thread: the id of a channel, or `dm` for direct messages
-    to whoever can decide. Then the thread has a line in place of the first card."""
+    """Where the cards are if the policy sends them elsewhere: the id of a channel, or `dm` for
+    direct messages to the approvers. The thread then has one line instead of the card. Empty for
+    the thread."""
     messages: tuple[SideMessage, ...] = ()
-    """Its reminders and other messages of its escalation, beside the cards."""
+    """Reminders and other messages of the escalation."""
     escalation: StoredEscalation | None = None
-    """The progress of its escalation; None before the first step."""
+    """The progress of the escalation; None until it is first stored."""
     why_said: bool = False
-    """Whether the agent's text in the thread, right above the card, says why."""
+    """Whether the agent's last text, directly above the card, already has the reason."""
     newer_ts: str = ""
-    """`ts` of the card of the request that replaces this one, in the same channel; empty where
-    there is none yet."""
+    """`ts` of the card of the request that replaces this one, in the same channel; empty without
+    such a card."""
     prior_approval: PriorApproval | None = None
-    """Of a call in doubt: who approved it, and when; None where nobody did, or that is not
-    known."""
+    """For a call in doubt: who approved the call, and when. None if no person did, or if unknown.
+    """
     sign: str = ""
-    """The reaction on the root message of the thread; see `bot.approvals.due.thread_reactions`.
-
-    It says that something waits, or how it ended; empty for none."""
+    """Name of the approval's reaction on the root message of the thread, such as `waits` or
+    `rejected`; empty for none. See `bot.approvals.due.thread_reactions`."""
     batch: str = ""
-    """Id of the approval that keeps the one card of several, this among them; empty where each has
-    a card of its own."""
+    """Id of the approval that keeps the batch card, which may be this one. Empty for an approval
+    that never shared a card."""
     batch_left: bool = False
-    """Whether it is not on that card any more, and has one of its own."""
+    """Whether the approval left the batch card, and has its own card."""
     batch_ts: str = ""
-    """Of the approval that keeps such a card: its `ts`, or `UNKNOWN_TS` while nobody knows whether
-    it was posted; empty for all others."""
+    """For the approval that keeps a batch card, the card's `ts`, or `UNKNOWN_TS` while the post may
+    have been made. Empty for all other approvals."""
 
     @property
     def is_batched(self) -> bool:
-        """Whether it is on a card with others."""
+        """Whether the approval is on a batch card."""
         return bool(self.batch) and not self.batch_left
 
     @property
     def next_ms(self) -> int:
-        """The next time a pending approval needs attention: its reminder, escalation or expiry."""
+        """The next time at which a pending approval is due: its reminder, escalation or expiry."""
         soon = (self.remind_ms, self.escalate_ms, self.expires_ms)
         return min(time_ms for time_ms in soon if time_ms is not None)
