@@ -18,12 +18,10 @@ _VOTED = ("status", "decision", "votes", "stage", "claim")
 _ANNOTATED = ("claim", "snoozes", "dialog")
 _RESTARTED = (
     "ladder_ms",
-    "remind_ms",
     "reminders",
     "steps",
     "escalate_ms",
     "escalated_ms",
-    "escalation_told",
 )
 _ESCALATED = (
     "reminders",
@@ -57,7 +55,6 @@ _EDITED = (
     "counted",
     "stuck",
     "expires_ms",
-    "remind_ms",
     "escalate_ms",
     "terms_json",
     "policy_file",
@@ -88,9 +85,7 @@ def decided(one: Approval, decision: Decision, *, digest: str) -> Approval | Non
     is_in_time = decision.status is Status.EXPIRED or decision.at_ms < one.expires_ms
     if one.status is not Status.PENDING or one.digest != digest or not is_in_time:
         return None
-    return _shown(
-        one, status=decision.status, decision=decision, remind_ms=None, due_ms=decision.at_ms
-    )
+    return _shown(one, status=decision.status, decision=decision, due_ms=decision.at_ms)
 
 
 def voted(
@@ -107,10 +102,7 @@ def voted(
     if one.digest != judged.digest or not _is_as_judged(one, judged, now_ms):
         return None
     names = (*_VOTED, *_RESTARTED) if restarts else _VOTED
-    changes = _of(judged, names)
-    if judged.status is not Status.PENDING:
-        changes["remind_ms"] = None
-    return _shown(one, **changes, due_ms=now_ms)
+    return _shown(one, **_of(judged, names), due_ms=now_ms)
 
 
 def edited(one: Approval, judged: Approval, *, found: Approval, now_ms: int) -> Approval | None:
@@ -131,7 +123,6 @@ def edited(one: Approval, judged: Approval, *, found: Approval, now_ms: int) -> 
         reminders=0,
         seen=(),
         escalated_ms=None,
-        escalation_told=False,
         due_ms=now_ms,
     )
 
@@ -236,29 +227,6 @@ def with_card(one: Approval, card_ts: str | None, drawn_revision: int | None) ->
     if drawn_revision is not None:
         changes |= {"drawn_revision": drawn_revision, "undeliverable": ""}
     return one.changed(**changes)
-
-
-def reminded(
-    one: Approval, *, digest: str, remind_ms: int | None, reminder_ts: str
-) -> Approval | None:
-    """Return the approval with one reminder more; None if it is about something else by now."""
-    if one.status is not Status.PENDING or one.digest != digest:
-        return None
-    return one.changed(reminders=one.reminders + 1, remind_ms=remind_ms, reminder_ts=reminder_ts)
-
-
-def opened_to_backups(one: Approval, *, now_ms: int) -> Approval | None:
-    """Return the approval as one that the backup people may decide, too, if that is due."""
-    if one.escalate_ms is None or one.escalate_ms > now_ms or not _waits(one, now_ms):
-        return None
-    return _shown(one, escalated_ms=now_ms, escalate_ms=None)
-
-
-def backups_told(one: Approval, *, digest: str, escalation_ts: str) -> Approval | None:
-    """Return the approval with the message to its backup people; None after an edit."""
-    if one.digest != digest:
-        return None
-    return one.changed(escalation_told=True, escalation_ts=escalation_ts)
 
 
 def escalated(one: Approval, judged: Approval, *, now_ms: int, redraws: bool) -> Approval | None:

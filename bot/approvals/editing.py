@@ -11,11 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agents.gates.rulings import Judgement
-from bot.approvals.due.escalation_state import since_of
 from bot.approvals.model import Approval, Decision, Status
 from bot.approvals.service import Approvals
 from bot.audit.invalidated import last_edit, note_edit, note_edit_refusal
-from bot.clock import milliseconds
 from bot.errors import OutdatedCardError, plain_words
 from bot.people.requesters import editors_of
 from bot.people.terms_of import is_critical, steps_of, terms_of
@@ -117,12 +115,10 @@ class Edits:
         decision = _approval_of(changed, call, by=actor.user_id).changed(reason=consent.reason)
         if judgement is not None and judgement.info is None:  # allowed without approval
             decision = decision.changed(rule=judgement.rule)
-            changed = changed.changed(status=decision.status, decision=decision, remind_ms=None)
+            changed = changed.changed(status=decision.status, decision=decision)
         else:
             unknown = unknown_names(judgement.info if judgement is not None else None)
-            changed = await self.approvals.outlook(self.rules.channels).prepare(
-                changed, unknown=unknown
-            )
+            changed = await self.approvals.outlook().prepare(changed, unknown=unknown)
             if changed.decision is not None:
                 why = say("reason.nobody_could", why=plain_words(changed.decision.reason))
                 return await self._refused(approval, actor, RefusalCode.UNDECIDABLE, why)
@@ -183,8 +179,8 @@ def with_call(
     if info is not None:
         changed = rebound(approval, info, rules, by=by, now_ms=now_ms)
     else:
-        changed = _same_people(approval, call, by=by, now_ms=now_ms)
-        changed = changed.changed(escalate_ms=_escalation_anew(approval, rules, now_ms))
+        changed = _same_people(approval, call, by=by)
+        changed = changed.changed(escalate_ms=_escalation_anew(approval, now_ms))
     return changed.changed(
         editors=_editors(approval, by),
         last_edit=last_edit(approval, now_ms),
@@ -229,28 +225,15 @@ def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:
 
 
 def _under_same_ruling(before: Approval, after: Approval) -> bool:
-    """Whether an edit kept the terms, so the same people decide (2.8).
-
-    Requests without terms are compared without their times, which an edit resets.
-    """
-    first = before.changed(escalate_ms=None)
-    second = after.changed(escalate_ms=None, expires_ms=before.expires_ms)
-    return terms_of(first).digest == terms_of(second).digest
+    """Whether an edit kept the terms, so the same people decide (2.8)."""
+    return terms_of(before).digest == terms_of(after).digest
 
 
-def _escalation_anew(approval: Approval, rules: Rules, now_ms: int) -> int | None:
+def _escalation_anew(approval: Approval, now_ms: int) -> int | None:
     """Return when backups are asked, counted from an edit (5.11); None for never."""
     steps = terms_of(approval).escalate
-    moment_ms = approval.escalate_ms or approval.escalated_ms
-    if not steps or (moment_ms is None and not approval.terms_json):
-        return None
-    if approval.terms_json:
-        wait_ms = steps[0].after_s * 1000
-    else:
-        wait_ms = (moment_ms or now_ms) - since_of(approval)
-        if rules.escalate_after is not None:  # the original escalation may have been late
-            wait_ms = min(wait_ms, milliseconds(rules.escalate_after))
-    return now_ms + wait_ms if now_ms + wait_ms < approval.expires_ms else None
+    escalate_ms = now_ms + steps[0].after_s * 1000 if steps else approval.expires_ms
+    return escalate_ms if escalate_ms < approval.expires_ms else None
 
 
 def _editors(approval: Approval, by: str) -> tuple[str, ...]:
@@ -258,7 +241,7 @@ def _editors(approval: Approval, by: str) -> tuple[str, ...]:
     return tuple(name for name in editors_of(approval) if name != by)
 
 
-def _same_people(approval: Approval, call: CheckedCall, *, by: str, now_ms: int) -> Approval:
+def _same_people(approval: Approval, call: CheckedCall, *, by: str) -> Approval:
     """Return the changed approval with the same approvers, except for the editor."""
     return approval.changed(
         title=call.title or approval.title,
@@ -267,5 +250,4 @@ def _same_people(approval: Approval, call: CheckedCall, *, by: str, now_ms: int)
         digest=edited_digest(approval, call.arguments),
         original_json=approval.original_json or approval.arguments_json,
         edited_by=by,
-        remind_ms=now_ms,
     )

@@ -26,7 +26,7 @@ from bot.audit.entries import entry_of, note_decision, note_refusal
 from bot.clock import milliseconds
 from bot.errors import DeliveryError, DirectoryError, UnknownApprovalError, UserFacingError
 from bot.people.model import Grant
-from bot.people.requesters import all_requesters, is_requester
+from bot.people.requesters import is_requester, requesters_of
 from bot.policy.grants import fixed_part, limits_of
 from bot.policy.terms import GrantTerms, Terms, TermsError
 from bot.ports.people import Actor
@@ -259,14 +259,14 @@ def grant_id_of(approval: Approval) -> str:
 
 def is_alike(one: Approval, approval: Approval) -> bool:
     """Whether a grant with an approval would have covered another call; see `Grant`."""
-    if one.approval_id == approval.approval_id or not one.terms_json:
+    if one.approval_id == approval.approval_id:
         return False
     try:
         same = Terms.from_text(one.terms_json).digest == Terms.from_text(approval.terms_json).digest
         texts = [fixed_part(each.arguments_json, ()) for each in (one, approval)]
     except (TermsError, TypeError, ValueError):
         return False
-    asked, by = all_requesters(one), all_requesters(approval)
+    asked, by = requesters_of(one), requesters_of(approval)
     is_place = agents_at(one.address) == agents_at(approval.address)
     return same and is_place and texts[0] == texts[1] and set(asked) <= set(by)
 
@@ -299,7 +299,7 @@ def is_within(allowance: GrantRequest, limits: GrantTerms) -> bool:
 def why_never(approval: Approval, allowance: GrantRequest) -> str:
     """Return why a call can never have this grant; empty if it can."""
     is_call = approval.kind is Kind.APPROVAL and bool(approval.tool)
-    if not approval.terms_json or not is_call:
+    if not is_call:
         return say("reason.grant_never")
     limits = limits_of(Terms.from_text(approval.terms_json))
     if limits is None:
@@ -334,7 +334,7 @@ def a_grant(approval: Approval, allowance: GrantRequest) -> Grant:
         arguments_json=fixed_part(decision.arguments_json or approval.arguments_json, vary),
         vary=tuple(vary),
         ruling=terms.digest,
-        requesters=tuple(sorted(all_requesters(approval))),
+        requesters=tuple(sorted(requesters_of(approval))),
         granter_id=decision.by,
         approval_id=approval.approval_id,
         created_ms=decision.at_ms,

@@ -471,8 +471,6 @@ class Approval(WorkDocument):
     """Whether the requesters may decide."""
     created_ms: int
     expires_ms: int
-    remind_ms: int | None
-    """The time of the next reminder; None when there is no more."""
     reminders: int = 0
     status: Status = Status.PENDING
     decision: Decision | None = None
@@ -498,8 +496,6 @@ class Approval(WorkDocument):
     """The time when those are asked, unless it is decided before; None when they will not be."""
     escalated_ms: int | None = None
     """The time since which they may decide; None when it has not escalated."""
-    escalation_told: bool = False
-    """Whether the message that asks them is in the thread."""
     requesters: tuple[str, ...] = ()
     """Slack user ids of all people whose messages led to the request, as known when it was made."""
     members: Mapping[str, tuple[str, ...]] | None = None
@@ -541,14 +537,9 @@ class Approval(WorkDocument):
     restored_epoch: int = 0
     """Epoch of the restore that brought this request back. 0 if the request was made, or repeated,
     after the last restore."""
-    reminder_ts: str = ""
-    """`ts` of the newest reminder, or `UNKNOWN_TS`; empty while there is none that has to be edited
-    when this is decided."""
-    escalation_ts: str = ""
-    """`ts` of the message to the backup people; empty while there is none that has to be edited."""
     terms_json: str = ""
     """The terms under which people decide, as `bot.policy.terms.Terms` writes them; frozen with the
-    interrupt. Empty for a question, and where nothing gave any."""
+    interrupt."""
     policy_file: str = ""
     """Hash of the policy file in effect at the request; empty without a policy file."""
     votes: tuple[CastVote, ...] = ()
@@ -602,9 +593,3 @@ class Approval(WorkDocument):
     def is_batched(self) -> bool:
         """Whether the approval is on a batch card."""
         return bool(self.batch) and not self.batch_left
-
-    @property
-    def next_ms(self) -> int:
-        """The next time at which a pending approval is due: its reminder, escalation or expiry."""
-        soon = (self.remind_ms, self.escalate_ms, self.expires_ms)
-        return min(time_ms for time_ms in soon if time_ms is not None)

@@ -12,8 +12,9 @@ from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.model import Approval, Kind, Status
 from bot.approvals.queries import get_all, open_of
 from bot.audit.entries import request_entry
+from bot.errors import NobodyError
 from bot.people.current_policy import CurrentPolicy
-from bot.people.feasibility import FeasibilityCheck
+from bot.people.feasibility import FeasibilityCheck, undecidable
 from bot.people.lookup_cache import LookupOnce
 from bot.people.thread_pass import Requesters, ThreadPass
 from bot.people.under_terms import under_terms
@@ -152,7 +153,7 @@ class Asking:
         approval = approval.changed(why_said=_holds(work.said, approval.why))
         look = LookupOnce(self.outlook.directory)
         outlook = replace(self.outlook, directory=look)
-        approval = under_policy(approval, context.info, outlook.policy)
+        approval = under_policy(approval, context.info, outlook.policy, places=self.rules.channels)
         approval = await outlook.prepare(approval, unknown=unknown_names(context.info))
         approval = await self.attendance.ladder(look).invite(approval)
         if thread.restored_turn and thread.restored_turn == thread.turn:
@@ -160,18 +161,32 @@ class Asking:
         return approval
 
 
-def under_policy(approval: Approval, info: object, policy: CurrentPolicy) -> Approval:
+def under_policy(
+    approval: Approval, info: object, policy: CurrentPolicy, *, places: Collection[str] = ()
+) -> Approval:
     """Apply the current policy to a new approval; its defaults apply without a rule.
 
     Calls have their own terms or approvers named in code, except for calls that people only choose
     or fill in. A question may be answered by every member.
+
+    Args:
+        approval: Under its own terms, or those of the settings.
+        info: What is asked.
+        policy: The policy in force.
+        places: Ids of the only channels where the settings' approvers decide; empty for all.
     """
     approval = approval.changed(policy_file=policy.file_hash)
-    is_named = isinstance(info, CallInfo) and bool(info.terms or info.approvers)
-    if is_named or isinstance(info, InDoubtInfo) or approval.kind is Kind.QUESTION:
+    if isinstance(info, InDoubtInfo) or approval.kind is Kind.QUESTION:
         return approval
-    terms = policy.defaults(approval.channel_id)
-    return under_terms(approval, terms, now_ms=approval.created_ms) if terms else approval
+    call = info if isinstance(info, CallInfo) else None
+    if call is not None and call.terms:
+        return approval
+    is_named = call is not None and bool(call.approvers)
+    if terms := "" if is_named else policy.defaults(approval.channel_id):
+        return under_terms(approval, terms, now_ms=approval.created_ms)
+    if places and approval.channel_id not in places:
+        return undecidable(approval, NobodyError.elsewhere([*places]))
+    return approval
 
 
 def _holds(text: str, words: str) -> bool:

@@ -139,7 +139,7 @@ class Approvals:
         """
         async with self.noting(approval, actor):
             if approval.kind is Kind.QUESTION:
-                await self.access.check_decider(approval, actor)
+                await self.access.check_answerer(approval, actor)
             else:
                 await self.votes.check(approval, actor, choice=choice)
 
@@ -276,13 +276,9 @@ class Approvals:
                     raise OutdatedCardError(name)
             return kept
 
-    def outlook(self, channels: tuple[str, ...] = ()) -> FeasibilityCheck:
-        """Return the check that enough approvers exist.
-
-        Args:
-            channels: Ids of the only channels where requests without terms are allowed.
-        """
-        return FeasibilityCheck(self.access.directory, channels, self.policy, self.clock)
+    def outlook(self) -> FeasibilityCheck:
+        """Return the check that enough approvers exist."""
+        return FeasibilityCheck(self.access.directory, self.policy, self.clock)
 
     @property
     def votes(self) -> Votes:

@@ -506,12 +506,10 @@ def begun_anew(approval: Approval, now_ms: int) -> Approval:
     escalate_ms = now_ms + terms.escalate[0].after_s * 1000 if terms.escalate else None
     return approval.changed(
         ladder_ms=now_ms,
-        remind_ms=now_ms,
         reminders=0,
         steps=0,
         escalate_ms=escalate_ms if (escalate_ms or 0) < approval.expires_ms else None,
         escalated_ms=None,
-        escalation_told=False,
     )
 
 
@@ -579,9 +577,7 @@ def counted(approval: Approval, result: VoteResult, decision: Decision | None) -
     if result.decision is None or decision is None:
         return changed
     reason = _joint_reason(ballot, result.decision)
-    return changed.changed(
-        status=decision.status, decision=decision.changed(reason=reason), remind_ms=None
-    )
+    return changed.changed(status=decision.status, decision=decision.changed(reason=reason))
 
 
 def _joint_reason(ballot: Ballot, aim: tuple[str, str]) -> str:

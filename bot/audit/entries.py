@@ -18,6 +18,7 @@ from bot.approvals.model import Approval, CastVote, Decision, Kind, Status
 from bot.audit.acts import Act
 from bot.errors import ApprovalClosedError, UserFacingError
 from bot.people.terms_of import ballot_of, is_allowed_by_rule, terms_of
+from bot.people.under_terms import added_by
 from bot.policy.terms import TermsError
 from bot.questions.form import ask_of
 from bot.redaction.call import mask_data
@@ -424,28 +425,10 @@ def resume_entries(decided: Iterable[Approval], at_ms: int) -> list[AuditEntry]:
     return found
 
 
-async def note_escalation(store: AuditStore, approval: Approval, at_ms: int) -> None:
-    """Record an escalation: who can decide in addition, and since when."""
-    await note(
-        store,
-        Act.ESCALATED,
-        key=approval.approval_id,
-        at_ms=at_ms,
-        about=approval,
-        backups=approval.backups,
-    )
-
-
-async def note_reminder(store: AuditStore, number: int, approval: Approval, at_ms: int) -> None:
-    """Record the n-th reminder of an approval."""
-    key = f"{approval.approval_id}:{number}"
-    await note(store, Act.REMINDED, key=key, at_ms=at_ms, about=approval, number=number)
-
-
 async def note_steps(store: AuditStore, approval: Approval, steps: range, *, at_ms: int) -> None:
     """Record escalation steps: who can decide in addition, and since when."""
     try:
-        escalate = terms_of(approval).escalate
+        terms = terms_of(approval)
     except TermsError:
         return
     since_ms = approval.ladder_ms or approval.created_ms
@@ -457,11 +440,12 @@ async def note_steps(store: AuditStore, approval: Approval, steps: range, *, at_
                 at_ms=at_ms,
                 about=approval,
                 step=number + 1,
-                groups=list(escalate[number].add),
-                requirements=list(escalate[number].requirements),
+                groups=list(step.add),
+                requirements=list(step.requirements),
+                backups=added_by(terms, step),
             )
-            for number in steps
-            if number < len(escalate)
+            for number, step in enumerate(terms.escalate)
+            if number in steps
         ]
     )
 

@@ -32,7 +32,9 @@ class PendingQuery:
 
     def fits(self, approval: Approval, now_ms: int) -> bool:
         """Whether an approval matches the filter."""
-        is_outdated = bool(approval.terms_json) and approval.policy_file != self.outdated_by
+        is_outdated = (
+            approval.kind is not Kind.QUESTION and approval.policy_file != self.outdated_by
+        )
         return (
             (not self.is_stuck or bool(approval.stuck))
             and (not self.rule or self.rule in approval.rule.split(" + "))

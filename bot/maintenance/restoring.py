@@ -108,12 +108,6 @@ async def ask_anew(storage: Stores, approval: Approval, *, to_ms: int, now_ms: i
 def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
     """Return the approval as it is asked again; see `ask_anew`."""
     since_ms = approval.restored_ms or approval.created_ms
-    later = now_ms - since_ms
-    expires_ms = approval.expires_ms + later
-    remind_ms = approval.remind_ms
-    if remind_ms is None:
-        remind_ms = since_ms + (approval.expires_ms - since_ms) // 2
-    remind_ms += later
     waiting = approval.changed(
         status=Status.PENDING,
         decision=None,
@@ -127,10 +121,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         restored_epoch=0,
         run=None,
         seen=(),
-        expires_ms=expires_ms,
-        remind_ms=remind_ms if remind_ms < expires_ms else None,
-        escalate_ms=None if approval.escalate_ms is None else approval.escalate_ms + later,
-        reminders=0,
+        expires_ms=approval.expires_ms + now_ms - since_ms,
         attempts=0,
         shown_revision=approval.shown_revision + 1,
         drawn_revision=0,
@@ -141,7 +132,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         leased_until_ms=0,
         fence=approval.fence + 1,
     )
-    return begun_anew(waiting, now_ms) if approval.terms_json else waiting
+    return begun_anew(waiting, now_ms)
 
 
 def cut_text(to_ms: int) -> str:

@@ -24,7 +24,7 @@ from bot.people.delegated import absent_of, delegations_of
 from bot.people.model import PersonRecord
 from bot.people.progress import progress_of
 from bot.people.recipient_ids import asked_groups, audience_of, is_person, is_usergroup
-from bot.people.requesters import all_requesters
+from bot.people.requesters import requesters_of
 from bot.people.terms_of import steps_of, terms_of
 from bot.people.waiting import Waits
 from bot.policy.eligibility import REQUESTERS
@@ -223,7 +223,7 @@ class DigestSchedule:
                     known[name] = await self._members(name)
                 found |= known[name]
         found -= {one.by for one in progress_of(approval).votes}
-        return found - all_requesters(approval) if REQUESTERS in terms.exclude else found
+        return found - {*requesters_of(approval)} if REQUESTERS in terms.exclude else found
 
     async def _members(self, name: str) -> frozenset[str]:
         try:

@@ -102,10 +102,6 @@ ACTIONS: Mapping[str, LogAction] = {
         "again.",
         f"{_SLACK} {_DATABASE}",
     ),
-    "escalation_failed": LogAction(
-        "Slack rejected the message to the backup approvers. They can approve all the same.",
-        _REINVITE,
-    ),
     "event_ignored": LogAction(
         "Slack sent an event that the bot does not use, or a message from outside the workspace.",
     ),
@@ -172,6 +168,7 @@ ACTIONS: Mapping[str, LogAction] = {
     "metrics_ready": LogAction("The bot serves `/metrics`."),
     "nudge_failed": LogAction(
         "Slack rejected a reminder or an escalation message. The card is in place.",
+        _REINVITE,
     ),
     "place_lost": LogAction(
         "The bot cannot write into a thread, and its requesters were not told.",
@@ -203,9 +200,6 @@ ACTIONS: Mapping[str, LogAction] = {
     "reconnecting": LogAction(
         "Connections to MongoDB did not answer. The driver opened new ones.",
         "If it is repeated, check the network to the database.",
-    ),
-    "reminder_failed": LogAction(
-        "A reminder was not shown or not removed. The next one follows.",
     ),
     "removal_failed": LogAction(
         "A message that is out of date was not deleted.",

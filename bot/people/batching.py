@@ -10,7 +10,7 @@ def common_ruling(approval: Approval) -> str:
     """Return the digest that groups approvals; empty for an approval without a group."""
     if approval.status is not Status.PENDING or approval.kind is not Kind.APPROVAL:
         return ""
-    if not approval.terms_json or not approval.tool or approval.stuck:
+    if not approval.tool or approval.stuck:
         return ""
     try:
         terms = Terms.from_text(approval.terms_json)

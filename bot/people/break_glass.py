@@ -55,7 +55,7 @@ def glass_of(approval: Approval) -> BreakGlass | None:
     Raises:
         TermsError: The terms are invalid.
     """
-    if approval.kind is not Kind.APPROVAL or not approval.terms_json:
+    if approval.kind is not Kind.APPROVAL:
         return None
     terms = terms_of(approval)
     return None if terms.always_ask else terms.break_glass

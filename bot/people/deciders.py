@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.approvals.model import Approval
-from bot.people.access import decider_names
 from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_person
-from bot.people.requesters import all_requesters, editors_of
+from bot.people.requesters import editors_of, requesters_of
 from bot.people.terms_of import ballot_of, steps_of
 from bot.policy.eligibility import EDITORS, REQUESTERS, PeopleSnapshot
 from bot.policy.missing_approvers import waits_for
@@ -30,8 +29,6 @@ def deciders_of(
         standing: Group memberships as looked up: people who left are not named. None names everyone
             on record.
     """
-    if not approval.terms_json:
-        return _named(approval, decider_names(approval), frozenset())
     try:
         ballot = ballot_of(approval)
         groups = _groups(ballot, steps_of(approval))
@@ -66,7 +63,7 @@ def _groups(ballot: Ballot, steps: int) -> tuple[str, ...]:
 
 
 def _left_out(approval: Approval, exclude: tuple[str, ...]) -> frozenset[str]:
-    requesters = all_requesters(approval) if REQUESTERS in exclude else frozenset()
+    requesters = frozenset(requesters_of(approval)) if REQUESTERS in exclude else frozenset()
     return requesters | (frozenset(editors_of(approval)) if EDITORS in exclude else frozenset())
 
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.clock import system_clock
-from bot.errors import DirectoryError, NobodyError, NotApproverError, decider_words
-from bot.people.access import Access, approver_names, decider_names
+from bot.errors import DirectoryError, NobodyError, decider_words
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.lookup import PeopleLookup, channels_of, frozen_members, is_direct
 from bot.people.recipient_ids import requirement_words
-from bot.people.requesters import editors_of, requesters_of
 from bot.people.terms_of import ballot_of, groups_of, terms_of
+from bot.people.under_terms import named_by
 from bot.policy.missing_approvers import Feasibility, MissingApprovers, prospect
 from bot.policy.terms import Terms, TermsError
-from bot.ports.people import CHANNEL, MOST_MEMBERS, Actor, Directory
+from bot.ports.people import MOST_MEMBERS, Actor, Directory
 from bot.ports.process import Clock
 from bot.words import say
 
@@ -32,13 +30,11 @@ class FeasibilityCheck:
 
     Args:
         directory: Looks people up.
-        channels: Ids of the only channels where requests without terms are allowed; empty for all.
         policy: The policy in force.
         clock: The time now, for rotations.
     """
 
     directory: Directory
-    channels: tuple[str, ...] = ()
     policy: CurrentPolicy = field(default_factory=NoPolicy)
     clock: Clock = system_clock
 
@@ -51,82 +47,30 @@ class FeasibilityCheck:
         Raises:
             DirectoryError: The channel's members decide, and could not be looked up.
         """
-        if approval.kind is Kind.QUESTION:
+        if approval.kind is Kind.QUESTION or approval.status is not Status.PENDING:
             return approval
-        if approval.terms_json:
-            return await self._prepare_by_terms(approval, unknown)
-        if approval.kind is Kind.APPROVAL and not self._is_place(approval):
-            return _undecidable(approval, NobodyError.elsewhere(self.channels))
-        approval = await self._with_members(approval)
-        missing = await self.missing(approval, unknown=unknown)
-        if missing is None:
-            return approval
-        later = await self.missing(approval, names=approval.backups)
-        if approval.escalate_ms is not None and later is None:
-            return approval.changed(stuck=str(missing))
-        return _undecidable(approval, missing)
+        return await self._prepare(approval, unknown)
 
-    async def missing(
-        self,
-        approval: Approval,
-        *,
-        names: Sequence[str] | None = None,
-        unknown: Sequence[str] = (),
-    ) -> NobodyError | None:
-        """Return why an approval cannot be decided now; None if it can, or if unknown.
-
-        Args:
-            approval: The approval with its frozen members.
-            names: Approvers to check; None for the current ones.
-            unknown: Names in the policy that match no id.
-        """
-        if approval.terms_json:
-            try:
-                return await self._shortage(approval, await self._prospect(approval))
-            except TermsError as error:
-                return NobodyError([("", str(error))])
-        looked = decider_names(approval) if names is None else names
-        return await self._missing_of(looked, approval, unknown)
-
-    async def _missing_of(
-        self, looked: Sequence[str], approval: Approval, unknown: Sequence[str]
-    ) -> NobodyError | None:
-        """Return why none of these people or groups can decide."""
-        obstacles = [(name, say("nobody.no_id")) for name in unknown]
-        asked = () if approval.self_approval else requesters_of(approval)
-        excluded = {*asked, *_spent(approval)}
+    async def missing(self, approval: Approval) -> NobodyError | None:
+        """Return why an approval cannot be decided now; None if it can, or if unknown."""
         try:
-            for name in looked:
-                people = await self._people(name, approval)
-                if not people:
-                    obstacles.append((name, _why_empty(name, approval)))
-                able = [one for one in people if one not in excluded]
-                if people and not able:
-                    obstacles.append((name, _why_excluded(name, approval)))
-                if len(able) > _MOST_LOOKED_UP:
-                    return None
-                for user_id in able:
-                    why = await self._why_not(user_id, approval)
-                    if not why:
-                        return None
-                    obstacles.append((user_id, why))
-        except DirectoryError:
-            return None
-        return NobodyError(obstacles, is_direct=is_direct(approval))
+            return await self._shortage(approval, await self._prospect(approval))
+        except TermsError as error:
+            return NobodyError([("", str(error))])
 
-    async def _prepare_by_terms(self, approval: Approval, unknown: Sequence[str]) -> Approval:
+    async def _prepare(self, approval: Approval, unknown: Sequence[str]) -> Approval:
         """Freeze members of channels that decide; check whether the quorum can be reached."""
         if unknown:
             obstacles = [(name, say("nobody.no_id")) for name in unknown]
-            return _undecidable(approval, NobodyError(obstacles))
+            return undecidable(approval, NobodyError(obstacles))
         try:
             approval = await self._with_channels(approval)
             found = await self._prospect(approval)
         except TermsError as error:
-            return _undecidable(approval, NobodyError([("", str(error))]))
+            return undecidable(approval, NobodyError([("", str(error))]))
         missing = await self._shortage(approval, found)
         if missing is not None and found.is_never:
-            return _undecidable(approval, missing)
+            return undecidable(approval, missing)
         return approval.changed(stuck=str(missing) if missing is not None else "")
 
     async def _shortage(self, approval: Approval, found: Feasibility) -> NobodyError | None:
@@ -142,6 +86,8 @@ class FeasibilityCheck:
                     words = say("nobody.too_large", count=f"{count:,}", most=MOST_MEMBERS)
                     obstacles.append(("", f"<#{name}> {words}"))
         terms = terms_of(approval)
+        if not any(named_by(terms, one) for one in terms.requirements.values()):
+            return NobodyError([])
         if is_direct(approval) and any(one.here for one in groups):
             return NobodyError([("", say("nobody.only_here"))], is_direct=True)
         return NobodyError([*obstacles, ("", _shortage_words(terms, found.shortage))])
@@ -179,60 +125,6 @@ class FeasibilityCheck:
         members = {name: tuple(sorted(people)) for name, people in known.items()}
         return approval.changed(members=members) if known else approval
 
-    def _is_place(self, approval: Approval) -> bool:
-        return not self.channels or approval.channel_id in self.channels
-
-    async def _with_members(self, approval: Approval) -> Approval:
-        if approval.members is not None:
-            return approval  # a doubt or an edited call keeps its original members
-        if CHANNEL not in {*approver_names(approval), *approval.backups}:
-            return approval
-        members: Iterable[str] = ()
-        if approval.channel_id in self.channels and not is_direct(approval):
-            members = await self.directory.channel_members(approval.channel_id)
-            members = sorted(members) if len(members) <= MOST_MEMBERS else ()
-        return approval.changed(members={approval.channel_id: tuple(members)})
-
-    async def _people(self, name: str, approval: Approval) -> list[str]:
-        """Return the people that a name denotes and who can see the card."""
-        if name == CHANNEL:
-            people: Sequence[str] = (approval.members or {}).get(approval.channel_id, ())
-        elif name.startswith("S"):
-            people = sorted(await self.directory.group_members(name))
-        else:
-            people = [name]
-        if is_direct(approval):  # a direct message has no other members
-            people = [one for one in people if one in requesters_of(approval)]
-        return [*islice(people, MOST_MEMBERS)]
-
-    async def _why_not(self, user_id: str, approval: Approval) -> str:
-        try:
-            actor = Actor(user_id=user_id, team_id="")
-            await Access(self.directory).check_person(actor, team_id=approval.team_id)
-        except NotApproverError as error:
-            return say("nobody.cannot", why=error.reason.rstrip("."))
-        return ""
-
-
-def _spent(approval: Approval) -> set[str]:
-    """Return people who have voted in another gate of this call or edited it."""
-    edited = editors_of(approval) if approval.editors_excluded else ()
-    return {*approval.counted, *edited}
-
-
-def _why_excluded(name: str, approval: Approval) -> str:
-    if name == CHANNEL or name.startswith("S"):
-        return say("nobody.only_requesters")
-    return say("nobody.had_say" if name in _spent(approval) else "nobody.requested")
-
-
-def _why_empty(name: str, approval: Approval) -> str:
-    if is_direct(approval):
-        return say("nobody.direct")
-    if name == CHANNEL:
-        return say("nobody.too_many", n=MOST_MEMBERS)
-    return say("nobody.empty" if name.startswith("S") else "nobody.unknown")
-
 
 def _shortage_words(terms: Terms, shortage: MissingApprovers) -> str:
     """Describe what is required and how many approvers are left."""
@@ -246,7 +138,8 @@ def _shortage_words(terms: Terms, shortage: MissingApprovers) -> str:
     return say("nobody.left", needs=words, who=who) if who else say("nobody.needs", needs=words)
 
 
-def _undecidable(approval: Approval, why: NobodyError) -> Approval:
+def undecidable(approval: Approval, why: NobodyError) -> Approval:
+    """Return a new approval as one that nobody can decide."""
     decision = Decision(
         status=Status.UNDECIDABLE,
         by="",
@@ -257,6 +150,5 @@ def _undecidable(approval: Approval, why: NobodyError) -> Approval:
     return approval.changed(
         status=Status.UNDECIDABLE,
         decision=decision,
-        remind_ms=None,
         escalate_ms=None,
     )

@@ -12,10 +12,10 @@ from bot.approvals.model import Approval
 from bot.errors import DirectoryError
 from bot.people.current_policy import CurrentPolicy
 from bot.people.delegated import PowersNow, delegations_of
-from bot.people.requesters import all_requesters, editors_of
+from bot.people.requesters import editors_of, requesters_of
 from bot.policy.eligibility import Delegation, PeopleSnapshot, Problem
 from bot.policy.rotation import on_duty
-from bot.policy.terms import Group, Terms, TermsError
+from bot.policy.terms import CODE, Group, Terms, TermsError
 from bot.ports.people import MOST_MEMBERS, Actor, Directory, Person
 from bot.ports.process import Clock
 
@@ -23,8 +23,6 @@ T = TypeVar("T")
 
 PATIENCE_S = 2.0
 """Longest time of all look-ups for a click, in seconds. Later results are ignored."""
-CODE = "code:"
-"""Prefix of groups that a policy in code defines. The policy file lacks them."""
 _DIRECT = "D"
 
 
@@ -69,7 +67,7 @@ class PeopleLookup:
         view = _View(approval, self.clock())
         if handed is None:
             handed = await self._handed(approval, terms)
-        definitions = {name: self._definitions(approval, terms, name) for name in set(groups)}
+        definitions = {name: self._definitions(terms, name) for name in set(groups)}
         everything = [group for both in definitions.values() for group in both]
         actors = {one.user_id: one for one in people}
         name = approval.approval_id
@@ -89,7 +87,7 @@ class PeopleLookup:
                 for name, person in found.people.items()
             },
             members=view.members_by_name(definitions, found),
-            requesters=all_requesters(approval),
+            requesters=frozenset(requesters_of(approval)),
             editors=frozenset(editors_of(approval)),
             counted=frozenset(approval.counted),
             persons=found.people,
@@ -105,10 +103,10 @@ class PeopleLookup:
         found = await self.delegations.current(approval.team_id, now_ms=self.clock())
         return delegations_of(found) if found else ()
 
-    def _definitions(self, approval: Approval, terms: Terms, name: str) -> tuple[Group, ...]:
+    def _definitions(self, terms: Terms, name: str) -> tuple[Group, ...]:
         """Return the frozen and the current definition: only members of both count."""
         frozen = terms.groups.get(name, Group())
-        present = self.policy.groups() if approval.terms_json else None
+        present = self.policy.groups()
         if present is None or name.startswith(CODE):
             return (frozen,)
         now = present.get(name, Group())
@@ -236,9 +234,7 @@ class _View:
         """Return current members among the frozen ones; empty for a large channel."""
         if len(members) > MOST_MEMBERS:
             return frozenset()
-        frozen = frozen_members(self.approval)
-        if frozen is None:  # under terms, members must be frozen
-            return frozenset() if self.approval.terms_json else members
+        frozen = frozen_members(self.approval) or {}
         return members & frozen.get(name, frozenset())
 
 

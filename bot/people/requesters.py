@@ -7,7 +7,6 @@ None of them may approve what the agent requests, because any of them may have c
 from __future__ import annotations
 
 from bot.approvals.model import Approval
-from bot.ports.people import EXCLUDED
 
 
 def requesters_of(approval: Approval) -> tuple[str, ...]:
@@ -15,17 +14,9 @@ def requesters_of(approval: Approval) -> tuple[str, ...]:
     return tuple(dict.fromkeys((approval.requester_id, *approval.requesters)))
 
 
-def all_requesters(approval: Approval) -> frozenset[str]:
-    """Return all requesters of an approval, including those in older records."""
-    names = approval.approvers
-    marked = [one[len(EXCLUDED) :] for one in names if one.startswith(EXCLUDED)]
-    return frozenset((*requesters_of(approval), *marked))
-
-
 def is_requester(approval: Approval, user_id: str) -> bool:
     """Whether this person's words contributed to the request."""
-    excluded = f"{EXCLUDED}{user_id}"  # format of older records
-    return user_id in requesters_of(approval) or excluded in approval.approvers
+    return user_id in requesters_of(approval)
 
 
 def editors_of(approval: Approval) -> tuple[str, ...]:

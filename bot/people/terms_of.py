@@ -1,46 +1,21 @@
-"""Return the frozen terms of an approval; without them, derive terms from its lists of people."""
+"""Read the frozen terms of an approval."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from bot.approvals.model import Approval, Kind, Status
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
 from bot.policy.tally import Ballot
-from bot.policy.terms import (
-    Escalation,
-    Group,
-    Requirement,
-    Risk,
-    Stage,
-    Terms,
-    TermsError,
-)
-from bot.ports.people import CHANNEL, EXCLUDED
+from bot.policy.terms import Risk, Terms, TermsError
 from bot.words import say
-
-APPROVERS, BACKUPS = "approvers", "backups"
-"""Names of the default groups, for requests without terms."""
 
 
 def terms_of(approval: Approval) -> Terms:
-    """Return the terms of an approval or a doubt.
+    """Return the terms of an approval.
 
     Raises:
         TermsError: The terms are invalid, so the approval cannot be decided.
     """
-    if approval.terms_json:
-        return Terms.from_text(approval.terms_json)
-    return _of_lists(approval)
-
-
-def group_of(names: Sequence[str]) -> Group:
-    """Build a group of user ids, user group ids, and `channel`; ignore other names."""
-    return Group(
-        users=tuple(name for name in names if name[:1] in {"U", "W"}),
-        usergroups=tuple(name for name in names if name[:1] == "S"),
-        here=CHANNEL in names,
-    )
+    return Terms.from_text(approval.terms_json)
 
 
 def steps_of(approval: Approval) -> int:
@@ -70,35 +45,7 @@ def is_allowed_by_rule(approval: Approval) -> bool:
     is_ended = approval.status is Status.APPROVED and bool(approval.edited_by)
     if approval.decision is not None and approval.decision.emergency:
         return False
-    return is_ended and bool(approval.terms_json) and not approval.votes
-
-
-def _of_lists(approval: Approval) -> Terms:
-    asked = [one for one in approval.approvers if not one.startswith(EXCLUDED)]
-    backups = approval.backups
-    groups = {APPROVERS: group_of(asked)}
-    steps: tuple[Escalation, ...] = ()
-    if backups:
-        groups[BACKUPS] = group_of(backups)
-        after_ms = (approval.escalate_ms or approval.created_ms) - approval.created_ms
-        step = Escalation(
-            after_s=max(after_ms, 0) // 1000, add=(BACKUPS,), requirements=(APPROVERS,)
-        )
-        steps = (step,)
-    return Terms(
-        rules=(approval.rule,),
-        stages=(Stage(approve=(Requirement(name=APPROVERS, groups=(APPROVERS,)),)),),
-        groups=groups,
-        exclude=_excluded(approval),
-        edit="yes",  # if the tool has a form
-        expires_s=max(approval.expires_ms - approval.created_ms, 0) // 1000,
-        escalate=steps,
-    )
-
-
-def _excluded(approval: Approval) -> tuple[str, ...]:
-    asked = () if approval.self_approval else ("requesters",)
-    return (*asked, "editors") if approval.editors_excluded else asked
+    return is_ended and not approval.votes
 
 
 def ballot_of(approval: Approval) -> Ballot:
@@ -141,7 +88,7 @@ def wants_reason(approval: Approval, *, rejects: bool) -> bool:
 
 def is_critical(approval: Approval) -> bool:
     """Whether approval needs a reason and the typed name of its subject."""
-    if approval.kind is not Kind.APPROVAL or not approval.terms_json:
+    if approval.kind is not Kind.APPROVAL:
         return False
     try:
         return terms_of(approval).risk == "critical"
@@ -156,8 +103,6 @@ def ends_run(approval: Approval) -> bool:
 
 def ends_then(approval: Approval) -> bool:
     """Whether the run ends if the approval expires."""
-    if not approval.terms_json:
-        return False
     try:
         return terms_of(approval).on_expiry == "cancel_run"
     except TermsError:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from bot.approvals.model import Approval
 from bot.policy.eligibility import EDITORS, REQUESTERS
 from bot.policy.escalation import deadline
-from bot.policy.terms import Group, Requirement, Terms
+from bot.policy.terms import Escalation, Group, Requirement, Terms
 from bot.ports.people import CHANNEL
 
 
@@ -23,7 +23,6 @@ def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
     expires_ms = deadline(terms, now_ms)
     steps = terms.escalate[:1]
     escalate_ms = now_ms + steps[0].after_s * 1000 if steps else expires_ms
-    remind_ms = now_ms + terms.remind_s * 1000 if terms.remind_s else expires_ms
     asked = [name for one in terms.stages[0].approve for name in one.groups]
     return approval.changed(
         terms_json=text,
@@ -32,7 +31,6 @@ def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
         self_approval=REQUESTERS not in terms.exclude,
         editors_excluded=EDITORS in terms.exclude,
         expires_ms=expires_ms,
-        remind_ms=remind_ms if remind_ms < expires_ms else None,
         escalate_ms=escalate_ms if escalate_ms < expires_ms else None,
     )
 
@@ -40,6 +38,11 @@ def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
 def named_by(terms: Terms, requirement: Requirement) -> tuple[str, ...]:
     """Return who fills a requirement: ids, and `channel`."""
     return _names(terms.groups[name] for name in requirement.groups)
+
+
+def added_by(terms: Terms, step: Escalation) -> tuple[str, ...]:
+    """Return who may decide, too, from an escalation step on: ids, and `channel`."""
+    return _names(terms.groups[name] for name in step.add)
 
 
 def _names(groups: Iterable[Group]) -> tuple[str, ...]:

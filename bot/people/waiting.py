@@ -17,7 +17,7 @@ from bot.people.current_policy import CurrentPolicy
 from bot.people.delegated import delegations_of
 from bot.people.lookup import PeopleLookup, problem_of
 from bot.people.model import DelegationStore
-from bot.people.requesters import all_requesters, editors_of
+from bot.people.requesters import editors_of, requesters_of
 from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.eligibility import Delegation, Eligibility, Exclusion, PeopleSnapshot, either, every
 from bot.policy.refusals import VoteAttempt, judge_vote
@@ -181,12 +181,11 @@ class WaitingLook:
         """Look up an approval's people; usually the same as the previous one's."""
         groups = groups_of(ballot, is_begun=True)
         voters = {one for vote in ballot.votes for one in vote.persons} - {self.actor.user_id}
-        who = (approval.terms_json, approval.approvers, approval.backups)
         members = approval.members
         known = None if members is None else tuple(members.items())
         where = (approval.team_id, approval.channel_id, known)
         about = tuple(one for one in self.handed if one.approval_id == approval.approval_id)
-        key = (*who, *where, groups, frozenset(voters), ballot.stage, about)
+        key = (approval.terms_json, *where, groups, frozenset(voters), ballot.stage, about)
         standing = self._known.get(key)
         if standing is None:
             people = [self.actor, *(Actor(user_id=one, team_id="") for one in sorted(voters))]
@@ -199,7 +198,7 @@ class WaitingLook:
             )
         return replace(
             standing,
-            requesters=all_requesters(approval),
+            requesters=frozenset(requesters_of(approval)),
             editors=frozenset(editors_of(approval)),
             counted=frozenset(approval.counted),
         )

@@ -26,6 +26,8 @@ REMIND_S = 15 * 60
 """Default time from the request to the first reminder, in seconds."""
 ANY = 1
 """Default number of people who must reject to end a request."""
+CODE = "code:"
+"""Prefix of rules and groups that no policy file has: code or the settings name them."""
 
 
 class TermsError(ValueError):

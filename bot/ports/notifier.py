@@ -73,25 +73,6 @@ class Notifier(Protocol):
         """
         ...
 
-    async def remind(
-        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
-    ) -> str:
-        """Post a reminder into the thread; it mentions the people who may decide, once.
-
-        With `look_first`, one that an earlier try may have posted is searched, and is enough. `go`
-        is asked when nothing is in the way any more; False means that it is not wanted.
-
-        Returns:
-            The `ts` of the message; empty when it was not wanted.
-        """
-        ...
-
-    async def escalate(
-        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
-    ) -> str:
-        """Ask the backup people in the thread; each is mentioned once. See `remind`."""
-        ...
-
     async def ask_back(
         self, approval: Approval, *, key: str, by: str, text: str, mentions: Sequence[str]
     ) -> str:
@@ -121,10 +102,6 @@ class Notifier(Protocol):
             text: The question.
             is_answered: Whether it was answered; else what it is about is over.
         """
-        ...
-
-    async def take_back(self, approval: Approval, *, reminder: bool) -> None:
-        """Remove the reminder, or the message to backup people; nothing when it is gone."""
         ...
 
     async def post_copy(

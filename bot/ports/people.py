@@ -12,9 +12,6 @@ CHANNEL = "channel"
 MOST_MEMBERS = 500
 """Maximum number of members of a channel whose members approve."""
 
-EXCLUDED = "!"
-"""Marks, in an approval's frozen list of who may decide, a person who may not."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:

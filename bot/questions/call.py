@@ -275,7 +275,7 @@ class CallQuestion(InputsQuestion):
 
     def _can_grant(self) -> bool:
         """Whether an approver may allow later calls, too."""
-        if not self.approval.terms_json or self.approval.kind is not Kind.APPROVAL:
+        if self.approval.kind is not Kind.APPROVAL:
             return False
         try:
             return limits_of(Terms.from_text(self.approval.terms_json)) is not None

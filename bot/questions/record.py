@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,10 +15,11 @@ from agents.core.codec import Json
 from agents.graph import Question
 from agents.prebuilt.stages import StageInfo
 from bot.approvals.model import APPROVE, Approval, Kind, PriorApproval
-from bot.clock import milliseconds
+from bot.people.named_terms import NamedPeople, named_terms
 from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms
-from bot.ports.people import EXCLUDED
+from bot.policy.eligibility import EDITORS, REQUESTERS
+from bot.ports.people import CHANNEL
 from bot.questions.base import QuestionDraft, brief_of, kind_at
 from bot.questions.form import in_order
 from bot.redaction.call import mask_title
@@ -63,57 +64,17 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Askers:
-    """Those who asked.
-
-    Attributes:
-        requesters: User ids of all whose words led to it, who wrote last first; never empty.
-    """
-
-    requesters: tuple[str, ...]
-
-    def deciders(self, rules: Rules, named: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Return who may decide: the people of a policy, or else of the rules; less all who asked.
-
-        Args:
-            rules: The settings.
-            named: Whom a policy names; names that are no ids let nobody decide.
-        """
-        approvers = _valid(named)
-        if not named:
-            approvers = rules.approvers
-        if rules.self_approval:
-            return approvers
-        return (*approvers, *(f"{EXCLUDED}{user}" for user in self.requesters))
-
-    def backups(self, rules: Rules, info: object) -> tuple[str, ...]:
-        """Return who may decide, too, once it has escalated; less everybody who asked.
-
-        Where a policy names who decides, the backup people of the settings are strangers: then
-        only those whom a policy names are asked.
-
-        Args:
-            rules: The settings.
-            info: What waits; a policy may name backup people in it.
-        """
-        names = rules.escalate_to
-        if isinstance(info, CallInfo) and (info.backups or info.approvers):
-            names = _valid(info.backups)
-        if not rules.self_approval:
-            names = tuple(name for name in names if name not in self.requesters)
-        return tuple(dict.fromkeys(names))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked(_Askers):
+class Asked:
     """The thread and the requesters of what now waits.
 
     Attributes:
         thread: Where.
+        requesters: User ids of all whose words led to it, who wrote last first; never empty.
         subject: The message that began the turn: what a title of ours is about.
     """
 
     thread: Thread
+    requesters: tuple[str, ...]
     subject: str = ""
 
 
@@ -130,16 +91,12 @@ def approval_from(
     Args:
         context: What waits.
         origin: Where it waits, and who asked for it.
-        rules: Frozen into the record; a policy may name approvers and backup people, and shorten
-            the escalation and the expiry.
+        rules: The settings: they give the terms, unless the request brings its own.
         position: Its order in the turn; the first is 0.
         now_ms: The time of the request.
     """
     brief, thread, info = brief_of(context.info), origin.thread, context.info
-    remind_ms, expires_ms = _times(info, rules, now_ms)
     kind, masks = kind_at(context, brief), brief.ask.masks
-    # The whole channel can answer a question: nobody is left who could be asked, too.
-    backups = () if kind is Kind.QUESTION else origin.backups(rules, info)
     approval = Approval(
         approval_id=approval_id_of(context.id),
         kind=kind,
@@ -161,17 +118,19 @@ def approval_from(
         arguments_json=in_order(brief.arguments),
         form_json=brief.ask.to_text(),
         digest=brief.digest_at(thread.checkpoint_id, str(context.address)),
-        approvers=origin.deciders(rules, _named(info)),
-        self_approval=rules.self_approval,
         requesters=origin.requesters,
         created_ms=now_ms,
-        expires_ms=expires_ms,
-        remind_ms=remind_ms if remind_ms < expires_ms else None,
-        backups=backups,
-        escalate_ms=_escalation(info, rules, now_ms, expires_ms) if backups else None,
         due_ms=now_ms,
+        # The terms set these three.
+        approvers=(),
+        self_approval=False,
+        expires_ms=now_ms,
+        **_under_ruling(info),
     )
-    return _as_asked(approval, info, rules)
+    approval = under_terms(approval, _terms(approval, info, rules), now_ms=now_ms)
+    if isinstance(info, InDoubtInfo):
+        return deciders_from(approval, info.frozen, now_ms=now_ms)
+    return approval
 
 
 def _titled(brief: QuestionDraft, subject: str) -> str:
@@ -185,20 +144,64 @@ def _titled(brief: QuestionDraft, subject: str) -> str:
     return say("card.about", subject=about, title=brief.title)
 
 
-def _as_asked(approval: Approval, info: object, rules: Rules) -> Approval:
-    """An approval under all that its question says of who decides, and how."""
-    match info:
-        case CallInfo():
-            ruled = approval.changed(**_under_ruling(info, rules))
-            terms, now_ms = info.terms, approval.created_ms
-            return under_terms(ruled, terms, now_ms=now_ms) if terms else ruled
-        case Question(asked_again=why) | StageInfo(asked_again=why):
-            return approval.changed(asked_again=why)
-        case InDoubtInfo(frozen=frozen, asked_again=why):
-            asked = deciders_from(approval, frozen, now_ms=approval.created_ms)
-            return asked.changed(asked_again=why)
-        case _:
-            return approval
+def _terms(approval: Approval, info: object, rules: Rules) -> str:
+    """Return the terms of a request, as text: its own, or those of the settings."""
+    named = NamedPeople(
+        approvers=rules.approvers,
+        backups=rules.escalate_to,
+        exclude=_excluded(info, rules),
+        expires=rules.expire_after,
+        remind=rules.remind_after,
+        escalate=rules.escalate_after,
+        max_age=rules.max_age,
+    )
+    if approval.kind is Kind.QUESTION:  # every member of its channel may answer
+        answers = (approval.requester_id, CHANNEL)
+        named = replace(named, approvers=answers, backups=(), exclude=())
+    elif isinstance(info, CallInfo):
+        if info.terms:
+            return info.terms
+        named = _of_code(info, named)
+    return named_terms(_in_place(approval, named, rules), rule=approval.rule).to_text()
+
+
+def _of_code(info: CallInfo, named: NamedPeople) -> NamedPeople:
+    """Return the people and times that code names for a call; it can only make the wait shorter.
+
+    Where code names who decides, the backup people of the settings are strangers: then only those
+    whom it names are asked. Names that are no ids let nobody decide.
+    """
+    if info.backups or info.approvers:
+        named = replace(named, backups=_valid(info.backups))
+    waits = [wait for wait in (named.escalate, info.escalate_in) if wait is not None]
+    return replace(
+        named,
+        approvers=_valid(info.approvers) if info.approvers else named.approvers,
+        expires=named.expires if info.expires_in is None else min(named.expires, info.expires_in),
+        remind=named.remind if info.remind_in is None else info.remind_in,
+        escalate=min(waits) if waits else None,
+    )
+
+
+def _in_place(approval: Approval, named: NamedPeople, rules: Rules) -> NamedPeople:
+    """Return the people without a channel that nobody set up, and without requesters as backups."""
+    is_set_up = approval.kind is Kind.QUESTION or approval.channel_id in rules.channels
+    asked = () if rules.self_approval else requesters_of(approval)
+    return replace(
+        named,
+        approvers=[name for name in named.approvers if is_set_up or name != CHANNEL],
+        backups=[
+            name
+            for name in dict.fromkeys(named.backups)
+            if name not in asked and (is_set_up or name != CHANNEL)
+        ],
+    )
+
+
+def _excluded(info: object, rules: Rules) -> tuple[str, ...]:
+    asked = () if rules.self_approval else (REQUESTERS,)
+    is_excluding = rules.exclude_editors or (isinstance(info, CallInfo) and info.exclude_editors)
+    return (*asked, EDITORS) if is_excluding else asked
 
 
 def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms: int) -> Approval:
@@ -214,10 +217,7 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
         by: Who edited.
         now_ms: The time of the edit.
     """
-    brief, askers = brief_of(info), _Askers(requesters=requesters_of(approval))
-    _, expires_ms = _times(info, rules, now_ms)
-    expires_ms = min(expires_ms, approval.expires_ms)
-    backups = askers.backups(rules, info)
+    brief = brief_of(info)
     changed = approval.changed(
         rule=brief.rule,
         title=mask_title(brief.title, brief.arguments, brief.ask.masks),
@@ -225,31 +225,21 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
         arguments_json=in_order(brief.arguments),
         form_json=brief.ask.to_text(),
         digest=brief.digest,
-        approvers=askers.deciders(rules, _named(info)),
-        self_approval=rules.self_approval,
-        backups=backups,
-        expires_ms=expires_ms,
-        remind_ms=now_ms,
-        escalate_ms=_escalation(info, rules, now_ms, expires_ms) if backups else None,
-        **_under_ruling(info, rules),
+        **_under_ruling(info),
     )
-    original = approval.original_json or approval.arguments_json
-    changed = changed.changed(edited_by=by, original_json=original)
-    if not info.terms:
-        return changed
-    changed = under_terms(changed, info.terms, now_ms=now_ms)
-    expires_ms = min(changed.expires_ms, approval.expires_ms)
-    return changed.changed(expires_ms=expires_ms, remind_ms=now_ms)
+    changed = under_terms(changed, _terms(changed, info, rules), now_ms=now_ms)
+    return changed.changed(
+        expires_ms=min(changed.expires_ms, approval.expires_ms),
+        edited_by=by,
+        original_json=approval.original_json or approval.arguments_json,
+    )
 
 
 class _Deciders(Part):
     """The people who decide about a call, as the note of its start has them."""
 
-    approvers: tuple[str, ...] | None = None
-    backups: tuple[str, ...] = ()
     members: Mapping[str, tuple[str, ...]] | None = None
     requesters: tuple[str, ...] = ()
-    self_approval: bool = False
     terms: str = ""
     approved: PriorApproval | None = None
 
@@ -257,12 +247,10 @@ class _Deciders(Part):
 def deciders_of(approval: Approval) -> dict[str, Json]:
     """Return the people who decide about a call, for the note of its start."""
     deciders = _Deciders(
-        approvers=approval.approvers,
-        backups=approval.backups,
         members=approval.members,
         requesters=requesters_of(approval),
-        self_approval=approval.self_approval,
-        terms=approval.terms_json,
+        # Who may fill in what is missing is no approver.
+        terms="" if approval.kind is Kind.QUESTION else approval.terms_json,
         approved=_approved(approval),
     )
     return deciders.model_dump(mode="json", exclude_defaults=True)
@@ -291,65 +279,39 @@ def deciders_from(approval: Approval, frozen: Mapping[str, Json], *, now_ms: int
         return approval
     # Whoever asked since is no decider, either.
     requesters = tuple(dict.fromkeys((*noted.requesters, *requesters_of(approval))))
-    asked = approval.changed(prior_approval=noted.approved)
-    if noted.terms:
-        asked = under_terms(asked, noted.terms, now_ms=now_ms)
-        return asked.changed(members=noted.members, requesters=requesters)
-    if noted.approvers is None:
+    asked = approval.changed(prior_approval=noted.approved, requesters=requesters)
+    if not noted.terms:
         return asked
-    return asked.changed(
-        approvers=noted.approvers,
-        backups=noted.backups,
-        members=noted.members,
-        requesters=requesters,
-        self_approval=noted.self_approval,
-        escalate_ms=approval.escalate_ms if noted.backups else None,
-    )
+    return under_terms(asked, noted.terms, now_ms=now_ms).changed(members=noted.members)
 
 
-def _times(info: object, rules: Rules, now_ms: int) -> tuple[int, int]:
-    """Return the times of reminder and expiry; a policy can only make the wait shorter."""
-    remind, expire = rules.remind_after, rules.expire_after
-    if isinstance(info, CallInfo):
-        remind = info.remind_in if info.remind_in is not None else remind
-        expire = min(expire, info.expires_in) if info.expires_in is not None else expire
-    nothing = timedelta()
-    return (
-        now_ms + milliseconds(max(remind, nothing)),
-        now_ms + milliseconds(max(expire, nothing)),
-    )
-
-
-def _escalation(info: object, rules: Rules, now_ms: int, expires_ms: int) -> int | None:
-    """Return the time to ask the backup people; None for never. A policy can make it sooner."""
-    found = [rules.escalate_after, info.escalate_in if isinstance(info, CallInfo) else None]
-    waits = [max(wait, timedelta()) for wait in found if wait is not None]
-    escalate_ms = now_ms + milliseconds(min(waits)) if waits else expires_ms
-    return escalate_ms if escalate_ms < expires_ms else None
-
-
-def _named(info: object) -> tuple[str, ...]:
-    return info.approvers if isinstance(info, CallInfo) else ()
-
-
-def _under_ruling(info: CallInfo, rules: Rules) -> dict[str, Any]:
+def _under_ruling(info: object) -> dict[str, Any]:
     """Return a record's fields for the ruling that people are asked under, and its history."""
-    return {
-        "ruling_json": info.ruling,
-        "terms_json": info.terms,
-        "counted": tuple(info.counted),
-        "editors_excluded": info.exclude_editors or rules.exclude_editors,
-        "edited_by": info.edited_by,
-        "editors": tuple(info.editors),
-        "original_json": in_order(info.original) if info.original is not None else "",
-        "asked_again": info.asked_again,
-    }
+    match info:
+        case CallInfo():
+            return {
+                "ruling_json": info.ruling,
+                "counted": tuple(info.counted),
+                "edited_by": info.edited_by,
+                "editors": tuple(info.editors),
+                "original_json": in_order(info.original) if info.original is not None else "",
+                "asked_again": info.asked_again,
+            }
+        case Question(asked_again=why) | StageInfo(asked_again=why) | InDoubtInfo(asked_again=why):
+            return {"asked_again": why}
+        case _:
+            return {}
 
 
 def unknown_names(info: object) -> list[str]:
-    """Return the names in place of approvers in a policy that are no id of anybody."""
-    named = info.approvers if isinstance(info, CallInfo) else ()
-    return [name for name in named if name not in _valid(named)]
+    """Return the names in place of approvers in a policy that are no id of anybody.
+
+    Beside names in code that are ids, they are ignored.
+    """
+    if not isinstance(info, CallInfo):
+        return []
+    known = _valid(info.approvers)
+    return [] if known and not info.terms else [one for one in info.approvers if one not in known]
 
 
 def _valid(names: Sequence[str]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -10,9 +10,7 @@ from bot.approvals.due.escalation_state import held_of
 from bot.approvals.due.visit import BATCH
 from bot.approvals.model import Approval, Kind, SideMessage
 from bot.layout.parts import approvers_words
-from bot.people.access import approver_names, decider_names
 from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_channel, is_person
-from bot.people.requesters import requesters_of
 from bot.people.terms_of import terms_of
 from bot.policy.terms import Terms, TermsError
 from bot.ports.people import CHANNEL
@@ -105,7 +103,7 @@ def mentioned_on(approval: Approval) -> tuple[str, ...]:
 
 def is_broadcast(approval: Approval) -> bool:
     """Whether the card is also shown in its channel: its members can decide (5.4)."""
-    if approval.place or approval.kind is Kind.QUESTION or not approval.terms_json:
+    if approval.place or approval.kind is Kind.QUESTION:
         return False
     with suppress(TermsError):
         terms = terms_of(approval)
@@ -120,16 +118,12 @@ def places_of(approval: Approval) -> tuple[str, ...]:
 
 
 def approvers_text(approval: Approval) -> str:
-    """Describe who may decide. Ids come from settings, never from a model."""
+    """Describe who may decide; mention only people who are to be notified.
+
+    Ids come from settings, never from a model.
+    """
     if approval.kind is Kind.QUESTION:
         return approvers_words([CHANNEL])
-    if approval.terms_json:
-        return _asked_text(approval)
-    return approvers_words(approver_names(approval))  # people asked later are listed separately
-
-
-def _asked_text(approval: Approval) -> str:
-    """Describe who is asked; mention only people who are to be notified."""
     try:
         terms = terms_of(approval)
         groups = asked_groups(terms, approval.stage)
@@ -158,12 +152,3 @@ def _told(approval: Approval, terms: Terms, names: Iterable[str]) -> list[str]:
     delegates = [one for one in known if is_person(one) and one not in asked]
     rest = [CHANNEL] if any(is_channel(one) for one in names) else []
     return [*(one for one in names if one in known and not is_channel(one)), *delegates, *rest]
-
-
-def mentions_of(approval: Approval) -> Sequence[str]:
-    """Return whom a reminder mentions: all notified people; for questions, requesters."""
-    if approval.kind is Kind.QUESTION:
-        return [approval.requester_id]
-    asked = decider_names(approval) if approval.escalation_told else approver_names(approval)
-    own = () if approval.self_approval else requesters_of(approval)
-    return [name for name in asked if name != CHANNEL and name not in own]

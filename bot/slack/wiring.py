@@ -119,7 +119,6 @@ class Wiring:
             clock=clock,
             owner=self.process.owner,
             wake=self.wake,
-            remind_after=self.rules.remind_after,
             policy=self.policy_now,
             alarm=BreakGlassAlert(
                 lambda: self.approvals.votes, self.slack.notices, self.tasks.spawn
@@ -216,7 +215,6 @@ class Wiring:
             audit=self.storage.audit,
             votes=lambda: self.approvals.votes,
             clock=self.process.clock,
-            max_age=self.rules.max_age,
             known=self.witness.watched,
             attend=self._attend_soon,
             sleep=self.process.sleep,
@@ -277,7 +275,7 @@ class Wiring:
             storage=self.storage,
             runners=self.catalog.runner,
             attendance=self.attendance,
-            outlook=self.approvals.outlook(self.rules.channels),
+            outlook=self.approvals.outlook(),
             notifier=self.slack.notifier,
             outbox=self.outbox,
             rules=self.rules,

@@ -12,7 +12,6 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, ViewportSize, expect
 
 from bot.layout.parts import approvers_words
-from bot.people.access import approver_names
 from bot.sandbox import OPS, ROSA, Sandbox
 from bot.slack.cards.card_for import card_for
 from tests.browser.players import PATIENCE_MS
@@ -45,7 +44,7 @@ async def gallery() -> AsyncIterator[Gallery]:
     async with Sandbox(clock=lambda: DECIDED / 1_000) as sandbox:
         shown = {}
         for state, approval in STATES.items():
-            who = approvers_words(approver_names(approval))
+            who = approvers_words(approval.approvers)
             card = card_for(approval, approvers_text=who)
             values = {"channel": OPS, "text": card.text, "blocks": card.blocks}
             answer = sandbox.answer("chat.postMessage", values)

@@ -8,6 +8,7 @@ from bot.people.model import DelegationRecord, Grant, PersonRecord
 from bot.threads.messages import EphemeralMessage, Message, Post
 from bot.threads.model import Thread
 from storage.audit import AuditEntry
+from tests.support.named import under_lists
 
 THREAD_ID = "T1:C1:1700000000.000100"
 APPROVAL_ID = "apr_0123456789abcdef"
@@ -63,10 +64,9 @@ def an_approval(**changes: Any) -> Approval:
         self_approval=False,
         created_ms=1_000,
         expires_ms=9_000,
-        remind_ms=5_000,
         due_ms=1_000,
     )
-    return approval.changed(**changes)
+    return under_lists(approval.changed(**changes))
 
 
 def a_decision(**changes: Any) -> Decision:

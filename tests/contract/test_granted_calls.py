@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
 
 from agents.policy import PolicyCall
 from bot.approvals.due.worker import ApprovalWorker
@@ -54,7 +53,6 @@ def a_process(storage: Stores) -> GrantCheck:
         clock=clock,
         owner="process",
         wake=lambda _: None,
-        remind_after=timedelta(minutes=15),
     )
     approvals = Approvals(
         storage=storage,

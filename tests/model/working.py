@@ -177,7 +177,7 @@ def _release(world: WorkingWorld, worker: Worker) -> WorkingWorld:
     new = changes.released(
         world.approval,
         revision=held.shown_revision,
-        due_ms=held.next_ms if held.status is Status.PENDING else None,
+        due_ms=held.expires_ms if held.status is Status.PENDING else None,
         now_ms=world.now_ms,
         drawn=changes.DrawnCard(card_ts=TS, revision=held.shown_revision),
     )

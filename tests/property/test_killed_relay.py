@@ -125,7 +125,7 @@ async def all_is_noted(storage: Stores, play: Play) -> None:
     What came of a doubt is its own story. Who edited a call is said once more where it is decided.
     """
     kept = await storage.audit.of_thread(play.thread_id, limit=100)
-    assert play.doubts or {one.action for one in kept} >= {*COURSE, "requested", "reminded"}
+    assert play.doubts or {one.action for one in kept} >= {*COURSE, "requested"}
     acts: dict[tuple[str, str], None] = {}
     for _, entry in play.entries():
         acts.setdefault((entry.approval_id, entry.action))

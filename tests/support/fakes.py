@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage
+from bot.approvals.model import Approval, SideMessage
 from bot.errors import DeliveryError, DirectoryError
 from bot.notifications.digest import Digest
 from bot.people.model import Grant, PostedDigest
@@ -274,6 +274,9 @@ class FakeStream:
         self.is_abandoned = True
 
 
+_NUDGES = {"reminder": "remind", "escalation": "escalate"}
+
+
 @dataclass
 class FakeNotifier:
     """Notes what people would see.
@@ -291,7 +294,6 @@ class FakeNotifier:
         is_refused: Whether Slack refuses the app.
         reminders: Approval ids.
         escalations: Approval ids.
-        nudges: Messages beside cards, by `ts`: kind, approval id, and `asks` or how it ended.
         questions: Questions asked back, by their names: `ts`, who asks, the text, who is mentioned.
         closed_questions: Those that stopped asking: `ts`, the text, and why.
         failing: Names of the methods that fail now: card, update, say, remind, escalate, whisper.
@@ -309,7 +311,6 @@ class FakeNotifier:
     choices: list[list[str]] = field(default_factory=list)
     reminders: list[str] = field(default_factory=list)
     escalations: list[str] = field(default_factory=list)
-    nudges: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     streams: list[FakeStream] = field(default_factory=list)
     questions: dict[str, tuple[str, str, str, tuple[str, ...]]] = field(default_factory=dict)
     closed_questions: list[tuple[str, str, str]] = field(default_factory=list)
@@ -327,6 +328,12 @@ class FakeNotifier:
     told: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
     lost_places: list[tuple[str, str]] = field(default_factory=list)
     _count: int = 0
+
+    @property
+    def nudges(self) -> dict[str, tuple[str, str]]:
+        """Kind and approval id of the messages beside cards, by `ts`."""
+        asking = self.asking.items()
+        return {one.ts: (one.kind, approval_id) for (approval_id, _), one in asking}
 
     def next_ts(self) -> str:
         self._count += 1
@@ -356,42 +363,6 @@ class FakeNotifier:
             return None
         self.cards[approval.approval_id] = await newest()
         return self.cards[approval.approval_id]
-
-    async def remind(
-        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
-    ) -> str:
-        self.check("wait to remind")
-        return await self._nudge("reminder", approval, self.reminders, look_first=look_first, go=go)
-
-    async def escalate(
-        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
-    ) -> str:
-        self.check("wait to escalate")
-        posts = self.escalations
-        return await self._nudge("escalation", approval, posts, look_first=look_first, go=go)
-
-    async def _nudge(
-        self,
-        kind: str,
-        approval: Approval,
-        posts: list[str],
-        *,
-        look_first: bool,
-        go: Callable[[], Awaitable[bool]],
-    ) -> str:
-        key, what = (kind, approval.approval_id), {"reminder": "remind"}.get(kind, "escalate")
-        found = [ts for ts, one in self.nudges.items() if one == (*key, "asks")]
-        if look_first and found:
-            return found[0]
-        if not await go():
-            return ""
-        self.check(what)
-        posts.append(approval.approval_id)
-        ts = self.next_ts()
-        self.nudges[ts] = (*key, "asks")
-        if what in self.lost:
-            raise DeliveryError(what, "no answer in time")
-        return ts
 
     async def ask_back(
         self, approval: Approval, *, key: str, by: str, text: str, mentions: Sequence[str]
@@ -449,18 +420,24 @@ class FakeNotifier:
         look_first: bool,
         go: Callable[[], Awaitable[bool]],
     ) -> SideMessage | None:
+        what = _NUDGES.get(message.kind, "nudge")
         self.check("wait to nudge")
+        self.check(f"wait to {what}")
         key = (approval.approval_id, message.key)
         if look_first and key in self.asking:
             return self.asking[key]
         if not await go():
             return None
         self.check("nudge")
+        self.check(what)
         channel = f"D{message.user[1:]}" if message.user else approval.channel_id
         posted = message.changed(channel=channel, ts=self.next_ts())
         self.asking[key] = posted
         self.told.append((message.kind, message.mentions, message.user))
-        if "nudge" in self.lost:
+        if message.kind in _NUDGES:
+            posts = self.reminders if message.kind == "reminder" else self.escalations
+            posts.append(approval.approval_id)
+        if {"nudge", what} & self.lost:
             raise DeliveryError("nudge", "no answer in time")
         return posted
 
@@ -477,17 +454,6 @@ class FakeNotifier:
         found = self.asking.pop((approval.approval_id, message.key), None)
         if found is not None:
             self.closed.append(found)
-
-    async def take_back(self, approval: Approval, *, reminder: bool) -> None:
-        self.check("take back")
-        self.nudges.pop(self._nudge_ts(approval, reminder=reminder), None)
-
-    def _nudge_ts(self, approval: Approval, *, reminder: bool) -> str:
-        ts = approval.reminder_ts if reminder else approval.escalation_ts
-        if ts != UNKNOWN_TS:
-            return ts
-        wanted = ("reminder" if reminder else "escalation", approval.approval_id)
-        return next((ts for ts, one in self.nudges.items() if one[:2] == wanted), "")
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
         self.check("say")

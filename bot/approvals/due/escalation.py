@@ -27,6 +27,7 @@ from bot.approvals.due.escalation_state import (
     own_card,
     state_of,
 )
+from bot.approvals.due.messages import REMINDER
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.visit import BATCH, users_of, write_held
 from bot.approvals.model import Approval, Kind, SideMessage, Status, StoredEscalation
@@ -144,8 +145,8 @@ class EscalationPlanner:
 
     async def invite(self, approval: Approval) -> Approval:
         """Add the first cards and recipients to a new approval, before it is stored."""
-        if approval.status is not Status.PENDING or not approval.terms_json:
-            return approval
+        if approval.status is not Status.PENDING or approval.kind is Kind.QUESTION:
+            return approval  # a question waits for its requester
         terms = _ladder_terms(approval)
         course = begin(terms, approval.created_ms, deadline_ms=approval.expires_ms)
         place = _place(approval, terms)
@@ -315,6 +316,8 @@ class EscalationPlanner:
         """Plan the message of a due step: its recipients and its channels."""
         if found.notice is None:
             return NOTHING
+        if approval.kind is Kind.QUESTION:
+            return await self._plan_question(approval, found, now_ms)
         waiting = await self.audience.waiting(approval, terms, steps=found.course.steps)
         names = due_audience(approval, terms, found, now_ms)
         silent = found.course.snoozes
@@ -333,6 +336,16 @@ class EscalationPlanner:
         own, later = await self._own.of_groups(approval, terms, names, others, steps=steps)
         cards = (*plan.cards, *own)
         return replace(plan, cards=cards, held={**plan.held, **held, **later})
+
+    async def _plan_question(self, approval: Approval, found: Due, now_ms: int) -> EscalationPlan:
+        """Plan a reminder of the requester, in the thread; quiet hours and digests delay it."""
+        if not found.reminds and not found.awake:
+            return NOTHING
+        asked = approval.requester_id
+        if later := await self.consideration.later(approval, asked):
+            return EscalationPlan(held={asked: later})
+        message = new_message(approval, REMINDER, f"{REMINDER}:{now_ms}")
+        return EscalationPlan(messages=(message.changed(mentions=(asked,)),))
 
     async def _told(
         self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int

@@ -142,6 +142,18 @@ class Messages:
             raise fault
         return self._again(approval, kept) if items else None
 
+    async def remove_card(self, approval: Approval, ts: str) -> None:
+        """Remove a card that was posted twice; ignore Slack's refusal."""
+        twice = SideMessage(key=ts, kind="card", ts=ts)
+        try:
+            await self.notifier.remove(approval, twice)
+        except DeliveryError as error:
+            logger.warning(
+                "could not remove a message below a card, it stays: %s",
+                error,
+                extra={"action": "removal_failed"},
+            )
+
     def _again(self, approval: Approval, kept: Sequence[SideMessage]) -> int | None:
         """Return when to check messages about several approvals again."""
         if any(not (one.is_posted or one.user) for one in kept):
@@ -295,7 +307,7 @@ class Climbing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TermsSteps:
-    """Escalation of approvals under terms; `Reminders` handles the others."""
+    """The reminders and the escalation in one pass over an approval."""
 
     ladder: Climbing
     messages: Messages
@@ -305,23 +317,20 @@ class TermsSteps:
         """Store the due step; the caller sends its messages."""
         if approval.status is not Status.PENDING:
             return approval
-        approval, fresh = await self.ladder.climb(approval, now_ms)
+        climbed, fresh = await self.ladder.climb(approval, now_ms)
         visit.fresh.update(fresh)
-        return approval
-
-    def is_step(self, approval: Approval, visit: Visit, now_ms: int) -> bool:  # noqa: ARG002
-        """Whether people are notified now."""
-        return bool(visit.fresh)
+        visit.is_step = climbed is not approval
+        return climbed
 
     def next_right(self, approval: Approval) -> int:
         """Return when rights change next; soon if a message must be sent."""
         return max(self.ladder.next_ms(approval), self.clock() + milliseconds(SOON))
 
-    def is_quiet(self, approval: Approval, now_ms: int) -> bool:  # noqa: ARG002
+    def is_quiet(self, approval: Approval) -> bool:
         """Whether no message must be sent, changed or removed."""
         return self.messages.is_quiet(approval)
 
-    async def see_to(self, approval: Approval, visit: Visit, now_ms: int) -> int | None:  # noqa: ARG002
+    async def see_to(self, approval: Approval, visit: Visit) -> int | None:
         """Update the messages; return when to check again.
 
         Raises:

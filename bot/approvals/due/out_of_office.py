@@ -121,7 +121,7 @@ class FeasibilityMonitor:
 
 def waits_for_people(approval: Approval) -> bool:
     """Whether the approval would escalate at once if no approver were left."""
-    if approval.status is not Status.PENDING or not approval.terms_json:
+    if approval.status is not Status.PENDING:
         return False
     try:
         terms = terms_of(approval)

@@ -27,6 +27,7 @@ class Visit:
         told: The approval whose votes and decision are in the audit and of which the thread was
             told; None when this process has told nothing.
         fresh: Keys of new messages, which no earlier attempt can have posted.
+        is_step: Whether a reminder or an escalation was due, even if it notifies nobody.
         keepers: Ids of approvals whose batch cards must be updated afterwards.
         again_ms: When to retry creating a grant, or None.
     """
@@ -35,6 +36,7 @@ class Visit:
     is_born: bool = False
     told: Approval | None = None
     fresh: set[str] = field(default_factory=set)
+    is_step: bool = False
     keepers: set[str] = field(default_factory=set)
     again_ms: int | None = None
 

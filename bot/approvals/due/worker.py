@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import partial
 from itertools import chain
 
@@ -29,7 +28,6 @@ from bot.approvals.due.out_of_office import (
 )
 from bot.approvals.due.post_comments import BackQuestions
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
-from bot.approvals.due.reminders import Reminders
 from bot.approvals.due.thread_reactions import SHARED, WAITS, ThreadReactions
 from bot.approvals.due.visit import Visit
 from bot.approvals.execution import lets_run
@@ -137,7 +135,6 @@ class ApprovalWorker:
         clock: The time now.
         owner: Name of this process in leases.
         wake: Starts the work of a thread in this process, without waiting for it.
-        remind_after: Interval of reminders without terms; doubled each time.
         policy: The policy in force.
         alarm: Sends break-glass alerts.
         signs: Updates reactions of threads; None for no reactions.
@@ -155,7 +152,6 @@ class ApprovalWorker:
     clock: Clock
     owner: str
     wake: Callable[[str], None]
-    remind_after: timedelta
     policy: CurrentPolicy = field(default_factory=NoPolicy)
     alarm: Alarming = field(default_factory=NoAlarm)
     signs: ThreadReactions | None = None
@@ -213,10 +209,8 @@ class ApprovalWorker:
             *stores, audience, self.clock, self.consideration, absences.next_ms
         )
 
-    def _steps(self, approval: Approval, directory: Directory) -> Reminders | TermsSteps:
-        """Return the escalation: by terms, or without terms."""
-        if not approval.terms_json:
-            return self._nudges
+    def _steps(self, directory: Directory) -> TermsSteps:
+        """Return the reminders and the escalation."""
         return TermsSteps(self.ladder(directory), self._messages, self.clock)
 
     @property
@@ -227,12 +221,6 @@ class ApprovalWorker:
     @property
     def _questions(self) -> BackQuestions:
         return BackQuestions(self.storage.approvals, self.notifier, self.clock)
-
-    @property
-    def _nudges(self) -> Reminders:
-        stores = self.storage.approvals, self.storage.audit
-        more = self.remind_after, self.consideration
-        return Reminders(*stores, self.notifier, self.clock, *more)
 
     def born(self, approval: Approval, *, is_shared: bool = False) -> Approval:
         """Return a new, unstored approval that this process already holds the lease of.
@@ -477,7 +465,7 @@ class ApprovalWorker:
         if drawn is not None and drawn.card_ts != approval.card_ts:
             newest = await store.get(name)
             if newest.card_ts not in {"", drawn.card_ts}:
-                await self._nudges.remove(approval, drawn.card_ts)
+                await self._messages.remove_card(approval, drawn.card_ts)
         await self._redraw(name)
 
     async def _attend_in_time(self, visit: Visit) -> _Outcome:
@@ -494,24 +482,24 @@ class ApprovalWorker:
         if approval.status is Status.PENDING and now >= approval.expires_ms:
             approval = await self._expire(approval, now)
         approval = await self._end_claim(approval, now)
-        steps = self._steps(approval, look)
+        steps = self._steps(look)
         approval = await steps.step(approval, visit, now)
         if approval.status is Status.PENDING:
-            approval = await self._look_ahead(approval, visit, look, now)
+            approval = await self._look_ahead(approval, visit, look)
         elif approval.open and approval.run is None and not self._knows(approval, visit):
             await self.tell_thread(approval)  # ended or started approvals are known to the thread
         approval = await self._messages.keep_untold(approval)
         drawn: DrawnCard | None = None
         try:
             approval, drawn = await self._drawing.draw(approval, visit)
-            is_quiet = steps.is_quiet(approval, now) and not self._questions.wait(approval)
+            is_quiet = steps.is_quiet(approval) and not self._questions.wait(approval)
             if drawn is not None and not is_quiet:
                 # The next steps may fail. Without a lease, the card is unknown: see `_make_good`.
                 if not await self._drawing.mark(approval, drawn.card_ts, drawn.revision):
                     return _Outcome(approval, None, drawn=drawn)
                 drawn = None
             approval = await self._ask(approval)
-            due_ms = await steps.see_to(approval, visit, now)
+            due_ms = await steps.see_to(approval, visit)
             if due_ms is not None:
                 due_ms = min(due_ms, *_changes_by_itself(approval, now))
             return await self._with_sign(_Outcome(approval, due_ms, drawn=drawn), visit)
@@ -553,13 +541,12 @@ class ApprovalWorker:
             await self.note_votes(approval)
         visit.again_ms = await self.grant(approval)
 
-    async def _look_ahead(
-        self, approval: Approval, visit: Visit, look: Directory, now: int
-    ) -> Approval:
+    async def _look_ahead(self, approval: Approval, visit: Visit, look: Directory) -> Approval:
         """Check whether the approval can be decided; see `FeasibilityMonitor`."""
-        is_step = self._steps(approval, look).is_step(approval, visit, now)
         outlook = FeasibilityCheck(look, policy=self.policy, clock=self.clock)
-        return await self._lookout.look(approval, self.storage.approvals, outlook, is_step=is_step)
+        return await self._lookout.look(
+            approval, self.storage.approvals, outlook, is_step=visit.is_step
+        )
 
     def _later(self, approval: Approval, error: DeliveryError) -> _Outcome:
         """Schedule a retry after a failure; escalation and expiry are never delayed."""
@@ -579,7 +566,7 @@ class ApprovalWorker:
         wait_ms = CARD_RETRY.wait_ms(approval.attempts, approval.approval_id, error.retry_after)
         due_ms = self.clock() + wait_ms
         if approval.status is Status.PENDING:
-            due_ms = min(due_ms, self._steps(approval, self.directory).next_right(approval))
+            due_ms = min(due_ms, self._steps(self.directory).next_right(approval))
         return _Outcome(approval, due_ms, failed=not is_late)
 
     async def _expire(self, approval: Approval, now: int) -> Approval:

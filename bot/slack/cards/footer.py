@@ -10,7 +10,6 @@ from bot.approvals.model import APPROVE, Approval, CastVote, Kind
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
 from bot.layout.text import own_words, show
-from bot.people.access import approver_names
 from bot.people.progress import VoteProgress, progress_of
 from bot.people.recipient_ids import requirement_words
 from bot.people.requesters import requesters_of
@@ -300,7 +299,7 @@ def _is_left_out(approval: Approval) -> bool:
 
 
 def _backups(approval: Approval, names: Sequence[str]) -> str:
-    asked, later = approver_names(approval), dict.fromkeys(approval.backups)
+    asked, later = approval.approvers, dict.fromkeys(approval.backups)
     words = [own_words(approvers_words([one]), _NAME) for one in later if one not in asked]
     return joined([_part(approval, one) for one in words if one not in names])
 

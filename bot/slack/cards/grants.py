@@ -51,7 +51,7 @@ _TITLE = 300
 
 def limits_for(approval: Approval) -> GrantTerms | None:
     """Return the limits of an approval's grant; None if no grant is possible."""
-    if not approval.terms_json or approval.kind is not Kind.APPROVAL:
+    if approval.kind is not Kind.APPROVAL:
         return None
     try:
         return limits_of(terms_of(approval))

@@ -177,7 +177,7 @@ class Composer:
         """Refer to the first card that the reader can decide together with others."""
         groups: dict[tuple[str, str], list[Approval]] = {}
         for one in overview.waiting:
-            if one.kind is Kind.APPROVAL and one.terms_json:
+            if one.kind is Kind.APPROVAL:
                 groups.setdefault((one.checkpoint_id, one.terms_json), []).append(one)
         several = [found for found in groups.values() if len(found) > 1]
         for found in several[:_MOST_TRIED]:

@@ -156,7 +156,7 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
             return withheld_card()
         alone = approval.changed(why_said=False)  # the agent's text is not next to it
         words = approvers_text(approval)
-        if approval.status is not Status.PENDING or not approval.terms_json:
+        if approval.status is not Status.PENDING:
             return card_for(alone, approvers_text=words)
         link = await self.thread_link(approval)
         lead = copy_lead(approval, copy, link=link, approvers_text=words)

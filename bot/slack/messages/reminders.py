@@ -5,53 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage
-from bot.layout.blocks import Card
 from bot.slack.calls import Putting
-from bot.slack.destinations import Spot, card_of, mentions_of, spot_of
+from bot.slack.destinations import Spot, card_of, spot_of
 from bot.slack.messages.pacing import Arguments
 from bot.slack.messages.posts import Posts, suppress_gone
 from bot.slack.side_messages.question import closed_question, question_message
-from bot.slack.side_messages.reminders import (
-    concluded_text,
-    escalation_text,
-    nudge_text,
-    reminder_text,
-)
+from bot.slack.side_messages.reminders import concluded_text, nudge_text
 from bot.words import said_to_all
 
-ESCALATION_EVENT = "countersign_escalation"
-REMINDER_EVENT = "countersign_reminder"
 QUESTION_EVENT = "countersign_question"
 PREFIX = "countersign_"
 
 
 class CardReminders(Posts):
     """Messages about the cards of one workspace."""
-
-    @said_to_all
-    async def remind(
-        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
-    ) -> str:
-        if look_first and (ts := await self._find(approval, REMINDER_EVENT, approval.approval_id)):
-            return ts
-        link = await self._link(approval)
-        mentions = mentions_of(approval)
-        card = reminder_text(approval, mentions, link=link)
-        card = await self.addressed(card, mentions, approval.channel_id)
-        return await self._nudge(approval, card, REMINDER_EVENT, go=go, tries=1)
-
-    @said_to_all
-    async def escalate(
-        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
-    ) -> str:
-        event = ESCALATION_EVENT
-        if look_first and (ts := await self._find(approval, event, approval.approval_id)):
-            return ts
-        link = await self._link(approval)
-        backups = approval.backups
-        card = escalation_text(approval, backups, link=link)
-        card = await self.addressed(card, backups, approval.channel_id)
-        return await self._nudge(approval, card, event, go=go, tries=2)
 
     @said_to_all
     async def ask_back(
@@ -133,34 +100,3 @@ class CardReminders(Posts):
     async def _find_beside(self, approval: Approval, message: SideMessage, spot: Spot) -> str:
         event, record_id = f"{PREFIX}{message.kind}", approval.approval_id
         return await self._find(spot, event, record_id, key=message.key)
-
-    @said_to_all
-    async def take_back(self, approval: Approval, *, reminder: bool) -> None:
-        if ts := await self._nudge_ts(approval, reminder=reminder):
-            with suppress_gone():
-                await self._call("chat.delete", {"channel": approval.channel_id, "ts": ts})
-
-    async def _nudge(
-        self,
-        approval: Approval,
-        card: Card,
-        event: str,
-        *,
-        go: Callable[[], Awaitable[bool]],
-        tries: int,
-    ) -> str:
-        async def arguments() -> Arguments | None:
-            return (
-                self._posting(approval, card, event, approval.approval_id) if await go() else None
-            )
-
-        answer = await self._send("chat.postMessage", approval.channel_id, arguments, tries=tries)
-        return str(answer.get("ts", ""))
-
-    async def _nudge_ts(self, approval: Approval, *, reminder: bool) -> str:
-        """Return the `ts` of a reminder; empty if not found."""
-        ts = approval.reminder_ts if reminder else approval.escalation_ts
-        if ts != UNKNOWN_TS:
-            return ts
-        event = REMINDER_EVENT if reminder else ESCALATION_EVENT
-        return await self._find(approval, event, approval.approval_id)

@@ -43,34 +43,6 @@ _ENDS = {
 }
 
 
-def reminder_text(approval: Approval, mentions: Sequence[str], *, link: str = "") -> Card:
-    """Render a reminder for the thread of a pending approval.
-
-    Args:
-        approval: The approval.
-        mentions: Ids of people and user groups, each mentioned once; others are ignored.
-        link: URL of the card; empty if unknown.
-    """
-    return nudge_text(approval, "reminder", mentions, link=link)
-
-
-def escalation_text(approval: Approval, backups: Sequence[str], *, link: str = "") -> Card:
-    """Render the message to the backup people of a pending approval.
-
-    Args:
-        approval: The approval.
-        backups: Frozen user ids, user group ids, or `channel`. Each is mentioned once, except for
-            the channel, which is named.
-        link: URL of the card; empty if unknown.
-    """
-    if CHANNEL not in backups:
-        return nudge_text(approval, "escalation", backups, link=link)
-    all_of = sentence(
-        "message.escalation_channel", who=people(_tagged(backups)), link=_title(approval, link)
-    )
-    return one_line("mega", together(all_of, deadline(approval)))
-
-
 def nudge_text(approval: Approval, kind: str, mentions: Sequence[str], *, link: str = "") -> Card:
     """Render a message of the escalation: its reason and a link to the card.
 
@@ -90,6 +62,8 @@ def _why(approval: Approval, kind: str, who: Piece, link: Piece) -> Piece:
     """Return the message's reason; the first one after an edit names the edit."""
     if kind == "quiet":
         return sentence("message.quiet", link=link)
+    if kind == "escalation" and CHANNEL in approval.backups:
+        return sentence("message.escalation_channel", who=who, link=link)
     if kind == "mention" and approval.edited_by and not approval.reminders:
         by = person(approval.edited_by)
         return sentence("message.edited_mention", who=who, by=by, link=link)

@@ -56,7 +56,6 @@ class StartCheck:
         audit: Records lapsed decisions, after the decision.
         votes: Checks the counted voters again.
         clock: The time now.
-        max_age: Maximum age of a decision at the start, unless its rule sets one.
         known: Returns approvals of a turn that this process has read under its lease; others are
             read.
         attend: Starts the update of a card, without waiting for it.
@@ -67,7 +66,6 @@ class StartCheck:
     audit: TakesEntries
     votes: Callable[[], Votes]
     clock: Clock
-    max_age: timedelta
     known: Callable[[str], Sequence[Approval]]
     attend: Callable[[str], None]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -106,7 +104,7 @@ class StartCheck:
         times = [one.decision.at_ms for one in approvals if one.decision]
         if not times:
             return False
-        max_age = min(map(self._max_age, approvals))
+        max_age = min(map(_max_age, approvals))
         if _age(self.clock(), max(times)) > milliseconds(max_age):
             return False
         logger.warning(
@@ -126,7 +124,7 @@ class StartCheck:
             return say("reason.no_record")
         if any(_has_run(one) for one in approvals):  # part of the database is older than the rest
             return say("reason.has_run")
-        decided_ms, max_age = max(times), min(map(self._max_age, approvals))
+        decided_ms, max_age = max(times), min(map(_max_age, approvals))
         tries = 0
         while True:
             now = self.clock()
@@ -142,15 +140,6 @@ class StartCheck:
 
     async def _pause(self, tries: int) -> None:
         await self.sleep(min(RETRY * 2 ** min(tries, _DOUBLINGS), _LONGEST).total_seconds())
-
-    def _max_age(self, approval: Approval) -> timedelta:
-        """Return the maximum age of a decision: of its rule, or of the settings."""
-        if not approval.terms_json:
-            return self.max_age
-        try:
-            return timedelta(seconds=terms_of(approval).max_age_s)
-        except TermsError:
-            return timedelta(0)
 
     async def _gone(self, approvals: list[Approval], now: int) -> str:
         """Return the names of approvers who lost the right; empty if none did.
@@ -176,6 +165,14 @@ class StartCheck:
             self.attend(name)
 
 
+def _max_age(approval: Approval) -> timedelta:
+    """Return the maximum age of a decision under its terms."""
+    try:
+        return timedelta(seconds=terms_of(approval).max_age_s)
+    except TermsError:
+        return timedelta(0)
+
+
 def _age(now: int, at_ms: int) -> int:
     """Return the age; maximal for a time in the future, because its clock was wrong."""
     return abs(now - at_ms)
@@ -192,8 +189,9 @@ def _lets_run(approval: Approval) -> bool:
 
 def _strictest(approvals: list[Approval]) -> Approval:
     """Return the approval whose terms apply to a doubt: one whose rule names people."""
-    named = [one for one in approvals if _names_people(one)]
-    return (named or approvals)[-1]
+    asked = [one for one in approvals if one.kind is not Kind.QUESTION] or approvals
+    named = [one for one in asked if _names_people(one)]
+    return (named or asked)[-1]
 
 
 def _names_people(approval: Approval) -> bool:

@@ -63,7 +63,7 @@ GROUP = "S0TREASURY"
 _USUAL = {"is_guest": False, "is_deleted": False}
 ESCALATE_AFTER = timedelta(seconds=30)
 CALLS = frozenset(
-    {"end_stream", "escalate", "post_card", "remind", "say", "update_card", "send_ephemeral"}
+    {"end_stream", "nudge", "post_card", "remove", "say", "update_card", "send_ephemeral"}
 )
 
 

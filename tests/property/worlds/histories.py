@@ -72,7 +72,7 @@ POINTS = (
     "update_card",
     "stream",
     "approvals.escalate",
-    "escalate",
+    "nudge",
 )
 PACES = ("", "", "", "no step", AFTER_EFFECT, AFTER_EFFECT, *POINTS)
 """How far a bot goes on after something has happened: to the end, or to a step of some kind."""
@@ -389,7 +389,8 @@ class History:
         assert approval.escalate_ms is None
         begun = approval.ladder_ms if approval.edited_by else approval.created_ms
         assert begun + milliseconds(ESCALATE_AFTER) <= since < approval.expires_ms
-        assert posts or not approval.escalation_told
+        told = any(one.kind == "escalation" and one.is_posted for one in approval.messages)
+        assert posts or not told
         assert approval.shown_revision >= 2 + (approval.decision is not None)
 
     def end(self) -> None:

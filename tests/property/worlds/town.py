@@ -118,8 +118,12 @@ class Town:
     async def _try_all(self, approval: Approval, card: Shown) -> None:
         """See who could do something with a card now; it changes nothing."""
         for who in PEOPLE:
+            approvals = self.hall.office.approvals
             try:
-                await self.hall.office.access.check_decider(approval, an_actor(who))
+                if approval.kind is Kind.QUESTION:
+                    await approvals.access.check_answerer(approval, an_actor(who))
+                else:
+                    await approvals.votes.check(approval, an_actor(who))
             except UserFacingError:
                 if self.ledger.surely_may(who, card):
                     self.ledger.faults.append(f"{who} cannot do anything with {card}")

@@ -105,7 +105,6 @@ class World:
             channel_id=CHANNEL,
             created_ms=now - 9 * HOURS_MS,
             expires_ms=now - HOURS_MS,
-            remind_ms=None,
             due_ms=now - HOURS_MS,
         )
         await self.storage.threads.ensure(a_thread(thread_id=approval.thread_id, turn=1))

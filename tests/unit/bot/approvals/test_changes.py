@@ -39,7 +39,7 @@ def test_a_decision_is_shown_and_due() -> None:
     decision = a_decision(at_ms=NOW)
     after = changes.decided(an_approval(), decision, digest=DIGEST)
     assert after == an_approval(
-        status=decision.status, decision=decision, remind_ms=None, due_ms=NOW, shown_revision=2
+        status=decision.status, decision=decision, due_ms=NOW, shown_revision=2
     )
 
 
@@ -55,12 +55,10 @@ ON_PENDING: dict[str, Change] = {
     "with_said": lambda one: changes.with_said(one, (SAID,), revision=1, now_ms=NOW),
     "with_seen": lambda one: changes.with_seen(one, (SEEN,), digest=DIGEST),
     "escalated": lambda one: changes.escalated(one, JUDGED, now_ms=NOW, redraws=True),
-    "opened_to_backups": lambda one: changes.opened_to_backups(one, now_ms=NOW),
-    "reminded": lambda one: changes.reminded(one, digest=DIGEST, remind_ms=None, reminder_ts="?"),
     "blocked": lambda one: changes.blocked(one, "why", digest=DIGEST),
     "split_off": lambda one: changes.split_off(one, batch="b", now_ms=NOW),
 }
-WAITS = an_approval(batch="b", escalate_ms=NOW)
+WAITS = an_approval(batch="b")
 
 
 @pytest.mark.parametrize("name", ON_PENDING)
@@ -70,12 +68,12 @@ def test_i3_nothing_of_a_pending_one_happens_to_a_decided_one(name: str) -> None
     assert ON_PENDING[name](over) is None
 
 
-@pytest.mark.parametrize("name", ["voted", "edited", "annotated", "escalated", "opened_to_backups"])
+@pytest.mark.parametrize("name", ["voted", "edited", "annotated", "escalated"])
 def test_nothing_happens_past_the_deadline(name: str) -> None:
     assert ON_PENDING[name](WAITS.changed(expires_ms=NOW)) is None
 
 
-@pytest.mark.parametrize("name", ["decided", "voted", "edited", "with_seen", "reminded", "blocked"])
+@pytest.mark.parametrize("name", ["decided", "voted", "edited", "with_seen", "blocked"])
 def test_i2_nothing_happens_to_another_call(name: str) -> None:
     assert ON_PENDING[name](WAITS.changed(digest="e" * 64)) is None
 
@@ -98,12 +96,12 @@ def test_a_vote_that_asks_others_begins_reminders_anew() -> None:
 
 
 def test_an_edit_is_about_another_call_that_nobody_has_seen() -> None:
-    before = an_approval(seen=(SEEN,), reminders=2, escalated_ms=5, escalation_told=True)
+    before = an_approval(seen=(SEEN,), reminders=2, escalated_ms=5)
     judged = before.changed(digest="e" * 64, arguments_json="{}")
     after = changes.edited(before, judged, found=before, now_ms=NOW)
     assert after is not None
     assert (after.digest, after.seen, after.reminders) == ("e" * 64, (), 0)
-    assert (after.escalated_ms, after.escalation_told) == (None, False)
+    assert after.escalated_ms is None
 
 
 @pytest.mark.parametrize(

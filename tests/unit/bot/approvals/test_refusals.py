@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -15,7 +16,7 @@ from bot.errors import DeliveryError
 from storage.errors import RecordConflictError
 from tests.support.decided import failing_at
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import THREAD_ID, KilledError, Office
+from tests.unit.bot.office import RULES, THREAD_ID, KilledError, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -64,7 +65,7 @@ async def test_a_card_that_slack_will_not_take_is_marked_and_left(
     approval = await office.the_approval()
     assert approval.undeliverable == "is_archived"
     assert approval.status is Status.PENDING
-    assert approval.due_ms == approval.remind_ms
+    assert approval.due_ms == approval.created_ms + 15 * 60_000  # the first reminder
     assert await later(office, seconds=60) == 0
     told = [record for record in caplog.records if "card_undeliverable" in str(vars(record))]
     assert len(told) == 1
@@ -127,7 +128,8 @@ async def test_a_text_that_slack_will_not_take_does_not_stop_the_agent(
 async def test_faults_that_may_pass_are_tried_less_and_less_often(
     storage: SqliteStores,
 ) -> None:
-    office = Office(storage, [PAY])
+    rules = replace(RULES, remind_after=timedelta(hours=7))  # a reminder is never delayed
+    office = Office(storage, [PAY], rules=rules)
     office.notifier.failing.add("card")
     await office.hear(ASK)
     waits: list[int] = []
@@ -172,7 +174,7 @@ async def test_a_reminder_that_waits_its_turn_is_not_lost(storage: SqliteStores)
     soon = DeliveryError("chat.postMessage", "x", retry_after=timedelta(seconds=3))
     undeliverable(office, "wait to remind", error=soon)
     await later(office, seconds=15 * 60)
-    assert (await office.the_approval()).reminders == 0
+    assert office.notifier.reminders == []
     office.notifier.failing.clear()
     await later(office, seconds=3)
     assert len(office.notifier.reminders) == 1
@@ -188,8 +190,8 @@ async def test_a_reminder_whose_answer_was_lost_is_found(storage: SqliteStores) 
     assert await later(office, seconds=60) == 1
     approval = await office.the_approval()
     assert office.notifier.reminders == [approval.approval_id]
-    assert approval.reminder_ts in office.notifier.nudges
-    assert (approval.reminders, approval.due_ms) == (1, approval.remind_ms)
+    assert [one.ts for one in approval.messages] == [*office.notifier.nudges]
+    assert (approval.reminders, approval.due_ms) == (1, approval.created_ms + 45 * 60_000)
 
 
 async def test_a_reminder_that_was_not_taken_is_posted_later(storage: SqliteStores) -> None:
@@ -210,8 +212,8 @@ async def test_a_reminder_that_slack_never_takes_waits_for_the_next(storage: Sql
     undeliverable(office, "remind")
     await later(office, seconds=15 * 60)
     approval = await office.the_approval()
-    assert (approval.reminders, approval.reminder_ts) == (1, "")
-    assert approval.due_ms == approval.remind_ms
+    assert (approval.reminders, approval.messages) == (1, ())
+    assert approval.due_ms == approval.created_ms + 45 * 60_000
 
 
 # ---- a card that somebody deleted ----------------------------------------------------------------

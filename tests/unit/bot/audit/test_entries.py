@@ -124,7 +124,7 @@ async def test_the_evidence(storage: SqliteStores) -> None:
     assert (requested.at_ms, requested.approval_id) == (START_MS, approval.approval_id)
     assert requested.detail["arguments"] == {"to": "Mia", "amount": 5, "how": "card"}
     assert requested.detail["digest"] == approval.digest
-    assert requested.detail["deciders"] == ["channel", f"!{ROSA}"]
+    assert requested.detail["deciders"] == ["channel"]
     assert requested.detail["expires_ms"] == approval.expires_ms
     assert requested.detail["kind"] == "approval"
 
@@ -136,7 +136,7 @@ async def test_the_evidence(storage: SqliteStores) -> None:
     edited = await entry(storage, Act.EDITED)
     assert edited.detail["shown"] == approval.digest
     voted = await entry(storage, Act.VOTED)
-    assert (voted.actor_id, voted.detail["groups"]) == (ADA, ["approvers"])
+    assert (voted.actor_id, voted.detail["groups"]) == (ADA, ["code:approvers"])
     assert voted.detail["digest"] == decided.decision.digest
 
     started = await entry(storage, Act.STARTED)

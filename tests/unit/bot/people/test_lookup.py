@@ -10,9 +10,9 @@ import pytest
 
 from bot.approvals.model import Approval
 from bot.people.current_policy import CurrentPolicy, NoPolicy
-from bot.people.lookup import CODE, PeopleLookup
+from bot.people.lookup import PeopleLookup
 from bot.policy.eligibility import PeopleSnapshot, Problem
-from bot.policy.terms import Group, Requirement, Rotation, Stage, Terms
+from bot.policy.terms import CODE, Group, Requirement, Rotation, Stage, Terms
 from bot.ports.people import MOST_MEMBERS, Actor
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock, FakeDirectory

@@ -22,7 +22,7 @@ from agents import (
 from agents.core.errors import CheckpointConflictError
 from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import APPROVE, Approval, Decision, Status
 from bot.errors import NotApproverError
 from bot.people.requesters import requesters_of
 from bot.people.thread_pass import Requesters, ThreadPass
@@ -52,7 +52,7 @@ def pays(number: int) -> Turn:
 
 async def may_decide(office: Office, approval: Approval, who: str) -> bool:
     try:
-        await office.access.check_decider(approval, an_actor(who))
+        await office.approvals.check(approval, an_actor(who), choice=APPROVE)
     except NotApproverError:
         return False
     return True

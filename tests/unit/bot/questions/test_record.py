@@ -24,6 +24,7 @@ from agents.core.cancel import CancelInfo
 from agents.gates import NoApprovers, Withdrawn
 from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
+from bot.policy.terms import Terms
 from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
 from bot.questions.form import FORM, AnswerForm, Form, Option, ask_of, in_order
 from tests.unit.bot.asked import chosen_digest
@@ -143,15 +144,21 @@ def test_info_that_only_a_program_answers() -> None:
 @pytest.mark.parametrize(
     ("named", "deciders"),
     [
-        ((), ["channel", "!UROSA"]),
-        (("UBEN", "S0OPS"), ["UBEN", "S0OPS", "!UROSA"]),
-        (("channel",), ["channel", "!UROSA"]),
-        (("<!here>", "ben", "!UBEN"), ["!UROSA"]),
+        ((), ["channel"]),
+        (("UBEN", "S0OPS"), ["UBEN", "S0OPS"]),
+        (("channel",), ["channel"]),
+        (("<!here>", "ben", "!UBEN"), []),
     ],
 )
 def test_policy_names_approvers(named: tuple[str, ...], deciders: list[str]) -> None:
     approval = approval_of(ApprovalInfo(**call_fields(approvers=named)))
     assert [*approval.approvers] == deciders
+
+
+@pytest.mark.parametrize("named", [(), ("channel",)])
+def test_i13_a_channel_that_is_not_named_is_nobody(named: tuple[str, ...]) -> None:
+    info = ApprovalInfo(**call_fields(approvers=named))
+    assert approval_of(info, replace(RULES, channels=("C9",))).approvers == ()
 
 
 def test_self_approval_stays_a_matter_of_the_settings() -> None:
@@ -175,8 +182,8 @@ def test_policy_can_only_shorten_the_wait(
 ) -> None:
     approval = approval_of(ApprovalInfo(**call_fields(expires_in=expires, remind_in=reminds)))
     until = (approval.expires_ms - NOW) / 60_000
-    remind = None if approval.remind_ms is None else (approval.remind_ms - NOW) / 60_000
-    assert (until, remind) == minutes
+    first = Terms.from_text(approval.terms_json).reminders_s[:1]
+    assert (until, first[0] / 60 if first else None) == minutes
 
 
 ESCALATING = replace(
@@ -197,7 +204,7 @@ def plan_of(approval: Approval) -> tuple[object, float | None]:
         ({"escalate_in": timedelta(minutes=20)}, (["S0OPS"], 20)),
         ({"escalate_in": timedelta(hours=3)}, (["S0OPS"], 60)),
         ({"escalate_in": timedelta(minutes=-1)}, (["S0OPS"], 0)),
-        ({"expires_in": timedelta(hours=1)}, (["S0OPS"], None)),
+        ({"expires_in": timedelta(hours=1)}, ([], None)),
         ({"backups": ("UBEN", "channel")}, (["UBEN", "channel"], 60)),
         ({"backups": ("UROSA",)}, ([], None)),
         ({"backups": ("<!here>", "!UROSA", "ben")}, ([], None)),
@@ -215,13 +222,13 @@ def test_policy_can_only_hasten_an_escalation(
 def test_an_escalation_that_only_a_policy_asks_for() -> None:
     hints = {"escalate_in": timedelta(minutes=20), "backups": ("UBEN",)}
     assert plan_of(approval_of(ApprovalInfo(**call_fields(**hints)))) == (["UBEN"], 20)
-    assert plan_of(approval_of(ApprovalInfo(**call_fields(backups=("UBEN",))))) == (["UBEN"], None)
+    assert plan_of(approval_of(ApprovalInfo(**call_fields(backups=("UBEN",))))) == ([], None)
 
 
 def test_who_may_decide_alone_may_be_the_backup() -> None:
     rules = replace(ESCALATING, self_approval=True)
     approval = approval_of(ApprovalInfo(**call_fields()), rules)
-    assert plan_of(approval) == (["S0OPS", "UROSA"], 60)
+    assert plan_of(approval) == (["UROSA", "S0OPS"], 60)
 
 
 @pytest.mark.parametrize("info", [FEEDBACK, "What?", MISSING])

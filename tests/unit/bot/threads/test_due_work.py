@@ -10,7 +10,7 @@ import pytest
 from agents.models import call, say
 from bot.approvals.changes import redrawn
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, SideMessage, Status
 from bot.audit.acts import Act
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
@@ -38,11 +38,16 @@ class AttentiveNotifier(FakeNotifier):
         self.contexts.append(context())
         return await super().post_card(approval, look_first=look_first, newest=newest)
 
-    async def remind(
-        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
-    ) -> str:
+    async def nudge(
+        self,
+        approval: Approval,
+        message: SideMessage,
+        *,
+        look_first: bool,
+        go: Callable[[], Awaitable[bool]],
+    ) -> SideMessage | None:
         self.links.append(approval.card_ts)
-        return await super().remind(approval, look_first=look_first, go=go)
+        return await super().nudge(approval, message, look_first=look_first, go=go)
 
 
 @dataclass

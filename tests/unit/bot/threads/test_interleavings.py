@@ -13,7 +13,7 @@ import pytest
 from agents.core.errors import CheckpointConflictError
 from agents.models import call, say
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, SideMessage, Status
 from bot.errors import DeliveryError
 from bot.leases import ATTENDANCE, LEASE
 from bot.ports.notifier import Newest
@@ -52,9 +52,10 @@ class EventfulNotifier(FakeNotifier):
         await self._reach("sent")
         return updated
 
-    async def take_back(self, approval: Approval, *, reminder: bool) -> None:
-        await super().take_back(approval, reminder=reminder)
-        self.standing.remove(approval.reminder_ts)
+    async def remove(self, approval: Approval, message: SideMessage) -> None:
+        await super().remove(approval, message)
+        if message.ts in self.standing:
+            self.standing.remove(message.ts)
 
     async def _read(self, newest: Newest) -> Approval:
         await self._reach("waits")
@@ -208,12 +209,12 @@ async def test_i8_a_decision_that_came_while_its_card_was_posted_is_drawn_at_onc
     assert world.notifier.cards[world.approval.approval_id].status is Status.REJECTED
 
 
-@pytest.mark.parametrize("fault", [None, DeliveryError("take back", "fatal_error")])
+@pytest.mark.parametrize("fault", [None, DeliveryError("remove", "fatal_error")])
 async def test_i8_a_card_that_was_posted_twice_over_a_sleep_is_removed_once(
     storage: SqliteStores, fault: DeliveryError | None
 ) -> None:
     world = await two(storage, is_drawn=False)
-    world.notifier.failing = set() if fault is None else {"take back"}
+    world.notifier.failing = set() if fault is None else {"remove"}
     world.notifier.point, world.notifier.event = "read", world.sleep
     await world.first.queue.run()
     card = await world.shown()

@@ -10,8 +10,7 @@ from typing import Any, NoReturn
 import pytest
 
 from agents.models import call, say
-from bot.approvals.changes import opened_to_backups
-from bot.approvals.model import Approval, Status
+from bot.approvals.model import Approval, SideMessage, Status
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError
 from bot.observability.instrument import metered
@@ -88,15 +87,13 @@ class Diary(FakeNotifier):
     def note(self, what: str) -> None:
         self.entries.append(((self._clock() - self._begin) // 60_000, what))
 
-    async def remind(self, approval: Approval, *, look_first: bool, go: Go) -> str:
-        ts = await super().remind(approval, look_first=look_first, go=go)
-        self.note("reminder to all" if approval.escalation_told else "reminder")
-        return ts
-
-    async def escalate(self, approval: Approval, *, look_first: bool, go: Go) -> str:
-        ts = await super().escalate(approval, look_first=look_first, go=go)
-        self.note("escalation")
-        return ts
+    async def nudge(
+        self, approval: Approval, message: SideMessage, *, look_first: bool, go: Go
+    ) -> SideMessage | None:
+        sent = await super().nudge(approval, message, look_first=look_first, go=go)
+        is_to_all = message.kind == "reminder" and BEN in message.mentions
+        self.note("reminder to all" if is_to_all else message.kind)
+        return sent
 
 
 @pytest.mark.parametrize("minutes", [30, 60], ids=["before it", "after it"])
@@ -158,12 +155,15 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> 
     assert approval.due_ms == approval.escalate_ms == approval.created_ms + 3_600_000
     seen: list[Approval] = []
 
-    async def post(approval: Approval, *, look_first: bool, go: Go) -> str:
+    async def post(
+        approval: Approval, message: SideMessage, *, look_first: bool, go: Go
+    ) -> SideMessage:
         assert not look_first
+        assert (message.kind, message.mentions) == ("escalation", (BEN,))
         seen.append(await office.the_approval())
-        return "1.5"
+        return message.changed(ts="1.5")
 
-    office.notifier.escalate = post  # type: ignore[method-assign]
+    office.notifier.nudge = post  # type: ignore[method-assign]
     await tick(office, hours=1)
 
     (recorded,) = seen
@@ -171,12 +171,21 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> 
     assert (recorded.shown_revision, recorded.drawn_revision) == (2, 2)
     assert office.notifier.cards[approval.approval_id].escalated_ms == office.clock()
     after = await office.the_approval()
-    assert after.escalation_told
-    assert after.due_ms == after.remind_ms
+    assert [one.ts for one in after.messages] == ["1.5"]
+    assert after.due_ms == after.created_ms + 3 * 3_600_000  # the first reminder
     (entry,) = [
         one for one in await story(storage, thread_id=THREAD_ID) if one.action == "escalated"
     ]
-    assert (entry.at_ms, entry.actor_id, entry.detail) == (office.clock(), "", {"backups": [BEN]})
+    assert (entry.at_ms, entry.actor_id, entry.detail) == (
+        office.clock(),
+        "",
+        {
+            "step": 1,
+            "groups": ["code:backups"],
+            "requirements": ["approvers"],
+            "backups": [BEN],
+        },
+    )
 
 
 async def test_the_request_says_in_the_audit_who_will_be_asked(storage: SqliteStores) -> None:
@@ -195,7 +204,7 @@ async def test_without_backup_people_nothing_escalates(storage: SqliteStores) ->
     assert (await office.the_approval()).shown_revision == 1
 
 
-async def test_a_reminder_of_the_same_moment_leaves_the_backup_people_out(
+async def test_an_escalation_takes_the_place_of_a_reminder_of_the_same_moment(
     storage: SqliteStores,
 ) -> None:
     clock = FakeClock()
@@ -204,9 +213,9 @@ async def test_a_reminder_of_the_same_moment_leaves_the_backup_people_out(
     office = an_office(storage, rules=rules, clock=clock, notifier=diary)
     await asked(office)
     await tick(office, hours=1)
-    assert diary.entries == [(60, "escalation"), (60, "reminder")]
+    assert diary.entries == [(60, "escalation")]
     await tick(office, hours=2)
-    assert diary.entries[2:] == [(180, "reminder to all")]
+    assert diary.entries[1:] == [(180, "reminder to all")]
 
 
 async def test_a_reminder_mentions_who_was_asked_before_its_answer_was_lost(
@@ -303,13 +312,13 @@ async def test_a_decision_between_record_and_message(storage: SqliteStores) -> N
     assert len(office.ran) == 1
     assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
     settled = await storage.approvals.get(approval.approval_id)
-    assert (settled.due_ms, settled.escalation_told) == (None, False)
+    assert (settled.due_ms, settled.messages) == (None, ())
 
 
 # ---- crashes and other processes -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", ["audit", "update", "wait to escalate", "escalate", "told"])
+@pytest.mark.parametrize("step", ["audit", "update", "wait to nudge", "nudge", "told"])
 async def test_i4_another_process_goes_on_after_a_crash(storage: SqliteStores, step: str) -> None:
     """The process dies before or after each step; in the end there is one message."""
     first = an_office(storage)
@@ -320,18 +329,22 @@ async def test_i4_another_process_goes_on_after_a_crash(storage: SqliteStores, s
     first.queue.drop()
     recorded = await first.the_approval()
     assert recorded.escalated_ms == first.clock()
-    assert not recorded.escalation_told
+    assert not is_told(recorded)
 
     second = successor(first)
     revive(first)
     await tick(second, seconds=16)
     assert second.notifier.escalations == [approval.approval_id]
-    assert (await second.the_approval()).escalation_told
+    assert is_told(await second.the_approval())
     assert (await acts(storage)).count("escalated") == 1
     await tick(second, minutes=5)
     assert second.notifier.escalations == [approval.approval_id]
     await second.decide(approval, by=BEN)
     assert len(second.ran) == 1
+
+
+def is_told(approval: Approval) -> bool:
+    return any(one.kind == "escalation" and one.is_posted for one in approval.messages)
 
 
 def die_at(office: Office, step: str) -> None:
@@ -341,29 +354,27 @@ def die_at(office: Office, step: str) -> None:
         raise KilledError
 
     if step == "audit":
-        office.storage.audit.append = die  # type: ignore[method-assign]
+        office.storage.audit.append_all = die  # type: ignore[method-assign]
     elif step == "told":
-        failing_at(
-            store, lambda new, old: new.escalation_told > old.escalation_told, KilledError, times=1
-        )
+        failing_at(store, lambda new, old: is_told(new) > is_told(old), KilledError, times=1)
     elif step == "update":
         office.notifier.update_card = die  # type: ignore[method-assign]
-    elif step == "wait to escalate":
-        office.notifier.escalate = die  # type: ignore[method-assign]
+    elif step == "wait to nudge":
+        office.notifier.nudge = die  # type: ignore[method-assign]
     else:
-        post = office.notifier.escalate
+        post = office.notifier.nudge
 
-        async def post_and_die(*args: object, **options: object) -> str:
+        async def post_and_die(*args: object, **options: object) -> NoReturn:
             await post(*args, **options)  # type: ignore[arg-type]
             raise KilledError
 
-        office.notifier.escalate = post_and_die  # type: ignore[method-assign]
+        office.notifier.nudge = post_and_die  # type: ignore[method-assign]
 
 
 def revive(office: Office) -> None:
     """What was put in the way is gone: the methods of the classes hold again."""
     for thing in (office.storage.audit, office.storage.approvals, office.notifier):
-        for name in ("append", "replace", "update_card", "escalate"):
+        for name in ("append_all", "replace", "update_card", "nudge"):
             vars(thing).pop(name, None)
 
 
@@ -413,9 +424,7 @@ async def test_the_lease_is_lost_before_the_record(storage: SqliteStores) -> Non
             )
             assert other is not None
             others.append(other)
-            escalated = opened_to_backups(other, now_ms=now)
-            assert escalated is not None
-            await write(escalated, based_on=other, fence=other.fence)
+            await write(document.changed(fence=other.fence), based_on=other, fence=other.fence)
         return await write(document, based_on=based_on, **options)
 
     storage.approvals.replace = late  # type: ignore[method-assign]
@@ -435,11 +444,11 @@ async def test_a_message_whose_answer_was_lost_is_found(storage: SqliteStores) -
     approval = await asked(office)
     office.notifier.lost.add("escalate")
     await tick(office, hours=1)
-    assert not (await office.the_approval()).escalation_told
+    assert not is_told(await office.the_approval())
     office.notifier.lost.clear()
     await tick(office, seconds=11)
     assert office.notifier.escalations == [approval.approval_id]
-    assert (await office.the_approval()).escalation_told
+    assert is_told(await office.the_approval())
 
 
 async def test_a_message_that_was_not_taken_is_tried_again(storage: SqliteStores) -> None:
@@ -457,19 +466,18 @@ async def test_a_message_that_was_not_taken_is_tried_again(storage: SqliteStores
 async def test_a_message_that_slack_never_takes(
     storage: SqliteStores, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever may decide may do so all the same; it is tried again with the next reminder."""
+    """Whoever may decide may do so all the same, and the next reminder mentions them."""
     office = an_office(storage)
-    approval = await asked(office)
+    await asked(office)
     office.notifier.failing.add("escalate")
     office.notifier.faults["escalate"] = ARCHIVED
     await tick(office, hours=1)
     waiting = await office.the_approval()
-    assert (waiting.due_ms, waiting.attempts) == (waiting.remind_ms, 0)
-    assert "escalation message failed" in caplog.text
+    assert (waiting.due_ms, waiting.attempts) == (waiting.created_ms + 3 * 3_600_000, 0)
+    assert "could not deliver a message about a request" in caplog.text
     office.notifier.failing.clear()
     await tick(office, hours=2)
-    assert office.notifier.escalations == [approval.approval_id]
-    assert office.notifier.reminders == [approval.approval_id]
+    assert office.notifier.told == [("reminder", (ADA, BEN), "")]
 
 
 async def test_without_a_card_nobody_is_sent_to_it(storage: SqliteStores) -> None:

@@ -310,7 +310,7 @@ REMINDING = by_sre(remind="15m", expires="8h")
 
 
 def beside(office: Office) -> list[tuple[str, str]]:
-    return [(kind, name) for kind, name, _ in office.notifier.nudges.values()]
+    return [(kind, name) for kind, name in office.notifier.nudges.values()]
 
 
 def told_of(office: Office) -> list[str]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 
 from agents.models import call, say
 from bot.approvals.changes import edited, redrawn
-from bot.approvals.model import UNKNOWN_TS, Approval, Status
+from bot.approvals.due.quiet_hours import NeverQuiet
+from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
+from bot.audit.report import story
 from bot.errors import DeliveryError
 from tests.support.decided import failing_at, write
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, BEN, RULES, KilledError, Office
+from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID, KilledError, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -36,19 +39,19 @@ async def later(office: Office, **forward: float) -> None:
     await office.queue.run()
 
 
-def kinds(office: Office) -> list[tuple[str, str]]:
-    """What stands beside the card: kind, and whether it asks, or how it ended."""
-    return [(kind, state) for kind, _, state in office.notifier.nudges.values()]
+def kinds(office: Office) -> list[str]:
+    """The messages beside the card."""
+    return [kind for kind, _ in office.notifier.nudges.values()]
 
 
 async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: SqliteStores) -> None:
     office, approval = await asked(storage)
     await later(office, minutes=15)
-    first = (await office.the_approval()).reminder_ts
+    (first,) = office.notifier.nudges
     await later(office, minutes=30)
-    second = (await office.the_approval()).reminder_ts
+    (second,) = office.notifier.nudges
     assert office.notifier.reminders == [approval.approval_id] * 2
-    assert [*office.notifier.nudges] == [second]
+    assert [one.ts for one in (await office.the_approval()).messages] == [second]
     assert first != second
 
 
@@ -67,11 +70,11 @@ async def test_after_a_decision_no_message_asks_any_more(storage: SqliteStores) 
     office, approval = await asked(storage)
     await later(office, minutes=15)
     await later(office, hours=1)
-    assert kinds(office) == [("escalation", "asks"), ("reminder", "asks")]
+    assert kinds(office) == ["reminder", "escalation"]
     await office.decide(approval, by=ADA)
     assert kinds(office) == []
     done = await storage.approvals.get(approval.approval_id)
-    assert (done.reminder_ts, done.escalation_ts, done.due_ms) == ("", "", None)
+    assert (done.messages, done.due_ms) == ((), None)
 
 
 async def test_after_the_expiry_no_message_asks_any_more(storage: SqliteStores) -> None:
@@ -87,16 +90,16 @@ async def test_a_message_that_cannot_be_removed_now_is_removed_later(
 ) -> None:
     office, approval = await asked(storage)
     await later(office, minutes=15)
-    office.notifier.failing.add("take back")
-    office.notifier.faults["take back"] = fault
+    office.notifier.failing.add("remove")
+    office.notifier.faults["remove"] = fault
     await office.decide(approval, by=ADA)
-    assert kinds(office) == [("reminder", "asks")]
+    assert kinds(office) == ["reminder"]
     assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
     office.notifier.failing.clear()
     await later(office, minutes=5)
-    assert kinds(office) == ([("reminder", "asks")] if fault is GONE else [])
+    assert kinds(office) == (["reminder"] if fault is GONE else [])
     done = await storage.approvals.get(approval.approval_id)
-    assert (done.reminder_ts, done.due_ms) == ("", None)
+    assert (done.messages, done.due_ms) == ((), None)
 
 
 Step = Callable[..., Awaitable[object]]
@@ -116,17 +119,21 @@ def counts(new: Approval, old: Approval) -> bool:
 
 
 def notes(new: Approval, old: Approval) -> bool:
-    return new.reminders == old.reminders and new.reminder_ts != old.reminder_ts
+    return bool(new.messages) and old.messages[-1:] != new.messages[-1:] and has_posted(new)
+
+
+def has_posted(approval: Approval) -> bool:
+    return all(one.is_posted for one in approval.messages)
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("step", ["remind", "count", "note"])
+@pytest.mark.parametrize("step", ["nudge", "count", "note"])
 async def test_a_crash_around_a_reminder_leaves_one(
     storage: SqliteStores, step: str, *, after: bool
 ) -> None:
     first, approval = await asked(storage)
-    if step == "remind":
-        first.notifier.remind = dying(first.notifier.remind, after=after)  # type: ignore[assignment,method-assign]
+    if step == "nudge":
+        first.notifier.nudge = dying(first.notifier.nudge, after=after)  # type: ignore[assignment,method-assign]
         over: Callable[[], object] = partial(vars(first.notifier).pop, step)
     else:
         matches = counts if step == "count" else notes
@@ -145,7 +152,7 @@ async def test_a_crash_around_a_reminder_leaves_one(
     )
     second.model = first.model
     await later(second, seconds=16)
-    assert kinds(second) == [("reminder", "asks")]
+    assert kinds(second) == ["reminder"]
     assert second.notifier.reminders == [approval.approval_id]
     assert (await second.the_approval()).reminders == 1
     await second.decide(approval, by=ADA)
@@ -161,7 +168,7 @@ async def test_a_reminder_that_a_crash_left_unknown_is_found_when_it_is_decided(
         await later(first, minutes=15)
     first.queue.drop()
     over()
-    assert (await first.the_approval()).reminder_ts == UNKNOWN_TS
+    assert [one.ts for one in (await first.the_approval()).messages] == [UNKNOWN_TS]
     first.clock.forward(seconds=16)
     await first.decide(approval, by=ADA)
     assert kinds(first) == []
@@ -172,7 +179,7 @@ async def test_a_message_to_backup_people_that_was_not_recorded_is_removed(
 ) -> None:
     first, approval = await asked(storage)
     over = failing_at(
-        storage.approvals, lambda new, old: new.escalation_told > old.escalation_told, KilledError
+        storage.approvals, lambda new, old: notes(new, old) and new.steps == 1, KilledError
     )
     await later(first, minutes=15)
     with pytest.raises(KilledError):
@@ -186,16 +193,16 @@ async def test_a_message_to_backup_people_that_was_not_recorded_is_removed(
 
 async def test_a_decision_in_the_moment_of_the_reminder(storage: SqliteStores) -> None:
     office, approval = await asked(storage)
-    remind = office.notifier.remind
+    nudge = office.notifier.nudge
 
-    async def decided_meanwhile(*args: object, **options: object) -> str:
+    async def decided_meanwhile(*args: object, **options: object) -> SideMessage | None:
         await office.decide_meanwhile(approval, by=ADA)
-        return await remind(*args, **options)  # type: ignore[arg-type]
+        return await nudge(*args, **options)  # type: ignore[arg-type]
 
-    office.notifier.remind = decided_meanwhile  # type: ignore[method-assign]
+    office.notifier.nudge = decided_meanwhile  # type: ignore[method-assign]
     await later(office, minutes=15)
     assert office.notifier.reminders == []
-    assert (await storage.approvals.get(approval.approval_id)).reminder_ts == ""
+    assert (await storage.approvals.get(approval.approval_id)).messages == ()
 
 
 async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: SqliteStores) -> None:
@@ -204,7 +211,7 @@ async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: Sqlit
     await later(office, hours=1)
     assert len(kinds(office)) == 2
     waiting = await office.the_approval()
-    changed = waiting.changed(digest="e" * 64, escalate_ms=None, remind_ms=None)
+    changed = waiting.changed(digest="e" * 64, ladder_ms=office.clock(), steps=0)
     await write(
         storage.approvals,
         waiting.key,
@@ -214,34 +221,33 @@ async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: Sqlit
         now_ms=office.clock(),
     )
     await office.approvals.attendance.attend(approval.approval_id)
-    assert kinds(office) == []
-    after = await office.the_approval()
-    assert (after.reminder_ts, after.escalation_ts) == ("", "")
+    assert kinds(office) == ["mention"]  # of the new people
+    assert len((await office.the_approval()).messages) == 1
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("step", ["remind", "escalate"])
+@pytest.mark.parametrize("step", ["reminder", "escalation"])
 async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
     storage: SqliteStores, step: str, *, after: bool
 ) -> None:
     office, _ = await asked(storage)
     await later(office, minutes=14)
-    wait = {"minutes": 2} if step == "remind" else {"hours": 1}
-    send = getattr(office.notifier, step)
-    about: list[str] = []
+    wait = {"minutes": 2} if step == "reminder" else {"hours": 1}
+    nudge = office.notifier.nudge
+    about: list[tuple[str, str]] = []
 
-    async def told(approval: Approval, **options: object) -> object:
-        ts = await send(approval, **options)
-        if ts:
-            about.append(approval.digest)
-        return ts
+    async def told(approval: Approval, message: SideMessage, **options: Any) -> object:
+        sent = await nudge(approval, message, **options)
+        if sent is not None:
+            about.append((message.kind, approval.digest))
+        return sent
 
-    async def edited_meanwhile(approval: Approval, **options: object) -> object:
-        setattr(office.notifier, step, told)
-        ts = await send(approval, **options) if after else None
+    async def edited_meanwhile(approval: Approval, message: SideMessage, **options: Any) -> object:
+        office.notifier.nudge = told  # type: ignore[method-assign,assignment]
+        sent = await nudge(approval, message, **options) if after else None
         waiting = await office.the_approval()
         now = office.clock()
-        changed = waiting.changed(digest="e" * 64, remind_ms=now, escalate_ms=now + 60_000)
+        changed = waiting.changed(digest="e" * 64, ladder_ms=now, steps=0)
         await write(
             storage.approvals,
             waiting.key,
@@ -250,16 +256,17 @@ async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
             found=waiting,
             now_ms=now,
         )
-        return ts if after else await told(approval, **options)
+        return sent if after else await told(approval, message, **options)
 
-    setattr(office.notifier, step, edited_meanwhile)
+    office.notifier.nudge = edited_meanwhile  # type: ignore[method-assign,assignment]
     await later(office, **wait)
-    assert kinds(office) == [("reminder", "asks")]  # the new people's, and no other
-    await later(office, minutes=2)
-    assert dict(kinds(office))["escalation"] == "asks"
+    await later(office, seconds=1)
+    assert kinds(office) == ["mention"]  # the new people's, and no other
+    await later(office, hours=1)
+    assert kinds(office) == ["mention", "escalation"]
     now = await office.the_approval()
-    assert (now.reminders, now.escalation_told) == (1, True)
-    assert about == ["e" * 64]
+    assert now.steps == 1
+    assert {digest for _, digest in about} == {"e" * 64}
 
 
 async def test_without_a_card_nobody_is_reminded_and_the_number_goes_on(
@@ -275,3 +282,57 @@ async def test_without_a_card_nobody_is_reminded_and_the_number_goes_on(
     approval = await office.the_approval()
     assert (approval.reminders, approval.undeliverable) == (1, "is_archived")
     assert office.notifier.reminders == []
+
+
+# ---- questions -----------------------------------------------------------------------------------
+
+ASKS = call("ask_people", {"questions": ["How much?"]}, id="q1")
+
+
+async def a_question(storage: SqliteStores, **changes: object) -> Office:
+    office = Office(storage, [ASKS, say("I see.")], rules=LADDER, **changes)  # type: ignore[arg-type]
+    await office.hear(ASK)
+    return office
+
+
+async def test_a_question_reminds_its_requester_in_the_thread(storage: SqliteStores) -> None:
+    office = await a_question(storage)
+    for number, minutes in enumerate((15, 30, 60), start=1):
+        await later(office, minutes=minutes - 1)
+        assert len(office.notifier.told) == number - 1
+        await later(office, minutes=1)
+        assert office.notifier.told == [("reminder", (ROSA,), "")] * number
+        assert kinds(office) == ["reminder"]
+    question = await office.the_approval()
+    assert (question.cards, question.place, question.steps) == ((), "", 0)
+    assert (question.approvers, question.backups) == ((ROSA, "channel"), ())
+    acts = [one.action for one in await story(storage, thread_id=THREAD_ID)]
+    assert acts == ["requested", *["reminded"] * 3]
+
+
+@dataclass
+class Asleep(NeverQuiet):
+    """The requester's quiet hours end at a time."""
+
+    until_ms: int = 0
+    clock: Callable[[], int] = int
+
+    async def later(self, approval: Approval, user_id: str) -> int:
+        return self.until_ms if user_id == ROSA and self.clock() < self.until_ms else 0
+
+
+async def test_a_reminder_of_a_question_waits_for_the_end_of_quiet_hours(
+    storage: SqliteStores,
+) -> None:
+    office = await a_question(storage)
+    asleep = Asleep(office.clock() + 100 * 60_000, office.clock)
+    office.attendance = replace(office.attendance, consideration=asleep)
+    office.approvals = replace(office.approvals, attendance=office.attendance)
+    for minutes in (15, 30, 54):
+        await later(office, minutes=minutes)
+        assert office.notifier.told == []
+    await later(office, minutes=1)
+    assert office.notifier.told == [("reminder", (ROSA,), "")]
+    await later(office, minutes=5)  # the third reminder
+    assert office.notifier.told == [("reminder", (ROSA,), "")] * 2
+    assert kinds(office) == ["reminder"]

@@ -35,11 +35,10 @@ from bot.slack.cards.secondary_actions import (
 )
 from bot.slack.side_messages.reminders import (
     concluded_text,
-    escalation_text,
     line_card,
     nudge_text,
-    reminder_text,
 )
+from tests.support.named import under_lists
 from tests.unit.bot.asked import (
     answer_modal,
     choose_modal,
@@ -118,10 +117,9 @@ def an_approval(**changes: Any) -> Approval:
         self_approval=False,
         created_ms=CREATED,
         expires_ms=CREATED + 8 * 3_600_000,
-        remind_ms=CREATED + 900_000,
         due_ms=CREATED,
     )
-    return approval.changed(**changes)
+    return under_lists(approval.changed(**changes))
 
 
 def decided(approval: Approval, status: Status, **changes: Any) -> Approval:
@@ -412,10 +410,12 @@ CARDS: dict[str, Callable[[], Card]] = {
     ),
     "approval_pending_escalated": lambda: _card(an_escalated()),
     "doubt_pending_escalated": lambda: _card(an_escalated().changed(kind=Kind.DOUBT)),
-    "escalation": lambda: escalation_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN"]),
-    "escalation_channel": lambda: escalation_text(an_approval(), ["channel"]),
-    "reminder": lambda: reminder_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN", "channel"]),
-    "reminder_link": lambda: reminder_text(an_approval(), ["U0BEN"], link=LINK),
+    "escalation": lambda: nudge_text(an_approval(), "escalation", ["U0BEN", "S0OPS", "U0BEN"]),
+    "escalation_channel": lambda: nudge_text(an_approval(backups=("channel",)), "escalation", []),
+    "reminder": lambda: nudge_text(
+        an_approval(), "reminder", ["U0BEN", "S0OPS", "U0BEN", "channel"]
+    ),
+    "reminder_link": lambda: nudge_text(an_approval(), "reminder", ["U0BEN"], link=LINK),
     "handover": lambda: nudge_text(an_approval(), "handover", ["U0BEN"], link=LINK),
     "quiet": lambda: nudge_text(an_approval(), "quiet", [], link=LINK),
     "line": lambda: line_card(an_approval(), ["U0BEN", "C0OPS"], link=LINK),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.model import APPROVE, Approval, CastVote, Decision, Kind, Status
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.change_note import anew, changes_of
 from tests.unit.bot.slack.cards.samples import an_approval
@@ -42,7 +42,8 @@ def test_final_card_tells_all_that_was_changed() -> None:
 
 def test_final_card_names_who_edited_what_others_approved() -> None:
     decision = Decision(status=Status.APPROVED, by="UMIA", at_ms=2, digest=EDITED.digest)
-    final = EDITED.changed(status=Status.APPROVED, decision=decision)
+    vote = CastVote(by="UMIA", choice=APPROVE, at_ms=2, digest=EDITED.digest)
+    final = EDITED.changed(status=Status.APPROVED, decision=decision, votes=(vote,))
     assert "✏️ *Edited by <@UADA>, approved by <@UMIA>*" in text_of(final)
     assert "Edited by <@UADA>" in card_for(final, approvers_text="").text
     assert "Edited" not in text_of(final.changed(edited_by=""))

@@ -48,7 +48,7 @@ from bot.slack.side_messages.channel_notice import root_card
 from bot.slack.side_messages.decide_prompt import choice_card
 from bot.slack.side_messages.grant import grant_card
 from bot.slack.side_messages.question import closed_question, question_message
-from bot.slack.side_messages.reminders import concluded_text, escalation_text, line_card, nudge_text
+from bot.slack.side_messages.reminders import concluded_text, line_card, nudge_text
 from bot.slack.side_messages.summary import summary_card
 from bot.slack.side_messages.withdrawal import withdrawal_card
 from tests.unit.bot.asked import form_of, review_pages
@@ -135,7 +135,11 @@ def messages_of(approval: Approval) -> Iterator[Card]:
     yield card_for(approval, approvers_text="<@U0BEN>")
     for kind in ("reminder", "escalation", "mention", "handover", "snooze_over", "quiet"):
         yield nudge_text(approval, kind, ["U0BEN"], link=LINK)
-    yield from (escalation_text(approval, ["channel"]), line_card(approval, ["U0BEN"], link=LINK))
+    open_to_all = approval.changed(backups=("channel",))
+    yield from (
+        nudge_text(open_to_all, "escalation", []),
+        line_card(approval, ["U0BEN"], link=LINK),
+    )
     yield question_message(approval, by="U0ADA", text=ODD, mentions=["U0ROSA"], link=LINK)
     yield question_message(approval, by="U0ADA", text=ODD, mentions=(), link=LINK)
     yield closed_question(approval, by="U0ADA", text=ODD, is_answered=True)

@@ -18,7 +18,6 @@ from bot.demo import DemoModel, build
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.layout.parts import approvers_words
-from bot.people.access import approver_names
 from bot.questions.form import AnswerForm, Form
 from bot.slack.cards.card_for import card_for
 from tests.browser.states import STATES as OF_CALLS
@@ -41,7 +40,7 @@ RECORDS: dict[str, Approval] = {
 CARDS: dict[str, Card] = {
     **{name: one() for name, one in SAMPLES.items() if name not in NO_CARDS},
     **{
-        name: card_for(one, approvers_text=approvers_words(approver_names(one)))
+        name: card_for(one, approvers_text=approvers_words(one.approvers))
         for name, one in RECORDS.items()
     },
 }

@@ -12,10 +12,8 @@ from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.side_messages.question import closed_question
 from bot.slack.side_messages.reminders import (
     concluded_text,
-    escalation_text,
     line_card,
     nudge_text,
-    reminder_text,
 )
 from bot.words.mrkdwn import escape
 from tests.unit.bot.slack.cards.reading import links, seen, symbols
@@ -31,12 +29,15 @@ def every(approval: Approval, link: str = LINK) -> list[Card]:
     """All messages about something that waits."""
     nudges = [nudge_text(approval, kind, ["U0ADA"], link=link) for kind in KINDS]
     lines = [line_card(approval, [*some], link=link) for some in ([], ["U0ADA", "C0OPS"])]
-    return [*nudges, *lines, escalation_text(approval, ["channel", "U0ADA"], link=link)]
+    open_to_all = approval.changed(backups=("channel",))
+    return [*nudges, *lines, nudge_text(open_to_all, "escalation", ["U0ADA"], link=link)]
 
 
 def test_a_reminder_says_who_what_and_until_when() -> None:
     waiting = an_approval()
-    card = reminder_text(waiting, ["U0ADA", "S0OPS", "U0ADA", "channel", "<!here>"], link=LINK)
+    card = nudge_text(
+        waiting, "reminder", ["U0ADA", "S0OPS", "U0ADA", "channel", "<!here>"], link=LINK
+    )
     until = f"<!date^{waiting.expires_ms // 1000}^{{date_short_pretty}} at {{time}}|"
     assert card.text.startswith(f"<@U0ADA> <!subteam^S0OPS> Still waiting for you: {TITLE}. ")
     assert f" Expires {until}" in card.text
@@ -46,7 +47,7 @@ def test_a_reminder_says_who_what_and_until_when() -> None:
 
 
 def test_of_a_question_it_is_said_what_its_silence_means() -> None:
-    card = reminder_text(an_approval(kind=Kind.QUESTION), [])
+    card = nudge_text(an_approval(kind=Kind.QUESTION), "reminder", [])
     assert card.text.startswith("Still waiting for you: ")
     assert card.text.endswith("; then the agent is told no one answered.")
 
@@ -73,12 +74,9 @@ def test_of_quiet_hours_nobody_is_told() -> None:
 
 
 def test_a_channel_of_backups_is_named_in_words() -> None:
-    card = escalation_text(an_approval(), ["channel", "U0BEN"], link=LINK)
+    card = nudge_text(an_approval(backups=("channel", "U0BEN")), "escalation", ["U0BEN"], link=LINK)
     assert card.text.startswith("<@U0BEN> No one has decided yet: ")
     assert "Anyone in this channel can." in card.text
-    assert escalation_text(an_approval(), ["U0BEN"]) == nudge_text(
-        an_approval(), "escalation", ["U0BEN"]
-    )
 
 
 def test_the_first_message_after_an_edit_says_that_it_is_one() -> None:
@@ -165,7 +163,7 @@ def test_nothing_of_a_title_is_obeyed(make: Callable[[Approval], list[Card]]) ->
 
 
 def test_a_time_that_no_calendar_has_is_written_all_the_same() -> None:
-    card = reminder_text(an_approval().changed(expires_ms=1 << 62), [])
+    card = nudge_text(an_approval().changed(expires_ms=1 << 62), "reminder", [])
     assert "9999-12-31" in card.text
 
 

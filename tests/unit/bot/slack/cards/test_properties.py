@@ -27,7 +27,6 @@ from bot.slack.cards.details import details_modal, fits_details
 from bot.slack.cards.review import FormReader, review_modal
 from bot.slack.side_messages.reminders import (
     concluded_text,
-    escalation_text,
     line_card,
     nudge_text,
 )
@@ -233,7 +232,8 @@ def test_modals_are_safe(approval: Approval) -> None:
 def test_nudge_is_safe(approval: Approval, kind: str, link: str) -> None:
     check_beside(nudge_text(approval, kind, ["U0BEN", "<!channel>", "channel"], link=link))
     check_beside(line_card(approval, ["U0BEN", "<!channel>"], link=link))
-    check_beside(escalation_text(approval, ["U0BEN", "<!channel>", "channel"], link=link))
+    open_to_all = approval.changed(backups=("U0BEN", "<!channel>", "channel"))
+    check_beside(nudge_text(open_to_all, "escalation", open_to_all.backups, link=link))
 
 
 @quick

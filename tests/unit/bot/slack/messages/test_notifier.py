@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Kind, Status
+from bot.approvals.model import UNKNOWN_TS, Approval, Decision, SideMessage, Status
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.titles import title_of
@@ -20,7 +20,7 @@ from bot.sandbox.server import Sandbox
 from bot.slack.agent_view import SlackTaskBoard
 from bot.slack.cards.card_for import card_for
 from bot.slack.connect import Identity, Slack
-from bot.slack.destinations import approvers_text, mentions_of
+from bot.slack.destinations import approvers_text
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.messages.streams import BRIEF
 from bot.slack.ratelimit import Pacer
@@ -28,9 +28,11 @@ from bot.threads.messages import Post
 from bot.threads.model import Thread
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock
+from tests.support.named import under_lists
 
 TOKEN = "xoxb-notifier-test"
 APPROVAL_ID = "apr_" + "0" * 32
+REMINDER = SideMessage(key="reminder:5", kind="reminder", ts=UNKNOWN_TS)
 
 
 def reading(approval: Approval) -> Newest:
@@ -268,7 +270,9 @@ async def test_nobody_listens() -> None:
     )
     notifier = SlackNotifier(client, clock=FakeClock(), pacer=a_pacer())
     with pytest.raises(DeliveryError, match="connection failed"):
-        await notifier.remind(an_approval(approval_id=APPROVAL_ID), look_first=False, go=yes)
+        await notifier.nudge(
+            an_approval(approval_id=APPROVAL_ID), REMINDER, look_first=False, go=yes
+        )
     with pytest.raises(DeliveryError, match="connection failed"):
         await notifier.send_ephemeral("C1", "U1", "not shown")
 
@@ -309,73 +313,15 @@ async def test_a_whisper_carries_a_button_for_the_review_of_what_still_waits(sce
     assert "2 more are waiting" in str(third["blocks"][-1])
 
 
-async def test_a_reminder_mentions_who_may_decide(scene: Scene) -> None:
-    ada = scene.sandbox.user_id("Ada")
-    named = scene.approval.changed(approvers=(ada, "channel"))
-    await scene.notifier.remind(named, look_first=False, go=yes)
-    assert f"<@{ada}>" in scene.sandbox.messages(scene.thread.channel_id)[1]["text"]
-    assert "<!channel" not in str(scene.sandbox.calls[-1].args)
-    assert list(mentions_of(scene.approval)) == []
-    question = scene.approval.changed(kind=Kind.QUESTION)
-    assert list(mentions_of(question)) == [scene.thread.requester_id]
-
-
 def escalated(scene: Scene, backups: str) -> Approval:
     ada = scene.sandbox.user_id("Ada")
-    return scene.approval.changed(
+    lists = scene.approval.changed(
         approvers=(ada,),
         backups=(backups, "channel", backups),
         escalated_ms=1_200,
+        terms_json="",
     )
-
-
-async def test_an_escalation_mentions_the_backup_people_once(scene: Scene) -> None:
-    ben = scene.sandbox.user_id("Ben")
-    approval = escalated(scene, ben)
-    await scene.notifier.escalate(approval, look_first=False, go=yes)
-    message = scene.sandbox.messages(scene.thread.channel_id)[1]
-    assert str(message["blocks"]).count(ben) == message["text"].count(f"<@{ben}>") == 1
-    assert scene.sandbox.user_id("Ada") not in str(message["blocks"])
-    assert message["thread_ts"] == scene.thread.thread_ts
-    assert message["metadata"] == {
-        "event_type": "countersign_escalation",
-        "event_payload": {"id": APPROVAL_ID},
-    }
-
-
-async def test_a_reminder_mentions_the_backup_people_once_they_were_asked(scene: Scene) -> None:
-    ada, ben = scene.sandbox.user_id("Ada"), scene.sandbox.user_id("Ben")
-    approval = escalated(scene, ben)
-    assert list(mentions_of(approval)) == [ada]
-    told = approval.changed(escalation_told=True)
-    assert list(mentions_of(told)) == [ada, ben]
-    assert list(mentions_of(told.changed(kind=Kind.QUESTION))) == [scene.thread.requester_id]
-
-
-async def test_an_escalation_that_is_not_wanted_any_more(scene: Scene) -> None:
-    async def no() -> bool:
-        return False
-
-    approval = escalated(scene, scene.sandbox.user_id("Ben"))
-    await scene.notifier.escalate(approval, look_first=True, go=no)
-    assert scene.texts() == []
-
-
-async def test_an_escalation_is_told_once_though_its_answer_was_lost(scene: Scene) -> None:
-    approval = escalated(scene, scene.sandbox.user_id("Ben"))
-    await scene.post_card()  # has metadata, too, and the same id
-    scene.sandbox.fail("chat.postMessage", drop=True)
-    with pytest.raises(DeliveryError):
-        await scene.notifier.escalate(approval, look_first=False, go=yes)
-    await scene.notifier.escalate(approval, look_first=True, go=yes)
-    assert len(scene.texts()) == 2
-
-
-async def test_an_escalation_that_was_never_posted_is_posted(scene: Scene) -> None:
-    await scene.post_card()
-    approval = escalated(scene, scene.sandbox.user_id("Ben"))
-    await scene.notifier.escalate(approval, look_first=True, go=yes)
-    assert len(scene.texts()) == 2
+    return under_lists(lists)
 
 
 async def test_d28_who_was_asked_later_is_named_once(scene: Scene) -> None:
@@ -531,35 +477,42 @@ async def test_a_stream_whose_stop_was_lost_shows_the_text_once(scene: Scene) ->
 async def test_d10_a_reminder_has_a_link_and_is_removed_at_the_end(scene: Scene) -> None:
     ts = await scene.post_card(look_first=False)
     approval = scene.approval.changed(card_ts=ts)
-    reminder = await scene.notifier.remind(approval, look_first=False, go=yes)
-    assert await scene.notifier.remind(approval, look_first=True, go=no) == reminder
+    reminder = await scene.notifier.nudge(approval, REMINDER, look_first=False, go=yes)
+    assert reminder is not None
     channel, digits = approval.channel_id, ts.replace(".", "")
     assert f"/archives/{channel}/p{digits}" in str(scene.sandbox.messages(channel)[-1]["blocks"])
 
-    decision = Decision(status=Status.APPROVED, by="U1", at_ms=1_000)
-    done = approval.changed(status=Status.APPROVED, decision=decision, reminder_ts=reminder)
-    found = done.changed(reminder_ts=UNKNOWN_TS)
-    await scene.notifier.take_back(found, reminder=True)
+    await scene.notifier.remove(approval, REMINDER)  # found by its key
+    await scene.notifier.remove(approval, reminder)
     assert len(scene.texts()) == 1
-    await scene.notifier.take_back(done, reminder=True)
-    await scene.notifier.take_back(found, reminder=True)
-    await scene.notifier.take_back(done.changed(escalation_ts=""), reminder=False)
-    assert len(scene.texts()) == 1
+
+
+async def test_an_escalation_is_not_taken_for_a_card_or_a_reminder(scene: Scene) -> None:
+    escalation = SideMessage(key="escalation:5", kind="escalation", ts=UNKNOWN_TS)
+    await scene.post_card()  # has metadata, too, and the same id
+    await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, go=yes)
+    scene.sandbox.fail("chat.postMessage", drop=True)
+    with pytest.raises(DeliveryError):
+        await scene.notifier.nudge(scene.approval, escalation, look_first=False, go=yes)
+    sent = await scene.notifier.nudge(scene.approval, escalation, look_first=True, go=yes)
+    assert sent is not None
+    assert [one["ts"] for one in scene.sandbox.messages(scene.thread.channel_id)][-1] == sent.ts
+    assert len(scene.texts()) == 3
 
 
 async def test_a_message_that_slack_does_not_let_be_removed_is_an_error(scene: Scene) -> None:
     scene.sandbox.fail("chat.delete", error="fatal_error")
     with pytest.raises(DeliveryError):
-        await scene.notifier.take_back(scene.approval.changed(reminder_ts="1.5"), reminder=True)
+        await scene.notifier.remove(scene.approval, REMINDER.changed(ts="1.5"))
 
 
 async def test_without_a_link_a_reminder_still_says_what_waits(scene: Scene) -> None:
     scene.sandbox.fail("chat.getPermalink", error="message_not_found")
-    await scene.notifier.remind(scene.approval.changed(card_ts="1.5"), look_first=False, go=yes)
+    approval = scene.approval.changed(card_ts="1.5")
+    await scene.notifier.nudge(approval, REMINDER, look_first=False, go=yes)
     message = scene.sandbox.messages(scene.approval.channel_id)[-1]
     assert "Still waiting for you: " in message["text"]
     assert "'link'" not in str(message["blocks"])
-    assert await scene.notifier.remind(scene.approval, look_first=False, go=no) == ""
 
 
 async def test_a_stream_names_the_workspace_of_its_reader(scene: Scene) -> None:

@@ -104,7 +104,7 @@ async def test_what_may_pass_is_an_error(error: DeliveryError) -> None:
 async def test_without_the_scope_one_line_in_the_channel_is_edited_at_the_end() -> None:
     slack = SlackOfSigns(NO_SCOPE)
     signs = SlackReactions(slack)
-    await signs.put(an_approval(), WAITS)
+    await signs.put(an_approval(approvers=("U0ADA",)), WAITS)
     assert "needs approval" in slack.lines["1.0"].text
     await signs.put(rejected(), "rejected", was=WAITS, look_first=True)
     assert "rejected by <@U0ADA>" in slack.lines["1.0"].text
@@ -132,7 +132,7 @@ async def test_no_line_stands_where_a_card_does(changes: dict[str, Any]) -> None
 
 def rejected() -> Approval:
     decision = Decision(status=Status.REJECTED, by="U0ADA", at_ms=1_000)
-    return an_approval().changed(status=Status.REJECTED, decision=decision)
+    return an_approval(approvers=("U0ADA",)).changed(status=Status.REJECTED, decision=decision)
 
 
 @pytest.mark.parametrize("sign", EMOJI)

@@ -266,6 +266,6 @@ async def test_a_card_that_shows_the_record_as_it_is_is_not_drawn_again(
     assert approval.drawn_revision == approval.shown_revision
     for method in ("card", "update"):
         office.notifier.failing.add(method)
-    await later(office, seconds=3_600)  # the reminder
+    await later(office, seconds=900)  # the reminder
     stored = await storage.approvals.get(approval.approval_id)
     assert (stored.reminders, stored.attempts, stored.undeliverable) == (1, 0, "")

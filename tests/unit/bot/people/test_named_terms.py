@@ -1,0 +1,85 @@
+"""The terms of requests whose people the settings or code name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.approvals.model import Approval
+from bot.people.batching import common_ruling
+from bot.people.break_glass import glass_of
+from bot.people.lookup import PeopleLookup
+from bot.people.named_terms import NamedPeople, named_terms
+from bot.policy.grants import limits_of
+from bot.policy.terms import Group
+from tests.contract.builders import an_approval
+from tests.support.fakes import FakeClock, FakeDirectory
+from tests.unit.bot.office import ADA, BEN
+
+NAMED = NamedPeople(
+    approvers=(ADA,),
+    backups=(BEN,),
+    exclude=("requesters",),
+    expires=timedelta(hours=8),
+    remind=timedelta(minutes=15),
+    escalate=timedelta(hours=1),
+    max_age=timedelta(minutes=15),
+)
+
+
+@pytest.mark.parametrize(
+    ("remind", "expires", "minutes"),
+    [
+        (15, 480, (15, 45, 105, 225, 465)),
+        (15, 45, (15,)),  # a reminder at the deadline would come too late
+        (15, 46, (15, 45)),
+        (480, 480, ()),
+    ],
+)
+def test_reminders_come_until_the_expiry_and_each_wait_is_twice_as_long(
+    remind: int, expires: int, minutes: tuple[int, ...]
+) -> None:
+    named = replace(NAMED, remind=timedelta(minutes=remind), expires=timedelta(minutes=expires))
+    terms = named_terms(named)
+    before = [after_s // 60 for after_s in terms.reminders_s if after_s < terms.expires_s]
+    assert tuple(before) == minutes
+
+
+@pytest.mark.parametrize("escalate", [None, timedelta(hours=8), timedelta(hours=9)])
+def test_an_escalation_that_never_comes_is_no_step(escalate: timedelta | None) -> None:
+    assert named_terms(replace(NAMED, escalate=escalate)).escalate == ()
+
+
+def under_named_terms() -> Approval:
+    return an_approval(terms_json=named_terms(NAMED, rule="code").to_text())
+
+
+def test_what_only_a_policy_can_offer_is_not_offered() -> None:
+    approval, terms = under_named_terms(), named_terms(NAMED)
+    assert limits_of(terms) is None
+    assert glass_of(approval) is None
+    assert common_ruling(approval) == ""
+
+
+class OtherPolicy:
+    """A policy file with a group of the same name, for other people."""
+
+    file_hash, timezone = "f" * 64, ""
+
+    def groups(self) -> dict[str, Group]:
+        return {"approvers": Group(users=(BEN,))}
+
+    def defaults(self, _: str) -> str:
+        return ""
+
+    async def denied(self, _: Approval) -> str:
+        return ""
+
+
+async def test_i13_a_policy_that_changes_changes_nothing_about_who_is_named() -> None:
+    terms = named_terms(NAMED)
+    lookup = PeopleLookup(FakeDirectory(), OtherPolicy(), FakeClock())
+    found = await lookup.take(under_named_terms(), terms, people=(), groups=terms.groups)
+    assert found.members == {"code:approvers": {ADA}, "code:backups": {BEN}}
