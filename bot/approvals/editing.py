@@ -16,7 +16,7 @@ from bot.approvals.service import Approvals
 from bot.audit.invalidated import last_edit, note_edit, note_edit_refusal
 from bot.errors import OutdatedCardError, plain_words
 from bot.people.requesters import editors_of
-from bot.people.terms_of import is_critical, steps_of, terms_of
+from bot.people.terms_of import is_critical, terms_of
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.ports.process import Clock
@@ -135,7 +135,7 @@ class Edits:
         """Return the edited approval with the editor's vote, if the rule permits it."""
         is_same = _under_same_ruling(approval, changed)
         # People entitled by the current escalation made this edit, before it is reset.
-        reached = changed.changed(steps=steps_of(approval) if is_same else 0)
+        reached = changed.changed(steps=approval.steps if is_same else 0)
         votes = self.approvals.votes
         counted = await votes.count_editor(reached, actor, decision, shown=approval.digest)
         return counted.changed(steps=0)

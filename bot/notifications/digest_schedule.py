@@ -25,7 +25,7 @@ from bot.people.model import PersonRecord
 from bot.people.progress import progress_of
 from bot.people.recipient_ids import asked_groups, audience_of, is_person, is_usergroup
 from bot.people.requesters import requesters_of
-from bot.people.terms_of import steps_of, terms_of
+from bot.people.terms_of import terms_of
 from bot.people.waiting import Waits
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.terms import QuietHours, Terms, TermsError
@@ -213,7 +213,7 @@ class DigestSchedule:
         self, approval: Approval, terms: Terms, known: dict[str, frozenset[str]]
     ) -> set[str]:
         """Return the named people and user group members who have not voted yet."""
-        groups = asked_groups(terms, approval.stage, steps_of(approval))
+        groups = asked_groups(terms, approval.stage, approval.steps)
         found: set[str] = set()
         for name in audience_of(terms, groups, self.clock()):
             if is_person(name):

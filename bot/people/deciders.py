@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from bot.approvals.model import Approval
 from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_person
 from bot.people.requesters import editors_of, requesters_of
-from bot.people.terms_of import ballot_of, steps_of
+from bot.people.terms_of import ballot_of
 from bot.policy.eligibility import EDITORS, REQUESTERS, PeopleSnapshot
 from bot.policy.missing_approvers import waits_for
 from bot.policy.tally import Ballot
@@ -31,7 +31,7 @@ def deciders_of(
     """
     try:
         ballot = ballot_of(approval)
-        groups = _groups(ballot, steps_of(approval))
+        groups = _groups(ballot, approval.steps)
         audience = audience_of(ballot.terms, groups, at_ms)
         if standing is not None and not ballot.is_doubt:
             free = waits_for(ballot, standing)

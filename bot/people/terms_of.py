@@ -18,11 +18,6 @@ def terms_of(approval: Approval) -> Terms:
     return Terms.from_text(approval.terms_json)
 
 
-def steps_of(approval: Approval) -> int:
-    """Return the number of escalation steps taken."""
-    return max(approval.steps, 1 if approval.escalated_ms is not None else 0)
-
-
 def groups_of(ballot: Ballot, *, is_begun: bool = False, steps: int = 0) -> frozenset[str]:
     """Return the names of the groups that may vote or are excluded.
 
@@ -59,7 +54,7 @@ def ballot_of(approval: Approval) -> Ballot:
         digest=approval.decision.digest if approval.decision else approval.digest,
         votes=approval.votes,
         stage=approval.stage,
-        steps=steps_of(approval),
+        steps=approval.steps,
         is_doubt=approval.kind is Kind.DOUBT,
     )
     if not 0 <= ballot.stage < len(ballot.stages):

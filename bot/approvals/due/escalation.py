@@ -44,7 +44,7 @@ from bot.people.recipient_ids import (
     is_usergroup,
 )
 from bot.people.recipients import Audience, Waiting
-from bot.people.terms_of import steps_of, terms_of
+from bot.people.terms_of import terms_of
 from bot.policy.escalation import Due, Notice, begin, due, next_moment, tells_nobody
 from bot.policy.terms import Terms, TermsError
 from bot.ports.process import Clock
@@ -122,7 +122,7 @@ class OwnCards:
         people -= users_of(approval)
         if not people:
             return ()
-        alone, steps = approval.changed(batch=""), steps_of(approval)
+        alone, steps = approval.changed(batch=""), approval.steps
         able = await self.asking(alone, terms, people, steps=steps)
         held = await self.consideration.quiet(approval, able)
         return tuple(own_card(approval, one) for one in sorted(able - held.keys()))
@@ -236,8 +236,8 @@ class EscalationPlanner:
 
     async def _note(self, approval: Approval, noted: int) -> None:
         """Record steps without an audit entry: their process may have died before it."""
-        if steps_of(approval) > noted:
-            steps = range(noted, steps_of(approval))
+        if approval.steps > noted:
+            steps = range(noted, approval.steps)
             await note_steps(self.audit, approval, steps, at_ms=self.clock())
 
     async def _first(
@@ -275,7 +275,7 @@ class EscalationPlanner:
         self, approval: Approval, terms: Terms, names: Mapping[str, tuple[str, ...]]
     ) -> EscalationPlan:
         """Plan a direct card for each approver. People named in the policy come first."""
-        waiting = await self.audience.waiting(approval, terms, steps=steps_of(approval))
+        waiting = await self.audience.waiting(approval, terms, steps=approval.steps)
         named = [one for one in names if is_person(one)]
         others = sorted(waiting.people - {*named})
         people = [one for one in (*named, *others) if waiting.wants(one, names.get(one, ()))]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from bot.approvals.due.visit import OWN
 from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, StoredEscalation
 from bot.people.recipient_ids import added_groups, asked_groups, audience_of, rotations_of
-from bot.people.terms_of import steps_of
 from bot.policy.escalation import Due, EscalationState, Notice
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms
@@ -57,12 +56,12 @@ def state_of(approval: Approval) -> StoredEscalation:
 def course_of(approval: Approval, terms: Terms) -> EscalationState:
     """Return what the escalation of an approval has done so far."""
     state, claim = state_of(approval), approval.claim
-    groups = asked_groups(terms, approval.stage, steps_of(approval))
+    groups = asked_groups(terms, approval.stage, approval.steps)
     return EscalationState(
         since_ms=state.since_ms,
         deadline_ms=approval.expires_ms,
         reminders=approval.reminders,
-        steps=steps_of(approval),
+        steps=approval.steps,
         told=state.told,
         is_announced=state.announced or not terms.mention,
         claimed_ms=claim.since_ms,
@@ -108,7 +107,7 @@ def key_of(found: Due, now_ms: int) -> str:
 
 def can_hasten(approval: Approval, terms: Terms) -> bool:
     """Whether the first escalation step is still pending and can be taken early."""
-    has_begun = steps_of(approval) > 0 or state_of(approval).deserted
+    has_begun = approval.steps > 0 or state_of(approval).deserted
     return bool(terms.escalate) and not has_begun
 
 
@@ -125,7 +124,7 @@ def climbed_by(
         told=course.told,
         announced=course.is_announced,
         duty_ms=course.duty_ms,
-        noted=steps_of(approval),
+        noted=approval.steps,
         digest=approval.digest,
         stage=approval.stage,
         deserted=course.is_deserted,

@@ -11,7 +11,7 @@ from bot.layout.blocks import Card, context, plain
 from bot.layout.parts import asked_by
 from bot.layout.sentences import is_address
 from bot.people.recipient_ids import asked_groups
-from bot.people.terms_of import steps_of, terms_of
+from bot.people.terms_of import terms_of
 from bot.policy.rotation import on_duty
 from bot.policy.terms import TermsError
 from bot.questions.shown import shown_question
@@ -73,7 +73,7 @@ def _why(approval: Approval, copy: SideMessage) -> str:
     """Return why the person can decide; empty if it needs a look-up."""
     try:
         terms = terms_of(approval)
-        names = asked_groups(terms, approval.stage, steps_of(approval))
+        names = asked_groups(terms, approval.stage, approval.steps)
     except TermsError:
         return ""
     groups = [terms.groups[name] for name in names if name in terms.groups]
