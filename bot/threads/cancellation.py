@@ -21,7 +21,7 @@ from bot.words import say
 STOP = "stop"
 """The text that stops an agent; a button sends it, too."""
 _MOST = 6
-"""Limit of calls to name."""
+"""Maximum number of calls to name in a list."""
 _STOP = re.compile(
     r"(?:please,? )?(?:stop|halt|abort)"
     r"(?: (?:it|this|that|now|everything|all|working|immediately|please))*[.! ]*",

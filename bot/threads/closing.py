@@ -52,7 +52,7 @@ GIVEN_UP = "failed"
 STOPPED = "stopped"
 """Key of the post about a turn that a person stopped."""
 _DEADLY = "the process stopped again and again, maybe while posting this; it may stand in Slack"
-"""Why a text is not posted any more during which the process died again and again."""
+"""Reason stored with a text that is dropped because the process crashed while posting it."""
 
 
 @dataclass(frozen=True, slots=True)

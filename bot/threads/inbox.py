@@ -488,7 +488,7 @@ class ThreadInbox:
 
 
 def _own(waiting: Sequence[Approval], user_id: str) -> tuple[list[Approval], list[Approval]]:
-    """A requester's pending approvals, and which of them they can withdraw."""
+    """Return a requester's pending approvals, and those that the requester can withdraw."""
     own = [one for one in waiting if is_requester(one, user_id)]
     return own, [one for one in own if one.kind is not Kind.DOUBT]
 

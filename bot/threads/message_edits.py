@@ -28,7 +28,7 @@ class Revisions:
     clock: Clock
 
     async def edited(self, incoming: Incoming, *, before: str, edit: str) -> str | None:
-        """Store the new text of an unread message; report that others were read before.
+        """Store the new text of an unread message; tell the author if the agent has read it.
 
         Returns:
             Id of the thread to process, or None.

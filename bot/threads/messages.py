@@ -28,7 +28,7 @@ class Message(Document):
     )
 
     message_id: str
-    """`team:channel:ts`: the same for a mention and the channel message of one post."""
+    """`team:channel:ts`. Slack sends a mention as two events; both have this id."""
     thread_id: str
     ts: str
     user_id: str
@@ -36,11 +36,11 @@ class Message(Document):
     received_ms: int
     status: MessageStatus = MessageStatus.NEW
     turn: int = 0
-    """The turn that took it; 0 while new."""
+    """Number of the turn that read the message; 0 before, `NO_TURN` if no agent reads it."""
 
 
 class Post(Document):
-    """A text of the agent on its way into the thread."""
+    """A text of the agent, stored before it is posted in the thread."""
 
     spec = Spec(
         name="posts",
@@ -53,20 +53,20 @@ class Post(Document):
     )
 
     post_id: str
-    """The key of the agent's event: the same when a run is repeated after a crash."""
+    """Key of the agent's event. A run that is repeated after a crash has the same keys."""
     thread_id: str
     text: Text
     created_ms: int
     ts: str = ""
-    """`ts` of the Slack message, once it is known."""
+    """`ts` of the Slack message; empty until Slack has returned it."""
     posted: bool = False
-    """Whether the message in Slack is complete."""
+    """Whether the message in Slack has the whole text."""
     failure: Text = ""
-    """Why it never will be complete; empty while there is hope."""
+    """Why the text will not be posted; empty while it is posted or can still be."""
 
 
 class EphemeralMessage(WorkDocument):
-    """A private answer on its way to one person."""
+    """An ephemeral message, stored before it is sent to one person."""
 
     spec = Spec(
         name="ephemeral_messages",
@@ -78,44 +78,45 @@ class EphemeralMessage(WorkDocument):
     message_id: str
     channel_id: str
     thread_ts: str
-    """The thread in which it is shown; empty for the channel itself."""
+    """`ts` of the thread in which the message is shown; empty for the channel itself."""
     user_id: str
     text: Text
     created_ms: int
     withdraw: tuple[str, ...] = ()
-    """Ids of the approvals that its reader is offered to withdraw."""
+    """Ids of the approvals for which the message has a button to withdraw them."""
     decide: tuple[str, ...] = ()
-    """Ids of the approvals whose buttons its reader is shown."""
+    """Ids of the approvals for which the message has the buttons of the card."""
     language: str = ""
-    """The language of its text, for its buttons; empty for that of the workspace."""
+    """The language of the text and the buttons; empty for the workspace's language."""
 
 
 class InboxStore:
     """People's messages, in the order of their `ts`.
 
-    A list raises `RecordFormatError` when a message cannot be read: nobody knows what was said.
+    Reading a list raises `RecordFormatError` if a message is unreadable: an agent that did not see
+    the message could act against it.
     """
 
     def __init__(self, collection: Collection[Message]) -> None:
         self.collection = collection
 
     async def add(self, message: Message) -> bool:
-        """Keep a message. False (and nothing written) when its id is already known."""
+        """Store a message. Return False, and write nothing, if its id exists."""
         return bool(await self.collection.insert(message))
 
     async def new(self, thread_id: str, *, limit: int) -> Sequence[Message]:
-        """Messages that no turn has taken, oldest first."""
+        """Return messages that no turn has taken, oldest first."""
         return await self._of(thread_id, 0, limit)
 
     async def of_turn(self, thread_id: str, turn: int) -> Sequence[Message]:
-        """The input of a turn, oldest first."""
+        """Return the messages that a turn has taken, oldest first."""
         return await self._of(thread_id, turn, None)
 
     async def take(self, message_ids: Sequence[str], *, turn: int) -> Sequence[Message]:
-        """Make new messages the input of a turn; a message that was taken before stays as it is.
+        """Take new messages for a turn. A message of another turn does not change.
 
         Returns:
-            Those of them that the turn has now, oldest first.
+            The given messages that belong to the turn now, oldest first.
         """
 
         def take(one: Message) -> Message | None:
@@ -128,15 +129,15 @@ class InboxStore:
             except RecordNotFoundError:
                 return None
 
-        # One after the other: a process that dies meanwhile leaves the newest ones unread.
+        # Oldest first, one by one: a crash in between leaves only the newest messages unread.
         found = [await taken(one) for one in sorted(message_ids)]
         return sorted((one for one in found if one is not None), key=lambda one: one.ts)
 
     async def revise(self, message_id: str, text: str) -> Message | None:
-        """Change the text of a message that no turn has taken; one that was taken stays as it is.
+        """Change the text of a message, unless a turn has taken the message.
 
         Returns:
-            The message as it is now; None when there is none.
+            The stored message; None if there is no message with this id.
         """
 
         def revise(one: Message) -> Message | None:
@@ -155,21 +156,21 @@ class InboxStore:
 
 
 class PostStore:
-    """The agent's texts on their way into threads."""
+    """The agent's texts, posted or to be posted."""
 
     def __init__(self, collection: Collection[Post]) -> None:
         self._posts = collection
 
     async def add(self, post: Post) -> bool:
-        """Insert. False (and nothing written) when the id exists."""
+        """Insert a post. Return False, and write nothing, if the id exists."""
         return bool(await self._posts.insert(post))
 
     async def add_or_get(self, post: Post) -> Post | None:
-        """Insert, and return None; when the id exists, write nothing, and return what is stored."""
+        """Insert a post and return None. If the id exists, return the stored post instead."""
         return None if await self.add(post) else await self._posts.get(post.post_id)
 
     async def get(self, post_id: str) -> Post | None:
-        """Read one; None when there is none."""
+        """Read a post; return None if there is no post with this id."""
         try:
             return await self._posts.get(post_id)
         except RecordNotFoundError:
@@ -180,12 +181,12 @@ class PostStore:
         await self._change(post_id, lambda one: one.changed(ts=ts))
 
     async def finish(self, post_id: str, *, ts: str, text: str | None = None) -> None:
-        """Record that the text stands in Slack, whole, as the message `ts`.
+        """Record that the message `ts` shows the whole text.
 
         Args:
-            post_id: Of the post.
-            ts: Of the message.
-            text: The whole text, where the record was made when it began to grow.
+            post_id: Id of the post.
+            ts: `ts` of the message.
+            text: The whole text, if the post was stored when its streaming began; otherwise None.
         """
 
         def finish(one: Post) -> Post:
@@ -194,27 +195,27 @@ class PostStore:
         await self._change(post_id, finish)
 
     async def fail(self, post_id: str, *, reason: str) -> None:
-        """Record that the text will never stand in Slack, and why; never empty."""
+        """Record that the text will not be posted. The reason is never empty."""
         await self._change(post_id, lambda one: one.changed(failure=reason))
 
     async def unfinished(self, thread_id: str) -> Sequence[Post]:
-        """Posts of a thread that neither are finished nor have failed, oldest first.
+        """Return the posts of a thread that neither are finished nor have failed, oldest first.
 
-        One that cannot be read is quarantined, and left out.
+        An unreadable post is quarantined and left out.
         """
         where = {"thread_id": thread_id, "posted": False, "failure": ""}
         return (await self._posts.find(where, sort=["created_ms"])).documents
 
     async def any_of(self, checkpoint_id: str) -> bool:
-        """Whether its thread has a post whose id begins with `checkpoint_id` and a colon."""
-        # A semicolon comes right after the colon: all ids that begin with it lie in between.
+        """Whether the thread has a post whose id begins with `checkpoint_id` and a colon."""
+        # In the sort order, ";" follows ":" directly: the range holds exactly the ids with ":".
         ids = {"$gte": f"{checkpoint_id}:", "$lt": f"{checkpoint_id};"}
         thread_id = checkpoint_id.rpartition("#")[0]
         page = await self._posts.find({"thread_id": thread_id, "id": ids}, limit=1)
         return bool(page.documents)
 
     async def _change(self, post_id: str, change: Callable[[Post], Post]) -> None:
-        """Change a post, if there is one."""
+        """Change a post, if it exists."""
         try:
             await update(self._posts, post_id, change)
         except RecordNotFoundError:

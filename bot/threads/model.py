@@ -11,9 +11,9 @@ from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoun
 
 
 class Thread(WorkDocument):
-    """One Slack thread and the agent that lives in it.
+    """One Slack thread and the state of its agent.
 
-    It is at rest when no turn of it is open, nothing is due, and nobody has its lease.
+    A thread is at rest when no turn is open, no work is due, and no process has the lease.
     """
 
     spec = Spec(
@@ -40,32 +40,35 @@ class Thread(WorkDocument):
     turn: int = 0
     """Number of the newest turn; the first is 1."""
     turn_open: bool = False
-    """Whether that turn has not ended: it runs, waits, or was cut off by a crash."""
+    """Whether the newest turn has not ended: it runs, waits for people, or its process crashed."""
     wakes: int = 0
-    """Counts the calls for work; tells a release whether more came meanwhile."""
+    """Number of wake-ups. If it grew since the claim, there is new work at the release."""
     attempts: int = 0
-    """Counts the claims in a row that ended in an error."""
+    """Number of claims in a row that ended with an error, for the back-off."""
     requesters: tuple[str, ...] = ()
-    """User ids: everybody whose words the agent has read here."""
+    """Slack user ids of all people whose messages the agent has read in this thread."""
     restored_epoch: int = 0
-    """The epoch that began when the database went back to a copy in which this thread was not at
-    rest; 0 once the thread was looked at after that. See `RestoreStore.epoch`."""
+    """Epoch of the restore whose copy had this thread not at rest. 0 once the thread was checked
+    after the restore. See `RestoreStore.epoch`."""
     restored_to_ms: int = 0
-    """The moment to which it last went back."""
+    """Time of the copy of the last restore; 0 without a restore."""
     restored_turn: int = 0
-    """The turn that waited for people then: all that it asks may have been decided before."""
+    """The turn that waited for people in that copy: its requests may have been decided after the
+    copy was made. 0 for none."""
     active_ms: int = 0
-    """The time of the last call for work; of the creation, before the first."""
+    """Time of the last wake-up; before the first one, time of the creation."""
     agent: str = ""
-    """The agent that its first message named; empty for the one of its channel."""
+    """Name of the agent that the first message addressed; empty for the channel's agent."""
     clean_fence: int = 0
-    """The fence of the last claim whose lease was given back; later ones were cut off."""
+    """Fencing token of the last claim that released its lease. The process of a later claim crashed
+    or was stopped."""
     crashes: int = 0
-    """Counts claims in a row that followed one that was cut off; raised before the work begins."""
+    """Number of claims in a row after a crash. It rises before the work begins, so that another
+    crash during the work is counted."""
 
     @property
     def was_cut_off(self) -> bool:
-        """Whether the lease of the claim before was never given back: its process may be dead."""
+        """Whether the previous claim was never released: its process may have crashed."""
         return self.fence - 1 > self.clean_fence or self.crashes > 0
 
     @property
@@ -75,17 +78,17 @@ class Thread(WorkDocument):
 
     @property
     def unread_turn(self) -> int:
-        """The turn that takes what stood unread in a copy to which the database went back."""
+        """The turn number for messages that were unread in a restored copy. No turn reads them."""
         return -(self.turn + 1)
 
     def woken(self, now_ms: int) -> Self:
-        """Return it as called for work."""
+        """Return the thread as due now."""
         return self.changed(active_ms=now_ms, wakes=self.wakes + 1, due_ms=now_ms)
 
     def released(
         self, *, fence: int, wakes: int, now_ms: int, retry_ms: int | None, ends_turn: bool
     ) -> Self:
-        """Return it as its worker leaves it; due at once if somebody woke it meanwhile."""
+        """Return the thread as its worker releases it; due now if it was woken since the claim."""
         return self.changed(
             clean_fence=fence,
             crashes=0,
@@ -96,7 +99,7 @@ class Thread(WorkDocument):
 
 
 class ThreadStore:
-    """All threads. A write under a lease that was lost returns False, and nothing is written."""
+    """All threads. After the loss of a lease, a write returns False and changes nothing."""
 
     def __init__(self, collection: Collection[Thread]) -> None:
         self.collection = collection
@@ -104,24 +107,24 @@ class ThreadStore:
         self.claim, self.extend = collection.claim, collection.extend
 
     async def add(self, thread: Thread) -> bool:
-        """Insert. False (and nothing written) when the id exists."""
+        """Insert a thread. Return False, and write nothing, if the id exists."""
         return bool(await self.collection.insert(thread))
 
     async def ensure(self, thread: Thread) -> Thread:
-        """Insert the thread unless its id exists; return what is stored."""
+        """Insert the thread unless its id exists; return the stored thread."""
         return thread if await self.add(thread) else await self.get(thread.thread_id)
 
     async def wake(self, thread_id: str, *, now_ms: int) -> None:
-        """Ask for work, whoever holds the lease.
+        """Make a thread due, whether or not a process holds its lease.
 
         Raises:
             RecordNotFoundError: No thread has this id.
         """
-        with suppress(RecordFormatError):  # quarantined: what waits in it is found when it is read
+        with suppress(RecordFormatError):  # quarantined: a release that can read it finds the work
             await update(self.collection, thread_id, lambda one: one.woken(now_ms), writes_due=True)
 
     async def count_due(self, *, now_ms: int) -> int:
-        """Count the threads that `due` would give without a limit."""
+        """Count the threads that `due` returns without a limit."""
         return await self.collection.count(
             {"due_ms": {"$lte": now_ms}, "leased_until_ms": {"$lte": now_ms}}
         )
@@ -129,9 +132,10 @@ class ThreadStore:
     async def running(
         self, team_id: str, requester_id: str, *, now_ms: int, limit: int
     ) -> Sequence[Thread]:
-        """Threads of a requester whose open turn somebody works on: with a lease beyond `now_ms`.
+        """Return a requester's threads whose open turn is being processed, newest first.
 
-        Those that cannot be read are left out.
+        A process works on a thread whose lease ends after `now_ms`. Unreadable threads are left
+        out.
         """
         found = (await self.collection.find({"leased_until_ms": {"$gt": now_ms}})).documents
         theirs = [
@@ -142,18 +146,18 @@ class ThreadStore:
         return sorted(theirs, key=lambda one: -one.created_ms)[: max(limit, 0)]
 
     async def set_aside(self, thread_id: str, *, fence: int, why: str) -> bool:
-        """Quarantine a thread of which something cannot be read, and give the lease back.
+        """Quarantine a thread with an unreadable record, and release the lease.
 
-        `clean_fence` becomes the fence; `crashes` stays.
+        `clean_fence` becomes the fencing token; `crashes` does not change.
         """
         if not await self._held(thread_id, fence, clean_fence=fence):
             return False
         return await self.collection.quarantine(thread_id, why=why, fence=fence)
 
     async def count_crash(self, thread_id: str, *, fence: int) -> bool:
-        """Add one to `crashes`, before work begins that was cut off.
+        """Add one to `crashes`, before work is repeated whose process crashed.
 
-        Only `release` sets it back: work that ends its process leaves it as it is.
+        Only `release` resets the number, so work that crashes the process again stays counted.
         """
         return await self._change(
             thread_id, fence, lambda one: one.changed(crashes=one.crashes + 1)
@@ -168,14 +172,14 @@ class ThreadStore:
         turn_open: bool,
         requesters: Sequence[str] | None = None,
     ) -> bool:
-        """Record that a turn begins or has ended, and whose words the agent reads."""
+        """Record that a turn begins or has ended, and the authors of the agent's messages."""
         more = {} if requesters is None else {"requesters": tuple(requesters)}
         return await self._held(thread_id, fence, turn=turn, turn_open=turn_open, **more)
 
     async def set_requesters(
         self, thread_id: str, *, fence: int, requesters: Sequence[str]
     ) -> bool:
-        """Record whose words the agent reads."""
+        """Record the authors of the messages that the agent reads."""
         return await self._held(thread_id, fence, requesters=tuple(requesters))
 
     async def release(
@@ -188,15 +192,14 @@ class ThreadStore:
         retry_ms: int | None = None,
         ends_turn: bool = False,
     ) -> bool:
-        """Give the lease back; with `ends_turn`, the same write records that the turn has ended.
+        """Release the lease; with `ends_turn`, the same write records that the turn has ended.
 
-        When `wakes` still is what the caller saw at its claim, `due_ms` becomes `retry_ms` (None:
-        nothing is due any more). In both cases `attempts` becomes 0, or one higher when `retry_ms`
-        is given.
+        If `wakes` has not changed since the caller's claim, `due_ms` becomes `retry_ms` (None: no
+        work is due). Otherwise the thread is due now. `attempts` becomes 0, or one higher with a
+        `retry_ms`.
 
         Returns:
-            True when nothing more is due now; False when there is more to do now, or the lease was
-            lost.
+            Whether no work is due now. False also if the lease was lost.
         """
 
         def release(one: Thread) -> Thread:
@@ -213,14 +216,14 @@ class ThreadStore:
         return stored is not None and (stored.due_ms is None or stored.due_ms > now_ms)
 
     async def settle(self, thread_id: str, *, fence: int, turn: int) -> bool:
-        """Record that a thread was looked at after a restore; `turn` waits for people."""
+        """Record that a thread was checked after a restore; `turn` waits for people, 0 for none."""
         return await self._held(thread_id, fence, restored_epoch=0, restored_turn=turn)
 
     async def _held(self, thread_id: str, fence: int, **changes: Any) -> bool:
         return await self._change(thread_id, fence, lambda one: one.changed(**changes))
 
     async def _change(self, thread_id: str, fence: int, change: Callable[[Thread], Thread]) -> bool:
-        """Change a thread under its lease; False when that was lost."""
+        """Change a thread under its lease; return False if the lease was lost."""
         try:
             await update(self.collection, thread_id, change, fence=fence)
         except (RecordConflictError, RecordNotFoundError):

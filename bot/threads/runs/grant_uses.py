@@ -1,4 +1,4 @@
-"""Use standing grants in a run, once per call, before requesting approval (6.6)."""
+"""Use standing grants in a run, once per call, before requesting approval."""
 
 from __future__ import annotations
 

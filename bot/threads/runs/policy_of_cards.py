@@ -1,4 +1,4 @@
-"""The current policy, as applied to pending approvals (2.10, 2.11)."""
+"""The current policy, as applied to pending approvals."""
 
 from __future__ import annotations
 
