@@ -66,7 +66,7 @@ class Stores:
         self.server_ms = database.server_ms
 
     async def teams(self) -> set[str]:
-        """The workspaces that have approvals: an audit without entries of them was emptied."""
+        """Return the workspaces that have approvals. Their audit cannot be empty."""
         found: set[str] = set()
         first = ""
         while places := await self.approvals.places(
@@ -78,16 +78,16 @@ class Stores:
         return found
 
     async def reconsider(self) -> None:
-        """Lift the quarantine of this release everywhere: they may have been repaired."""
+        """Lift the quarantine of all documents: an operator may have repaired them."""
         for one in self._found.values():
             await one.recheck()
 
     async def count_unreadable(self) -> int:
-        """Count the documents that this release has met and could not read."""
+        """Count the quarantined documents: this release read them and failed."""
         return sum([await one.count_quarantined() for one in self._found.values()])
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
-        """Look at all documents, and name those that this release cannot read; it takes long."""
+        """Read all documents, and return those that this release cannot read. Slow."""
         found: list[Unreadable] = []
         for one in self._found.values():
             found += await one.unreadable(limit=limit - len(found))

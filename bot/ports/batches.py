@@ -8,7 +8,7 @@ from typing import Protocol
 from bot.approvals.model import Approval, SideMessage
 
 Items = Callable[[], Awaitable[Sequence[Approval]]]
-"""Reads all that is on one card, as late as possible."""
+"""Reads all approvals on a card, right before the card is drawn."""
 
 
 class BatchCards(Protocol):
@@ -19,7 +19,7 @@ class BatchCards(Protocol):
         ...
 
     async def title_of(self, items: Sequence[Approval]) -> str:
-        """The words for all of them; the tool's, where it has some."""
+        """Return the card's title: the tool's title for several calls, or a default."""
         ...
 
     async def post_batch(self, keeper: Approval, items: Items, *, look_first: bool) -> str:
@@ -31,7 +31,7 @@ class BatchCards(Protocol):
         ...
 
     async def update_batch(self, keeper: Approval, items: Items) -> bool:
-        """Draw the card at `batch_ts` again; False when the message is gone."""
+        """Update the card at `batch_ts`; return False if the message was deleted."""
         ...
 
     async def post_copy(
@@ -45,7 +45,7 @@ class BatchCards(Protocol):
         ...
 
     async def update_copy(self, keeper: Approval, copy: SideMessage, items: Items) -> bool:
-        """Draw one in a direct message again; False when the message is gone."""
+        """Update a card in a direct message; return False if the message was deleted."""
         ...
 
     async def remove_batch(self, keeper: Approval, ts: str) -> None:

@@ -11,13 +11,13 @@ from bot.threads.messages import Post
 from bot.threads.model import Thread
 
 Newest = Callable[[], Awaitable[Approval]]
-"""Reads a record again, as late as possible: what is drawn is what it says then."""
+"""Reads a record again right before it is drawn, so that the card shows its newest state."""
 
 
 Begins = Callable[[], Awaitable[bool]]
-"""Puts on record that a text begins to be shown; False where it was before."""
+"""Stores that the display of a text begins. Returns False if it began before."""
 Began = Callable[[str], Awaitable[None]]
-"""Told the `ts` of a message as soon as it exists."""
+"""Receives the `ts` of a message as soon as Slack returns it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ class Notifier(Protocol):
         ...
 
     async def close(self, approval: Approval, message: SideMessage) -> None:
-        """Say in a direct message that nobody has to decide any more; nothing when it is gone."""
+        """Write in a direct message that no decision is needed; do nothing if it was deleted."""
         ...
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedCall:
-    """A waiting call with arguments that people changed or completed, as its tool reads them.
+    """A pending call with edited or completed arguments, as its tool reads them.
 
     Attributes:
         arguments: In canonical form.
