@@ -21,7 +21,15 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    JsonValue,
+    PlainSerializer,
+    ValidationInfo,
+)
 
 from agents.core.codec import well_formed
 from storage.errors import (
@@ -97,6 +105,30 @@ _TEXT = AfterValidator(well_formed)
 Text: TypeAlias = Annotated[str, _TEXT]
 """Free text of people, models and programs. Half of a surrogate pair, which no database can hold,
 becomes U+FFFD."""
+
+
+def _from_stored(value: object, info: ValidationInfo) -> object:
+    if info.mode != "json":
+        return value
+    if not isinstance(value, str):
+        raise ValueError("free JSON is stored as a text")  # noqa: TRY004 - pydantic takes ValueError
+    try:
+        return json.loads(value)
+    except RecursionError as error:
+        raise ValueError("free JSON is nested too deep") from error
+
+
+def _to_stored(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+FreeJson = Annotated[
+    JsonValue, BeforeValidator(_from_stored), PlainSerializer(_to_stored, when_used="json")
+]
+"""JSON of any shape, with keys that people or programs choose.
+
+It is stored as a text, because MongoDB does not take every key, nor every number.
+"""
 
 
 class Part(BaseModel):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from bot.approvals.model import Approval, Kind, Run, RunState, Status
 
 _LETTING_RUN = frozenset({Status.APPROVED, Status.ANSWERED})
@@ -39,5 +37,4 @@ def is_settled_doubt(approval: Approval) -> bool:
     """Whether the approval was a doubt that was settled without running the call."""
     if approval.kind is not Kind.DOUBT or approval.status is Status.PENDING:
         return False
-    text = approval.decision.answer_json if approval.decision else ""
-    return not text or json.loads(text).get("choice") != "again"
+    return approval.answered("choice") != "again"

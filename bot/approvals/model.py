@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from storage.documents import Index, Part, Spec, Text, Where, WorkDocument
+from storage.documents import FreeJson, Index, Part, Spec, Text, Where, WorkDocument
 
 UNKNOWN_TS = "?"
 """Stored in place of a message's `ts` while a post may have reached Slack or not.
@@ -124,8 +124,8 @@ class Decision(Part):
     reason: Text = ""
     arguments_json: str = ""
     """All arguments of the edited call, as a JSON object; empty without an edit."""
-    answer_json: str = ""
-    """The answer, as JSON.
+    answer: FreeJson = None
+    """The answer; None for a plain yes or no.
 
     For a question, a list with one answer per question. For other forms, an object with `feedback`,
     `accepted`, `selected` (ids of options) or `values`. For a call in doubt, an object with the
@@ -588,6 +588,11 @@ class Approval(WorkDocument):
     batch_ts: str = ""
     """For the approval that keeps a batch card, the card's `ts`, or `UNKNOWN_TS` while the post may
     have been made. Empty for all other approvals."""
+
+    def answered(self, name: str) -> object:
+        """Return a field of the decision's answer, or None if the answer has no such field."""
+        answer = self.decision.answer if self.decision else None
+        return answer.get(name) if isinstance(answer, dict) else None
 
     @property
     def is_batched(self) -> bool:

@@ -209,7 +209,7 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
         arguments=parsed(approval.arguments_json) if is_edited else "",
         rule=decision.rule or (approval.rule if is_edited else ""),
         deciders=approval.approvers if is_edited else "",
-        answer=parsed(decision.answer_json),
+        answer="" if decision.answer is None else decision.answer,
         policy=approval.policy_file if act is Act.ALLOWED else "",
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -173,9 +172,7 @@ def _says_something(approval: Approval) -> bool:
         return False
     if decision.arguments_json or (decision.reason and decision.status is not Status.APPROVED):
         return True
-    if not decision.answer_json:
-        return False
-    answer = json.loads(decision.answer_json)
+    answer = decision.answer
     if not isinstance(answer, dict):
         return bool(answer)
     if "choice" in answer:  # of a doubt, the agent reads only the result that a person gave

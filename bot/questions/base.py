@@ -21,7 +21,15 @@ from agents.core.pending import Answerable
 from agents.gates import Denied, NoApprovers, Reasked, Withdrawn
 from bot.approvals.model import APPROVE, REJECT, Approval, Decision, Kind, Status
 from bot.errors import InvalidInputError
-from bot.questions.form import AnswerForm, Form, add_form, arguments_of, ask_of, edited_digest
+from bot.questions.form import (
+    AnswerForm,
+    Form,
+    add_form,
+    arguments_of,
+    ask_of,
+    edited_digest,
+    in_order,
+)
 from bot.redaction.call import mask_call, mask_value
 from bot.redaction.masks import Words, read_data
 from bot.words import say
@@ -133,13 +141,13 @@ class RecordQuestion(ABC):
         """
         raise InvalidInputError("this button")
 
-    def read_reply(self, text: str) -> str:  # noqa: ARG002 - a port
+    def read_reply(self, text: str) -> Json:  # noqa: ARG002 - a port
         """Read a reply in the thread, which is not empty, as the answer of a question.
 
         Returns:
-            The answer as a decision keeps it; empty when a reply does not answer this, or not so.
+            The answer, or None if this text does not answer the question.
         """
-        return ""
+        return None
 
     def reply_hint(self) -> str:
         """Say privately what to do in place of a reply that answers nothing."""
@@ -153,8 +161,8 @@ class RecordQuestion(ABC):
         """Return the choice that a decision votes for, and the answer that all must agree on."""
         if decision.status in {Status.REJECTED, Status.CANCELLED}:
             return REJECT, ""
-        if decision.answer_json:
-            return (APPROVE if self.is_yes(decision) else "answer"), decision.answer_json
+        if decision.answer is not None:
+            return (APPROVE if self.is_yes(decision) else "answer"), in_order(decision.answer)
         return APPROVE, ""
 
     def can_agree(self) -> bool:
@@ -219,7 +227,7 @@ class RecordQuestion(ABC):
         Raises:
             ValueError: There is none that can be read; also TypeError.
         """
-        return as_object(json.loads(self.decision.answer_json))
+        return as_object(self.decision.answer)
 
     @property
     def reason(self) -> str | None:
@@ -253,12 +261,12 @@ class RecordQuestion(ABC):
 
     def answer_text(self) -> str:
         """The answer as one text: alone, or each under its question."""
-        answers = json.loads(self.approval.decision.answer_json) if self.approval.decision else []
+        answers = self.approval.decision.answer if self.approval.decision else []
         if not isinstance(answers, list):
             raise TypeError("the answer is no list of texts")
         questions = json.loads(self.approval.arguments_json).get("questions", [])
         if len(answers) == 1 or len(answers) != len(questions):
-            return "\n".join(answers)
+            return "\n".join(map(as_text, answers))
         return "\n".join(f"{q}\n{a}" for q, a in zip(questions, answers, strict=True))
 
 
@@ -318,14 +326,14 @@ def check_decision(approval: Approval, decision: Decision) -> None:
         raise InvalidInputError("this answer")
 
 
-def read_reply(approval: Approval, text: str) -> str:
+def read_reply(approval: Approval, text: str) -> Json:
     """Read a reply in the thread as the answer of a question.
 
     Returns:
-        The answer as a decision keeps it; empty when a reply does not answer this, or not so.
+        The answer, or None if this text does not answer the question.
     """
     if not text.strip() or approval.kind is not Kind.QUESTION:
-        return ""
+        return None
     return question_of(approval).read_reply(text)
 
 

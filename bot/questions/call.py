@@ -109,7 +109,7 @@ class CallQuestion(InputsQuestion):
         """A yes to what was shown, or to edited arguments; a no, which has neither."""
         if decision.status is Status.APPROVED:
             return self.covers(decision, may_edit=self.ask.schema is not None)
-        is_plain = not decision.arguments_json and not decision.answer_json
+        is_plain = not decision.arguments_json and decision.answer is None
         return decision.status is Status.REJECTED and is_plain
 
     def needs(self, about: Mapping[str, str]) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,7 +17,7 @@ from bot.layout.data import read_object
 from bot.layout.forms.fields import MOST_CHECKS
 from bot.layout.modals import Errors, Values, modal, named, notice_modal, read_state
 from bot.layout.text import ShownText, clip, is_plain, show, width
-from bot.questions.base import QuestionDraft, as_text
+from bot.questions.base import QuestionDraft, as_object, as_text
 from bot.questions.call import call_brief
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, Option, edited_digest, in_order
@@ -49,9 +48,9 @@ _SHORT = 40
 """Longer labels do not fit a button on a phone."""
 
 
-def selected_json(ids: Sequence[str]) -> str:
-    """Write chosen options as a decision keeps them."""
-    return in_order({"selected": list(ids)})
+def selected(ids: Sequence[str]) -> Json:
+    """Return the answer that chooses options by their ids."""
+    return {"selected": list(ids)}
 
 
 @register
@@ -79,7 +78,9 @@ class ChoiceQuestion(DrawnQuestion):
         """Options that there are, and the call with them; or none, where that is allowed."""
         if decision.status is Status.REJECTED:
             return self.ask.can_decline
-        ids = json.loads(decision.answer_json)["selected"]
+        ids = as_object(decision.answer)["selected"]
+        if not isinstance(ids, list):
+            return False
         is_bound = self.digest_of([str(one) for one in ids]) == decision.digest
         return decision.status is self.yes_status and is_bound
 
@@ -97,7 +98,7 @@ class ChoiceQuestion(DrawnQuestion):
             return ChoiceResult(declined=True, reason=self.reason, by=decision.by)
         return ChoiceResult(selected=self._selected, digest=decision.digest, by=decision.by)
 
-    def read_reply(self, text: str) -> str:
+    def read_reply(self, text: str) -> Json:
         """The option that a reply names by its number or its label, and no other."""
         wanted = text.strip().casefold().rstrip(".!").strip()
         found = {
@@ -105,7 +106,7 @@ class ChoiceQuestion(DrawnQuestion):
             for number, option in enumerate(self.ask.options, 1)
             if wanted in {str(number), option.label.casefold().strip().rstrip(".!").strip()}
         }
-        return selected_json([*found]) if len(found) == 1 and not self.is_yes_or_no else ""
+        return selected([*found]) if len(found) == 1 and not self.is_yes_or_no else None
 
     def reply_hint(self) -> str:
         """Say how a reply names an option."""
@@ -212,7 +213,7 @@ class ChoiceQuestion(DrawnQuestion):
     def final(self, decision: Decision) -> Approval:
         """A call with what was chosen; the model may have had a choice of its own."""
         approval = self.approval
-        if not approval.tool.strip() or not decision.answer_json:
+        if not approval.tool.strip() or decision.answer is None:
             return approval
         arguments = read_object(approval.arguments_json) or {}
         if self.ask.parameter not in arguments:
@@ -302,7 +303,7 @@ class ChoiceQuestion(DrawnQuestion):
 
     def _draft(self, ids: Sequence[str]) -> DecisionDraft:
         return replace(
-            self.draft(answer=selected_json(ids)),
+            self.draft(answer=selected(ids)),
             digest=self.digest_of(ids),
             completes=(self.with_options(ids) or None) if self.is_call else None,
         )

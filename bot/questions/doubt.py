@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import cast
 
 from agents import InDoubtInfo, InDoubtResult
 from agents.core.asking.answers import DoubtChoice
+from agents.core.codec import Json
 from bot.approvals.model import Decision, Kind, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, plain
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
 from bot.questions.base import QuestionDraft, as_object
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
-from bot.questions.form import AnswerForm, Form, canonical
+from bot.questions.form import AnswerForm, Form
 from bot.redaction.mask import mask_text
 from bot.words import say
 
@@ -64,7 +64,7 @@ class DoubtQuestion(DrawnQuestion):
 
     def choice(self, decision: Decision) -> tuple[str, str]:
         """Return what is said to be true; those who say that it ran must agree on its result."""
-        given = as_object(json.loads(decision.answer_json))
+        given = as_object(decision.answer)
         return str(given["choice"]), str(given.get("result") or "")
 
     def answer(self, info: object) -> InDoubtResult:  # noqa: ARG002 - the record says it all
@@ -147,7 +147,7 @@ class DoubtQuestion(DrawnQuestion):
         return self._draft(DoubtAnswer.RAN, result)
 
     def _draft(self, truth: DoubtAnswer, result: str = "") -> DecisionDraft:
-        answer = canonical({"choice": str(truth), "result": result})
+        answer: Json = {"choice": str(truth), "result": result}
         return self.draft(status=_STATUSES[truth], answer=answer)
 
     def _modal(self) -> Block:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from agents.core.codec import Json
 from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
@@ -43,7 +44,7 @@ class DecisionDraft:
     Attributes:
         status: See `Decision`.
         digest: See `Decision`.
-        answer_json: See `Decision`.
+        answer: See `Decision`.
         reason: See `Decision`.
         is_confirmed: Whether the form was filled in that a yes to something critical takes.
         completes: The arguments of the call with what people chose in them: its tool may have
@@ -52,7 +53,7 @@ class DecisionDraft:
 
     status: Status
     digest: str
-    answer_json: str = ""
+    answer: Json = None
     reason: str = ""
     is_confirmed: bool = False
     completes: dict[str, object] | None = None
@@ -157,13 +158,13 @@ class DrawnQuestion(ShownQuestion):
     # Parts for those.
 
     def draft(
-        self, *, status: Status | None = None, answer: str = "", reason: str = ""
+        self, *, status: Status | None = None, answer: Json = None, reason: str = ""
     ) -> DecisionDraft:
         """A decision about what the card shows; a yes unless `status` says otherwise."""
         return DecisionDraft(
             status=status if status is not None else self.yes_status,
             digest=self.approval.digest,
-            answer_json=answer,
+            answer=answer,
             reason=reason,
         )
 

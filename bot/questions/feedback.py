@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from agents.core.codec import Json
 from agents.gates.questions import FeedbackInfo
 from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.layout.action_ids import ActionId
@@ -16,9 +16,9 @@ from bot.layout.data import read_object
 from bot.layout.difference import TextChange, changed_quote, compare
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
 from bot.layout.text import clip, show
-from bot.questions.base import QuestionDraft, as_text
+from bot.questions.base import QuestionDraft, as_object, as_text
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
-from bot.questions.form import AnswerForm, Form, in_order
+from bot.questions.form import AnswerForm, Form
 from bot.questions.shown import rest_of
 from bot.questions.texts import answer_id
 from bot.questions.yes import Proof, yes
@@ -35,9 +35,9 @@ _WANTED = 300
 _NO_EDIT = re.compile(r"no need to edit[.! ]*", re.IGNORECASE)
 
 
-def feedback_json(text: str) -> str:
-    """Write feedback as a decision keeps it; an empty text says that all is good."""
-    return in_order({"feedback": text} if text else {"accepted": True})
+def feedback(text: str) -> Json:
+    """Return the answer with feedback; an empty text accepts what is shown."""
+    return {"feedback": text} if text else {"accepted": True}
 
 
 @register
@@ -69,12 +69,12 @@ class FeedbackQuestion(DrawnQuestion):
 
     def takes(self, decision: Decision) -> bool:
         """Feedback, or that all is good; not both."""
-        given = json.loads(decision.answer_json)
+        given = as_object(decision.answer)
         if decision.status is not self.yes_status:
             return False
         if set(given) == {"accepted"}:
             return given["accepted"] is True
-        return set(given) == {"feedback"} and bool(given["feedback"].strip())
+        return set(given) == {"feedback"} and bool(as_text(given["feedback"]).strip())
 
     def answer(self, info: object) -> FeedbackInfo:
         """The info, with the feedback."""
@@ -83,14 +83,14 @@ class FeedbackQuestion(DrawnQuestion):
         is_good = self.given.get("accepted") is True
         return info.accept() if is_good else info.give(as_text(self.given["feedback"]))
 
-    def read_reply(self, text: str) -> str:
+    def read_reply(self, text: str) -> Json:
         """A reply is the feedback, or says that there is no need to edit."""
-        return feedback_json("" if _NO_EDIT.fullmatch(text.strip()) else text)
+        return feedback("" if _NO_EDIT.fullmatch(text.strip()) else text)
 
     def is_yes(self, decision: Decision) -> bool:
         """Accepting the text agrees to it."""
         if decision.status is Status.ANSWERED:
-            return read_object(decision.answer_json) == {"accepted": True}
+            return decision.answer == {"accepted": True}
         return super().is_yes(decision)
 
     def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
@@ -162,7 +162,7 @@ class FeedbackQuestion(DrawnQuestion):
     def press(self, action: str) -> OpenModal | DecisionDraft:
         """Accept at once, or open a form."""
         if action == ActionId.ACCEPT:
-            return self.draft(answer=feedback_json(""))
+            return self.draft(answer=feedback(""))
         if action == ActionId.ANSWER:
             return OpenModal(view=self._modal())
         if action == ActionId.COMPARE and self._text("previous"):
@@ -176,7 +176,7 @@ class FeedbackQuestion(DrawnQuestion):
         text = read_text(values, answer_id(0))
         if not text:
             return {answer_id(0): say("error.changes")}
-        return self.draft(answer=feedback_json(text))
+        return self.draft(answer=feedback(text))
 
     def _modal(self) -> Block:
         label, hint = say("form.changes_what"), say("form.changes_hint")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -27,7 +26,7 @@ from bot.ports.tools import CheckedCall
 from bot.questions.base import QuestionDraft, as_object
 from bot.questions.call import call_brief
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
-from bot.questions.form import AnswerForm, Form, edited_digest, in_order, labels_in
+from bot.questions.form import AnswerForm, Form, edited_digest, labels_in
 from bot.questions.inputs import InputsQuestion
 from bot.questions.shown import questions_of
 from bot.questions.texts import QUESTION_WHOLE
@@ -43,11 +42,6 @@ _INTEGER = re.compile(r"-?\d{1,15}", re.ASCII)
 _SPEAKING = frozenset({"title", "description", "default"})
 """Keys of a JSON schema that ask nothing of a value."""
 _SPOKEN = frozenset({"string", "integer", "number"})
-
-
-def values_json(values: Mapping[str, object]) -> str:
-    """Write what people filled in as a decision keeps it."""
-    return in_order({"values": dict(values)})
 
 
 @register
@@ -88,7 +82,7 @@ class FieldsQuestion(InputsQuestion):
 
     def takes(self, decision: Decision) -> bool:
         """Values that fit; of a call exactly what is missing, bound to the call with them."""
-        values = json.loads(decision.answer_json)["values"]
+        values = as_object(as_object(decision.answer)["values"])
         if decision.status is not self.yes_status or misfit(cast("Json", self.ask.schema), values):
             return False
         if self.is_call and set(values) != set(self.ask.names):
@@ -106,16 +100,16 @@ class FieldsQuestion(InputsQuestion):
             return ParametersResult(values=values, digest=decision.digest, by=decision.by)
         return values[_FIELD] if self.ask.is_wrapped else values
 
-    def read_reply(self, text: str) -> str:
+    def read_reply(self, text: str) -> Json:
         """A text or a whole number, where any will do; all else has a form, which checks it."""
         words = text.strip()
         match self.spoken_type:
             case "string":
-                return values_json({_FIELD: text})
+                return {"values": {_FIELD: text}}
             case "integer" | "number" if _INTEGER.fullmatch(words):
-                return values_json({_FIELD: int(words)})
+                return {"values": {_FIELD: int(words)}}
             case _:
-                return ""
+                return None
 
     def is_yes(self, decision: Decision) -> bool:
         """Completing a call agrees to it."""
@@ -202,7 +196,7 @@ class FieldsQuestion(InputsQuestion):
     def final(self, decision: Decision) -> Approval:
         """The completed call, in its tool's words."""
         approval = self.approval
-        if not approval.tool.strip() or not decision.answer_json:
+        if not approval.tool.strip() or decision.answer is None:
             return approval
         title, preview = decision.title or approval.title, decision.preview or approval.preview
         return approval.changed(title=title, preview=preview)
@@ -270,7 +264,8 @@ class FieldsQuestion(InputsQuestion):
         return self._draft({name: call.arguments.get(name, given[name]) for name in proposal.names})
 
     def _draft(self, values: Mapping[str, object]) -> DecisionDraft:
-        return replace(self.draft(answer=values_json(values)), digest=self.digest_of(values))
+        answer: Json = {"values": cast("dict[str, Json]", dict(values))}
+        return replace(self.draft(answer=answer), digest=self.digest_of(values))
 
     def _about(self) -> Block:
         """The title of the call, or the question."""

@@ -16,7 +16,7 @@ from bot.questions.call import CallQuestion, call_brief
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
 from bot.questions.form import Form
 from bot.questions.shown import answers_of
-from bot.questions.texts import texts_json, texts_of
+from bot.questions.texts import texts_of
 from bot.questions.yes import Proof
 from bot.redaction.mask import mask_text
 from bot.words import say
@@ -145,7 +145,7 @@ class HumanQuestion(CallQuestion):
         text = read_text(values, RESPONSE)
         if not text:
             return {RESPONSE: say("error.instead")}
-        return self.draft(status=Status.ANSWERED, answer=texts_json([text]))
+        return self.draft(status=Status.ANSWERED, answer=[text])
 
     def _respond_modal(self) -> Block:
         label, hint = say("form.instead_what"), say("form.instead_hint")

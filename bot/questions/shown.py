@@ -171,9 +171,9 @@ class ShownQuestion(RecordQuestion):
 
     @property
     def stored(self) -> Mapping[str, object]:
-        """The answer on record, as far as it can be read: see `given`."""
-        decision = self.approval.decision
-        return read_object(decision.answer_json if decision else "") or {}
+        """The answer as an object; empty if there is none, or another kind of answer."""
+        answer = self.approval.decision.answer if self.approval.decision else None
+        return answer if isinstance(answer, dict) else {}
 
     @property
     def is_call(self) -> bool:
@@ -230,12 +230,9 @@ def questions_of(approval: Approval) -> list[str]:
 
 def answers_of(approval: Approval) -> list[str]:
     """Read the answers of a decided question, in order; empty when there are none."""
-    if approval.decision is None:
+    if approval.decision is None or approval.decision.answer is None:
         return []
-    try:
-        answers = json.loads(approval.decision.answer_json or "[]")
-    except (ValueError, RecursionError):
-        return []
+    answers = approval.decision.answer
     if not isinstance(answers, list):
         answers = [answers]
     return [item if isinstance(item, str) else json.dumps(item) for item in answers]

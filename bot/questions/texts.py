@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from agents import FollowUpInfo
+from agents.core.codec import Json
 from agents.graph.nodes.questions import Question
 from bot.approvals.model import Decision, Kind
 from bot.layout.action_ids import ActionId
@@ -14,7 +14,7 @@ from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, read_text, tex
 from bot.layout.text import clip, show
 from bot.questions.base import QuestionDraft
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
-from bot.questions.form import Form, in_order
+from bot.questions.form import Form
 from bot.questions.shown import answers_of, questions_of
 from bot.questions.values import text_brief, value_brief
 from bot.redaction.mask import mask_text
@@ -25,16 +25,11 @@ QUESTION_WHOLE = 2_900
 _LABEL = 1_900
 
 
-def texts_json(texts: Sequence[str]) -> str:
-    """Write answers, one for each question, as a decision keeps them."""
-    return in_order(list(texts))
-
-
 def texts_of(decision: Decision) -> list[str]:
-    """Read them again; empty unless each is a text with something in it."""
-    found = json.loads(decision.answer_json)
-    fits = isinstance(found, list) and all(isinstance(one, str) and one.strip() for one in found)
-    return found if fits else []
+    """Return the answers, one per question; empty unless each is a text that is not blank."""
+    found = decision.answer if isinstance(decision.answer, list) else []
+    texts = [one for one in found if isinstance(one, str) and one.strip()]
+    return texts if len(texts) == len(found) else []
 
 
 def answer_id(index: int) -> str:
@@ -71,9 +66,9 @@ class TextsQuestion(DrawnQuestion):
         text = self.answer_text()
         return info.answer(text) if isinstance(info, FollowUpInfo) else text
 
-    def read_reply(self, text: str) -> str:
+    def read_reply(self, text: str) -> Json:
         """Any reply answers."""
-        return texts_json([text])
+        return [text]
 
     def can_agree(self) -> bool:
         """A text agrees to nothing."""
@@ -111,7 +106,7 @@ class TextsQuestion(DrawnQuestion):
         missing = [answer_id(index) for index, text in enumerate(texts) if not text]
         if missing:
             return dict.fromkeys(missing, say("error.answer"))
-        return self.draft(answer=texts_json(texts))
+        return self.draft(answer=[*texts])
 
     def _inputs(self) -> Iterator[Block]:
         for index, question in enumerate(questions_of(self.approval)[:MOST_ANSWERS]):

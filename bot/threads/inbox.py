@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from agents.core.codec import Json
 from bot.approvals.answers import BackAnswers
 from bot.approvals.disclosure import Surface
 from bot.approvals.model import APPROVE, REJECT, Approval, Decision, Kind, Status
@@ -409,7 +410,7 @@ class ThreadInbox:
             await self._refuse(thread, message, text)
             return True
         answer = read_reply(questions[0], message.text)
-        if not answer:
+        if answer is None:
             await self._refuse(thread, message, question_of(questions[0]).reply_hint())
             return True
         try:
@@ -423,14 +424,14 @@ class ThreadInbox:
         return True
 
     async def _answer(
-        self, question: Approval, message: Message, actor: Actor, answer: str
+        self, question: Approval, message: Message, actor: Actor, answer: Json
     ) -> None:
         approval = await self.approvals.look(question.approval_id, actor, shown=question.digest)
         decision = Decision(
             status=Status.ANSWERED,
             by=message.user_id,
             at_ms=self.clock(),
-            answer_json=answer,
+            answer=answer,
             digest=approval.digest,
         )
         # The author of a reply in the thread sees the card, unless it is elsewhere.

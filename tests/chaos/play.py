@@ -595,8 +595,7 @@ def _is_given_up(approval: Approval) -> bool:
     """Whether it was a doubt, and people neither said that it ran, nor let it run again."""
     if approval.kind is not Kind.DOUBT or approval.status is Status.APPROVED:
         return False
-    answer = approval.decision.answer_json if approval.decision is not None else ""
-    return approval.status is not Status.ANSWERED or "give_up" in answer
+    return approval.status is not Status.ANSWERED or approval.answered("choice") == "give_up"
 
 
 def _words_of_end(approval: Approval) -> tuple[str, ...]:

@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from storage.documents import Collection, Document, Index, Spec, Text, WorkDocument, update
+from storage.documents import (
+    Collection,
+    Document,
+    FreeJson,
+    Index,
+    Spec,
+    Text,
+    WorkDocument,
+    update,
+)
 from storage.errors import (
     RecordConflictError,
     RecordFormatError,
@@ -65,6 +74,7 @@ class Task(WorkDocument):
     answer: Answer | None = None
     notes: tuple[str, ...] = ()
     is_urgent: bool = False
+    form: FreeJson = None
 
 
 class Note(Document):
@@ -119,6 +129,7 @@ FULL = a_task(
     answer=Answer(by="U2", at_ms=1 << 40),
     notes=("a", ""),
     is_urgent=True,
+    form={"$set": [{"a.b": None, "": "\u0000\ud800"}], "n": [1 << 80, 0.1, True]},
     due_ms=7,
 )
 
@@ -377,6 +388,9 @@ POISON: list[dict[str, Any]] = [
     {"notes": 7},
     {"answer": "x"},
     {"owner": 7},
+    {"form": 5},
+    {"form": "{"},
+    {"form": "[" * 100_000},
 ]
 
 

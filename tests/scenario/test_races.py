@@ -18,6 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from agents import ChatModelAgent, tool
+from agents.core.codec import Json
 from agents.core.tools import Tool
 from agents.models import AnsweringModel, call, say
 from bot.approvals.disclosure import Surface
@@ -229,16 +230,16 @@ class Race:
                     has_run = self.town.effects[f"card-{card.thread_ts[-2:].lstrip('0')}"]
                     choice = "ran" if has_run else "again"
                     status = Status.ANSWERED if has_run else Status.APPROVED
-                    await self._settle(one, status, f'{{"choice":"{choice}","result":"yes"}}')
+                    await self._settle(one, status, {"choice": choice, "result": "yes"})
 
-    async def _settle(self, doubt: Approval, status: Status, answer: str) -> None:
+    async def _settle(self, doubt: Approval, status: Status, answer: Json) -> None:
         use = self.bots[0].office.approvals
         seen = await use.look(doubt.approval_id, an_actor(ADA), shown=doubt.digest)
         decision = Decision(
             status=status,
             by=ADA,
             at_ms=self.town.clock(),
-            answer_json=answer,
+            answer=answer,
             digest=seen.digest,
         )
         self.bots[0].tasks.spawn(

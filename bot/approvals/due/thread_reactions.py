@@ -8,7 +8,6 @@ them nor fails with them.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -71,9 +70,7 @@ def sign_of(approval: Approval) -> str:
 
 def _is_left(approval: Approval) -> bool:
     """Whether a doubt was settled as: did not run, do not run again."""
-    text = approval.decision.answer_json if approval.decision else ""
-    found = json.loads(text) if text else {}
-    return isinstance(found, dict) and found.get("choice") == "give_up"
+    return approval.answered("choice") == "give_up"
 
 
 @dataclass(slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -240,8 +239,7 @@ def agent_heard(word: str, approval: Approval | None, entries: Sequence[AuditEnt
 
 def _after_doubt(word: str, approval: Approval) -> str:
     """The result of a call that was in doubt: of a second run, in people's words, or none."""
-    answer = json.loads(approval.decision.answer_json or "{}") if approval.decision else {}
-    match answer.get("choice"):
+    match approval.answered("choice"):
         case "again":
             return "result" if word == RAN else word
         case "ran":
@@ -269,7 +267,6 @@ def state_of(approval: Approval | None, entries: Sequence[AuditEntry] = ()) -> s
         return "denied" if is_stopped and "denied" in actions else str(approval.status)
     if approval.status is Status.PENDING:
         return "in doubt"
-    answer = json.loads(approval.decision.answer_json or "{}") if approval.decision else {}
     if approval.status not in {Status.APPROVED, Status.ANSWERED}:
         return "given up"
-    return {"again": "approved", "ran": "ran"}.get(str(answer.get("choice")), "given up")
+    return {"again": "approved", "ran": "ran"}.get(str(approval.answered("choice")), "given up")

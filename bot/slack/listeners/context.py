@@ -275,7 +275,7 @@ class ListenerContext:
             by=actor.user_id,
             at_ms=self.clock(),
             reason=draft.reason,
-            answer_json=draft.answer_json,
+            answer=draft.answer,
             digest=draft.digest,
             title=call.title if call is not None else "",
             preview=call.preview if call is not None else "",

@@ -30,7 +30,6 @@ from bot.approvals.editing import Edits
 from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.errors import UserFacingError
 from bot.ports.tools import CheckedCall
-from bot.questions.texts import texts_json
 from tests.property.worlds.bench import (
     CLEO,
     EVE,
@@ -175,8 +174,7 @@ class Crowd:
     async def _record(self, who: str, seen: Approval, choice: str) -> Approval:
         given: dict[str, Any] = {"by": who, "at_ms": self.office.clock(), "digest": seen.digest}
         if seen.kind is Kind.QUESTION:
-            answer = texts_json([f"fine, {mark(who)}"])
-            decision = Decision(status=Status.ANSWERED, answer_json=answer, **given)
+            decision = Decision(status=Status.ANSWERED, answer=[f"fine, {mark(who)}"], **given)
             return await self.office.approvals.decide(seen, decision, surface=Surface.CARD)
         if choice == "reject":
             decision = Decision(status=Status.REJECTED, reason=f"no, {mark(who)}", **given)

@@ -13,7 +13,7 @@ from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.clock import milliseconds
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
 from bot.ports.tools import CheckedCall
-from bot.questions.form import canonical, edited_digest, in_order
+from bot.questions.form import edited_digest, in_order
 from bot.slack.destinations import ClickedMessage
 from bot.threads.message_event import NO_TURN, Incoming
 from bot.threads.messages import EphemeralMessage
@@ -249,7 +249,7 @@ class History:
         """Whether the run was told words of theirs, which it may have lost before it used them."""
         told = [one.decision for one in self.all if one != approval and one.decision is not None]
         return any(
-            one.by == who and (one.reason or one.answer_json or one.arguments_json) for one in told
+            one.by == who and (one.reason or one.answer or one.arguments_json) for one in told
         )
 
     def _decision(self, seen: Approval, who: str, choice: str) -> Decision:
@@ -263,14 +263,14 @@ class History:
         elif choice == "answer":
             status, more = (
                 Status.ANSWERED,
-                {**more, "answer_json": json.dumps([f"fine, {mark(who)}"])},
+                {**more, "answer": [f"fine, {mark(who)}"]},
             )
         elif seen.kind is Kind.DOUBT:
             by_choice = {"ran": Status.ANSWERED, "give_up": Status.REJECTED}
             status = by_choice.get(choice, Status.APPROVED)
             more = {
                 **more,
-                "answer_json": canonical({"choice": choice, "result": f"done, {mark(who)}"}),
+                "answer": {"choice": choice, "result": f"done, {mark(who)}"},
             }
         return Decision(status=status, by=who, at_ms=self.world.clock(), **more)
 
@@ -371,7 +371,7 @@ class History:
         card = self.slack.cards.get(approval.approval_id)
         if card is not None:
             assert card.shown_revision <= approval.shown_revision
-            assert card.decision in {None, approval.decision}
+            assert card.decision in (None, approval.decision)
         posts = self.slack.posts.count(approval.approval_id)
         deleted = self.known.deleted[approval.approval_id]
         assert posts <= 1 + deleted or self.known.was_asleep
@@ -498,7 +498,7 @@ class History:
     async def _check_jobs(self) -> None:
         """What was acknowledged has reached the agent, once; or it was taken as an answer."""
         aside = {one.text for one in await self.world.storage.inbox.of_turn(THREAD_ID, NO_TURN)}
-        answers = "".join(one.decision.answer_json for one in self.all if one.decision)
+        answers = json.dumps([one.decision.answer for one in self.all if one.decision])
         refusals = (say("refuse.two_questions"), say("refuse.not_taken", why="").strip())
         told = {who for who, text in self.slack.whispers if any(one in text for one in refusals)}
         author = {one.text.removeprefix(f"<@{BOT}> "): one.user_id for one in self.sent}

@@ -19,6 +19,7 @@ from agents import (
     idempotency_key,
     tool,
 )
+from agents.core.codec import Json
 from agents.core.tools import Tool
 from agents.models import Turn
 from bot.approvals.disclosure import Surface
@@ -312,7 +313,7 @@ class Office(Wiring):
         by: str = ADA,
         reason: str = "",
         edited: dict[str, object] | None = None,
-        answers: str = "",
+        answers: Json = None,
     ) -> Approval:
         """What the listeners do for a click or a form, and the work that follows."""
         actor = an_actor(by)
@@ -327,7 +328,7 @@ class Office(Wiring):
                 by=by,
                 at_ms=self.clock(),
                 reason=reason,
-                answer_json=answers,
+                answer=answers,
                 digest=seen.digest,
             )
             decided = await self.approvals.decide(seen, decision, actor, surface=Surface.CARD)

@@ -9,6 +9,7 @@ import pytest
 
 from agents import tool
 from agents.chat.agent import ChatModelAgent
+from agents.core.codec import Json
 from agents.models import ScriptedModel, call, say
 from bot.approvals.disclosure import MOST_SEEN, Opened, guesses, has_opened, is_yes, with_opened
 from bot.approvals.model import Approval, Decision, Kind, Status
@@ -16,9 +17,6 @@ from bot.audit.acts import Act
 from bot.audit.report import story
 from bot.errors import DeliveryError, NotSeenError
 from bot.layout.action_ids import ActionId
-from bot.questions.choice import selected_json
-from bot.questions.feedback import feedback_json
-from bot.questions.fields import values_json
 from bot.questions.form import AnswerForm, Form, Option
 from bot.slack.cards.card_for import card_for
 from tests.support.stores import SqliteStores
@@ -106,8 +104,8 @@ def test_fields_of_a_question_without_a_call_are_not_agreed_to() -> None:
     )
 
 
-def chose(status: Status, answer: str = "") -> Decision:
-    return Decision(status=status, by=ADA, at_ms=1, answer_json=answer)
+def chose(status: Status, answer: Json = None) -> Decision:
+    return Decision(status=status, by=ADA, at_ms=1, answer=answer)
 
 
 @pytest.mark.parametrize(
@@ -118,23 +116,23 @@ def chose(status: Status, answer: str = "") -> Decision:
         (an_approval(), chose(Status.EXPIRED), False),
         (an_approval(kind=Kind.DOUBT), chose(Status.APPROVED), True),
         (an_approval(kind=Kind.DOUBT), chose(Status.ANSWERED), False),
-        (asking(AnswerForm(form=Form.CHOICE)), chose(Status.ANSWERED, selected_json(["a"])), True),
+        (asking(AnswerForm(form=Form.CHOICE)), chose(Status.ANSWERED, {"selected": ["a"]}), True),
         (asking(AnswerForm(form=Form.CHOICE)), chose(Status.REJECTED), False),
         (
             asking(AnswerForm(form=Form.CHOICE)).changed(kind=Kind.DOUBT),
             chose(Status.ANSWERED),
             False,
         ),
-        (asking(AnswerForm(form=Form.FEEDBACK)), chose(Status.ANSWERED, feedback_json("")), True),
+        (asking(AnswerForm(form=Form.FEEDBACK)), chose(Status.ANSWERED, {"accepted": True}), True),
         (
             asking(AnswerForm(form=Form.FEEDBACK)),
-            chose(Status.ANSWERED, feedback_json("no")),
+            chose(Status.ANSWERED, {"feedback": "no"}),
             False,
         ),
-        (asking(AnswerForm(form=Form.FIELDS)), chose(Status.ANSWERED, values_json({})), True),
+        (asking(AnswerForm(form=Form.FIELDS)), chose(Status.ANSWERED, {"values": {}}), True),
         (
             asking(AnswerForm(form=Form.FIELDS), tool=""),
-            chose(Status.ANSWERED, values_json({})),
+            chose(Status.ANSWERED, {"values": {}}),
             False,
         ),
         (asking(AnswerForm(form=Form.HUMAN)), chose(Status.ANSWERED, '["x"]'), False),

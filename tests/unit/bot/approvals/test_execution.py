@@ -21,6 +21,7 @@ from agents import (
     tool,
 )
 from agents.core.checkpoint import CheckpointStatus
+from agents.core.codec import Json
 from agents.core.observers import WorkInDoubt, WorkNotice, WorkStarted
 from agents.gates.approval import approval_gate
 from agents.graph import END, START, GraphAgent, StateGraph
@@ -32,7 +33,6 @@ from bot.approvals.disclosure import Surface
 from bot.approvals.execution import lets_run, run_of
 from bot.approvals.model import Approval, Decision, Kind, Run, RunState, Status
 from bot.approvals.queries import newest_of
-from bot.questions.texts import texts_json
 from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
 from tests.support.decided import decide, failing_at, write
@@ -44,9 +44,9 @@ from tests.unit.bot.slack.cards.test_words import shown
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = "<@UBOT> pay Mia"
-AGAIN = '{"choice": "again", "result": ""}'
-IT_RAN = '{"choice": "ran", "result": "Mia has it."}'
-GIVE_UP = '{"choice": "give_up", "result": ""}'
+AGAIN: Json = {"choice": "again", "result": ""}
+IT_RAN: Json = {"choice": "ran", "result": "Mia has it."}
+GIVE_UP: Json = {"choice": "give_up", "result": ""}
 
 
 def drawn(office: Office, approval: Approval) -> Run | None:
@@ -326,7 +326,7 @@ async def test_a_call_that_began_beside_a_refused_answer_is_followed_to_its_end(
     outer, question = await office.open_approvals()
     yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=outer.digest)
     await office.approvals.decide(outer, yes, surface=Surface.CARD)
-    await office.decide(question, Status.ANSWERED, answers=texts_json(["many"]))  # no number
+    await office.decide(question, Status.ANSWERED, answers=["many"])  # no number
     stored = await storage.approvals.get(question.approval_id)
     assert stored.status is Status.CANCELLED
     assert state_of(office, outer) is RunState.RUNNING

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from agents.core.codec import Json
 from agents.models import call, say
 from bot.approvals import votes
 from bot.approvals.disclosure import Surface
@@ -31,7 +31,6 @@ from bot.people.deciders import deciders_of
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
 from bot.ports.people import MOST_MEMBERS
 from bot.ports.tools import CheckedCall
-from bot.questions.form import canonical
 from bot.slack.cards.card_for import card_for
 from bot.threads.runs.policy_of_cards import PolicyOfCards
 from storage.errors import RecordFormatError
@@ -582,10 +581,8 @@ async def test_a_doubt_is_settled_by_as_many_as_the_call(storage: SqliteStores) 
     heir.clock.forward(minutes=1)
     await heir.sweep.tick()
     await heir.queue.run()
-    ran, other = (
-        canonical({"choice": "ran", "result": "ok"}),
-        canonical({"choice": "ran", "result": "failed"}),
-    )
+    ran: Json = {"choice": "ran", "result": "ok"}
+    other: Json = {"choice": "ran", "result": "failed"}
     assert await refused(heir, TOM, Status.ANSWERED, answers=ran) == "not_approver"
     await vote(heir, ADA, Status.ANSWERED, answers=ran)
     await vote(heir, BEN, Status.ANSWERED, answers=other)
@@ -593,7 +590,7 @@ async def test_a_doubt_is_settled_by_as_many_as_the_call(storage: SqliteStores) 
     assert waits.status is Status.PENDING
     done = await vote(heir, MIA, Status.ANSWERED, answers=ran)
     assert done.status is Status.ANSWERED
-    assert json.loads(done.decision.answer_json if done.decision else "")["result"] == "ok"
+    assert done.answered("result") == "ok"
     assert heir.ran == []
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agents.core.codec import Json
 from agents.models import call, say
 from bot.approvals.model import Decision, Kind, Status
 from bot.audit.acts import Act
@@ -22,7 +23,6 @@ from bot.errors import (
     NotApproverError,
     OutdatedCardError,
 )
-from bot.questions.form import canonical
 from bot.redaction.mask import REDACTED, in_force
 from bot.redaction.rules import MaskRules
 from storage.audit import AuditEntry
@@ -190,7 +190,7 @@ async def test_a_doubt_and_its_answer(storage: SqliteStores) -> None:
     await heir.queue.run()
     doubt = await heir.the_approval()
     assert doubt.kind is Kind.DOUBT
-    answer = canonical({"choice": "ran", "result": "paid, token=abcdef"})
+    answer: Json = {"choice": "ran", "result": "paid, token=abcdef"}
     heir.clock.forward(seconds=1)
     await heir.decide(doubt, Status.ANSWERED, answers=answer)
     told = await story(storage, thread_id=THREAD_ID)

@@ -19,6 +19,7 @@ from agents import (
     make_message,
     tool,
 )
+from agents.core.codec import Json
 from agents.core.errors import CheckpointConflictError
 from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
@@ -26,8 +27,6 @@ from bot.approvals.model import APPROVE, Approval, Decision, Status
 from bot.errors import NotApproverError
 from bot.people.requesters import requesters_of
 from bot.people.thread_pass import Requesters, ThreadPass
-from bot.questions.fields import values_json
-from bot.questions.texts import texts_json
 from tests.contract.builders import a_message, a_thread, an_approval
 from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import filled_digest
@@ -118,12 +117,12 @@ async def test_i13_who_filled_in_what_was_missing_does_not_decide(storage: Sqlit
     office = Office(storage, [call("book", {}, id="c1"), say("Booked.")], make_agent=an_agent)
     await office.hear("<@UBOT> book it", user_id=ROSA)
     question = await office.the_approval()
-    values = {"order": "666", "amount": 50_000}
+    values: dict[str, Json] = {"order": "666", "amount": 50_000}
     decision = Decision(
         status=Status.ANSWERED,
         by=ADA,
         at_ms=office.clock(),
-        answer_json=values_json(values),
+        answer={"values": values},
         digest=filled_digest(question, values),
     )
     await office.approvals.follow_up(
@@ -205,7 +204,7 @@ async def test_of_a_thread_of_an_earlier_release_all_who_are_found_in_it_count(
     await storage.inbox.add(a_message(thread_id=THREAD_ID, message_id="m2", user_id=BEN))
     await storage.inbox.take(["m1"], turn=1)
     await storage.inbox.take(["m2"], turn=2)
-    answered = Decision(status=Status.ANSWERED, by=ADA, at_ms=5, answer_json=texts_json(["so"]))
+    answered = Decision(status=Status.ANSWERED, by=ADA, at_ms=5, answer=["so"])
     question = an_approval(status=Status.ANSWERED, decision=answered, open=False)
     await storage.approvals.insert(question.changed(thread_id=THREAD_ID))
 
@@ -222,24 +221,24 @@ async def test_of_a_thread_without_any_messages_who_began_it_counts(
 @pytest.mark.parametrize(
     ("answer", "counts"),
     [
-        ('["so"]', True),
-        ('{"selected":["a"]}', True),
-        ('{"values":{"a":1}}', True),
-        ('{"feedback":"shorter"}', True),
-        ('{"accepted":true}', False),
-        ('{"choice":"ran","result":"done"}', True),
-        ('{"choice":"ran","result":""}', False),
-        ('{"choice":"again","result":"done"}', False),
+        (["so"], True),
+        ({"selected": ["a"]}, True),
+        ({"values": {"a": 1}}, True),
+        ({"feedback": "shorter"}, True),
+        ({"accepted": True}, False),
+        ({"choice": "ran", "result": "done"}, True),
+        ({"choice": "ran", "result": ""}, False),
+        ({"choice": "again", "result": "done"}, False),
     ],
 )
 async def test_i13_which_answers_are_words(
-    storage: SqliteStores, answer: str, *, counts: bool
+    storage: SqliteStores, answer: Json, *, counts: bool
 ) -> None:
     await storage.threads.ensure(a_thread(thread_id=THREAD_ID, turn=1))
     await storage.threads.wake(THREAD_ID, now_ms=1)
     thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=1, until_ms=100)
     assert thread is not None
-    decision = Decision(status=Status.ANSWERED, by=ADA, at_ms=5, answer_json=answer)
+    decision = Decision(status=Status.ANSWERED, by=ADA, at_ms=5, answer=answer)
 
     await Requesters(storage).note_decided(
         ThreadPass(thread=thread), [an_approval(status=Status.ANSWERED, decision=decision)]

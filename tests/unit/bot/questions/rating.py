@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agents import ResumeDataError, register
+from agents.core.codec import Json
 from bot.approvals.model import Decision, Kind, Status
 from bot.layout.blocks import Block
 from bot.layout.modals import Errors, Values, modal, named, read_text, text_input
@@ -60,14 +61,15 @@ class RatingQuestion(DrawnQuestion):
         )
 
     def takes(self, decision: Decision) -> bool:
-        stars = str(decision.answer_json)
-        return decision.status is self.yes_status and stars in _STARS
+        return decision.status is self.yes_status and in_order(decision.answer) in _STARS
 
     def answer(self, info: object) -> object:
-        return int(self.decision.answer_json)
+        if not isinstance(self.decision.answer, int):
+            raise TypeError("no number")
+        return self.decision.answer
 
-    def read_reply(self, text: str) -> str:
-        return text.strip() if text.strip() in _STARS else ""
+    def read_reply(self, text: str) -> Json:
+        return int(text) if text.strip() in _STARS else None
 
     def reply_hint(self) -> str:
         return "Please reply with a number from 1 to 5."
@@ -84,7 +86,7 @@ class RatingQuestion(DrawnQuestion):
 
     def answered(self) -> str:
         decision = self.approval.decision
-        return f"{decision.answer_json} stars" if decision else ""
+        return f"{decision.answer} stars" if decision else ""
 
     def yes(self) -> Iterator[Block]:
         yield self.button("Five stars", BEST, "primary")
@@ -92,7 +94,7 @@ class RatingQuestion(DrawnQuestion):
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
         if action == BEST:
-            return self.draft(answer=in_order(5))
+            return self.draft(answer=5)
         if action == OTHER:
             blocks = [named(self.approval), text_input("stars", "Stars", 1, optional=False)]
             return OpenModal(view=modal(self.approval, MODAL, ("Rate", "Rate"), blocks))
@@ -104,4 +106,4 @@ class RatingQuestion(DrawnQuestion):
         stars = read_text(values, "stars")
         if stars not in _STARS:
             return {"stars": "Please write a number from 1 to 5."}
-        return self.draft(answer=stars)
+        return self.draft(answer=int(stars))

@@ -23,10 +23,7 @@ from agents.gates.human import HumanResponse
 from agents.gates.questions import ChoiceResult
 from bot.approvals.model import Approval, Kind, Status
 from bot.questions.base import answer_from, question_of, read_reply
-from bot.questions.choice import selected_json
-from bot.questions.fields import values_json
 from bot.questions.form import ask_of, edited_digest, in_order
-from bot.questions.texts import texts_json
 from tests.unit.bot.asked import chosen_digest, filled_digest
 from tests.unit.bot.questions.info_samples import (
     ARGUMENTS,
@@ -57,8 +54,8 @@ def test_approval() -> None:
     edited = {"arguments_json": in_order({"environment": "production"})}
     is_refused(approval, Status.APPROVED, **edited)
     is_refused(approval, Status.APPROVED, digest="0" * 64)
-    is_refused(approval, Status.ANSWERED, answer_json='["yes"]')
-    is_refused(approval, Status.REJECTED, answer_json='["yes"]')
+    is_refused(approval, Status.ANSWERED, answer=["yes"])
+    is_refused(approval, Status.REJECTED, answer=["yes"])
 
 
 def test_decision_about_something_else_is_refused() -> None:
@@ -94,17 +91,17 @@ def test_human_takes_what_is_allowed() -> None:
     digest = edited_digest(approval, new)
     done = decided(approval, Status.APPROVED, arguments_json=in_order(new), digest=digest)
     assert answer_from(done, HUMAN) == HUMAN.edit(new, by=BY)
-    done = decided(approval, Status.ANSWERED, answer_json=texts_json(["Use the other one."]))
+    done = decided(approval, Status.ANSWERED, answer=["Use the other one."])
     assert answer_from(done, HUMAN) == HUMAN.respond("Use the other one.", by=BY)
     assert answer_from(decided(approval, Status.REJECTED), HUMAN) == HUMAN.ignore(by=BY)
-    is_refused(approval, Status.ANSWERED, answer_json=texts_json([" "]))
-    is_refused(approval, Status.ANSWERED, answer_json=texts_json(["a", "b"]))
+    is_refused(approval, Status.ANSWERED, answer=[" "])
+    is_refused(approval, Status.ANSWERED, answer=["a", "b"])
 
 
 ALLOWED: dict[str, Callable[[Approval], dict[str, Any]]] = {
     "accept": lambda _: {"status": Status.APPROVED},
     "ignore": lambda _: {"status": Status.REJECTED},
-    "response": lambda _: {"status": Status.ANSWERED, "answer_json": '["no"]'},
+    "response": lambda _: {"status": Status.ANSWERED, "answer": ["no"]},
     "edit": lambda approval: {
         "status": Status.APPROVED,
         "arguments_json": in_order({**ARGUMENTS, "replicas": 9}),
@@ -141,13 +138,13 @@ def test_call_choice_runs_what_was_chosen() -> None:
     chosen = {**ARGUMENTS, "environment": "production"}
     digest = chosen_digest(approval, ["p"])
     assert digest == digest_of(chosen)
-    done = decided(approval, Status.APPROVED, answer_json=selected_json(["p"]), digest=digest)
+    done = decided(approval, Status.APPROVED, answer={"selected": ["p"]}, digest=digest)
     assert answer_from(done, CALL_CHOICE) == CALL_CHOICE.choose("p", by=BY)
     told = answer_from(decided(approval, Status.REJECTED, reason="no"), CALL_CHOICE)
     assert told == ChoiceResult(declined=True, reason="no", by=BY)
-    is_refused(approval, Status.APPROVED, answer_json=selected_json(["p"]))
-    is_refused(approval, Status.APPROVED, answer_json=selected_json(["s"]), digest=digest)
-    is_refused(approval, Status.ANSWERED, answer_json=selected_json(["p"]), digest=digest)
+    is_refused(approval, Status.APPROVED, answer={"selected": ["p"]})
+    is_refused(approval, Status.APPROVED, answer={"selected": ["s"]}, digest=digest)
+    is_refused(approval, Status.ANSWERED, answer={"selected": ["p"]}, digest=digest)
     is_refused(approval, Status.APPROVED)
     assert question_of(approval).yes_status is Status.APPROVED
 
@@ -157,7 +154,7 @@ def test_call_choice_of_several_and_of_a_bare_id() -> None:
     approval = approval_of(info)
     digest = chosen_digest(approval, ["p", "n"])
     assert digest == digest_of({**ARGUMENTS, "environment": ["production", "n"]})
-    told = {"answer_json": selected_json(["p", "n"]), "digest": digest}
+    told = {"answer": {"selected": ["p", "n"]}, "digest": digest}
     assert answer_from(decided(approval, Status.APPROVED, **told), info) == info.choose(
         "p", "n", by=BY
     )
@@ -168,17 +165,17 @@ def test_parameters() -> None:
     assert ask_of(approval).names == ("replicas",)
     values = {"replicas": 4}
     digest = filled_digest(approval, values)
-    told = {"answer_json": values_json(values), "digest": digest}
+    told = {"answer": {"values": values}, "digest": digest}
     done = decided(approval, Status.ANSWERED, **told)
     assert answer_from(done, MISSING) == MISSING.complete({"replicas": 4}, by=BY)
-    is_refused(approval, Status.ANSWERED, answer_json=values_json(values))
+    is_refused(approval, Status.ANSWERED, answer={"values": values})
     for wrong in ({}, {"replicas": "4"}, {"replicas": 4, "environment": "production"}):
-        bad = {"answer_json": values_json(wrong), "digest": filled_digest(approval, wrong)}
+        bad = {"answer": {"values": wrong}, "digest": filled_digest(approval, wrong)}
         is_refused(approval, Status.ANSWERED, **bad)
     assert question_of(approval).no_status() is Status.CANCELLED
     done = decided(approval, Status.CANCELLED, reason="I do not know.")
     assert answer_from(done, MISSING) == Cancelled(by=BY, reason="I do not know.")
-    assert read_reply(approval, "4") == ""
+    assert read_reply(approval, "4") is None
     assert "buttons" in question_of(approval).reply_hint()
 
 
@@ -187,7 +184,7 @@ def test_parameters_of_an_approved_call_are_the_approvers() -> None:
     approval = approval_of(MISSING, parent=outer)
     assert approval.kind is Kind.APPROVAL
     told = {
-        "answer_json": values_json({"replicas": 4}),
+        "answer": {"values": {"replicas": 4}},
         "digest": filled_digest(approval, {"replicas": 4}),
     }
     done = decided(approval, Status.APPROVED, **told)

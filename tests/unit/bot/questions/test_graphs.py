@@ -17,10 +17,7 @@ from agents.graph.commands import Send, StateUpdate
 from agents.prebuilt.stages import StageResult
 from bot.approvals.model import Status
 from bot.questions.base import answer_from, question_of, read_reply
-from bot.questions.choice import selected_json
-from bot.questions.fields import values_json
 from bot.questions.form import Form, arguments_of, ask_of, edited_digest, in_order
-from bot.questions.texts import texts_json
 from tests.unit.bot.questions.info_samples import (
     BREAK,
     BY,
@@ -60,7 +57,7 @@ def test_typed_answer_of_a_node(kind: Any, value: object) -> None:
     ask = ask_of(approval)
     values = {"answer": value} if ask.is_wrapped else value
     assert isinstance(values, dict)
-    done = decided(approval, Status.ANSWERED, answer_json=values_json(values))
+    done = decided(approval, Status.ANSWERED, answer={"values": values})
     answer = answer_from(done, info)
     assert answer == value
     assert type(answer) is type(value)
@@ -70,11 +67,11 @@ def test_typed_answer_of_a_node(kind: Any, value: object) -> None:
 def test_typed_answer_that_does_not_fit() -> None:
     approval = approval_of(node("How many?", int))
     for wrong in ({"answer": "5"}, {"answer": 5.5}, {}, {"other": 5}):
-        is_refused(approval, Status.ANSWERED, answer_json=values_json(wrong))
-    is_refused(approval, Status.ANSWERED, answer_json='["5"]')
+        is_refused(approval, Status.ANSWERED, answer={"values": wrong})
+    is_refused(approval, Status.ANSWERED, answer=["5"])
     with pytest.raises(ResumeDataError):
         answer_from(
-            forced(approval, Status.ANSWERED, answer_json=values_json({"answer": "5"})),
+            forced(approval, Status.ANSWERED, answer={"values": {"answer": "5"}}),
             node("How many?", int),
         )
 
@@ -91,9 +88,9 @@ def test_yes_or_no_of_a_node(chosen: str, value: bool) -> None:
     info = node("Shall I?", bool)
     approval = approval_of(info)
     assert [option.label for option in ask_of(approval).options] == ["Yes", "No"]
-    done = decided(approval, Status.ANSWERED, answer_json=selected_json([chosen]))
+    done = decided(approval, Status.ANSWERED, answer={"selected": [chosen]})
     assert answer_from(done, info) is value
-    assert read_reply(approval, "yes") == ""
+    assert read_reply(approval, "yes") is None
     assert "buttons" in question_of(approval).reply_hint()
     is_refused(approval, Status.REJECTED)
 
@@ -101,7 +98,7 @@ def test_yes_or_no_of_a_node(chosen: str, value: bool) -> None:
 def test_few_values_of_a_node() -> None:
     info = node("Size?", Literal["S", "M", 3])
     approval = approval_of(info)
-    done = decided(approval, Status.ANSWERED, answer_json=selected_json(["3"]))
+    done = decided(approval, Status.ANSWERED, answer={"selected": ["3"]})
     assert answer_from(done, info) == 3
     two = node("Size?", Literal["3", 3])
     assert ask_of(approval_of(two)).form is Form.FIELDS
@@ -121,7 +118,7 @@ def test_few_values_of_a_node() -> None:
     ],
 )
 def test_reply_to_a_typed_question(kind: Any, words: str, value: object) -> None:
-    wanted = "" if value is None else values_json({"answer": value})
+    wanted = None if value is None else {"values": {"answer": value}}
     assert read_reply(approval_of(node("What?", kind)), words) == wanted
 
 
@@ -132,7 +129,7 @@ def test_untyped_answer_of_a_node_is_a_text() -> None:
         "questions": ["Name?"],
         "shown": {"draft": "x", "trail": ["a", "Yg=="]},
     }
-    done = decided(approval, Status.ANSWERED, answer_json=texts_json(["Fox"]))
+    done = decided(approval, Status.ANSWERED, answer=["Fox"])
     assert answer_from(done, info) == "Fox"
 
 

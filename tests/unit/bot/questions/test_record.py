@@ -94,12 +94,12 @@ def test_doubt_is_as_it_was() -> None:
     info = InDoubtInfo(tool_name="deploy", arguments=ARGUMENTS, title="Deploy", call_id="c1")
     approval = approval_of(info)
     assert (approval.kind, approval.form_json) == (Kind.DOUBT, "")
-    told = json.dumps({"choice": "ran", "result": "fine"})
-    assert answer_from(decided(approval, Status.ANSWERED, answer_json=told), info) == InDoubtResult(
+    told = {"choice": "ran", "result": "fine"}
+    assert answer_from(decided(approval, Status.ANSWERED, answer=told), info) == InDoubtResult(
         choice="ran", result="fine", by=BY
     )
     with pytest.raises(ResumeDataError, match="can't be read"):
-        answer_from(decided(approval, Status.ANSWERED, answer_json='{"choice":"maybe"}'), info)
+        answer_from(decided(approval, Status.ANSWERED, answer={"choice": "maybe"}), info)
 
 
 @pytest.mark.parametrize(
@@ -123,18 +123,18 @@ def test_stopped_runs_ask_nobody() -> None:
 
 def test_info_that_a_text_answers() -> None:
     approval = approval_of("What?")
-    done = decided(approval, Status.ANSWERED, answer_json=read_reply(approval, "This."))
+    done = decided(approval, Status.ANSWERED, answer=read_reply(approval, "This."))
     assert answer_from(done, "What?") == "This."
 
 
 def test_info_that_only_a_program_answers() -> None:
     approval = approval_of(Strict())
     assert ask_of(approval).program == "Strict: expected a number"
-    assert read_reply(approval, "5") == ""
+    assert read_reply(approval, "5") is None
     assert "Only a program" in question_of(approval).reply_hint()
-    is_refused(approval, Status.ANSWERED, answer_json='["5"]')
+    is_refused(approval, Status.ANSWERED, answer=["5"])
     with pytest.raises(ResumeDataError, match="expected a number"):
-        answer_from(forced(approval, Status.ANSWERED, answer_json='["5"]'), Strict())
+        answer_from(forced(approval, Status.ANSWERED, answer=["5"]), Strict())
     assert "KeyError" in ask_of(approval_of(Broken())).program
 
 
@@ -290,7 +290,7 @@ def test_what_cannot_be_read_is_answered_by_nobody(text: str, kind: Kind) -> Non
     approval = approval_of("What?").changed(form_json=text, kind=kind)
     assert ask_of(approval).form is Form.PROGRAM
     for status in (Status.APPROVED, Status.REJECTED, Status.ANSWERED):
-        is_refused(approval, status, answer_json='["x"]')
+        is_refused(approval, status, answer=["x"])
 
 
 def test_arguments_that_are_no_text_can_be_stored() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from datetime import timedelta
 
 import pytest
@@ -68,9 +67,7 @@ def test_the_run_goes_before_the_yes(state: RunState, end: str) -> None:
 
 @pytest.mark.parametrize(("choice", "end"), [("ran", "answered"), ("give_up", "cancelled")])
 def test_a_doubt_ends_as_people_say(choice: str, end: str) -> None:
-    decision = Decision(
-        status=Status.ANSWERED, by="UADA", at_ms=1, answer_json=json.dumps({"choice": choice})
-    )
+    decision = Decision(status=Status.ANSWERED, by="UADA", at_ms=1, answer={"choice": choice})
     doubt = an_approval(kind=Kind.DOUBT).changed(status=Status.ANSWERED, decision=decision)
     assert sign_of(doubt) == end
 

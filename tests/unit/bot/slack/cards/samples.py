@@ -329,12 +329,12 @@ CARDS: dict[str, Callable[[], Card]] = {
     "approval_cancelled": lambda: _card(decided(an_approval(), Status.CANCELLED)),
     "question_pending": lambda: _card(a_question()),
     "question_answered": lambda: _card(
-        decided(a_question(), Status.ANSWERED, answer_json='["1.4.2", "production"]')
+        decided(a_question(), Status.ANSWERED, answer=["1.4.2", "production"])
     ),
     "approval_pending_reason": lambda: _card(asking(AnswerForm(form=Form.CALL, reason=REASON))),
     "choice_pending": lambda: _card(a_choice()),
     "choice_chosen": lambda: _card(
-        decided(a_choice(), Status.ANSWERED, answer_json='{"selected": ["b"]}')
+        decided(a_choice(), Status.ANSWERED, answer={"selected": ["b"]})
     ),
     "choice_none": lambda: _card(decided(a_choice(), Status.REJECTED, reason="All too far.")),
     "choice_pending_yes": lambda: _card(
@@ -352,7 +352,7 @@ CARDS: dict[str, Callable[[], Card]] = {
     "choice_pending_many": lambda: _card(a_choice(ask=replace(CHOICE, options=CITIES))),
     "call_choice_pending": lambda: _card(a_call_choice()),
     "call_choice_chosen": lambda: _card(
-        decided(a_call_choice(), Status.APPROVED, answer_json='{"selected": ["a"]}')
+        decided(a_call_choice(), Status.APPROVED, answer={"selected": ["a"]})
     ),
     "feedback_pending": lambda: _card(a_feedback()),
     "feedback_pending_version": lambda: _card(
@@ -364,24 +364,24 @@ CARDS: dict[str, Callable[[], Card]] = {
         )
     ),
     "feedback_given": lambda: _card(
-        decided(a_feedback(), Status.ANSWERED, answer_json='{"feedback": "Shorter <!here>."}')
+        decided(a_feedback(), Status.ANSWERED, answer={"feedback": "Shorter <!here>."})
     ),
     "feedback_accepted": lambda: _card(
-        decided(a_feedback(), Status.ANSWERED, answer_json='{"accepted": true}')
+        decided(a_feedback(), Status.ANSWERED, answer={"accepted": True})
     ),
     "form_pending": lambda: _card(a_form()),
     "form_filled": lambda: _card(
         decided(
             a_form(),
             Status.ANSWERED,
-            answer_json='{"values": {"place": "Rome", "days": 2, "who": ["Mia"]}}',
+            answer={"values": {"place": "Rome", "days": 2, "who": ["Mia"]}},
         )
     ),
     "form_cancelled": lambda: _card(decided(a_form(), Status.CANCELLED, reason="I do not know.")),
     "human_pending": lambda: _card(a_human("accept", "ignore", "response", "edit")),
     "human_pending_strict": lambda: _card(a_human("response")),
     "human_responded": lambda: _card(
-        decided(a_human("response"), Status.ANSWERED, answer_json='["Use staging."]')
+        decided(a_human("response"), Status.ANSWERED, answer=["Use staging."])
     ),
     "human_ignored": lambda: _card(decided(a_human("ignore"), Status.REJECTED)),
     "step_pending": lambda: _card(a_step()),
@@ -395,19 +395,17 @@ CARDS: dict[str, Callable[[], Card]] = {
         decided(
             a_typed_question(),
             Status.ANSWERED,
-            answer_json='{"values": {"place": "Oslo", "days": 1, "who": []}}',
+            answer={"values": {"place": "Oslo", "days": 1, "who": []}},
         )
     ),
     "program_pending_nothing": lambda: _card(a_program()),
     "program_expired": lambda: _card(decided(a_program(), Status.EXPIRED, by="")),
     "doubt_pending": lambda: _card(a_doubt()),
-    "doubt_ran": lambda: _card(decided(a_doubt(), Status.ANSWERED, answer_json=json.dumps(RAN))),
+    "doubt_ran": lambda: _card(decided(a_doubt(), Status.ANSWERED, answer=RAN)),
     "doubt_again": lambda: _card(
         decided(a_doubt(), Status.APPROVED).changed(run=_run("ran", "done").run)
     ),
-    "doubt_given_up": lambda: _card(
-        decided(a_doubt(), Status.REJECTED, answer_json=json.dumps(GAVE_UP))
-    ),
+    "doubt_given_up": lambda: _card(decided(a_doubt(), Status.REJECTED, answer=GAVE_UP)),
     "approval_pending_escalated": lambda: _card(an_escalated()),
     "doubt_pending_escalated": lambda: _card(an_escalated().changed(kind=Kind.DOUBT)),
     "escalation": lambda: nudge_text(an_approval(), "escalation", ["U0BEN", "S0OPS", "U0BEN"]),

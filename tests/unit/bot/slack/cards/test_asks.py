@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from agents.core.codec import Json
 from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
-from bot.questions.choice import CHOICE as CHOICE_ID, selected_json
+from bot.questions.choice import CHOICE as CHOICE_ID
 from bot.questions.drawing import drawn_question
-from bot.questions.feedback import feedback_json
 from bot.questions.form import AnswerForm, Form, Option
 from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.cards.card_for import card_for
@@ -156,7 +156,7 @@ def value(index: object) -> dict[str, object]:
 )
 def test_choice_is_read(ask: AnswerForm, values: dict[str, Any], ids: list[str]) -> None:
     draft = draft_of(a_choice(ask), ActionId.CHOOSE_MODAL, values)
-    assert draft.answer_json == selected_json(ids)
+    assert draft.answer == {"selected": ids}
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_several_that_are_none_or_twice_are_refused() -> None:
 def test_feedback_is_read() -> None:
     block = {"answer_0": {ActionId.VALUE: {"value": " Shorter. "}}}
     draft = draft_of(a_feedback(), ActionId.ANSWER_MODAL, block)
-    assert draft.answer_json == feedback_json("Shorter.")
+    assert draft.answer == {"feedback": "Shorter."}
     assert list(errors_of(a_feedback(), ActionId.ANSWER_MODAL, {})) == ["answer_0"]
 
 
@@ -256,10 +256,10 @@ def test_edit_of_a_step_keeps_what_has_no_input() -> None:
 
 
 def test_secret_of_an_answer_is_masked() -> None:
-    told = '{"values": {"password": "hunter2hunter2", "place": "x"}}'
+    told: Json = {"values": {"password": "hunter2hunter2", "place": "x"}}
     schema: dict[str, Any] = {"type": "object", "properties": {"password": {"type": "string"}}}
     approval = a_form().changed(form_json=AnswerForm(form=Form.FIELDS, schema=schema).to_text())
-    card = draw(decided(approval, Status.ANSWERED, answer_json=told))
+    card = draw(decided(approval, Status.ANSWERED, answer=told))
     assert "hunter2" not in said(card) + card.text
 
 
@@ -282,11 +282,11 @@ def test_secret_of_an_answer_is_masked() -> None:
         (decided(a_typed_question(), Status.ANSWERED), "💬 *Answered by <@U0BEN>*"),
         (decided(a_human("ignore"), Status.REJECTED), "⏭️ *Skipped by <@U0BEN>*"),
         (
-            decided(a_feedback(), Status.ANSWERED, answer_json=feedback_json("x")),
+            decided(a_feedback(), Status.ANSWERED, answer={"feedback": "x"}),
             "✏️ *Changes requested by <@U0BEN>*",
         ),
         (
-            decided(a_feedback(), Status.ANSWERED, answer_json=feedback_json("")),
+            decided(a_feedback(), Status.ANSWERED, answer={"accepted": True}),
             "✅ *Approved by <@U0BEN>*",
         ),
     ],
@@ -423,22 +423,22 @@ def test_hint_says_what_a_reply_can_answer(schema: dict[str, Any], hint: str) ->
     asked = json.dumps({"questions": ["Well?"]})
     approval = asking(ask, kind=Kind.QUESTION, tool="", arguments_json=asked)
     assert hint in said(draw(approval))
-    card = draw(decided(approval, Status.ANSWERED, answer_json='{"values": {"answer": 7}}'))
+    card = draw(decided(approval, Status.ANSWERED, answer={"values": {"answer": 7}}))
     assert card.blocks[2]["text"]["text"] == "7"
     assert '"answer: "' not in said(card)
 
 
 def test_answers_have_the_numbers_of_their_questions() -> None:
-    one = draw(decided(a_question(), Status.ANSWERED, answer_json='["2027, Europe"]'))
+    one = draw(decided(a_question(), Status.ANSWERED, answer=["2027, Europe"]))
     assert one.blocks[2]["text"]["text"] == "2027, Europe"
-    each = draw(decided(a_question(), Status.ANSWERED, answer_json='["2027", "Europe"]'))
+    each = draw(decided(a_question(), Status.ANSWERED, answer=["2027", "Europe"]))
     assert each.blocks[2]["text"]["text"] == "1. 2027\n2. Europe"
     assert each.text.endswith(". 1. 2027; 2. Europe")
 
 
 def test_a_long_answer_is_whole_in_the_details() -> None:
     answer = "".join(f"{number:05d} " for number in range(600)).strip()
-    done = decided(a_question(), Status.ANSWERED, answer_json=json.dumps([answer, "b"]))
+    done = decided(a_question(), Status.ANSWERED, answer=[answer, "b"])
     assert "…" in draw(done).blocks[2]["text"]["text"]
     assert "00599" in json.dumps(details_of(done))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agents.core.codec import Json
 from bot.approvals.model import Approval, Status
 from bot.approvals.overview import HomeData
 from bot.layout.data import read_object
@@ -102,30 +103,30 @@ def test_a_choice_that_the_model_had_made_itself_is_replaced() -> None:
     asked = a_call_choice().changed(
         arguments_json='{"place": "lima", "seats": 2}', title="Book Lima"
     )
-    chosen = decided(asked, Status.APPROVED, answer_json='{"selected": ["a"]}', title="Book Rome")
+    chosen = decided(asked, Status.APPROVED, answer={"selected": ["a"]}, title="Book Rome")
     assert read_object(what_runs(chosen).arguments_json) == {"place": "rome", "seats": 2}
     assert what_runs(chosen).title == "Book Rome"
-    untold = decided(asked, Status.APPROVED, answer_json='{"selected": ["a"]}')
+    untold = decided(asked, Status.APPROVED, answer={"selected": ["a"]})
     assert what_runs(untold).title == "Run deploy with the chosen option"
     assert "Book Lima" not in card_of(untold)
 
 
 def test_a_choice_that_was_left_to_people_keeps_the_title_that_leaves_it_out() -> None:
-    chosen = decided(a_call_choice(), Status.APPROVED, answer_json='{"selected": ["a"]}')
+    chosen = decided(a_call_choice(), Status.APPROVED, answer={"selected": ["a"]})
     assert what_runs(chosen).title == "Book"
 
 
 def test_a_filled_in_call_has_the_title_of_what_runs() -> None:
-    values = '{"values": {"place": "Rome", "days": 2, "who": ["Mia"]}}'
-    filled = decided(a_form(), Status.ANSWERED, answer_json=values, title="Book Rome for Mia")
+    values: Json = {"values": {"place": "Rome", "days": 2, "who": ["Mia"]}}
+    filled = decided(a_form(), Status.ANSWERED, answer=values, title="Book Rome for Mia")
     assert card_of(filled).startswith("Answered by <@U0BEN>")
     assert "Book Rome for Mia" in card_of(filled)
-    assert what_runs(decided(a_form(), Status.ANSWERED, answer_json=values)).title == "Book"
+    assert what_runs(decided(a_form(), Status.ANSWERED, answer=values)).title == "Book"
 
 
 def test_a_damaged_choice_shows_that_nothing_is_known_of_it() -> None:
     asked = a_call_choice().changed(arguments_json='{"place": "lima"}')
-    chosen = decided(asked, Status.APPROVED, answer_json="[1]")
+    chosen = decided(asked, Status.APPROVED, answer=[1])
     assert read_object(what_runs(chosen).arguments_json) == {"place": None}
 
 

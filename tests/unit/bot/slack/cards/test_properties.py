@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from agents.core.codec import Json
 from bot.approvals.disclosure import Surface
 from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
@@ -115,7 +116,7 @@ asked = st.builds(
     st.dictionaries(texts, values, max_size=3),
 )
 told = st.builds(
-    lambda ids, given, text: json.dumps({"selected": ids, "values": given, "feedback": text}),
+    lambda ids, given, text: {"selected": ids, "values": given, "feedback": text},
     st.lists(texts, max_size=3),
     st.dictionaries(texts, values, max_size=3),
     texts,
@@ -189,15 +190,13 @@ def test_pending_card_is_safe(approval: Approval, approvers: str) -> None:
     status=st.sampled_from([status for status in Status if status is not Status.PENDING]),
     reason=texts,
     edited=st.just("") | arguments,
-    answer=st.sampled_from(["", "[]", '{"choice":"ran"}', "{"]) | arguments | told,
+    answer=st.sampled_from([None, [], {"choice": "ran"}, "{"]) | arguments | told,
     by=st.sampled_from(["U0BEN", "", "<!here>"]),
 )
 def test_final_card_is_safe_and_decides_nothing(
-    approval: Approval, status: Status, reason: str, edited: str, answer: str, by: str
+    approval: Approval, status: Status, reason: str, edited: str, answer: Json, by: str
 ) -> None:
-    done = decided(
-        approval, status, reason=reason, arguments_json=edited, answer_json=answer, by=by
-    )
+    done = decided(approval, status, reason=reason, arguments_json=edited, answer=answer, by=by)
     card = card_for(done, approvers_text="")
     check(card)
     made = list(walk(card.blocks))

@@ -18,11 +18,7 @@ from bot.approvals.disclosure import Surface
 from bot.approvals.model import Approval, Decision, Status
 from bot.errors import InvalidInputError, NotApproverError
 from bot.questions.base import question_of
-from bot.questions.choice import selected_json
-from bot.questions.feedback import feedback_json
-from bot.questions.fields import values_json
 from bot.questions.form import edited_digest, in_order
-from bot.questions.texts import texts_json
 from bot.threads.model import Thread
 from tests.scenario import asking
 from tests.scenario.asking import RAN
@@ -60,14 +56,14 @@ async def take(office: Office, approval: Approval, *, by: str = BEN, **fields: A
 
 def filled(values: dict[str, object]) -> Fields:
     return lambda approval: {
-        "answer_json": values_json(values),
+        "answer": {"values": values},
         "digest": filled_digest(approval, values),
     }
 
 
 def chosen(*ids: str) -> Fields:
     return lambda approval: {
-        "answer_json": selected_json(ids),
+        "answer": {"selected": [*ids]},
         "digest": chosen_digest(approval, ids),
     }
 
@@ -89,19 +85,19 @@ def edited(**changes: object) -> Fields:
         ("human_all", lambda _: {"status": Status.REJECTED}, []),
         (
             "human_strict",
-            lambda _: {"status": Status.ANSWERED, "answer_json": texts_json(["No."])},
+            lambda _: {"status": Status.ANSWERED, "answer": ["No."]},
             [],
         ),
         ("staged", lambda _: {}, [("deploy", "staging")]),
         ("staged", lambda _: {"status": Status.REJECTED}, []),
-        ("graph_text", lambda _: {"answer_json": texts_json(["Fox"])}, ["Fox"]),
+        ("graph_text", lambda _: {"answer": ["Fox"]}, ["Fox"]),
         ("graph_yes", chosen("2"), [False]),
         ("graph_few", chosen("3"), ["L"]),
         ("graph_number", filled({"answer": 7}), [7]),
         ("graph_list", filled({"answer": []}), [[]]),
         ("graph_break", lambda _: {}, [("pay", 5, "Rome", ["a", "b"])]),
         ("graph_break", edited(amount=9), [("pay", 9, "Rome", ["a", "b"])]),
-        ("free", lambda _: {"answer_json": texts_json(["Blue"])}, ["Blue"]),
+        ("free", lambda _: {"answer": ["Blue"]}, ["Blue"]),
         ("policy", lambda _: {}, [("deploy", "staging")]),
     ],
 )
@@ -125,20 +121,20 @@ async def test_answer_goes_on(
 async def test_choice_is_told_to_the_model(storage: SqliteStores) -> None:
     office = an_office(storage, "choose_several")
     await office.hear(ASK)
-    await take(office, await office.the_approval(), answer_json=selected_json(["1", "3"]))
+    await take(office, await office.the_approval(), answer={"selected": ["1", "3"]})
     assert office.shown() == ["Good."]
 
 
 async def test_feedback_goes_round(storage: SqliteStores) -> None:
     office = an_office(storage, "feedback")
     await office.hear(ASK)
-    await take(office, await office.the_approval(), answer_json=feedback_json("Shorter."))
+    await take(office, await office.the_approval(), answer={"feedback": "Shorter."})
     second = await office.the_approval()
     await office.hear("no need to edit", ts="1800000000.000009")
     assert await office.open_approvals() == []
     done = await storage.approvals.get(second.approval_id)
     assert done.decision is not None
-    assert (done.decision.answer_json, done.decision.by) == (feedback_json(""), ROSA)
+    assert (done.decision.answer, done.decision.by) == ({"accepted": True}, ROSA)
 
 
 @pytest.mark.parametrize(
@@ -146,15 +142,15 @@ async def test_feedback_goes_round(storage: SqliteStores) -> None:
     [
         ("human_strict", {"status": Status.APPROVED}),
         ("human_strict", {"status": Status.REJECTED}),
-        ("human_all", {"status": Status.ANSWERED, "answer_json": '[""]'}),
-        ("choose_place", {"answer_json": selected_json(["p"])}),
-        ("choose", {"answer_json": selected_json(["9"])}),
-        ("complete", {"answer_json": values_json({"seats": "two", "meals": None})}),
-        ("graph_yes", {"answer_json": texts_json(["yes"])}),
-        ("graph_number", {"answer_json": values_json({"answer": "7"})}),
+        ("human_all", {"status": Status.ANSWERED, "answer": [""]}),
+        ("choose_place", {"answer": {"selected": ["p"]}}),
+        ("choose", {"answer": {"selected": ["9"]}}),
+        ("complete", {"answer": {"values": {"seats": "two", "meals": None}}}),
+        ("graph_yes", {"answer": ["yes"]}),
+        ("graph_number", {"answer": {"values": {"answer": "7"}}}),
         ("graph_break", {"digest": "0" * 64}),
-        ("machine", {"answer_json": texts_json(["20"])}),
-        ("feedback", {"answer_json": '{"feedback": ""}'}),
+        ("machine", {"answer": ["20"]}),
+        ("feedback", {"answer": {"feedback": ""}}),
     ],
 )
 async def test_wrong_answer_is_refused_and_nothing_is_recorded(
@@ -240,9 +236,9 @@ async def test_two_questions_of_a_graph_at_once(storage: SqliteStores) -> None:
     office = Office(storage, [], make_agent=make)
     await office.hear(ASK)
     first, second = await office.open_approvals()
-    await take(office, second, answer_json=texts_json(["Rome"]))
+    await take(office, second, answer=["Rome"])
     assert await office.open_approvals() == [await storage.approvals.get(first.approval_id)]
-    await take(office, first, answer_json=values_json({"answer": 3}))
+    await take(office, first, answer={"values": {"answer": 3}})
     assert office.shown() == ["Rome"]
 
 

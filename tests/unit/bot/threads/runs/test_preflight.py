@@ -71,9 +71,9 @@ async def test_f3_doubt_is_decided_by_the_people_of_the_call(storage: SqliteStor
     assert doubt.approvers == (BEN,)
     for name in (ADA, ROSA):
         with pytest.raises(NotApproverError):
-            await office.decide(doubt, answers='{"choice": "again"}', by=name)
+            await office.decide(doubt, answers={"choice": "again"}, by=name)
     assert RAN == []
-    await office.decide(doubt, answers='{"choice": "again"}', by=BEN)
+    await office.decide(doubt, answers={"choice": "again"}, by=BEN)
     assert RAN == [5]
 
 
@@ -84,7 +84,7 @@ async def test_f3_doubt_of_a_call_that_a_rule_allowed_is_for_the_people_of_the_s
     doubt = await office.the_approval()
     assert doubt.approvers == ("channel",)
     with pytest.raises(NotApproverError):
-        await office.decide(doubt, answers='{"choice": "again"}', by=ROSA)
+        await office.decide(doubt, answers={"choice": "again"}, by=ROSA)
 
 
 async def test_f3_doubt_of_two_gates_is_for_those_whom_a_rule_names(

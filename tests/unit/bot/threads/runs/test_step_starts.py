@@ -155,5 +155,5 @@ async def test_f3_a_step_in_doubt_is_decided_by_the_people_of_its_approval(
     doubt = await second.the_approval()
     assert doubt.kind is Kind.DOUBT
     assert doubt.approvers == asked.approvers
-    await second.decide(doubt, answers='{"choice": "again"}', by=BEN)
+    await second.decide(doubt, answers={"choice": "again"}, by=BEN)
     assert ACTED == ["deleted", "deleted"]
