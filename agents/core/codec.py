@@ -34,7 +34,7 @@ from agents.core.kinds import (
     shape,
 )
 
-__all__ = ["Json", "TypeRegistry", "decode", "encode", "register", "types", "well_formed"]
+__all__ = ["Json", "TypeRegistry", "decode", "encode", "register", "types"]
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
