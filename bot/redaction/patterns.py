@@ -256,7 +256,8 @@ FIRST_LOOKS = (
         ("://",),  # a login in an address; a port is none
         re.compile(
             r"(?P<keep>://[^\s/:@\"'<>]{0,200}+:)(?!//)(?![0-9]{1,5}+/)"
-            r"[^\s\"'<>@]{1,500}+(?:@[^\s\"'<>@/?#]{1,256}+(?=@)){0,4}+(?=@)"
+            # No "+" behind {0,4}: Python 3.11.0 to 3.11.4 then does not find what is there.
+            r"[^\s\"'<>@]{1,500}+(?:@[^\s\"'<>@/?#]{1,256}+(?=@)){0,4}(?=@)"
         ),
     ),
     Look(
