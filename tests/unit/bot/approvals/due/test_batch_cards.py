@@ -146,7 +146,8 @@ async def test_many_decisions_at_once_redraw_it_a_few_times(storage: SqliteStore
     await asyncio.gather(*map(office.approvals.follow_up, stored))
     assert set(drawn(office).values()) == {Status.APPROVED}
     pauses = (steady_clock() - begun_ms) // milliseconds(TOGETHER)
-    assert len(shown(office).updates) <= 2 + pauses  # one at once, one after each pause, the last
+    # One at once, one after each pause, and the last; on a busy machine, one more before the pause.
+    assert len(shown(office).updates) <= 3 + pauses
 
 
 async def test_news_of_one_card_is_drawn_at_most_every_second_and_a_half(
