@@ -1,5 +1,5 @@
-"""Documents and logs that survive a restart, on two databases.
+"""Documents and logs that survive a restart, in SQLite or MongoDB.
 
-The engines are `storage.sqlite.SqliteStorage` and `storage.mongo.MongoStorage`. Nothing is imported
-here, so that nobody loads a driver that they do not use.
+The engines are `storage.sqlite.SqliteStorage` and `storage.mongo.MongoStorage`. This package
+imports neither, so that a program only loads the driver that it uses.
 """

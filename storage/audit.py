@@ -1,7 +1,7 @@
 """The audit: its entries, and the port that appends them.
 
-One chain for each workspace. Appending never waits for it: what is appended is open until it is
-sealed, and what is sealed never changes. The embedded database seals at once.
+Each workspace has one chain. A new entry is open until it is sealed, and a sealed entry never
+changes. Appending does not wait for the seal in MongoDB; SQLite seals in the same statement.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from storage.chain import Form
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One fact that must stay on record. Stored: version 1, must stay readable."""
+    """One fact for the audit log. Stored: version 1, must stay readable."""
 
     entry_id: str
-    """Unique; an entry that is written twice under one id is kept once."""
+    """Unique id. A second entry with the same id is ignored."""
     at_ms: int
     action: str
     """Past participle or noun: `requested`, `decided`, `refused`, `resumed`, `executed`, ..."""
@@ -29,26 +29,28 @@ class AuditEntry:
     detail: dict[str, object] = field(default_factory=dict)
     """JSON data: the evidence."""
     erased: bool = False
-    """Whether its content was deleted with its thread: what is left are ids, names and numbers."""
+    """Whether the content was deleted with its thread. Ids, names and numbers remain."""
     team_id: str = ""
-    """The workspace, where there is no thread that says it."""
+    """Slack id of the workspace, for an entry without a thread. Otherwise empty."""
     for_id: str = ""
-    """On whose behalf: the Slack user id of whoever delegated; empty when for oneself."""
+    """Slack user id of the person who delegated to the actor; empty if the actor acts for
+    themselves."""
 
     @property
     def team(self) -> str:
-        """The workspace."""
+        """Slack id of the workspace, from the field or from the thread id."""
         return self.team_id or self.thread_id.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An entry as it is in the chain, or as it will be.
+    """An audit entry and its chained form, sealed or still open.
 
     Attributes:
         form: The chained form; without `seq`, `alg`, `prev` and `hash` while it is open.
-        entry: As it is read.
-        is_whole: Whether its content is that of its content hash, and it is ours while it is open.
+        entry: The entry with its content, for readers.
+        is_whole: Whether the content matches the content hash. For an open entry, also whether a
+            process with the key appended it.
     """
 
     form: Form
@@ -61,8 +63,8 @@ class Unsealed:
     """The open entries of all chains.
 
     Attributes:
-        count: How many.
-        since_ms: Since when the oldest is; 0 without one.
+        count: Number of open entries.
+        since_ms: Time of the oldest open entry; 0 if none is open.
     """
 
     count: int = 0
@@ -70,19 +72,19 @@ class Unsealed:
 
 
 class AuditStore(Protocol):
-    """A record of all that happened; append-only. May raise `StoreUnavailableError`."""
+    """The append-only audit log. Every method may raise `StoreUnavailableError`."""
 
     async def append(self, entry: AuditEntry) -> None:
-        """Keep an entry; a second one with the same id is ignored."""
+        """Append an entry. A second entry with the same id is ignored."""
         ...
 
     async def append_all(self, entries: Sequence[AuditEntry]) -> None:
-        """Keep several, in one command; each as `append` does."""
+        """Append several entries in one command, each as `append` does."""
         ...
 
     async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
         """The first entries of a thread, oldest first (by `at_ms`, then `entry_id`).
 
-        One that cannot be read is there as the action `unreadable`, with the reason.
+        An unreadable entry has the action `unreadable` and the reason in `detail`.
         """
         ...

@@ -1,4 +1,4 @@
-"""One database: its collections, and how it is opened, checked and closed."""
+"""The port of a database: its collections and logs, and how to open and close it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from storage.trail import Trail
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """A finding about a database when it was tried out.
+    """A finding of a database check.
 
     Attributes:
-        text: How it is.
-        remedy: What to do; empty when it works, and is only good to know.
+        text: What was found.
+        remedy: What the operator has to do; empty if the check passed or the finding is only
+            information.
     """
 
     text: str
@@ -29,10 +30,10 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Ledgers:
-    """The data of a thread beside its documents.
+    """The data of a thread in logs, which no document contains.
 
     Attributes:
-        logs: Rows whose keys begin with the id of the thread, by kind.
+        logs: Logs whose keys begin with the id of the thread, by kind.
         trail: The audit.
     """
 
@@ -40,7 +41,7 @@ class Ledgers:
     trail: Trail
 
     async def counts(self, thread_id: str) -> Mapping[str, int]:
-        """Count what there is of a thread, by kind."""
+        """Count the rows of a thread, by kind."""
         found = {
             name: sum([await log.count(where) for where in _keys(log, thread_id)])
             for name, log in self.logs.items()
@@ -48,7 +49,7 @@ class Ledgers:
         return {**found, "audit": await self.trail.count(thread_id)}
 
     async def erase(self, thread_id: str, *, limit: int) -> int:
-        """Delete up to `limit` of each kind, but nothing of the audit; return how many."""
+        """Delete up to `limit` rows of each log; return how many. The audit stays."""
         return sum(
             [
                 await log.delete(where, limit=limit)
@@ -63,23 +64,24 @@ def _keys(log: RowLog, thread_id: str) -> list[Where]:
 
 
 class CopyMarks(Protocol):
-    """The state of a database that is a restored copy."""
+    """Tells whether the database is a restored backup."""
 
     async def is_copy(self) -> bool:
-        """Whether this is a copy that was put in place, and not made ready yet; see `end`.
+        """Return whether this is a restored backup that is not ready for use; see `end`.
 
-        The embedded database knows a file that `countersign backup` made. MongoDB knows collections
-        that were made anew, as `mongorestore --drop` does, where the server has ids of them.
+        SQLite knows this from the mark that `countersign backup` sets in the file. MongoDB knows it
+        from the id of a collection, which changes when `mongorestore --drop` creates the collection
+        anew. Some servers give collections no id.
         """
         ...
 
     async def end(self) -> None:
-        """Note that all of the copy is marked: from now on it is the database."""
+        """Record that the restored backup is ready for use."""
         ...
 
 
 class DocumentDatabase(Protocol):
-    """A database of documents. Every method may raise `StoreUnavailableError`."""
+    """A database of documents and logs. Every method may raise `StoreUnavailableError`."""
 
     @property
     def trail(self) -> Trail:
@@ -98,20 +100,23 @@ class DocumentDatabase(Protocol):
 
     @property
     def ledgers(self) -> Ledgers:
-        """The data of threads that is no document."""
+        """The rows of a thread that are in logs."""
         ...
 
     @property
     def marks(self) -> CopyMarks:
-        """Tells whether it is a copy."""
+        """Tells whether the database is a restored backup."""
         ...
 
     def collection(self, kind: type[D]) -> Collection[D]:
-        """Return the collection of a kind that the database was made for."""
+        """Return the collection of a kind.
+
+        The database must have been created with this kind.
+        """
         ...
 
     async def open(self) -> None:
-        """Connect, and create tables or indexes where they are missing; may be repeated.
+        """Connect, and create missing tables and indexes. May be called again.
 
         Raises:
             StoreUnavailableError: The server does not answer, or the file cannot be used.
@@ -120,44 +125,47 @@ class DocumentDatabase(Protocol):
         ...
 
     async def open_beside(self) -> None:
-        """Open it beside those who have it, to change it.
+        """Open a database that other processes may have open, to change it.
 
         Raises:
-            StoreUnavailableError: There is no database, or it cannot be used.
-            RecordFormatError: It was written by another release.
+            StoreUnavailableError: The database does not exist, or cannot be used.
+            RecordFormatError: Another release wrote the database.
         """
         ...
 
     async def open_to_read(self) -> None:
-        """Open it beside those who have it, and change nothing: no table, no index, no lease.
+        """Open a database that other processes may have open, only to read it.
 
         Raises:
-            StoreUnavailableError: There is no database, or it cannot be read.
-            RecordFormatError: It was written by another release.
+            StoreUnavailableError: The database does not exist, or cannot be read.
+            RecordFormatError: Another release wrote the database.
         """
         ...
 
     async def clear_log(self) -> bool:
-        """Take deleted content out of the log that the database keeps beside its file, too.
+        """Remove deleted content from the write-ahead log, too.
 
         Returns:
-            Whether that was done: not while somebody reads older data, such as for a copy. A
-            database server looks after its log itself.
+            Whether the log was cleared. It cannot be cleared while a reader, such as a backup, uses
+            an older state. Always true for a database server, which maintains its own log.
         """
         ...
 
     async def ping(self) -> None:
-        """Ask for a sign of life, and make a small write."""
+        """Check that the database answers and accepts a small write."""
         ...
 
     async def server_ms(self) -> int | None:
-        """Read the clock of the database's server; None where it is the clock of this machine."""
+        """Return the clock of the database server, or None if the database runs on this machine."""
         ...
 
     async def examine(self) -> Sequence[CheckResult]:
-        """Try out what decisions rest on; for people, and slow. Leaves nothing behind."""
+        """Test the guarantees that decisions depend on, for `countersign doctor`.
+
+        Slow; leaves no data behind.
+        """
         ...
 
     async def close(self) -> None:
-        """Close connections and locks; may be repeated."""
+        """Close connections and locks. May be called again."""
         ...

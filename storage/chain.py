@@ -1,8 +1,7 @@
-"""The chain of the audit: each entry is sealed with a hash of itself and of the one before.
+"""The hash chain of the audit: each entry has a hash of itself and its predecessor.
 
-Nothing here knows a database: an entry is a mapping with the fields of its chained form, `v team
-seq id at_ms action thread approval actor for detail alg prev hash`. Source: the specification of
-policies, section 7.
+The module is independent of the database. An entry is a mapping with the fields of its chained
+form: `v team seq id at_ms action thread approval actor for detail alg prev hash`.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ Form = Mapping[str, object]
 """The chained form of an entry."""
 
 GENESIS = "0" * 64
-"""The `prev` of a first entry."""
+"""The `prev` of the first entry of a chain."""
 PLAIN = "sha256"
-"""The algorithm without a key."""
+"""Name of the algorithm without a key."""
 MIN_KEY = 32
-"""Bytes of a key."""
+"""Minimum length of a key, in bytes."""
 
 _ALG = re.compile(r"sha256|hmac-sha256:[0-9a-f]{8}")
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -32,32 +31,36 @@ _MAC_DOMAIN = "countersign.audit.open/1\n"
 _CONTENT_DOMAIN = "countersign.audit.content/1\n"
 _LARGEST = 2**53
 _NEAR = 1_000
-"""Places on both sides at which an entry is looked for that does not belong where it stands."""
+"""How many numbers before and after its place are tried to find the right place of a moved
+entry."""
 _CHAIN = ("seq", "alg", "prev", "hash")
 
 CHECKPOINT = "checkpoint"
-"""The action of an entry up to which older ones may be deleted; stored, as are the names of its
-evidence."""
+"""Action of the entry up to which older entries may be deleted. The action and the names in its
+evidence are stored."""
 SEGMENT = "chain_broken"
-"""The action of an entry that stands where the end of its chain could not be read: what comes goes
-on behind it. Stored."""
+"""Action of the entry that follows an unreadable end of its chain. The chain continues after it.
+Stored."""
 FORGOTTEN = "forgotten"
-"""The action of an entry that says that its thread has lost its content; stored."""
+"""Action of the entry that says that the content of its thread was deleted. Stored."""
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def canonical(value: object) -> str:
-    """Write JSON data in the one way that is hashed.
+    """Serialize JSON data in the canonical form that is hashed.
 
-    Keys are sorted by code point, there are no spaces, all but ASCII is escaped, and a number that
-    is no integer up to 2⁵³ is a text.
+    Keys are sorted by code point, there are no spaces, and non-ASCII characters are escaped.
+    Numbers other than integers up to 2⁵³ become strings.
     """
     return _CANONICAL.encode(plain(value))
 
 
 def plain(value: object) -> object:
-    """The same JSON data, with numbers that other programs may read differently as texts."""
+    """Return the JSON data with ambiguous numbers replaced by strings.
+
+    Other programs may read such numbers differently.
+    """
     match value:
         case bool() | str() | None:
             return value
@@ -74,11 +77,12 @@ def plain(value: object) -> object:
 
 
 def content_hash(content: object, salt: str) -> str:
-    """The hash that stands in the chain for content that can be deleted.
+    """Return the hash that represents deletable content in the chain.
 
     Args:
         content: JSON data.
-        salt: Random, and deleted with it: what was deleted cannot be guessed.
+        salt: Random text that is deleted with the content, so that nobody can guess the content
+            from its hash.
     """
     text = f"{_CONTENT_DOMAIN}{salt}\n{canonical(content)}"
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
@@ -86,13 +90,14 @@ def content_hash(content: object, salt: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """A way to seal entries: with a key, or without.
+    """Seals entries with HMAC-SHA256 and a key, or with plain SHA-256.
 
-    Without one, a chain shows accidents, and not somebody who rewrites all of it.
+    Without a key, the chain shows accidental damage. It does not show that somebody rewrote the
+    whole chain.
 
     Attributes:
-        key: Kept outside of the database; empty for none.
-        old: Earlier keys: nothing is sealed with them any more.
+        key: Secret that is kept outside the database; empty for none.
+        old: Earlier keys, only used to verify.
     """
 
     key: bytes = field(default=b"", repr=False)
@@ -102,7 +107,7 @@ class Seal:
         """Refuse a key that could be guessed.
 
         Raises:
-            ValueError: It is too short.
+            ValueError: A key is too short.
         """
         for key in filter(None, (self.key, *self.old)):
             if len(key) < MIN_KEY:
@@ -110,18 +115,18 @@ class Seal:
 
     @property
     def alg(self) -> str:
-        """The name of the algorithm that seals."""
+        """Name of the algorithm for new seals."""
         return alg_of(self.key)
 
     def knows(self, alg: object) -> bool:
-        """Whether what was sealed so can be verified."""
+        """Return whether this seal can verify entries with the algorithm."""
         return alg == PLAIN or any(alg == alg_of(key) for key in self._keys)
 
     def hash(self, form: Form) -> str:
-        """Compute the hash of an entry by its own algorithm; its `hash` does not count.
+        """Return the hash of an entry by its own algorithm, ignoring its field `hash`.
 
         Returns:
-            Empty when the key is not known.
+            The hash, or an empty string if the key is unknown.
         """
         bare = {name: item for name, item in form.items() if name != "hash"}
         text = f"{_DOMAIN}{form.get('prev')}\n{canonical(bare)}".encode()
@@ -133,22 +138,22 @@ class Seal:
         return ""
 
     def sealed(self, form: Form, *, seq: int, prev: str) -> dict[str, object]:
-        """Seal an entry.
+        """Return the chained form of an entry with its seal.
 
         Args:
-            form: The entry, open or not.
-            seq: Its number.
-            prev: The hash of the one before it.
+            form: The entry, open or sealed.
+            seq: Number of the entry in its chain.
+            prev: Hash of the previous entry.
         """
         made = {**form, "seq": seq, "alg": self.alg, "prev": prev}
         return {**made, "hash": self.hash(made)}
 
     def mac(self, form: Form) -> str:
-        """Compute what shows that an open entry is ours; empty without a key."""
+        """Return the mark that shows who appended an open entry; empty without a key."""
         return _mac(self.key, form) if self.key else ""
 
     def is_ours(self, form: Form, mac: str) -> bool:
-        """Whether an open entry was appended by somebody with a key; true where there is none."""
+        """Return whether a process with the key appended the open entry; true without a key."""
         if not self.key:
             return True
         return any(_is_same(_mac(key, form), mac) for key in self._keys)
@@ -159,22 +164,25 @@ class Seal:
 
 
 def alg_of(key: bytes) -> str:
-    """The name of the algorithm with this key; without one, of the plain one."""
+    """Return the name of the algorithm with this key, or of the plain one without a key."""
     return f"hmac-sha256:{hashlib.sha256(key).hexdigest()[:8]}" if key else PLAIN
 
 
 def is_alg(alg: object) -> bool:
-    """Whether this can be the name of an algorithm, with a key that is known or not."""
+    """Return whether the value is a valid name of an algorithm.
+
+    Its key need not be known.
+    """
     return isinstance(alg, str) and _ALG.fullmatch(alg) is not None
 
 
 def is_hash(text: object) -> bool:
-    """Whether this can be the hash of an entry."""
+    """Return whether the value has the form of an entry's hash."""
     return isinstance(text, str) and _HASH.fullmatch(text) is not None
 
 
 def _is_same(due: str, found: str) -> bool:
-    """Compare in constant time; what was found may be any text."""
+    """Compare two hashes in constant time. `found` may be any text."""
     return hmac.compare_digest(due.encode(), found.encode(errors="backslashreplace"))
 
 
@@ -185,26 +193,26 @@ def _mac(key: bytes, form: Form) -> str:
 
 
 NO_KEY = Seal()
-"""The seal that anybody can make."""
+"""The seal without a key. Anybody can compute it."""
 
 
 class Wrong(StrEnum):
-    """A fault of a chain."""
+    """The kinds of faults of a chain."""
 
     ALTERED = "altered"
     MISSING = "missing"
     DISPLACED = "displaced"
-    UNKNOWN_KEY = "unknown_key"  # sealed with a key that is not given: nothing can be said of it
-    UNKEYED = "unkeyed"  # sealed without a key, though there is one: anybody can make such an entry
+    UNKNOWN_KEY = "unknown_key"  # sealed with an unknown key: the entry cannot be verified
+    UNKEYED = "unkeyed"  # sealed without a key, so anybody could have written the entry
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Flaw:
-    """The place of a fault.
+    """A fault and its place in the chain.
 
     Attributes:
-        at: The number of the entry.
-        wrong: The kind.
+        at: Number of the entry.
+        wrong: Kind of fault.
     """
 
     at: int
@@ -216,12 +224,12 @@ class Verdict:
     """The result of verifying a chain.
 
     Attributes:
-        seq: The number of the last entry; 0 for an empty chain.
-        hash: Its hash.
-        fault: The first one; None when there is none.
-        count: Entries that were looked at.
-        unkeyed: How many of them are sealed without a key.
-        segments: The numbers of the entries that say that the end before them was damaged.
+        seq: Number of the last entry; 0 for an empty chain.
+        hash: Hash of the last entry.
+        fault: The first fault, or None.
+        count: Number of entries verified.
+        unkeyed: How many of these entries are sealed without a key.
+        segments: Numbers of the entries that report a damaged end before them.
     """
 
     seq: int
@@ -233,17 +241,17 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether there is no fault."""
+        """Whether the chain has no fault."""
         return self.fault is None
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last entry of a chain, or one that was the last when it was noted.
+    """The last entry of a chain, now or at an earlier time.
 
     Attributes:
-        seq: Its number; 0 before the first.
-        hash: Its hash.
+        seq: Number of the entry; 0 for an empty chain.
+        hash: Hash of the entry.
     """
 
     seq: int = 0
@@ -251,13 +259,15 @@ class Head:
 
 
 class Verifier:
-    """Looks at the entries of one chain, one after the other, and names the first fault.
+    """Verifies the entries of one chain in order and reports the first fault.
 
     Args:
-        seal: Knows the keys.
-        head: As noted elsewhere: what was there must still be there. None: a cut tail is not seen.
-        plain_until: The last entry that was sealed before there was a key, as noted elsewhere. With
-            a key, an entry behind it that has none is a fault; without `plain_until`, any is.
+        seal: Has the keys.
+        head: Head that an operator noted outside the database. The chain must still contain it.
+            Without it, deleting the newest entries remains unnoticed.
+        plain_until: Last entry before the key was introduced, as noted outside the database. With a
+            key, a later entry without a key is a fault. If `plain_until` is None, every entry
+            without a key is a fault.
     """
 
     def __init__(
@@ -276,23 +286,24 @@ class Verifier:
         self._forgotten: set[object] = set()
 
     def add(self, form: Form, *, is_whole: bool = True, is_erased: bool = False) -> None:
-        """Look at the next entry.
+        """Verify the next entry.
 
         Args:
-            form: With its `hash`.
-            is_whole: Whether its content is that of its content hash.
-            is_erased: Whether its content was deleted.
+            form: Chained form, including `hash`.
+            is_whole: Whether the content matches its content hash.
+            is_erased: Whether the content was deleted.
         """
         self._count += 1
         self._unkeyed += form.get("alg") == PLAIN
         if self._fault is None:
             self._fault = self._look(form, is_whole=is_whole)
         elif self._fault.wrong is Wrong.MISSING and form.get("seq") == self._fault.at:
-            self._fault = Flaw(self._fault.at, Wrong.DISPLACED)  # it stands further behind
+            # The missing entry was found at a later place
+            self._fault = Flaw(self._fault.at, Wrong.DISPLACED)
         self._note(form, is_erased=is_erased)
 
     def end(self) -> Verdict:
-        """Say what was found."""
+        """Return the result."""
         faults = [self._fault, self._start_fault(), self._head_fault(), self._plain_fault()]
         faults += self._erased_faults()
         return Verdict(
@@ -309,7 +320,8 @@ class Verifier:
         if not isinstance(seq, int) or isinstance(seq, bool) or seq < 1:
             return Flaw(self._last.seq + 1, Wrong.ALTERED)
         due, prev = self._last.seq + 1, self._last.hash
-        if self._first is None:  # a chain that was pruned begins later
+        # A pruned chain does not start with number 1.
+        if self._first is None:
             self._first, due = form, seq
             prev = GENESIS if seq == 1 else str(form.get("prev"))
         if seq != due:
@@ -354,19 +366,21 @@ class Verifier:
                 self._met.add(head)
 
     def _start_fault(self) -> Flaw | None:
-        """The flaw of a beginning that was deleted without a checkpoint."""
+        """Return the fault if the start of the chain was deleted without a checkpoint."""
         seq = self._first.get("seq") if self._first is not None else 1
         if self._first is None or not isinstance(seq, int) or seq <= 1:
             return None
         is_noted = (seq - 1, self._first.get("prev")) in self._checkpoints
-        # A deletion that was cut off, or goes on: the rest leads up to what the checkpoint names.
+        # The deletion may be in progress: the first entry is then older than the checkpoint's last
+        # one.
         is_noted = is_noted or any(_is_from(upto, seq) for upto, _ in self._checkpoints)
         return None if is_noted else Flaw(seq, Wrong.MISSING)
 
     def _plain_fault(self) -> Flaw | None:
-        """The flaw of a chain that had another entry where the key began, unless that was pruned.
+        """Return the fault if the entry before the key's introduction was changed.
 
-        What is left of a pruned chain has a key, and so has the checkpoint before it.
+        A pruned chain may no longer contain this entry. Its remaining entries and the checkpoint
+        before them are sealed with the key.
         """
         first = self._first.get("seq") if self._first is not None else None
         is_pruned = isinstance(first, int) and first > self._plain_until.seq
@@ -376,10 +390,10 @@ class Verifier:
         return None if self._head is None else self._missed(self._head)
 
     def _missed(self, head: Head) -> Flaw | None:
-        """The flaw of a chain that has not what was noted elsewhere."""
+        """Return the fault if the chain does not contain a head that was noted elsewhere."""
         if head in self._met or head == Head():
             return None
-        if (head.seq, head.hash) in self._checkpoints:  # deleted since, and noted in the chain
+        if (head.seq, head.hash) in self._checkpoints:  # deleted later, with a checkpoint
             return None
         if head.seq > self._last.seq:
             return Flaw(self._last.seq + 1, Wrong.MISSING)
@@ -388,9 +402,10 @@ class Verifier:
         return Flaw(head.seq, Wrong.MISSING if is_gone else Wrong.ALTERED)
 
     def _erased_faults(self) -> list[Flaw]:
-        """Content may only be missing where the chain says that its thread was forgotten.
+        """Return a fault for each thread without content that has no entry `forgotten`.
 
-        What came while it was being forgotten may stand behind that.
+        The order does not matter: an entry of the thread that was written during the deletion can
+        follow the entry `forgotten`.
         """
         return [
             Flaw(seq, Wrong.ALTERED)

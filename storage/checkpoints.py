@@ -1,4 +1,4 @@
-"""Checkpoints and their journals, over a log: the common code of both databases."""
+"""Checkpoints and their journals, stored in a log: the code shared by both databases."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ IS_OPEN: Where = {"status": {"$in": [_RUNNING, _PENDING]}}
 
 
 class Checkpoints(ABC):
-    """See `agents.core.checkpoint.AmendingStore` and `GraphThreadStore`.
+    """Stores checkpoints; see `agents.core.checkpoint.AmendingStore` and `GraphThreadStore`.
 
     Args:
-        heads: A row of each run.
+        heads: Log with one row, the head, for each run.
 
     Attributes:
-        no_journal: What a head has while its journal is empty.
-        no_changes: What a head has that was not amended since it was saved.
-        no_content: What the head of a closed run has.
+        no_journal: Columns of a head whose journal is empty.
+        no_changes: Columns of a head without amendments since the last save.
+        no_content: Columns of the head of a closed run.
     """
 
     no_journal: ClassVar[Row]
@@ -98,7 +98,7 @@ class Checkpoints(ABC):
     async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
         """See `agents.core.checkpoint.GraphThreadStore`."""
         key = self._heads.key
-        # Of two lower bounds the higher one counts.
+        # use the higher of the two lower bounds
         lower = {"$gt": after} if after >= prefix else {"$gte": prefix}
         where: Where = {key: {**lower, "$lt": f"{prefix}{LAST}"}}
         rows = await self._heads.read(where, [key], limit=limit, names=[key])
@@ -123,10 +123,10 @@ class Checkpoints(ABC):
 def stored_checkpoint(
     checkpoint_id: str, head: Mapping[str, object], journal: Sequence[object]
 ) -> StoredCheckpoint:
-    """Make a checkpoint of its stored head and the entries of its journal.
+    """Build a checkpoint from its stored head and journal entries.
 
     Raises:
-        RecordFormatError: It has an unknown version, or a field makes no sense.
+        RecordFormatError: The version is unknown, or a field is invalid.
     """
     check_version("checkpoint", head.get("v"), checkpoint_id)
     try:
@@ -153,7 +153,7 @@ def _number(value: object) -> int:
 
 
 def _changes(value: object) -> tuple[str, ...]:
-    """Changes of a document: a list of texts, or one text with a line for each."""
+    """Return the changes of a document, stored as a list or as text with one change per line."""
     if isinstance(value, str):
         return tuple(line for line in value.split("\n") if line)
     if not isinstance(value, Sequence):

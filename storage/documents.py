@@ -1,8 +1,9 @@
-"""Documents: typed records in collections, and the one way to change one.
+"""Documents: typed records in collections, and `update`, which changes one record.
 
-A collection stores the body of each document. Beside the body it keeps columns of its own: the
-revision, the quarantine mark and, for work, the due time and the lease. A claim never changes the
-body, so it never conflicts with a vote, and a document that cannot be parsed can be quarantined.
+A collection stores the body of each document. It keeps further columns beside the body: the
+revision, the quarantine mark and, for work, the due time and the lease. A claim does not change the
+body, so it never conflicts with a vote. A document whose body is unreadable can still be
+quarantined.
 """
 
 from __future__ import annotations
@@ -44,25 +45,25 @@ logger = logging.getLogger(__name__)
 
 Value: TypeAlias = str | int | bool | None
 Where: TypeAlias = Mapping[str, object]
-"""Conditions by field: a value, or a mapping from an operator to a value.
+"""Conditions by field name: a value, or a mapping from an operator to a value.
 
-The operators are `$lt`, `$lte`, `$gt`, `$gte`, `$ne` and `$in`. The name `id` stands for the key of
-the document; a name with dots for a field of a nested part.
+The operators are `$lt`, `$lte`, `$gt`, `$gte`, `$ne` and `$in`. The name `id` means the key of the
+document. A name with dots means a field of a nested part.
 """
 Row: TypeAlias = Mapping[str, Any]
 
 MAX_REASON = 300
-"""Characters that are kept of the reason why a document was quarantined."""
+"""Maximum length of the stored reason for a quarantine, in characters."""
 
 PATIENCE_S = 2.0
-"""Longest time to try a change again because other processes wrote first, in seconds."""
+"""Maximum time to retry a change after conflicts with other processes, in seconds."""
 
 _LONGEST_PAUSE_S = 0.05
 
 _PAGE = 500
 
 _KNOWN = 500
-"""The most documents of a collection that a process remembers as it wrote or read them last."""
+"""Maximum number of documents of a collection that a process caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Index:
 
     Attributes:
         fields: The indexed fields, ascending. Documents are found by indexed fields only.
-        where: The index only holds documents that meet this; MongoDB indexes all.
+        where: Condition of a partial index in SQLite. MongoDB indexes all documents.
     """
 
     fields: tuple[str, ...]
@@ -84,12 +85,12 @@ class Spec:
 
     Attributes:
         name: Name of the collection.
-        noun: What one document is, in words, for errors.
+        noun: Word for one document, for error messages.
         key: The field that identifies a document.
         version: Schema version; one higher with each change that needs a migration.
         indexes: The indexes of the collection.
-        content: Fields that hardly ever change, beside the key; an update writes them, and their
-            indexes, only when they do.
+        content: Fields that rarely change. SQLite stores them apart and only writes them, and their
+            indexes, when they change.
     """
 
     name: str
@@ -132,7 +133,7 @@ It is stored as a text, because MongoDB does not take every key, nor every numbe
 
 
 class Part(BaseModel):
-    """A nested part of a document; frozen, and read strictly."""
+    """A nested part of a document: immutable and strictly validated."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -140,7 +141,7 @@ class Part(BaseModel):
         """Return a copy with other values in some fields.
 
         Raises:
-            TypeError: There is no such field.
+            TypeError: A field does not exist.
         """
         if unknown := changes.keys() - type(self).model_fields.keys():
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
@@ -156,7 +157,10 @@ def _texts(kind: type[Part]) -> frozenset[str]:
 
 
 class Document(Part):
-    """A stored record; each write adds one to `revision` and names the revision it replaces."""
+    """A stored record.
+
+    Each write increments `revision` and names the revision it replaces.
+    """
 
     spec: ClassVar[Spec]
 
@@ -169,45 +173,44 @@ class Document(Part):
 
 
 class WorkDocument(Document):
-    """A document that a worker has to process at a time.
+    """A document that a worker processes when it is due.
 
-    The four fields are columns of the engine. Only `due_ms` is written with the document, and only
-    where it was changed; the lease is written by `claim` and `release`.
+    The four fields are columns beside the body. A write of the document only changes `due_ms`, and
+    only if the caller changed it. `claim` and `release` write the lease.
     """
 
     due_ms: int | None = None
-    """When a worker has to look at the document; None for never."""
+    """Time at which a worker has to process the document; None for never."""
     leased_by: str = ""
     leased_until_ms: int = 0
     fence: int = 0
-    """The fencing token: one higher with each claim."""
+    """Fencing token: each claim increments it."""
 
 
 AS_IT_IS = -1
-"""Stands for a due time that stays as it is."""
+"""Value for a due time that the write must not change."""
 
 WORK_FIELDS = frozenset({"due_ms", "leased_by", "leased_until_ms", "fence"})
 
 
 def due_of(document: Document) -> int | None:
-    """When a worker has to look at a document; None for never."""
+    """Return the time at which a worker has to process a document; None for never."""
     return document.due_ms if isinstance(document, WorkDocument) else None
 
 
 D = TypeVar("D", bound=Document)
 
 Place: TypeAlias = tuple[object, ...]
-"""Where a page ended: the values of its sort fields, and the key."""
+"""End of a page: the values of the sort fields, and the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[D]):
-    """A part of a list.
+    """One page of a list.
 
     Attributes:
-        documents: Those of the part that can be read.
-        last: Where the part ended, whether its last document can be read or not; None at the end of
-            the list.
+        documents: The readable documents of the page.
+        last: Place of the last document, readable or not; None at the end of the list.
     """
 
     documents: list[D]
@@ -216,12 +219,13 @@ class Page(Generic[D]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """A document that this release cannot read. It is kept as it is, and out of the way of others.
+    """A document that this release cannot read. It stays stored, and lists omit it.
 
     Attributes:
-        kind: What it is, such as `approval`.
-        record_id: Its id.
-        why: What is wrong with it; for a thread, also what of its records cannot be read.
+        kind: Kind of document, such as `approval`.
+        record_id: Id of the document.
+        why: What is wrong with the document. For a thread, also which of its records are
+            unreadable.
     """
 
     kind: str
@@ -230,17 +234,17 @@ class Unreadable:
 
 
 class Collection(ABC, Generic[D]):
-    """Documents of one kind. Nothing here knows what they are about.
+    """Documents of one kind. The collection does not know what they mean.
 
-    The methods whose names begin with `_` are what an engine adds. Each may raise
-    `StoreUnavailableError`. A document that cannot be read is quarantined when a list meets it: it
-    is logged once, and this release passes over it from then on.
+    The engine implements the methods whose names begin with `_`. Each may raise
+    `StoreUnavailableError`. A list that meets an unreadable document quarantines it: the collection
+    logs it once, and this release then omits it.
 
     Args:
         kind: The class of the documents.
 
     Attributes:
-        known: The documents as this process read or wrote them last.
+        known: Cache: the documents as this process last read or wrote them.
     """
 
     def __init__(self, kind: type[D]) -> None:
@@ -253,8 +257,8 @@ class Collection(ABC, Generic[D]):
         """Read one document.
 
         Raises:
-            RecordNotFoundError: There is none.
-            RecordFormatError: It cannot be read.
+            RecordNotFoundError: No document has this key.
+            RecordFormatError: The document is unreadable.
         """
         rows = await self._rows({"id": key}, ["id"], limit=1)
         if not rows:
@@ -262,10 +266,10 @@ class Collection(ABC, Generic[D]):
         return self._parse(rows[0])
 
     async def insert(self, *documents: D) -> frozenset[str]:
-        """Insert those documents whose keys are free, in one statement; return these keys.
+        """Insert documents in one statement, except for existing keys; return the new keys.
 
         Raises:
-            RecordRefusedError: No database can hold one of them.
+            RecordRefusedError: A document cannot be stored.
         """
         new = await self._insert(documents)
         self.known.update({one.key: one for one in documents if one.key in new})
@@ -280,25 +284,25 @@ class Collection(ABC, Generic[D]):
         writes_due: bool = False,
         releases: bool = False,
     ) -> D:
-        """Write a document if nobody has written it since `based_on` was read.
+        """Write a document unless another writer changed it since `based_on` was read.
 
         Args:
-            document: The document as it is to be.
+            document: The new state.
             based_on: The document as it was read.
-            fence: The token of a lease that has to be held.
-            writes_due: Whether the due time is written even where it is that of `based_on`: a
-                worker may have changed the column since.
-            releases: Whether the same write gives the lease back.
+            fence: Fencing token of the lease that the caller must still have; None for no lease.
+            writes_due: Whether to write the due time even if it equals that of `based_on`. A worker
+                may have changed the column since.
+            releases: Whether the write also releases the lease.
 
         Returns:
-            The document as stored, with the next revision, and with the `fence` that was given.
+            The stored document, with the next revision and the given `fence`.
 
         Raises:
-            RecordConflictError: Somebody wrote first, or the lease was lost.
-            RecordRefusedError: No database can hold it.
+            RecordConflictError: Another writer was first, or the lease was lost.
+            RecordRefusedError: The document cannot be stored.
         """
         new = document.changed(revision=based_on.revision + 1)
-        if fence is not None:  # `document` may be from before the lease was taken
+        if fence is not None:  # `document` may have been read before the claim
             new = new.changed(fence=fence)
         if releases:
             new = new.changed(**_NO_LEASE)
@@ -325,16 +329,15 @@ class Collection(ABC, Generic[D]):
         """Read documents by indexed fields.
 
         Args:
-            where: What they have to be like.
-            sort: Fields in whose order they come, then by key; with `-` before each of them, the
-                last one first. They are never None.
-            limit: At most so many; None for all.
-            after: Where the page before ended.
-            strict: Whether a document that cannot be read is an error, in place of being passed
-                over.
+            where: Conditions that the documents must meet.
+            sort: Sort fields, then the key. With `-` before each field, the order is descending.
+                Sort fields are never None.
+            limit: Maximum number of documents; None for all.
+            after: End of the previous page.
+            strict: Whether an unreadable document raises an error. Otherwise the list omits it.
 
         Raises:
-            RecordFormatError: One cannot be read, and the list is `strict`.
+            RecordFormatError: A document is unreadable, and `strict` is true.
         """
         if not strict:
             where = {**where, "quarantined_by": {"$ne": self._reader}}
@@ -352,12 +355,12 @@ class Collection(ABC, Generic[D]):
     async def places(
         self, where: Where, *, sort: Sequence[str] = (), limit: int, after: Place | None = None
     ) -> list[Place]:
-        """List documents without reading them: those that cannot be read are there, too.
+        """List the places of documents without parsing them, so unreadable ones are included.
 
         The parameters are those of `find`.
 
         Returns:
-            Of each, the values of its sort fields, and its key.
+            For each document, the values of its sort fields, and its key.
         """
         names, is_down = _sorting(sort)
         rows = await self._rows(where, names, limit=limit, after=after, is_down=is_down)
@@ -370,10 +373,10 @@ class Collection(ABC, Generic[D]):
 
     @abstractmethod
     async def delete(self, where: Where, *, limit: int) -> int:
-        """Delete up to `limit` documents; return how many there were."""
+        """Delete up to `limit` documents; return the number deleted."""
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[D]:
-        """Read documents that are due and that nobody has a lease of, earliest first."""
+        """Read documents that are due and not leased, earliest first."""
         names = ["due_ms", "id"]
         found: list[D] = []
         after: Place | None = None
@@ -387,10 +390,10 @@ class Collection(ABC, Generic[D]):
         return found
 
     async def claim(self, key: str, *, owner: str, now_ms: int, until_ms: int) -> D | None:
-        """Take the lease of a document that is due and free; it is due again when the lease ends.
+        """Claim a document that is due and not leased. It is due again when the lease ends.
 
         Returns:
-            The document, with the lease; None when it is not due, is leased, or cannot be read.
+            The document with its lease; None if it is not due, is leased, or is unreadable.
         """
         lease: dict[str, Value] = {
             "leased_by": owner,
@@ -403,13 +406,13 @@ class Collection(ABC, Generic[D]):
     async def claim_at_rest(
         self, key: str, where: Where, *, owner: str, now_ms: int, until_ms: int
     ) -> int | None:
-        """Take the lease of a document that nobody works on, and that is as `where` says.
+        """Claim a document that no worker processes, if it meets `where`.
 
-        It need not be readable. It is not due, unless it is quarantined: then it is not due any
-        more.
+        The document may be unreadable. It must not be due, unless it is quarantined: a quarantined
+        document may be due, and the claim then removes its due time.
 
         Returns:
-            The fencing token; None when it cannot be had.
+            The fencing token; None if the document could not be claimed.
         """
         free = {"id": key, "leased_until_ms": {"$lte": now_ms}}
         lease: dict[str, Value] = {"leased_by": owner, "leased_until_ms": until_ms}
@@ -420,24 +423,24 @@ class Collection(ABC, Generic[D]):
         return None if row is None else int(self._columns(row)["fence"])
 
     async def release(self, key: str, *, fence: int, due_ms: int | None = AS_IT_IS) -> bool:
-        """Give a lease back, and say when the document is due next; False when it was lost.
+        """Release a lease and set the next due time; return False if the lease was lost.
 
-        Without `due_ms`, the due time stays as it is.
+        Without `due_ms`, the due time does not change.
         """
         due = {} if due_ms == AS_IT_IS else {"due_ms": due_ms}
         return await self._change({"id": key, **_held(fence)}, {**_NO_LEASE, **due})
 
     async def extend(self, key: str, *, fence: int, until_ms: int) -> bool:
-        """Prolong a lease; False when it was lost."""
+        """Renew a lease; return False if the lease was lost."""
         return await self._change({"id": key, **_held(fence)}, {"leased_until_ms": until_ms})
 
     async def quarantine(self, key: str, *, why: str, fence: int | None = None) -> bool:
-        """Set a document aside that cannot be read, or of which something else cannot be read.
+        """Quarantine a document because it, or a record that belongs to it, is unreadable.
 
-        A lease is given back.
+        This also releases the lease.
 
         Returns:
-            False when `fence` is given, and that lease was lost.
+            False if `fence` is given and that lease was lost.
         """
         mark: dict[str, Value] = {
             "quarantined_by": self._reader,
@@ -449,11 +452,14 @@ class Collection(ABC, Generic[D]):
         )
 
     async def count_quarantined(self) -> int:
-        """Count the documents that this release has met and could not read."""
+        """Count the documents that this release has quarantined."""
         return await self._count({"quarantined_by": self._reader})
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
-        """Look at all documents, and name those that this release cannot read; changes nothing."""
+        """Check all documents and return the ones that this release cannot read.
+
+        Changes nothing.
+        """
         found: list[Unreadable] = []
         after: Place | None = None
         while len(found) < limit:
@@ -469,7 +475,7 @@ class Collection(ABC, Generic[D]):
         return found
 
     async def recheck(self) -> None:
-        """Lift the quarantine of this release: documents may have been repaired since."""
+        """Lift the quarantine of this release, because documents may have been repaired."""
         await self._change({"quarantined_by": self._reader}, _NO_MARK, many=True)
 
     def _why_unreadable(self, row: Row) -> str:
@@ -497,7 +503,7 @@ class Collection(ABC, Generic[D]):
             error,
             extra={"action": "set_aside"},
         )
-        with suppress(StorageError):  # the next reader does it
+        with suppress(StorageError):  # a failure is safe: the next reader quarantines it
             await self.quarantine(self._body(row)[0], why=str(error))
 
     def _parse(self, row: Row) -> D:
@@ -505,7 +511,7 @@ class Collection(ABC, Generic[D]):
         known = self.known.pop(key, None)
         columns = self._columns(row)
         document = read_document(self.kind, text, version=version, key=key, columns=columns)
-        # The answer may be late: this process may have taken the lease or written since.
+        # This answer may be older than the cache: this process may have claimed or written since.
         is_late = known is not None and _age(known) > _age(document)
         self.known[key] = known if known is not None and is_late else document
         return document
@@ -527,7 +533,7 @@ class Collection(ABC, Generic[D]):
         after: Place | None = None,
         is_down: bool = False,
     ) -> Sequence[Row]:
-        """Read stored documents in the order of some fields, of those after a place."""
+        """Read stored documents, sorted by some fields, that follow a place."""
 
     @abstractmethod
     async def _insert(self, documents: Sequence[D]) -> frozenset[str]:
@@ -542,38 +548,38 @@ class Collection(ABC, Generic[D]):
         *,
         many: bool = False,
     ) -> bool:
-        """Set columns of one document, and its body: as it was, and as it is to be.
+        """Set columns of one document and, optionally, replace its body.
 
         Args:
-            where: Says which one, and under what condition.
-            changes: The columns.
-            body: The document before and after.
-            many: Whether all are changed that are as `where` says.
+            where: Selects the document, and is the condition of the change.
+            changes: New values of columns.
+            body: The document before and after; None to keep the body.
+            many: Whether to change all documents that meet `where`.
         """
 
     @abstractmethod
     async def _claim(self, where: Where, changes: Mapping[str, Value]) -> Row | None:
-        """Set columns of one document, add one to its fencing token, and return it."""
+        """Set columns of one document, increment its fencing token, and return the row."""
 
     @abstractmethod
     async def _count(self, where: Where) -> int:
-        """Count documents, quarantined or not."""
+        """Count documents, quarantined ones included."""
 
     @abstractmethod
     def _place(self, row: Row, names: Sequence[str]) -> Place | None:
-        """The values of some fields, by which a list was sorted."""
+        """Return the values of the sort fields and the key."""
 
     @abstractmethod
     def _body(self, row: Row) -> tuple[str, object, object]:
-        """The key, the schema version, and the body as JSON text; anything else if damaged."""
+        """Return the key, the schema version and the body (JSON text unless damaged)."""
 
     @abstractmethod
     def _columns(self, row: Row) -> Row:
-        """The columns of the engine that are fields of the document."""
+        """Return the columns beside the body that are fields of the document."""
 
     @abstractmethod
     def _mark(self, row: Row) -> tuple[object, object]:
-        """The release that has quarantined the document, and the reason."""
+        """Return the release that has quarantined the document, and the reason."""
 
 
 _NO_LEASE: Mapping[str, Value] = {"leased_by": "", "leased_until_ms": 0}
@@ -586,13 +592,16 @@ def _held(fence: int) -> dict[str, object]:
 
 
 def _sorting(sort: Sequence[str]) -> tuple[list[str], bool]:
-    """The fields of an order, the key last; and whether the last one comes first."""
+    """Return the sort fields, with the key last, and whether the order is descending."""
     is_down = bool(sort) and sort[0].startswith("-")
     return [*(name.removeprefix("-") for name in sort), "id"], is_down
 
 
 def _age(document: Document) -> tuple[int, int]:
-    """Orders the states of one document: no write lowers its fencing token or its revision."""
+    """Return a sort key for versions of one document.
+
+    Writes only increment both numbers.
+    """
     fence = document.fence if isinstance(document, WorkDocument) else 0
     return fence, document.revision
 
@@ -610,30 +619,31 @@ async def update(  # noqa: PLR0913 - the parts of one write, given by name
     releases: bool = False,
     patience_s: float = PATIENCE_S,
 ) -> D | None:
-    """Change one document by a pure function of it.
+    """Change one document by a pure function of its current state.
 
-    Writers of one document in this process queue behind a lock. When another process wrote first,
-    the document is read and judged again, until a deadline.
+    Writers in this process wait for each other at a lock. After a conflict with another process,
+    the document is read again and `change` is called again, until a deadline.
 
     Args:
-        collection: Where the document is.
-        found: The document at hand, or its key. It is tried first, as this process knows it; what
-            `change` makes of it is only final when it is written: a refusal is judged again by the
+        collection: Collection of the document.
+        found: The document, or its key. The first attempt uses the document, or the cached one,
+            without a read. If `change` raises or returns None for it, the document is read and
+            judged again, because the known state may be old.
+        change: Returns the new document, or None to leave it. It must have no side effects, because
+            it may be called several times. The caller gets the exceptions that it raises for the
             stored document.
-        change: Returns the document as it is to be; None to leave it as it is. Has no effects, and
-            may be called several times. What it raises goes to the caller.
-        fence: The token of a lease that has to be held.
+        fence: Fencing token of the lease that the caller must have; None for no lease.
         writes_due: See `Collection.replace`.
         releases: See `Collection.replace`.
-        patience_s: How long to try.
+        patience_s: Maximum time to retry, in seconds.
 
     Returns:
-        The document as stored; None when `change` left it as it is.
+        The stored document; None if `change` left the document unchanged.
 
     Raises:
-        RecordNotFoundError: There is no such document.
-        RecordFormatError: It cannot be read.
-        RecordConflictError: Others wrote first all the time, or the lease was lost.
+        RecordNotFoundError: No document has this key.
+        RecordFormatError: The document is unreadable.
+        RecordConflictError: Other writers were first until the deadline, or the lease was lost.
     """
     key = found if isinstance(found, str) else found.key
     known = collection.known.get(key) if isinstance(found, str) else found
@@ -669,13 +679,15 @@ async def update(  # noqa: PLR0913 - the parts of one write, given by name
 async def update_or_none(
     collection: Collection[D], found: D | str, change: Callable[[D], D | None], **options: Any
 ) -> D | None:
-    """Change one document; None, too, where there is none, or the lease was lost.
+    """Change one document.
+
+    Return None also if it does not exist, or the write conflicts.
 
     Args:
         collection: See `update`.
         found: See `update`.
         change: See `update`.
-        options: Those of `update`.
+        options: Further options of `update`.
     """
     try:
         return await update(collection, found, change, **options)
@@ -684,7 +696,10 @@ async def update_or_none(
 
 
 def _tried(change: Callable[[D], D | None], known: D) -> D | None:
-    """Judge by the document at hand; what refuses it may be out of date."""
+    """Apply the change to a known state.
+
+    Return None if it raises: the state may be outdated.
+    """
     try:
         return change(known)
     except Exception:  # noqa: BLE001 - judged again by the stored document
@@ -701,12 +716,12 @@ _INT64 = 1 << 63
 
 
 def body_of(document: Document) -> dict[str, Any]:
-    """Make the stored body of a document: JSON data, without what has its default.
+    """Return the stored body of a document: JSON data without default values.
 
-    Indexed fields are always there: a value that is left out could not be found.
+    Indexed fields are always included, because a missing value could not be found.
 
     Raises:
-        RecordRefusedError: It is not JSON data.
+        RecordRefusedError: A value is not JSON data.
     """
     kind = type(document)
     skipped = {"revision", *(WORK_FIELDS if issubclass(kind, WorkDocument) else ())}
@@ -724,23 +739,23 @@ def body_of(document: Document) -> dict[str, Any]:
 
 @functools.cache
 def indexed(kind: type[Document]) -> frozenset[str]:
-    """The fields by which documents can be found, and sorted; without the engine's own."""
+    """Return the fields for conditions and sorting, without the engine's columns."""
     named = {name for index in kind.spec.indexes for name in (*index.fields, *index.where)}
     return frozenset(named) - {"id"} - (WORK_FIELDS if issubclass(kind, WorkDocument) else set())
 
 
 def read_document(kind: type[D], body: object, *, version: object, key: str, columns: Row) -> D:
-    """Make a document of its stored body.
+    """Build a document from its stored body.
 
     Args:
         kind: The class of the document.
         body: JSON text.
-        version: The schema version of the body.
-        key: The key under which it is stored, which it has to name.
-        columns: The columns of the engine that are fields of the document.
+        version: Schema version of the body.
+        key: Key under which the body is stored. The body must contain the same key.
+        columns: Columns beside the body that are fields of the document.
 
     Raises:
-        RecordFormatError: The version is unknown, or the body makes no sense.
+        RecordFormatError: The version is unknown, or the body is invalid.
     """
     if version != kind.spec.version:
         raise RecordFormatError(kind.spec.noun, version, record_id=key)
@@ -766,7 +781,7 @@ def _checked(columns: Row) -> dict[str, Any]:
 
 
 def fault_of(error: Exception) -> str:
-    """Say which field pydantic has refused."""
+    """Return which field pydantic refused."""
     details = getattr(error, "errors", None)
     places = [".".join(map(str, one["loc"])) for one in details()] if details else []
     names = [place or "the whole" for place in places] or [str(error) or type(error).__name__]
@@ -775,11 +790,14 @@ def fault_of(error: Exception) -> str:
 
 @functools.cache
 def reader_of(kind: type[Document]) -> str:
-    """A name for what this release can read of a kind; another release that reads more differs."""
+    """Return a name for the schema that this release reads.
+
+    Another schema has another name.
+    """
     text = json.dumps([kind.spec.version, kind.model_json_schema()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def operators(wanted: object) -> Mapping[str, object]:
-    """The condition on one field, by operator."""
+    """Return the condition on one field as a mapping from operators to values."""
     return wanted if isinstance(wanted, Mapping) else {"$eq": wanted}

@@ -2,10 +2,10 @@
 
 StorageError
     StoreUnavailableError       temporary; the same call may succeed later
-        StoreBrokenError        not before somebody has seen to it
+        StoreBrokenError        fails until an operator repairs it
     StoreBusyError              the data directory belongs to another process
     RecordNotFoundError         (also LookupError)
-    RecordConflictError         somebody else wrote first
+    RecordConflictError         another writer was first
     RecordFormatError           stored by a newer or unknown version, or damaged
     RecordRefusedError          (also ValueError) no database can hold this record
 """
@@ -32,25 +32,25 @@ class StoreUnavailableError(StorageError):
 
 
 class Fault(StrEnum):
-    """A fault of a database that waiting does not heal."""
+    """A fault of a database that a retry cannot fix."""
 
     DAMAGED = "damaged"  # the file's content is broken
-    FOREIGN = "foreign"  # the file is no database, or not ours
-    FULL = "full"  # no room is left
+    FOREIGN = "foreign"  # the file is not a database, or belongs to another program
+    FULL = "full"  # no disk space is left
     READ_ONLY = "read_only"  # it cannot be written
-    REFUSED = "refused"  # the login is wrong, or may not do this
-    MISSING = "missing"  # the file is gone, or empty, and was there before
+    REFUSED = "refused"  # the login fails, or lacks a permission
+    MISSING = "missing"  # the file existed before, but is gone or empty
     REPLACED = "replaced"  # the file is not the one that was opened
-    ADDRESS = "address"  # what names it cannot be used
-    CLOCK = "clock"  # its clock, or ours, is far from right
-    UNSUITED = "unsuited"  # a server that lacks what we rely on
+    ADDRESS = "address"  # the address of the database is not usable
+    CLOCK = "clock"  # the clock of the server and ours differ too much
+    UNSUITED = "unsuited"  # the server lacks a required guarantee
 
 
 class StoreBrokenError(StoreUnavailableError):
     """The database must be repaired before it works. Repeated calls fail, too.
 
-    It is a kind of `StoreUnavailableError`, as what is due stays due: when the fault is mended, all
-    goes on by itself.
+    It is a `StoreUnavailableError`, because due work stays due. After the repair, the due work
+    continues.
 
     Attributes:
         detail: What the driver said, without credentials.
@@ -68,8 +68,8 @@ class StoreBusyError(StorageError):
 
     Attributes:
         path: The data directory.
-        holder: Process id of the holder, as it wrote it; empty when unknown.
-        is_replaced: Whether the file in the directory is not the one that the holder has open.
+        holder: Process id that the other process wrote to the lock file; empty if unknown.
+        is_replaced: Whether the database file was replaced since the other process opened it.
     """
 
     def __init__(self, path: str, holder: str = "", *, is_replaced: bool = False) -> None:
@@ -87,7 +87,7 @@ class RecordNotFoundError(StorageError, LookupError):
     """The database has no record with this id.
 
     Attributes:
-        kind: What was looked for, such as `approval`.
+        kind: Kind of record, such as `approval`.
         record_id: Its id.
     """
 
@@ -101,7 +101,7 @@ class RecordConflictError(StorageError):
     """Another writer changed the record first.
 
     Attributes:
-        kind: What was to be written, such as `approval`.
+        kind: Kind of record, such as `approval`.
         record_id: Its id.
     """
 
@@ -115,10 +115,10 @@ class RecordFormatError(StorageError):
     """A stored record cannot be read: its version is unknown, or a field is damaged.
 
     Attributes:
-        kind: What was read, such as `approval`.
+        kind: Kind of record, such as `approval`.
         version: The version found.
-        fault: What is wrong with it; empty when the version is unknown.
-        record_id: Its id; empty when it is not known.
+        fault: What is wrong with the record; empty if the version is unknown.
+        record_id: Id of the record; empty if unknown.
     """
 
     def __init__(self, kind: str, version: object, fault: str = "", *, record_id: str = "") -> None:
@@ -136,10 +136,10 @@ class RecordFormatError(StorageError):
 
 
 class RecordRefusedError(StorageError, ValueError):
-    """The record cannot be stored: it is too large, or is not valid Unicode.
+    """The record cannot be stored: it is too large, not JSON data, or not valid Unicode.
 
     Attributes:
-        detail: What is wrong with it.
+        detail: What is wrong with the record.
     """
 
     def __init__(self, detail: str) -> None:

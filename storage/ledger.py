@@ -1,7 +1,8 @@
-"""Entries of the audit and their stored rows: what is chained, and what can be deleted.
+"""Entries of the audit and their stored rows: the chained part and the deletable part.
 
-The content of an entry, which is all that people, models and tools wrote, is kept apart from what
-is chained: there its hash stands for it. So it can be deleted with its thread, and the chain holds.
+The content of an entry is everything that people, models and tools wrote. It is stored apart from
+the chained part, which contains its hash. The content can therefore be deleted with its thread, and
+the chain stays valid.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ from storage.retention import is_kept
 logger = logging.getLogger(__name__)
 
 CONTENT_HASH = "content_hash"
-"""The name in the evidence under which the hash of its content stands. Stored."""
+"""Name of the content hash in the evidence. Stored."""
 
 UNREADABLE = "unreadable"
-"""The action of an entry that cannot be read."""
+"""Action of an entry that cannot be read."""
 
 STRIPPED: Row = {"content": "", "salt": "", "erased": True}
-"""The columns of an entry that change when its content is deleted."""
+"""New values of the columns when the content of an entry is deleted."""
 
 SEALED = ("seq", "alg", "prev", "hash")
-"""Columns that an entry has once it is sealed."""
+"""Columns that a seal sets."""
 
 _NOUN = "audit entry"
 _NAMES = tuple(one.name for one in fields(AuditEntry))
@@ -61,15 +62,15 @@ COLUMNS = ("v", *_NAMES, "content", "salt", *SEALED)
 
 
 def check_alg(alg: object, seal: Seal) -> None:
-    """See to it that a chain with a key does not go on without.
+    """Refuse to continue a chain whose key is unknown.
 
     Args:
-        alg: Of its last entry. What is no algorithm is damage, which `verify` names: it stops
-            nobody.
-        seal: How the next entry is sealed.
+        alg: Algorithm of the last entry. An invalid name is ignored here, because `verify` reports
+            such damage.
+        seal: Seals the next entry.
 
     Raises:
-        StoreUnavailableError: The key is not known here.
+        StoreUnavailableError: The key is unknown here.
     """
     if is_alg(alg) and not seal.knows(alg):
         raise StoreUnavailableError(
@@ -79,18 +80,18 @@ def check_alg(alg: object, seal: Seal) -> None:
 
 
 def segment_id(team_id: str, name: str) -> str:
-    """The id of the entry that `segment_row` makes."""
+    """Return the id of the entry that `segment_row` makes."""
     return f"{team_id}:{name}:{SEGMENT}"
 
 
 def segment_row(team_id: str, *, behind: int, at_ms: int, name: str = "") -> Row:
-    """Make the row of the entry that says that the end of a chain could not be read.
+    """Make the row of the entry that reports an unreadable end of a chain.
 
     Args:
-        team_id: Whose chain.
-        behind: The number of the last entry that has one.
-        at_ms: The time of the entry that comes next.
-        name: Tells its id; the number, when empty.
+        team_id: Workspace of the chain.
+        behind: Number of the last entry that has a number.
+        at_ms: Time of the next entry.
+        name: Part of the entry's id; the number, if empty.
     """
     logger.warning(
         "the end of the audit of %s is damaged behind entry %d; it goes on",
@@ -136,7 +137,7 @@ def row_of(entry: AuditEntry, seal: Seal) -> Row:
 
 
 def read_entry(row: Mapping[str, object]) -> AuditEntry:
-    """Read an entry; if it cannot be read, it says at least that it is there."""
+    """Read the chained part of an entry. Return an entry `unreadable` if that fails."""
     try:
         return _checked(row)
     except RecordFormatError as error:
@@ -168,7 +169,7 @@ def _checked(row: Mapping[str, object]) -> AuditEntry:
 
 
 def entry_of_row(row: Mapping[str, object]) -> AuditEntry:
-    """Read an entry; of one that cannot be read, it says at least that it is there."""
+    """Read an entry with its content. Return an entry `unreadable` if that fails."""
     entry = read_entry(row)
     if entry.action == UNREADABLE:
         return entry
@@ -180,7 +181,7 @@ def entry_of_row(row: Mapping[str, object]) -> AuditEntry:
 
 
 def open_form(row: Mapping[str, object]) -> dict[str, object]:
-    """The chained form of an entry that is open."""
+    """Return the chained form of an open entry."""
     thread_id = row.get("thread_id")
     return {
         "v": row.get("v"),
@@ -197,7 +198,7 @@ def open_form(row: Mapping[str, object]) -> dict[str, object]:
 
 
 def link_of(row: Mapping[str, object], seal: Seal) -> Link:
-    """Make the link of a row, sealed or open."""
+    """Return the link of a row, sealed or open."""
     form = open_form(row)
     is_whole = _is_whole(row, form)
     if row.get("seq") is None:
@@ -208,23 +209,25 @@ def link_of(row: Mapping[str, object], seal: Seal) -> Link:
 
 
 def is_ours(row: Mapping[str, object], form: Form, seal: Seal) -> bool:
-    """Whether an open entry was appended by somebody with the key, where there is one."""
+    """Return whether a process with the key appended the open entry; true without a key."""
     return seal.is_ours(form, str(row.get("mac") or ""))
 
 
 def seal_for(row: Mapping[str, object], seal: Seal, *, is_keyed: bool) -> Seal | None:
-    """Find the seal of an open entry.
+    """Return the seal for an open entry.
 
-    An entry without a mark never gets a seal with a key. It is sealed without one as long as the
-    chain has no entry with a key; later nobody who has the key can have appended it.
+    An open entry has a mark if a process with a key appended it. An entry without a valid mark
+    never gets a seal with the key. If it has no mark at all, it is sealed without a key while the
+    chain has no entry with a key. Afterwards it stays unsealed, because no process with the key can
+    have appended it.
 
     Args:
         row: The open entry.
-        seal: How entries are sealed.
-        is_keyed: Whether the last entry of its chain is sealed with a key.
+        seal: The seal of this process.
+        is_keyed: Whether the last entry of the chain is sealed with a key.
 
     Returns:
-        None for an entry that is not sealed at all.
+        The seal, or None if the entry must not be sealed.
     """
     if is_ours(row, open_form(row), seal):
         return seal
@@ -232,13 +235,13 @@ def seal_for(row: Mapping[str, object], seal: Seal, *, is_keyed: bool) -> Seal |
 
 
 def tell_key_begins(team_id: str, head: Head, alg: str, seal: Seal) -> None:
-    """Note in the log the last entry without a key, where the next one is sealed with one.
+    """Log the last entry without a key when the next entry is the first one with a key.
 
     Args:
-        team_id: Whose chain.
-        head: Its last entry; nothing is noted for an empty chain.
-        alg: How that entry is sealed.
-        seal: How the next one is sealed.
+        team_id: Workspace of the chain.
+        head: Last entry of the chain. Nothing is logged for an empty chain.
+        alg: Algorithm of that entry.
+        seal: Seals the next entry.
     """
     if head.seq and alg == PLAIN and seal.key:
         logger.warning(
@@ -251,7 +254,7 @@ def tell_key_begins(team_id: str, head: Head, alg: str, seal: Seal) -> None:
 
 
 def _is_whole(row: Mapping[str, object], form: Form) -> bool:
-    """Whether the content is that of its hash; deleted content is whole where that is marked."""
+    """Return whether the content matches its hash, or is marked as deleted."""
     detail = form.get("detail")
     due = detail.get(CONTENT_HASH) if isinstance(detail, Mapping) else None
     text = row.get("content")
@@ -265,7 +268,7 @@ def _is_whole(row: Mapping[str, object], form: Form) -> bool:
 
 
 def _detail(text: object) -> object:
-    """The evidence; a damaged one as the text that it is, which fits no hash."""
+    """Parse the evidence. Return damaged evidence as text, which matches no hash."""
     try:
         return json.loads(str(text))
     except (ValueError, RecursionError):

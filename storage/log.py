@@ -1,7 +1,7 @@
-"""Logs: rows that are appended, each in a place of its own, and read in order.
+"""Logs: append-only rows, each under its own key, read in order.
 
-A row maps names to texts, integers, booleans and None. What holds of a row for ever is checked by
-whoever reads it: a log gives rows as they are stored, damaged ones, too.
+A row maps names to strings, integers, booleans and None. A log returns rows as they are stored,
+damaged ones included. The reader must validate them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from storage.documents import Where
 from storage.errors import RecordFormatError
 
 SCHEMA_VERSION = 1
-"""The version of all rows, in `v`. A row of another version is an error, never a guess."""
+"""Version of all rows, in `v`. A row of another version is an error."""
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -30,13 +30,13 @@ class RowLog(Protocol):
     key: str
 
     async def append(self, rows: Sequence[Row]) -> bool:
-        """Append those rows whose keys are free, in one command; what is there stays.
+        """Append rows in one command. Rows whose keys exist are ignored.
 
         Returns:
-            Whether there was one.
+            Whether at least one row was appended.
 
         Raises:
-            RecordRefusedError: No database can hold one of them.
+            RecordRefusedError: A row cannot be stored.
         """
         ...
 
@@ -48,13 +48,13 @@ class RowLog(Protocol):
         limit: int | None = None,
         names: Sequence[str] | None = None,
     ) -> Sequence[Row]:
-        """Read rows in the order of some fields; with `-` before one, the last one first.
+        """Read rows, sorted by some fields.
 
         Args:
-            where: What they have to be like.
-            sort: The fields.
-            limit: At most so many; None for all.
-            names: What is read of them; all when None.
+            where: Conditions that the rows must meet.
+            sort: Sort fields. `-` before a field makes the order descending.
+            limit: Maximum number of rows; None for all.
+            names: Fields to read; None for all.
         """
         ...
 
@@ -65,17 +65,17 @@ class RowLog(Protocol):
     async def change(
         self, where: Where, changes: Row, *, push: tuple[str, str] | None = None
     ) -> bool:
-        """Change fields of one row; False when none is as `where` says.
+        """Change fields of one row; return False if no row meets `where`.
 
         Args:
-            where: Names the row, and what it has to be like.
-            changes: The new values; None for none.
-            push: A field that holds several texts, and one more of them.
+            where: Selects the row, and is the condition of the change.
+            changes: New values of fields.
+            push: A field with a list of texts, and the text to append.
         """
         ...
 
     async def delete(self, where: Where, *, sort: Sequence[str] = (), limit: int) -> int:
-        """Delete up to `limit` rows, in the order of some fields; return how many there were."""
+        """Delete up to `limit` rows, sorted by some fields; return the number deleted."""
         ...
 
 
@@ -86,16 +86,17 @@ class MessageHistory:
         self._log = log
 
     async def append(self, log_id: str, turn: int, data: str) -> None:
-        """Keep what a turn has added."""
+        """Store the messages that a turn added."""
         row = {self._log.key: _place(log_id, turn), "v": SCHEMA_VERSION, "data": data}
         await self._log.append([row])
 
     async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
-        """Read what earlier turns have added, in order."""
+        """Read the messages that earlier turns added, in order."""
         key = self._log.key
         where = {key: {"$gte": f"{log_id}/", "$lt": _place(log_id, before_turn)}}
         rows = await self._log.read(where, [key])
-        here = len(_place(log_id, 0))  # the ids of other logs may begin with this one
+        # An id that begins with this one has longer keys in the same range
+        here = len(_place(log_id, 0))
         return [_stored_text(log_id, row) for row in rows if len(row[key]) == here]
 
 
@@ -113,11 +114,11 @@ def _stored_text(log_id: str, row: Row) -> str:
 
 
 def check_version(kind: str, version: object, record_id: str = "") -> None:
-    """Refuse what another release wrote.
+    """Refuse a record that another release wrote.
 
     Args:
-        kind: What is read, in words.
-        version: The version found.
+        kind: Word for the record, for the error.
+        version: Stored version.
         record_id: Id of the record.
 
     Raises:
@@ -128,11 +129,11 @@ def check_version(kind: str, version: object, record_id: str = "") -> None:
 
 
 def checked_text(value: object) -> str:
-    """Return a text.
+    """Return the value if it is valid text.
 
     Raises:
-        TypeError: It is none.
-        ValueError: It has what stands for bytes that were no text.
+        TypeError: The value is not a string.
+        ValueError: The text contains surrogates, which replace invalid bytes.
     """
     if not isinstance(value, str):
         raise TypeError

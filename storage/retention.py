@@ -1,6 +1,6 @@
-"""The keys of all that belongs to a thread, and the evidence that is kept.
+"""The keys of a thread's data, and the evidence that stays when the thread is deleted.
 
-What is kept of a thread is its audit, and of that who did what, when, and to which record.
+The audit of a deleted thread remains: who did what, when, and to which record.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 _AFTER_ID = "#/:"
-"""The characters behind the thread's id in the keys of its turns, its log and their parts."""
+"""The characters that follow the thread's id in keys of its turns, its log and their parts."""
 
 KEPT = frozenset(
     {
@@ -51,16 +51,17 @@ KEPT = frozenset(
         "was",
     }
 )
-"""Evidence that outlives its thread: ids, names from code and settings, times, digests.
+"""Names of evidence that outlives its thread: ids, configured names, times and digests.
 
-Not kept is whatever people, models or tools wrote: arguments, edits, answers, reasons, errors.
+Everything that people, models or tools wrote is deleted: arguments, edits, answers, reasons and
+errors.
 """
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def key_ranges(thread_id: str) -> list[tuple[str, str]]:
-    """Between which keys all lie that begin with the thread's id: the first, and the end."""
+    """Return the key ranges of a thread's data, as pairs of first key and exclusive end."""
     exactly = (thread_id, f"{thread_id}\x00")
     return [
         exactly,
@@ -69,14 +70,15 @@ def key_ranges(thread_id: str) -> list[tuple[str, str]]:
 
 
 def place_of(thread_id: str) -> dict[str, str]:
-    """The fields by which private answers name a thread."""
+    """Return the fields by which a record of a private answer names its thread."""
     _, _, place = thread_id.partition(":")
     channel_id, _, thread_ts = place.partition(":")
     return {"channel_id": channel_id, "thread_ts": thread_ts}
 
 
 def is_kept(name: str, item: object) -> bool:
-    """Whether a part of the evidence outlives its thread."""
-    if name == "ruling":  # whole, it has the reasons that its author wrote; its digest is none
+    """Return whether a field of the evidence outlives its thread."""
+    # A full ruling contains the reasons that its author wrote; its digest does not
+    if name == "ruling":
         return isinstance(item, str) and _DIGEST.fullmatch(item) is not None
     return name in KEPT

@@ -1,4 +1,4 @@
-"""The chain of the audit, over the log of its entries: the common code of both databases."""
+"""The audit chain, stored in a log: the code shared by both databases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from storage.ledger import STRIPPED, entry_of_row, link_of, read_entry
 from storage.log import RowLog
 
 PIECE = 500
-"""Entries that are sealed, or deleted, at a time."""
+"""Number of entries that are sealed or deleted in one batch."""
 
 IS_OPEN: Where = {"seq": None}
 BY_TIME = ("at_ms", "entry_id")
@@ -21,13 +21,13 @@ _LATEST = (1 << 63) - 1
 
 
 class Trail(ABC):
-    """Appends to the audit, seals its entries, and reads them as they are chained.
+    """Appends audit entries, seals them, and reads them in chain order.
 
     See `storage.audit.AuditStore`. Every method may raise `StoreUnavailableError`.
 
     Args:
         log: The entries.
-        seal: How entries are sealed.
+        seal: Seals entries.
     """
 
     def __init__(self, log: RowLog, seal: Seal) -> None:
@@ -49,47 +49,48 @@ class Trail(ABC):
 
     @abstractmethod
     async def seal(self, *, owner: str, now_ms: int) -> int:
-        """Seal what is open, in the order of time and id.
+        """Seal the open entries, ordered by time and id.
 
-        Any number of processes may try at once: one has the lease of a workspace at a time, and
-        each number is given once, also where a lease was lost. What a crash left half done is
-        finished first.
+        Any number of processes may call this at the same time. Only one has the lease of a
+        workspace, and each number is used once, even if a lease is lost. A batch that a crash
+        interrupted is completed first.
 
-        Where there is a key, an entry that was appended without it is never sealed with it. It is
-        sealed without a key as long as its chain has no entry with one, and later not at all.
+        With a key, an entry that was appended without the key is never sealed with it. While the
+        chain has no entry with a key, such an entry is sealed without one. Afterwards it stays
+        unsealed.
 
         Returns:
-            How many entries were sealed.
+            Number of entries sealed.
         """
 
     @abstractmethod
     async def heads(self) -> Mapping[str, Head]:
-        """The last entry of each chain, by workspace, as far as the database has noted it."""
+        """Return the last entry of each chain, by workspace, as the database has recorded it."""
 
     @abstractmethod
     async def check_key(self) -> None:
-        """See to it that a chain with a key does not go on without.
+        """Refuse to continue a chain whose key is unknown.
 
         Raises:
-            StoreUnavailableError: Its key is not known here.
+            StoreUnavailableError: The key of a chain is unknown here.
         """
 
     async def unsealed(self) -> Unsealed:
-        """Count what is open."""
+        """Count the open entries."""
         oldest = await self._log.read(IS_OPEN, BY_TIME, limit=1)
         if not oldest:
             return Unsealed()
         return Unsealed(await self._log.count(IS_OPEN), read_entry(oldest[0]).at_ms)
 
     async def open_links(self, *, limit: int) -> Sequence[Link]:
-        """The first open entries of all chains, oldest first."""
+        """Return the first open entries of all chains, oldest first."""
         rows = await self._log.read(IS_OPEN, BY_TIME, limit=limit)
         return [link_of(row, self._seal) for row in rows]
 
     async def page(self, team_id: str, *, after: int, limit: int) -> Sequence[Link]:
-        """Sealed entries of a chain with a greater number, in order.
+        """Return the sealed entries of a chain after a number, in order.
 
-        What cannot be read is there with an empty form, or one that does not fit its hash.
+        An unreadable entry has an empty form, or a form that does not match its hash.
         """
         where: Where = {"team_id": team_id, "seq": {"$gt": after}}
         rows = await self._log.read(where, ["seq"], limit=limit)
@@ -98,11 +99,11 @@ class Trail(ABC):
     async def expire(self, team_id: str, *, upto: int) -> int:
         """Delete the entries of a chain up to this number.
 
-        A checkpoint that says so must be sealed before; see `storage.chain`. They go from the
-        oldest on: what is left of them after a crash still fits the checkpoint.
+        A checkpoint with this number must be sealed first; see `storage.chain`. The oldest entries
+        are deleted first, so that the rest still matches the checkpoint after a crash.
 
         Returns:
-            How many entries are gone.
+            Number of entries deleted.
         """
         where: Where = {"team_id": team_id, "seq": {"$gt": 0, "$lte": upto}}
         total = 0
@@ -115,12 +116,12 @@ class Trail(ABC):
         return await self._log.count({"thread_id": thread_id})
 
     async def strip(self, thread_id: str, *, limit: int) -> int:
-        """Take the content out of up to `limit` entries of a thread, and mark them `erased`.
+        """Delete the content of up to `limit` entries of a thread and mark them `erased`.
 
-        What is chained of them stays as it is: it has a hash in place of the content.
+        The chained part does not change, because it only contains the hash of the content.
 
         Returns:
-            How many were stripped; 0 when nothing is left.
+            Number of entries changed; 0 if no entry has content left.
         """
         where: Where = {"thread_id": thread_id, "erased": False}
         rows = await self._log.read(where, ["at_ms"], limit=limit)
@@ -129,7 +130,10 @@ class Trail(ABC):
         return len(rows)
 
     async def newest_ms(self) -> int:
-        """The time of the newest entry but `restored`; 0 without one. May take long."""
+        """Return the time of the newest entry except `restored`; 0 if there is none.
+
+        May be slow.
+        """
         newest = 0
         for operator in ("$lt", "$gt"):
             # Damaged times are texts: behind all numbers, and no newest moment.
