@@ -37,6 +37,7 @@ async def test_stop_counts_all_threads_and_has_two_lines_a_row(tmp_path: Path) -
         rows: list[str] = []
         until = time.monotonic() + PATIENCE_S
         while rows != WAITING and time.monotonic() < until:
+            await stage.later(seconds=1)  # Slack limits a channel's messages: some are posted later
             answer = await listed(stage, "Rosa", "stop")
             rows = [
                 one["text"]["text"] for one in answer.get("blocks", []) if one["type"] == "section"
