@@ -248,9 +248,9 @@ class ExecutionRecorder:
             if kept is not None:
                 self.redraw(name)
                 return
-            if newest.run == approval.run:
-                return  # withdrawn meanwhile: nothing was approved
-            approval = newest
+            if not lets_run(newest):
+                return  # withdrawn meanwhile
+            approval = newest  # others wrote first, for as long as one update waits
 
 
 def _is_newer(run: Run | None, news: ExecutionUpdate, *, has_started: bool) -> bool:

@@ -16,6 +16,7 @@ from agents.models import call
 from bot.approvals.disclosure import Surface
 from bot.approvals.model import Approval, Decision, Status
 from bot.threads.runs.executions import ExecutionRecorder
+from storage.documents import update_or_none
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, THREAD_ID, Office
@@ -137,3 +138,19 @@ async def test_a_call_that_is_stopped_before_it_runs_again_may_still_have_run(
     await witness.noted(WorkInDoubt(checkpoint_id=TURN, address=at))
     await witness.noted(finished(at, outcome=ToolOutcome.REFUSED))
     assert marks.states == ["doubt"]
+
+
+async def test_an_outcome_is_stored_although_others_write_for_long(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    witness, marks, at = await marked(Office(storage, [PAY]), timedelta(seconds=60))
+    tries: list[str] = []
+
+    async def patient(*arguments: Any, **options: Any) -> Approval | None:
+        tries.append("")
+        return None if len(tries) < 3 else await update_or_none(*arguments, **options)
+
+    monkeypatch.setattr("bot.threads.runs.executions.update_or_none", patient)
+    await witness.noted(started(at))
+    await witness.noted(finished(at))
+    assert marks.states == ["ran"]
