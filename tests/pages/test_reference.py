@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -67,9 +68,15 @@ BASE = {
 LONG = {"COUNTERSIGN_REMIND_AFTER": "1s", "COUNTERSIGN_EXPIRE_AFTER": "30d"}
 
 
+@cache
+def page_of(name: str) -> str:
+    """Make a page, once for all tests: each reads all modules."""
+    return PAGES[name]()
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_what_the_code_gives(name: str) -> None:
-    assert (FOLDER / f"{name}.md").read_text("utf-8") == PAGES[name](), "type: make reference"
+    assert (FOLDER / f"{name}.md").read_text("utf-8") == page_of(name), "type: make reference"
 
 
 def test_pages_are_written_where_they_differ(tmp_path: Path) -> None:
@@ -77,7 +84,7 @@ def test_pages_are_written_where_they_differ(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / "settings.md").write_text("old", "utf-8")
     write_pages(tmp_path)
-    assert (tmp_path / "settings.md").read_text("utf-8") == PAGES["settings"]()
+    assert (tmp_path / "settings.md").read_text("utf-8") == page_of("settings")
     at = (tmp_path / "settings.md").stat().st_mtime_ns
     write_pages(tmp_path)
     assert (tmp_path / "settings.md").stat().st_mtime_ns == at
@@ -85,7 +92,7 @@ def test_pages_are_written_where_they_differ(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_has_no_empty_text(name: str) -> None:
-    page = PAGES[name]()
+    page = page_of(name)
     assert re.findall(r"^\|(?:[^|]*\|)*\s*\|$", page.replace("|  |  |", ""), re.MULTILINE) == []
     assert "``" not in page.replace("```", "")
     assert "None" not in page
@@ -97,7 +104,7 @@ def test_a_page_has_no_empty_text(name: str) -> None:
 def test_every_setting_is_in_one_group_and_on_the_page() -> None:
     grouped = [name for names in GROUPS.values() for name in names]
     assert sorted(grouped) == sorted(variables())
-    page = PAGES["settings"]()
+    page = page_of("settings")
     assert re.findall(r"^### `(\w+)`$", page, re.MULTILINE) == grouped
     assert f"(countersign-policy)={chr(10)}### `COUNTERSIGN_POLICY`" in page
 
@@ -182,7 +189,7 @@ def test_a_default_on_the_page_is_the_default() -> None:
 
 
 def test_every_command_and_argument_is_on_the_page_and_has_a_text() -> None:
-    page = PAGES["command-line"]()
+    page = page_of("command-line")
     found = command_line.commands()
     assert len(found) > 20
     for name, parser in found:
@@ -198,7 +205,7 @@ def test_help_prints_the_texts_of_the_page() -> None:
     assert "check the settings, the database and Slack" in " ".join(
         build_parser().format_help().split()
     )
-    assert "Check the settings, the database and Slack" in PAGES["command-line"]()
+    assert "Check the settings, the database and Slack" in page_of("command-line")
 
 
 # ---- policy file ---------------------------------------------------------------------------------
@@ -207,7 +214,7 @@ MODELS = entries.models_below(PolicyFile)
 
 
 def test_every_key_of_the_policy_file_is_on_the_page() -> None:
-    page = PAGES["policy-file"]()
+    page = page_of("policy-file")
     assert len(MODELS) > 15
     for model in MODELS:
         for key in entries.keys_of(model):
@@ -249,7 +256,7 @@ def test_an_example_of_a_key_is_read(model: type[BaseModel]) -> None:
 
 
 def test_every_log_action_is_on_the_page_with_its_levels() -> None:
-    page = PAGES["log-actions"]()
+    page = page_of("log-actions")
     levels = log_actions.levels_of()
     assert set(ACTIONS) == set(levels)
     for name, action in ACTIONS.items():
@@ -260,7 +267,7 @@ def test_every_log_action_is_on_the_page_with_its_levels() -> None:
 
 
 def test_every_act_of_the_audit_is_on_the_page_with_its_fields() -> None:
-    page = PAGES["audit-entries"]()
+    page = page_of("audit-entries")
     texts, fields = sources.member_texts(Act), audit_entries.fields_of()
     for act in Act:
         assert f"## `{act}`\n" in page
@@ -278,7 +285,7 @@ async def test_entries_have_the_fields_of_the_page() -> None:
 
 
 def test_every_metric_is_on_the_page_and_says_when_to_act() -> None:
-    page = PAGES["metrics"]()
+    page = page_of("metrics")
     shown = set(re.findall(r"^# TYPE (\w+) ", Metrics().text().decode(), re.MULTILINE))
     found = {one.name: one for one in metrics.metrics()}
     assert {name for name in shown if not name.endswith("_created")} == set(found)
@@ -295,7 +302,7 @@ def is_sentence(text: str) -> bool:
 
 
 def test_every_policy_code_is_on_the_page() -> None:
-    page = PAGES["errors"]()
+    page = page_of("errors")
     assert list(policy_codes.CODES) == list(get_args(Code))
     for code, about in policy_codes.CODES.items():
         assert f"(policy-error-{code.replace('_', '-')})=\n### `{code}`\n" in page
@@ -339,7 +346,7 @@ DEPLOY = ToolFacts(
 
 
 def test_every_refusal_and_error_class_is_on_the_page() -> None:
-    page = PAGES["errors"]()
+    page = page_of("errors")
     for refusal in RefusalCode:
         assert f"| `{refusal}` | *{refusal.words}* |" in page
     for base in (AgentError, BotError, StorageError):
@@ -356,7 +363,7 @@ def test_every_refusal_and_error_class_is_on_the_page() -> None:
 
 
 def test_every_limit_is_on_the_page_with_its_value() -> None:
-    page = PAGES["limits"]()
+    page = page_of("limits")
     found = list(limits.limits())
     assert len(found) > 40
     assert limits.grouped() == len(found)
@@ -370,14 +377,14 @@ def test_every_limit_is_on_the_page_with_its_value() -> None:
 
 
 def test_every_route_is_on_the_page() -> None:
-    page = PAGES["http"]()
+    page = page_of("http")
     assert set(http.routes()) == set(http.TEXTS)
     for route in http.routes():
         assert f"## `{route}`" in page
 
 
 def test_every_word_of_the_command_is_on_the_page() -> None:
-    page = PAGES["slack-commands"]()
+    page = page_of("slack-commands")
     for word, work in WORDS.items():
         usage = slack_commands.usage_of(work)
         assert f"`{word}" in usage, word
@@ -386,7 +393,7 @@ def test_every_word_of_the_command_is_on_the_page() -> None:
 
 
 def test_every_scope_and_event_has_a_reason_and_a_user() -> None:
-    page = PAGES["slack-scopes"]()
+    page = page_of("slack-scopes")
     manifest = read_manifest(manifest_text())
     assert set(SCOPE_REASONS) == set(bot_scopes(manifest))
     assert set(EVENT_REASONS) == set(bot_events(manifest))
@@ -396,7 +403,7 @@ def test_every_scope_and_event_has_a_reason_and_a_user() -> None:
 
 
 def test_every_key_of_a_case_is_on_the_page() -> None:
-    page = PAGES["policy-cases"]()
+    page = page_of("policy-cases")
     found = policy_cases.all_models()
     assert models.EventEntry in found
     for model in found:

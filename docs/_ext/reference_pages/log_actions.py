@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from bot.observability.actions import ACTIONS
 from reference_pages import sources, text
@@ -37,8 +38,13 @@ def build() -> str:
     return text.page("Log actions", PURPOSE, parts)
 
 
-def calls() -> Iterator[tuple[str, ast.Call, str]]:
+@cache
+def calls() -> Sequence[tuple[str, ast.Call, str]]:
     """Give every call that writes to the log: place, call, and level."""
+    return tuple(_calls())
+
+
+def _calls() -> Iterator[tuple[str, ast.Call, str]]:
     for path, tree in sources.trees(*sources.PACKAGES):
         for node in ast.walk(tree):
             if (
