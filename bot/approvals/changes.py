@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.approvals.model import Approval, Decision, Run, Said, SeenPart, Status
+from bot.approvals.model import Approval, Comment, Decision, Run, Said, SeenPart, Status
 
 _REFUSABLE = frozenset({Status.APPROVED, Status.REJECTED, Status.ANSWERED})
 """The statuses of decisions that a run may refuse."""
@@ -62,7 +62,6 @@ _EDITED = (
     "stage",
     "steps",
     "ladder_ms",
-    "mentioned",
     "claim",
     "status",
     "decision",
@@ -143,17 +142,35 @@ def with_said(
     return _shown(one, said=said, due_ms=now_ms)
 
 
-def annotated(
-    one: Approval, judged: Approval, *, now_ms: int, redraws: bool = True
-) -> Approval | None:
+def annotated(one: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
     """Return the approval with what somebody does beside voting: a claim, a snooze, a comment.
 
     None unless it was judged by the approval as it is.
     """
     if not _is_as_judged(one, judged, now_ms):
         return None
-    changes = _of(judged, _ANNOTATED)
-    return _shown(one, **changes, due_ms=now_ms) if redraws else one.changed(**changes)
+    return _shown(one, **_of(judged, _ANNOTATED), due_ms=now_ms)
+
+
+def claim_ended(one: Approval, *, now_ms: int) -> Approval | None:
+    """Return a pending approval without its claim, whose time is over."""
+    if one.status is not Status.PENDING or not one.claim.by or one.claim.holds(now_ms):
+        return None
+    return _shown(one, claim=one.claim.ended(now_ms))
+
+
+def with_message(one: Approval, asked: Comment) -> Approval:
+    """Return the approval with what became of the message of a question back.
+
+    Args:
+        one: The approval. Its card shows the same as before.
+        asked: The question, with the `ts` of its message and whether that was closed.
+    """
+    dialog = tuple(
+        found.changed(ts=asked.ts, closed=asked.closed) if found.is_same(asked) else found
+        for found in one.dialog
+    )
+    return one.changed(dialog=dialog)
 
 
 def with_run(
@@ -251,7 +268,7 @@ def _waits(one: Approval, now_ms: int) -> bool:
 
 
 def _is_as_judged(one: Approval, judged: Approval, now_ms: int) -> bool:
-    return one.shown_revision == judged.shown_revision and _waits(one, now_ms)
+    return one.revision == judged.revision and _waits(one, now_ms)
 
 
 def _of(judged: Approval, names: tuple[str, ...]) -> dict[str, Any]:

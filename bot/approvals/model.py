@@ -345,6 +345,10 @@ class Comment(Part):
         """Whether the question has no answer."""
         return not self.answer_ts
 
+    def is_same(self, other: Comment) -> bool:
+        """Whether both are states of one question."""
+        return (self.by, self.at_ms) == (other.by, other.at_ms)
+
     def key(self, approval: Approval) -> str:
         """Return the key of the question's message, to find it in Slack."""
         return f"{approval.approval_id}:{self.by}:{self.at_ms}"

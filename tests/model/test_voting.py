@@ -96,9 +96,7 @@ def blindly(one: Approval, judged: Approval, **_: Any) -> Approval | None:
 
 def over_votes(one: Approval, judged: Approval, *, found: Approval, now_ms: int) -> Approval | None:
     """Write an edit over votes that came since it was judged."""
-    return edited(
-        one.changed(shown_revision=found.shown_revision), judged, found=found, now_ms=now_ms
-    )
+    return edited(one.changed(revision=found.revision), judged, found=found, now_ms=now_ms)
 
 
 def decided_again(one: Approval, decision: Decision, **_: Any) -> Approval | None:

@@ -177,10 +177,19 @@ def snapshot(
     )
 
 
+_bodies: dict[int, tuple[Approval, str]] = {}
+"""Texts of approvals by their identity; worlds share approvals, and writing takes long."""
+
+
 def body_of(approval: Approval) -> str:
     """Return an approval as text, without what says nothing about who decided what."""
+    known = _bodies.get(id(approval))
+    if known is not None:
+        return known[1]
     hidden = {"revision", "last_edit"}
-    return approval.model_dump_json(exclude_defaults=True, exclude=hidden)
+    body = approval.model_dump_json(exclude_defaults=True, exclude=hidden)
+    _bodies[id(approval)] = approval, body  # keeps the approval, so its id is not used again
+    return body
 
 
 def moves(world: VotingWorld) -> Iterator[tuple[str, VotingWorld]]:
@@ -315,6 +324,7 @@ def stored(world: VotingWorld, new: Approval | None) -> VotingWorld:
     old = world.approval
     if new is None:
         return world
+    new = new.changed(revision=old.revision + 1)
     return replace(world, approval=new, broken=_broken(world, old, new))
 
 

@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bot.approvals.changes import annotated
-from bot.approvals.comments import AGENT, with_exchange
+from bot.approvals.changes import with_message
+from bot.approvals.comments import AGENT
 from bot.approvals.due.visit import write_held
 from bot.approvals.model import UNKNOWN_TS, Approval, Comment, Status
 from bot.approvals.queries import ApprovalCollection
 from bot.errors import DeliveryError
 from bot.people.requesters import requesters_of
 from bot.ports.notifier import Notifier
-from bot.ports.process import Clock
-from storage.documents import update_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +25,6 @@ class BackQuestions:
 
     approvals: ApprovalCollection
     notifier: Notifier
-    clock: Clock
 
     @staticmethod
     def wait(approval: Approval) -> bool:
@@ -38,7 +35,7 @@ class BackQuestions:
         """Post each new question once; update answered ones.
 
         A lost post is searched for first. A question that Slack refuses for good is on the card
-        only. If the record changed meanwhile, the approval is processed again.
+        only. If the lease was lost, the rest is left to the new owner.
 
         Raises:
             DeliveryError: Slack refused a message for now.
@@ -47,10 +44,10 @@ class BackQuestions:
             if not _is_due(approval, one):
                 continue
             after = await (self._closed(approval, one) if one.ts else self._posted(approval, one))
-            changed = with_exchange(approval, one, after)
-            if not await self._keep(changed):
+            write = partial(with_message, asked=after)
+            if await write_held(self.approvals, approval, write) is None:
                 return approval
-            approval = changed
+            approval = with_message(approval, after)
         return approval
 
     async def _posted(self, approval: Approval, one: Comment) -> Comment:
@@ -87,13 +84,6 @@ class BackQuestions:
                 extra={"action": "question_undeliverable"},
             )
         return one.changed(closed=True)
-
-    async def _keep(self, changed: Approval) -> bool:
-        if changed.status is not Status.PENDING:  # closed questions get no answers
-            write = partial(Approval.changed, dialog=changed.dialog)
-            return await write_held(self.approvals, changed, write) is not None
-        write = partial(annotated, judged=changed, now_ms=self.clock(), redraws=False)
-        return await update_or_none(self.approvals, changed.approval_id, write) is not None
 
 
 def _mentions(approval: Approval, one: Comment) -> Sequence[str]:

@@ -14,7 +14,7 @@ from itertools import chain
 
 from cachetools import LRUCache
 
-from bot.approvals.changes import DrawnCard, annotated, decided, redrawn, released
+from bot.approvals.changes import DrawnCard, claim_ended, decided, redrawn, released
 from bot.approvals.due.agent_answers import EXPLAIN_AGAIN, AgentAnswers
 from bot.approvals.due.batch_cards import Debouncer, SharedCards, together
 from bot.approvals.due.card_updates import Drawing
@@ -29,7 +29,7 @@ from bot.approvals.due.out_of_office import (
 from bot.approvals.due.post_comments import BackQuestions
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.thread_reactions import SHARED, WAITS, ThreadReactions
-from bot.approvals.due.visit import Visit
+from bot.approvals.due.visit import Visit, write_held
 from bot.approvals.execution import lets_run
 from bot.approvals.model import Approval, Decision, Status
 from bot.approvals.queries import newest_of, undelivered
@@ -220,7 +220,7 @@ class ApprovalWorker:
 
     @property
     def _questions(self) -> BackQuestions:
-        return BackQuestions(self.storage.approvals, self.notifier, self.clock)
+        return BackQuestions(self.storage.approvals, self.notifier)
 
     def born(self, approval: Approval, *, is_shared: bool = False) -> Approval:
         """Return a new, unstored approval that this process already holds the lease of.
@@ -515,14 +515,10 @@ class ApprovalWorker:
 
     async def _end_claim(self, approval: Approval, now: int) -> Approval:
         """End an expired claim, so the card shows it no longer (5.9)."""
-        claim = approval.claim
-        if approval.status is not Status.PENDING or not claim.by or claim.holds(now):
+        write = partial(claim_ended, now_ms=now)
+        if write(approval) is None:
             return approval
-        changed = approval.changed(claim=claim.ended(now))
-        write = partial(annotated, judged=changed, now_ms=now)
-        name = approval.approval_id
-        kept = await update_or_none(self.storage.approvals, name, write, writes_due=True)
-        return kept or approval  # another process wrote first: process its change next
+        return await write_held(self.storage.approvals, approval, write) or approval
 
     async def _with_sign(self, outcome: _Outcome, visit: Visit) -> _Outcome:
         """Update the thread's reaction, as the last step."""

@@ -9,7 +9,17 @@ import pytest
 
 from bot.approvals import changes
 from bot.approvals.changes import DrawnCard
-from bot.approvals.model import Approval, CastVote, Run, RunState, Said, SeenPart, Status
+from bot.approvals.model import (
+    Approval,
+    CardClaim,
+    CastVote,
+    Comment,
+    Run,
+    RunState,
+    Said,
+    SeenPart,
+    Status,
+)
 from tests.contract.builders import DIGEST, a_decision, an_approval
 
 Change = Callable[[Approval], Approval | None]
@@ -78,9 +88,32 @@ def test_i2_nothing_happens_to_another_call(name: str) -> None:
     assert ON_PENDING[name](WAITS.changed(digest="e" * 64)) is None
 
 
-@pytest.mark.parametrize("name", ["voted", "annotated", "with_said", "escalated"])
+@pytest.mark.parametrize("name", ["voted", "edited", "annotated", "with_said", "escalated"])
 def test_what_changed_meanwhile_is_judged_again(name: str) -> None:
-    assert ON_PENDING[name](WAITS.changed(shown_revision=2)) is None
+    assert ON_PENDING[name](WAITS.changed(revision=1, shown_revision=2)) is None
+
+
+@pytest.mark.parametrize("name", ["voted", "edited", "annotated", "escalated"])
+def test_what_changed_unseen_is_judged_again_too(name: str) -> None:
+    assert ON_PENDING[name](WAITS.changed(revision=1)) is None
+
+
+def test_a_question_keeps_its_answer_when_its_message_is_known() -> None:
+    asked = Comment(by="UADA", text="why?", at_ms=1)
+    answered = asked.changed(answer="so", answered_by="UROSA", answer_ts="2.0")
+    other = asked.changed(at_ms=2)
+    one = an_approval(dialog=(answered, other))
+    after = changes.with_message(one, asked.changed(ts="1.0", closed=True))
+    assert after == one.changed(dialog=(answered.changed(ts="1.0", closed=True), other))
+
+
+def test_a_claim_ends_when_its_time_is_over() -> None:
+    claim = CardClaim(by="UADA", since_ms=1, until_ms=NOW)
+    one = an_approval(claim=claim)
+    assert changes.claim_ended(one, now_ms=NOW - 1) is None
+    ended = one.changed(claim=claim.ended(NOW), shown_revision=2)
+    assert changes.claim_ended(one, now_ms=NOW) == ended
+    assert changes.claim_ended(ended, now_ms=NOW) is None
 
 
 def test_a_vote_changes_votes_alone() -> None:

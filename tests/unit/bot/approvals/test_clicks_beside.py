@@ -191,10 +191,10 @@ async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStores) -> Non
 async def test_what_changes_all_the_time_is_said(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage)
     office, get = counter.office, storage.approvals.get
-    revisions = count(approval.shown_revision + 1)
+    revisions = count(approval.revision + 1)
 
     async def changed_again(key: str) -> Approval:
-        return (await get(key)).changed(shown_revision=next(revisions))
+        return (await get(key)).changed(revision=next(revisions))
 
     busy = Proxy(storage, {"approvals": Proxy(storage.approvals, {"get": changed_again})})  # type: ignore[arg-type]
     approvals = replace(office.approvals, storage=busy)  # type: ignore[arg-type]
