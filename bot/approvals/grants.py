@@ -118,7 +118,7 @@ class Grants:
         """
         if now_ms >= grant.until_ms:
             return None  # expired: no look-up needed
-        if approval.restored_epoch:
+        if approval.restored.epoch:
             return now_ms  # like the restored grants
         return grant.created_ms if await self.votes().gone_since(approval) else None
 

@@ -364,6 +364,23 @@ class Said(Part):
     """Time of the message; with `by`, it identifies the message."""
 
 
+class Restored(Part):
+    """What a restore of the database from a backup did to a request.
+
+    Stored: version 1, must stay readable.
+    """
+
+    to_ms: int = 0
+    """Time of the backup. The approval may have been decided, and its call may have run, after that
+    time. 0 if the request does not belong to a turn that waited for people in the backup."""
+    at_ms: int = 0
+    """Time at which the request was repeated after the restore; the expiry counts from it. 0 if it
+    was not repeated."""
+    epoch: int = 0
+    """Epoch of the restore that brought this request back. 0 if the request was made, or repeated,
+    after the last restore."""
+
+
 class SeenPart(Part):
     """A part of a call that its card does not show, and that a person opened in a modal."""
 
@@ -532,15 +549,8 @@ class Approval(WorkDocument):
     """Why no approver can decide at present, written by this program; empty if one can."""
     asked_again: str = ""
     """Why this request repeats one that was decided before; empty if it does not."""
-    restored_to_ms: int = 0
-    """Time of the copy that the database was restored from. The approval may have been decided, and
-    its call may have run, after that time. 0 without a restore."""
-    restored_ms: int = 0
-    """Time at which the request was repeated after a restore; reminders and the expiry count from
-    it. 0 if it was not repeated."""
-    restored_epoch: int = 0
-    """Epoch of the restore that brought this request back. 0 if the request was made, or repeated,
-    after the last restore."""
+    restored: Restored = Restored()
+    """What a restore of the database did to this request, if there was one."""
     terms_json: str = ""
     """The terms under which people decide, as `bot.policy.terms.Terms` writes them; frozen with the
     interrupt."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from agents import InDoubtInfo, InterruptContext
 from agents.core.asking.infos import CallInfo
 from bot.approvals.due.worker import ApprovalWorker
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.model import Approval, Kind, Restored, Status
 from bot.approvals.queries import get_all, open_of
 from bot.audit.entries import request_entry
 from bot.errors import NobodyError
@@ -157,7 +157,7 @@ class Asking:
         approval = await outlook.prepare(approval, unknown=unknown_names(context.info))
         approval = await self.attendance.ladder(look).invite(approval)
         if thread.restored_turn and thread.restored_turn == thread.turn:
-            return approval.changed(restored_to_ms=thread.restored_to_ms)
+            return approval.changed(restored=Restored(to_ms=thread.restored_to_ms))
         return approval
 
 

@@ -53,7 +53,7 @@ class RestoreStore:
     async def begin_epoch(self) -> int:
         """Begin a new epoch, and stamp the approvals of the copy with its number.
 
-        Stamped (`restored_epoch`) is each approval that is open, or due. The number is greater than
+        Stamped (`restored.epoch`) is each approval that is open, or due. The number is greater than
         that of the copy, and never the same for two returns to one copy.
 
         Returns:
@@ -72,7 +72,9 @@ class RestoreStore:
                 self._approvals,
                 where,
                 lambda key: update(
-                    self._approvals, key, lambda one: one.changed(restored_epoch=epoch)
+                    self._approvals,
+                    key,
+                    lambda one: one.changed(restored=one.restored.changed(epoch=epoch)),
                 ),
             )
         return epoch

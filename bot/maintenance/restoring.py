@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.approvals.model import Approval, CardClaim, Status
+from bot.approvals.model import Approval, CardClaim, Restored, Status
 from bot.approvals.votes import begun_anew
 from bot.audit.acts import Act
 from bot.audit.entries import note
@@ -107,7 +107,7 @@ async def ask_anew(storage: Stores, approval: Approval, *, to_ms: int, now_ms: i
 
 def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
     """Return the approval as it is asked again; see `ask_anew`."""
-    since_ms = approval.restored_ms or approval.created_ms
+    since_ms = approval.restored.at_ms or approval.created_ms
     waiting = approval.changed(
         status=Status.PENDING,
         decision=None,
@@ -116,9 +116,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         stage=0,
         claim=CardClaim(),
         open=True,
-        restored_to_ms=to_ms,
-        restored_ms=now_ms,
-        restored_epoch=0,
+        restored=Restored(to_ms=to_ms, at_ms=now_ms),
         run=None,
         seen=(),
         expires_ms=approval.expires_ms + now_ms - since_ms,

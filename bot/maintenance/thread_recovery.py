@@ -99,7 +99,7 @@ class ThreadRecovery:
                 approval = await self.storage.approvals.get(approval_id_of(context.id))
             except RecordNotFoundError:
                 continue  # the turn's next step creates the approval, and knows of the restore
-            if approval.decision is None or approval.restored_epoch != thread.restored_epoch:
+            if approval.decision is None or approval.restored.epoch != thread.restored_epoch:
                 continue  # an approver decided meanwhile
             to_ms, now_ms = thread.restored_to_ms, self.clock()
             if await ask_anew(self.storage, approval, to_ms=to_ms, now_ms=now_ms):

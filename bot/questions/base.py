@@ -386,7 +386,7 @@ def _no_answer(approval: Approval, decision: Decision) -> object | None:
     """The answer of nobody: it expired, or was called off; None when people decided."""
     if decision.status is Status.EXPIRED:
         waited = _in_words(approval.expires_ms - approval.created_ms)
-        return Expired(waited=waited + (_AGAIN if approval.restored_to_ms else ""))
+        return Expired(waited=waited + (_AGAIN if approval.restored.to_ms else ""))
     if decision.status in _CALLED_OFF:
         return _CALLED_OFF[decision.status](by=decision.by, reason=decision.reason)
     return None

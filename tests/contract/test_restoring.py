@@ -184,7 +184,7 @@ async def test_what_is_of_the_copy_is_stamped_with_the_epoch(storage: Stores) ->
     await storage.approvals.insert(an_approval(approval_id="since", **done))
 
     async def stamp(approval_id: str) -> int:
-        return (await storage.approvals.get(approval_id)).restored_epoch
+        return (await storage.approvals.get(approval_id)).restored.epoch
 
     assert [await stamp(one) for one in (APPROVAL_ID, "due")] == [epoch, epoch]
     assert [await stamp(one) for one in ("over", "since")] == [0, 0]

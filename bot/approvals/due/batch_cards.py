@@ -160,7 +160,7 @@ def stays(approval: Approval) -> bool:
     is_changed = bool(approval.edited_by or approval.original_json or approval.asked_again)
     if decision is not None:
         is_changed |= bool(decision.arguments_json or decision.emergency or decision.rule)
-    is_apart = is_changed or bool(approval.restored_to_ms) or approval.stage > 0
+    is_apart = is_changed or bool(approval.restored.to_ms) or approval.stage > 0
     is_talked_of = bool(approval.dialog or approval.claim.by)
     return approval.is_batched and not is_apart and not is_talked_of
 
@@ -192,7 +192,7 @@ class SharedCards:
             if not await write_held(self.approvals, approval, off_batch):
                 return None
             # After a restore, the approval may have a card of its own already.
-            post_tried = bool(approval.restored_to_ms)
+            post_tried = bool(approval.restored.to_ms)
             approval = approval.changed(batch_left=True, post_tried=post_tried)
         if approval.batch == approval.approval_id:
             return approval if await self._draw(approval, visit) else None

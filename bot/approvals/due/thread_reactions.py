@@ -250,4 +250,4 @@ def _others_waited(approval: Approval, root: _Root) -> bool:
     """
     seen, root.seen = root.seen, {}
     is_after = seen.get(approval.approval_id, Status.PENDING) is not Status.PENDING
-    return is_after and not approval.restored_to_ms and Status.PENDING in seen.values()
+    return is_after and not approval.restored.to_ms and Status.PENDING in seen.values()

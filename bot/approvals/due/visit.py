@@ -45,7 +45,7 @@ class Visit:
 
         After a restore, this is unknown and False.
         """
-        return (self.is_born or key in self.fresh) and not approval.restored_to_ms
+        return (self.is_born or key in self.fresh) and not approval.restored.to_ms
 
     def knows(self, approval: Approval) -> bool:
         """Whether the thread was told this decision; False when another process has made it."""

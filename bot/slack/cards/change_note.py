@@ -29,7 +29,7 @@ def anew(approval: Approval) -> list[Block]:
     blocks: list[Block] = []
     if approval.asked_again:
         why = clip(approval.asked_again, _REASON)
-        nothing = "" if approval.restored_to_ms else f" {say('line.again_nothing')}"
+        nothing = "" if approval.restored.to_ms else f" {say('line.again_nothing')}"
         blocks.append(context(plain(f"🔁 {say('line.again', why=why)}{nothing}")))
     if approval.edited_by:
         key = "line.edited_others" if approval.editors_excluded else "line.edited_by"
@@ -112,11 +112,11 @@ def restored(card: Card, approval: Approval) -> Card:
         card: The card without that line.
         approval: The approval.
     """
-    if not approval.restored_to_ms:
+    if not approval.restored.to_ms:
         return card
     head = next((at for at, one in enumerate(card.blocks) if one["type"] == "header"), 1) + 1
-    told = section(f"⚠️ *{say('line.restored')}* {_why(approval, date(approval.restored_to_ms))}")
-    words = _why(approval, utc(approval.restored_to_ms))
+    told = section(f"⚠️ *{say('line.restored')}* {_why(approval, date(approval.restored.to_ms))}")
+    words = _why(approval, utc(approval.restored.to_ms))
     blocks = [*card.blocks[:head], told, *card.blocks[head:]]
     return Card(text=spoken(words, card.text), blocks=blocks)
 

@@ -314,12 +314,12 @@ async def test_what_the_same_turn_asks_later_says_so_too(drill: Drill) -> None:
     await office.decide(await office.the_approval(), by=ADA)
 
     second = await office.the_approval()
-    assert second.restored_to_ms
+    assert second.restored.to_ms
     assert BACK in drawn(office, second)
     await office.decide(second, by=ADA)
 
     await office.hear("<@UBOT> once more", ts="1800099999.000001")
-    assert (await office.the_approval()).restored_to_ms == 0
+    assert (await office.the_approval()).restored.to_ms == 0
 
 
 async def test_a_card_that_was_posted_after_the_copy_is_found(drill: Drill) -> None:
@@ -389,7 +389,7 @@ async def test_marking_may_be_repeated(drill: Drill) -> None:
 
     assert await office.storage.restoring.newest_ms() == first
     approval = await office.the_approval()
-    assert approval.restored_to_ms == first
+    assert approval.restored.to_ms == first
     await office.decide(approval, by=ADA)
     assert office.ran
 

@@ -21,6 +21,7 @@ from bot.approvals.model import (
     Decision,
     Emergency,
     Kind,
+    Restored,
     SideMessage,
     Status,
 )
@@ -419,7 +420,7 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
         {"original_json": "{}"},
         {"dialog": (Comment(by="U1", text="Why?", at_ms=1),)},
         {"claim": CardClaim().taken(ADA, 1)},
-        {"restored_to_ms": 5},
+        {"restored": Restored(to_ms=5)},
         {"asked_again": "why"},
         {"stage": 1},
         {"batch_left": True},

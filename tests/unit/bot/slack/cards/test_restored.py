@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from bot.approvals.model import Approval, Decision, Kind, Status
+from bot.approvals.model import Approval, Decision, Kind, Restored, Status
 from bot.slack.cards.card_for import card_for
 from tests.unit.bot.slack.cards.samples import an_approval
 
-BACK = an_approval().changed(restored_to_ms=1)
+BACK = an_approval().changed(restored=Restored(to_ms=1))
 
 
 def words(approval: Approval) -> tuple[str, str]:
