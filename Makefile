@@ -1,7 +1,8 @@
 # make demo    the bot and a stand-in for Slack, in a browser; needs nothing but Python; PORT=8901
 #                  chooses the port of the page
-# make test    all tests, with coverage; PROFILE=thorough looks for longer, and at random; SHOTS=1
-#                  keeps pictures of what the browser showed
+# make test    all tests; COVERAGE=1 measures what they run, and takes a half longer;
+#                  PROFILE=thorough looks for longer, and at random; SHOTS=1 keeps pictures of what
+#                  the browser showed
 # make test-mongo   what talks to MongoDB; SERVER=mongod, nx or java (needs mvn), PATHS=tests/contract
 # make check   format, lint, types, and who imports whom
 # make check-js  the types of the sandbox's page, by its comments; needs npm
@@ -46,9 +47,9 @@ demo: $(VENV)/.run
 	@$(BIN)/countersign demo $(if $(PORT),--port $(PORT))
 
 test: $(VENV)/.dev
-	$(BIN)/python -m slipcover --format json --out .covered -m pytest -n $(JOBS) --dist worksteal \
-		--hypothesis-profile $(PROFILE)
-	@$(BIN)/python -m tests.support.covered .covered --at-least $(COVERED) $(PARTS)
+	$(BIN)/python $(if $(COVERAGE),-m slipcover --format json --out .covered) -m pytest -n $(JOBS) \
+		--dist worksteal --hypothesis-profile $(PROFILE)
+	$(if $(COVERAGE),@$(BIN)/python -m tests.support.covered .covered --at-least $(COVERED) $(PARTS))
 
 test-mongo: $(VENV)/.dev $(if $(filter java,$(SERVER)),.javaserver/.there)
 	COUNTERSIGN_TEST_MONGODB_SERVER=$(SERVER) $(BIN)/pytest -n $(JOBS) --dist worksteal \

@@ -1,4 +1,4 @@
-"""What tests have run of the product, by part: `make test` ends with it.
+"""What tests have run of the product, by part: `make test COVERAGE=1` ends with it.
 
 Measured by slipcover, which takes its probes out of the code that has been passed: with coverage.py
 a test takes twice as long where Python has no `sys.monitoring`, before 3.12.

@@ -1,4 +1,4 @@
-"""The bar of coverage: what is below it makes `make test` fail."""
+"""The bar of coverage: what is below it makes `make test COVERAGE=1` fail."""
 
 from __future__ import annotations
 
