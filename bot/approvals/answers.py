@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bot.approvals.changes import annotated
+from bot.approvals.changes import annotated, with_act
 from bot.approvals.comments import AGENT, with_answer, with_exchange
 from bot.approvals.model import Approval, Comment, Status
 from bot.approvals.queries import get_all
 from bot.audit.acts import Act
-from bot.audit.entries import Beside, note_beside
 from bot.people.requesters import is_requester
 from bot.ports.process import Clock
 from bot.stores import Stores
@@ -50,15 +49,19 @@ class BackAnswers:
             question, approval = first
             after = with_answer(question, by=by, text=text, ts=ts)
             now = self.clock()
-            changed = with_exchange(approval, question, after)
+            changed = with_act(
+                with_exchange(approval, question, after),
+                Act.ASKED_BACK,
+                by=by,
+                at_ms=now,
+                question=question.text,
+                reply=after.answer,
+            )
             write = partial(annotated, judged=changed, now_ms=now)
             kept = await update_or_none(
                 self.storage.approvals, changed.approval_id, write, writes_due=True
             )
             if kept is not None:
-                beside = Beside(question=question.text, reply=after.answer)
-                audit = self.storage.audit
-                await note_beside(audit, Act.ASKED_BACK, kept, now, by=by, beside=beside)
                 return kept
             newest = await get_all(self.storage.approvals, [one.approval_id for one in waiting])
             waiting = [one for one in newest if one.status is Status.PENDING]

@@ -9,13 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.approvals.model import Approval, Comment, Decision, Run, Said, SeenPart, Status
+from bot.approvals.model import (
+    Approval,
+    CastVote,
+    Comment,
+    Decision,
+    Run,
+    Said,
+    SeenPart,
+    Status,
+    UnrecordedAct,
+)
 
 _REFUSABLE = frozenset({Status.APPROVED, Status.REJECTED, Status.ANSWERED})
 """The statuses of decisions that a run may refuse."""
 
-_VOTED = ("status", "decision", "votes", "stage", "claim")
-_ANNOTATED = ("claim", "snoozes", "dialog")
+_VOTED = ("status", "decision", "votes", "stage", "claim", "acts")
+_ANNOTATED = ("claim", "snoozes", "dialog", "acts")
 _RESTARTED = (
     "ladder_ms",
     "reminders",
@@ -152,6 +162,32 @@ def annotated(one: Approval, judged: Approval, *, now_ms: int) -> Approval | Non
     return _shown(one, **_of(judged, _ANNOTATED), due_ms=now_ms)
 
 
+def with_act(  # noqa: PLR0913 - the parts of one action, given by name
+    one: Approval,
+    act: str,
+    *,
+    by: str,
+    at_ms: int,
+    until_ms: int | None = None,
+    question: str = "",
+    reply: str = "",
+    vote: CastVote | None = None,
+) -> Approval:
+    """Return the approval with an action that the audit must have; see `UnrecordedAct`."""
+    new = UnrecordedAct(
+        act=act,
+        by=by,
+        at_ms=at_ms,
+        digest=one.digest,
+        revision=one.shown_revision + 1,
+        until_ms=until_ms,
+        question=question,
+        reply=reply,
+        vote=vote,
+    )
+    return one.changed(acts=(*one.acts, new))
+
+
 def claim_ended(one: Approval, *, now_ms: int) -> Approval | None:
     """Return a pending approval without its claim, whose time is over."""
     if one.status is not Status.PENDING or not one.claim.by or one.claim.holds(now_ms):
@@ -219,14 +255,19 @@ def released(  # noqa: PLR0913 - the parts of one write, given by name
     failed: bool = False,
     drawn: DrawnCard | None = None,
     sign: str | None = None,
+    recorded: tuple[UnrecordedAct, ...] = (),
 ) -> Approval:
-    """Return the approval at the end of a worker's pass, due now if there is more to show."""
+    """Return the approval at the end of a worker's pass, due now if there is more to show.
+
+    The actions that the audit has now, `recorded`, are dropped.
+    """
     if drawn is not None:
         one = with_card(one, drawn.card_ts, drawn.revision)
     return one.changed(
         due_ms=due_ms if one.shown_revision == revision else now_ms,
         attempts=one.attempts + 1 if failed else 0,
         sign=one.sign if sign is None else sign,
+        acts=tuple(act for act in one.acts if act not in recorded),
     )
 
 

@@ -354,6 +354,29 @@ class Comment(Part):
         return f"{approval.approval_id}:{self.by}:{self.at_ms}"
 
 
+class UnrecordedAct(Part):
+    """An action of a person that the audit may not have yet.
+
+    It is written together with what it changes. The worker records it, and then drops it.
+    """
+
+    act: str
+    """The kind of the audit entry, a `bot.audit.acts.Act`."""
+    by: str
+    """Slack user id of the person, or `AGENT`."""
+    at_ms: int
+    digest: str
+    """Digest of the call at that time."""
+    revision: int
+    """The `shown_revision` that the action made; part of the id of the audit entry."""
+    until_ms: int | None = None
+    """End of a claim or a snooze; None for other actions."""
+    question: Text = ""
+    reply: Text = ""
+    vote: CastVote | None = None
+    """The vote that was taken back; None for other actions."""
+
+
 class Said(Part):
     """A requester's message while an approval is pending."""
 
@@ -365,7 +388,7 @@ class Said(Part):
 
 
 class Restored(Part):
-    """What a restore of the database from a backup did to a request.
+    """The effects of a restore of the database on a request.
 
     Stored: version 1, must stay readable.
     """
@@ -550,7 +573,7 @@ class Approval(WorkDocument):
     asked_again: str = ""
     """Why this request repeats one that was decided before; empty if it does not."""
     restored: Restored = Restored()
-    """What a restore of the database did to this request, if there was one."""
+    """The effects of restores of the database on this request."""
     terms_json: str = ""
     """The terms under which people decide, as `bot.policy.terms.Terms` writes them; frozen with the
     interrupt."""
@@ -571,6 +594,8 @@ class Approval(WorkDocument):
     """The current claim, if any, and the people who claimed the request before."""
     snoozes: Mapping[str, int] = {}
     """End of each person's snooze, by Slack user id. The person is not mentioned before."""
+    acts: tuple[UnrecordedAct, ...] = ()
+    """Actions that the audit may not have yet, oldest first."""
     dialog: tuple[Comment, ...] = ()
     """Questions asked on the card, with their answers, oldest first."""
     cards: tuple[SideMessage, ...] = ()

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from bot.approvals.changes import annotated
+from bot.approvals.changes import annotated, with_act
 from bot.approvals.comments import AGENT, short, with_exchange
 from bot.approvals.model import APPROVE, REJECT, Approval, CardClaim, Comment, Kind, Status
 from bot.approvals.service import Approvals
 from bot.audit.acts import Act
-from bot.audit.entries import Beside, note, note_beside
+from bot.audit.entries import note
 from bot.audit.report import story
 from bot.errors import (
     ApprovalClosedError,
@@ -81,12 +81,12 @@ class Means:
             refusal = why_not_claim(claim, actor.user_id, now)
             if refusal is not None:
                 raise RefusalError(refusal.value, refusal.words)
-            return approval.changed(claim=claim.taken(actor.user_id, now))
+            taken = claim.taken(actor.user_id, now)
+            changed = approval.changed(claim=taken)
+            by, until_ms = actor.user_id, taken.until_ms
+            return with_act(changed, Act.CLAIMED, by=by, at_ms=now, until_ms=until_ms)
 
-        kept = await self._change(approval_id, actor, change, shown=shown)
-        until_ms = kept.claim.until_ms
-        await self._note(Act.CLAIMED, kept, actor, until_ms=until_ms)
-        return kept
+        return await self._change(approval_id, actor, change, shown=shown)
 
     async def let_go(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         """Release the person's own claim; see `claim`."""
@@ -95,11 +95,10 @@ class Means:
             now, claim = self.clock(), approval.claim
             if not claim.holds(now) or claim.by != actor.user_id:
                 raise _not_on_it(claim.by if claim.holds(now) else "")
-            return approval.changed(claim=claim.ended(now))
+            changed = approval.changed(claim=claim.ended(now))
+            return with_act(changed, Act.CLAIM_ENDED, by=actor.user_id, at_ms=now)
 
-        kept = await self._change(approval_id, actor, change, shown=shown)
-        await self._note(Act.CLAIM_ENDED, kept, actor)
-        return kept
+        return await self._change(approval_id, actor, change, shown=shown)
 
     async def see_alert(
         self, approval_id: str, actor: Actor, *, shown: str
@@ -162,17 +161,17 @@ class Means:
 
         async def change(approval: Approval) -> Approval:
             await self.approvals.votes.check(approval, actor, choice=APPROVE)
-            until_ms = self.clock() + for_s * 1_000
+            now = self.clock()
+            until_ms = now + for_s * 1_000
             if until_ms >= approval.expires_ms:
                 code = RefusalCode.BEYOND_DEADLINE
                 raise RefusalError(code.value, code.words)
             snoozes = {**approval.snoozes, actor.user_id: until_ms}
-            return approval.changed(snoozes=snoozes)
+            changed = approval.changed(snoozes=snoozes)
+            by = actor.user_id
+            return with_act(changed, Act.SNOOZED, by=by, at_ms=now, until_ms=until_ms)
 
-        kept = await self._change(approval_id, actor, change, shown=shown)
-        until_ms = kept.snoozes[actor.user_id]
-        await self._note(Act.SNOOZED, kept, actor, until_ms=until_ms)
-        return kept
+        return await self._change(approval_id, actor, change, shown=shown)
 
     async def check_question(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         """Read an approval that the person may ask about; see `ask`."""
@@ -212,11 +211,11 @@ class Means:
                     raise InvalidInputError("this form")
             elif to:
                 await self._check_here(approval, to)
-            return with_exchange(approval, None, asked)
+            changed = with_exchange(approval, None, asked)
+            by, now = actor.user_id, self.clock()
+            return with_act(changed, Act.ASKED_BACK, by=by, at_ms=now, question=asked.text)
 
-        kept = await self._change(approval_id, actor, change, shown=shown)
-        await self._note(Act.ASKED_BACK, kept, actor, question=asked.text)
-        return kept
+        return await self._change(approval_id, actor, change, shown=shown)
 
     async def check_admin(self, approval_id: str, actor: Actor) -> Approval:
         """Read an undecidable approval for a person who may ask an admin about it.
@@ -308,19 +307,6 @@ class Means:
             if kept is not None:
                 return kept
         raise OutdatedCardError(approval_id)
-
-    async def _note(
-        self,
-        act: Act,
-        kept: Approval,
-        actor: Actor,
-        *,
-        until_ms: int | None = None,
-        question: str = "",
-    ) -> None:
-        by, now = actor.user_id, self.clock()
-        beside = Beside(until_ms=until_ms, question=question)
-        await note_beside(self.storage.audit, act, kept, now, by=by, beside=beside)
 
 
 def why_not_claim(claim: CardClaim, user_id: str, at_ms: int) -> RefusalCode | None:

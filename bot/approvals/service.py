@@ -30,7 +30,7 @@ from bot.approvals.model import REJECT, Approval, CastVote, Decision, Kind, Seen
 from bot.approvals.votes import Votes
 from bot.approvals.withdrawals import Withdrawals
 from bot.audit.entries import note_opened, note_refusal
-from bot.audit.invalidated import note_gone, note_taken_back
+from bot.audit.invalidated import note_gone
 from bot.clock import milliseconds
 from bot.errors import (
     ApprovalClosedError,
@@ -243,9 +243,7 @@ class Approvals:
         except RecordNotFoundError as error:
             raise UnknownApprovalError from error
         async with self.noting(approval, actor):
-            stored, vote = await self.votes.take_back(approval, actor)
-        await note_taken_back(self.storage.audit, stored, self.clock(), vote=vote)
-        return stored
+            return await self.votes.take_back(approval, actor)
 
     async def rebind(
         self, approval: Approval, changed: Approval, *, actor: Actor

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from bot.approvals.changes import voted
+from bot.approvals.changes import voted, with_act
 from bot.approvals.disclosure import Surface
 from bot.approvals.model import (
     APPROVE,
@@ -21,6 +21,7 @@ from bot.approvals.model import (
     Status,
 )
 from bot.approvals.queries import ApprovalCollection
+from bot.audit.acts import Act
 from bot.errors import (
     ApprovalClosedError,
     DirectoryError,
@@ -248,11 +249,8 @@ class Votes:
             return stored
         raise OutdatedCardError(approval.approval_id)
 
-    async def take_back(self, approval: Approval, actor: Actor) -> tuple[Approval, CastVote]:
-        """Remove a person's own vote.
-
-        Returns:
-            The approval as stored, and the removed vote.
+    async def take_back(self, approval: Approval, actor: Actor) -> Approval:
+        """Remove a person's own vote, and return the approval as stored.
 
         Raises:
             UserFacingError: There is no such vote, or the approval is decided.
@@ -274,8 +272,10 @@ class Votes:
             poll = VoteOutcome(approval=approval, result=result, standing=standing)
             if result.refusal is not None or result.vote is None:
                 raise self._error(poll, result.refusal or RefusalCode.NO_VOTE)
+            now, vote = self.clock(), result.vote
+            noted = with_act(approval, Act.TAKEN_BACK, by=vote.by, at_ms=now, vote=vote)
             try:
-                return await self._write(poll, None), result.vote
+                return await self._write(replace(poll, approval=noted), None)
             except RecordConflictError:
                 approval = await self._again(approval)
         raise OutdatedCardError(approval.approval_id)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from agents.core.digest import canonical_json
 from agents.core.observers import WorkStarting
-from bot.approvals.model import Approval, CastVote, Decision, Kind, Status
+from bot.approvals.model import Approval, CastVote, Decision, Kind, Status, UnrecordedAct
 from bot.audit.acts import Act
 from bot.errors import ApprovalClosedError, UserFacingError
 from bot.people.terms_of import ballot_of, is_allowed_by_rule, terms_of
@@ -378,37 +378,51 @@ def entries_of_votes(approval: Approval, votes: Sequence[CastVote] = ()) -> list
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """Content of the entry of a secondary action.
+def act_entries(approval: Approval) -> list[AuditEntry]:
+    """Build the entries of the actions that the audit may not have yet.
 
-    Attributes:
-        until_ms: When the effect ends, or None.
-        question: The question to the requesters.
-        reply: The requester's answer.
+    Entries that are stored already do not change.
     """
+    found: list[AuditEntry] = []
+    for one in approval.acts:
+        if one.vote is None:
+            found.append(_act_entry(approval, one))
+        else:
+            found += _taken_back(approval, one.vote, one.at_ms)
+    return found
 
-    until_ms: int | None = None
-    question: str = ""
-    reply: str = ""
+
+def _act_entry(approval: Approval, act: UnrecordedAct) -> AuditEntry:
+    """Build the entry of a claim, a snooze, a question or an answer."""
+    return entry_of(
+        Act(act.act),
+        key=f"{approval.approval_id}:{act.by}:{act.revision}",
+        at_ms=act.at_ms,
+        about=approval,
+        by=act.by,
+        digest=act.digest,
+        until_ms="" if act.until_ms is None else act.until_ms,
+        question=act.question,
+        reply=act.reply,
+    )
 
 
-async def note_beside(
-    store: AuditStore, act: Act, approval: Approval, at_ms: int, *, by: str, beside: Beside
-) -> None:
-    """Record a secondary action: a claim, a snooze, a question or an answer."""
-    await note(
-        store,
-        act,
-        key=f"{approval.approval_id}:{by}:{approval.shown_revision}",
+def _taken_back(approval: Approval, vote: CastVote, at_ms: int) -> list[AuditEntry]:
+    """Build the entries of a vote that was taken back, and of the vote itself.
+
+    The process that counted the vote may have crashed before it recorded it.
+    """
+    back = entry_of(
+        Act.TAKEN_BACK,
+        key=f"{approval.approval_id}:{vote.by}:{vote.at_ms}",
         at_ms=at_ms,
         about=approval,
-        by=by,
-        digest=approval.digest,
-        until_ms="" if beside.until_ms is None else beside.until_ms,
-        question=beside.question,
-        reply=beside.reply,
+        by=vote.by,
+        behalf_of=vote.on_behalf_of,
+        choice=vote.choice,
+        digest=vote.digest,
     )
+    return [*entries_of_votes(approval, [vote]), back]
 
 
 def resume_entries(decided: Iterable[Approval], at_ms: int) -> list[AuditEntry]:

@@ -9,7 +9,6 @@ from bot.audit.acts import Act
 from bot.audit.entries import (
     TakesEntries,
     edit_entries,
-    entries_of_votes,
     entry_of,
     note,
     vote_entries,
@@ -42,23 +41,6 @@ async def note_gone(
             ),
         ]
     )
-
-
-async def note_taken_back(
-    store: AuditStore, approval: Approval, at_ms: int, *, vote: CastVote
-) -> None:
-    """Record that a person withdrew their vote."""
-    back = entry_of(
-        Act.TAKEN_BACK,
-        key=f"{approval.approval_id}:{vote.by}:{vote.at_ms}",
-        at_ms=at_ms,
-        about=approval,
-        by=vote.by,
-        behalf_of=vote.on_behalf_of,
-        choice=vote.choice,
-        digest=vote.digest,
-    )
-    await store.append_all([*entries_of_votes(approval, [vote]), back])
 
 
 def last_edit(before: Approval, at_ms: int, note: str = "") -> LastEdit:

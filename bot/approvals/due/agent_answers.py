@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
-from bot.approvals.changes import annotated
+from bot.approvals.changes import annotated, with_act
 from bot.approvals.comments import AGENT, with_answer, with_exchange
 from bot.approvals.model import Approval, Comment, Status
 from bot.audit.acts import Act
-from bot.audit.entries import Beside, note_beside
 from bot.ports.process import Clock, Spawn
 from bot.stores import Stores
 from bot.words import said_to_all, say
@@ -98,15 +97,19 @@ class AgentAnswers:
                 return
             now = self.clock()
             after = with_answer(question, by=AGENT, text=text, ts=AGENT)
-            changed = with_exchange(approval, question, after)
+            changed = with_act(
+                with_exchange(approval, question, after),
+                Act.ASKED_BACK,
+                by=AGENT,
+                at_ms=now,
+                question=question.text,
+                reply=after.answer,
+            )
             write = partial(annotated, judged=changed, now_ms=now)
             kept = await update_or_none(
                 self.storage.approvals, changed.approval_id, write, writes_due=True
             )
             if kept is not None:
-                beside = Beside(question=question.text, reply=after.answer)
-                audit = self.storage.audit
-                await note_beside(audit, Act.ASKED_BACK, kept, now, by=AGENT, beside=beside)
                 return
 
 

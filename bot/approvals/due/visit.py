@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bot.approvals.model import Approval, SideMessage
+from bot.approvals.model import Approval, SideMessage, UnrecordedAct
 from bot.approvals.queries import ApprovalCollection
 from bot.leases import ClaimedRecord
 from storage.documents import update_or_none
@@ -30,6 +30,7 @@ class Visit:
         is_step: Whether a reminder or an escalation was due, even if it notifies nobody.
         keepers: Ids of approvals whose batch cards must be updated afterwards.
         again_ms: When to retry creating a grant, or None.
+        recorded: Actions of people that the audit has, which the release drops.
     """
 
     hold: ClaimedRecord[Approval]
@@ -39,6 +40,7 @@ class Visit:
     is_step: bool = False
     keepers: set[str] = field(default_factory=set)
     again_ms: int | None = None
+    recorded: tuple[UnrecordedAct, ...] = ()
 
     def is_first(self, approval: Approval, key: str = "") -> bool:
         """Whether no card, or no message of a key, can have been posted before.

@@ -31,9 +31,9 @@ from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.thread_reactions import SHARED, WAITS, ThreadReactions
 from bot.approvals.due.visit import Visit, write_held
 from bot.approvals.execution import lets_run
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, Status, UnrecordedAct
 from bot.approvals.queries import newest_of, undelivered
-from bot.audit.entries import decision_entries, note_request, vote_entries
+from bot.audit.entries import act_entries, decision_entries, note_request, vote_entries
 from bot.clock import milliseconds
 from bot.errors import REFUSALS, DeliveryError
 from bot.leases import (
@@ -414,7 +414,9 @@ class ApprovalWorker:
         """Release a lease of a new approval that is too short to use."""
         await self._release(approval, _Outcome(approval, self.clock()))
 
-    async def _release(self, held: Approval, outcome: _Outcome) -> bool:
+    async def _release(
+        self, held: Approval, outcome: _Outcome, recorded: tuple[UnrecordedAct, ...] = ()
+    ) -> bool:
         """Release a lease; False if there is more to do now, or the lease was lost."""
         revision = outcome.seen.shown_revision
         write = partial(
@@ -425,6 +427,7 @@ class ApprovalWorker:
             failed=outcome.failed,
             drawn=outcome.drawn,
             sign=outcome.sign,
+            recorded=recorded,
         )
         stored = await update_or_none(
             self.storage.approvals,
@@ -447,7 +450,7 @@ class ApprovalWorker:
             outcome = await self._attend_in_time(visit)
         if flight is not None:
             flight.is_wanted = False  # later changes are seen by the release
-        is_done = await self._release(approval, outcome)
+        is_done = await self._release(approval, outcome, visit.recorded)
         self.visited()
         if not is_done and self.clock() >= approval.leased_until_ms - milliseconds(
             LEASE - ATTENDANCE
@@ -478,7 +481,7 @@ class ApprovalWorker:
     async def _attend_claimed(self, approval: Approval, visit: Visit) -> _Outcome:
         """Process the record as claimed."""
         now, look = self.clock(), LookupOnce(self.directory)
-        await self._make_up(approval, visit)
+        await self._record(approval, visit)
         if approval.status is Status.PENDING and now >= approval.expires_ms:
             approval = await self._expire(approval, now)
         approval = await self._end_claim(approval, now)
@@ -528,13 +531,16 @@ class ApprovalWorker:
         sign, again_ms = await self.signs.see_to(outcome.seen, visit)
         return replace(outcome, sign=sign, due_ms=_earliest(outcome.due_ms, again_ms))
 
-    async def _make_up(self, approval: Approval, visit: Visit) -> None:
-        """Record what a crash prevented: the request, votes, and a grant."""
+    async def _record(self, approval: Approval, visit: Visit) -> None:
+        """Record actions of people, and what a crash prevented: the request, votes, a grant."""
         if approval.drawn_revision == 0 and not visit.is_born:
             await note_request(self.storage.audit, approval)
         is_noted = visit.told is not None and visit.told.votes == approval.votes
         if approval.status is Status.PENDING and not is_noted:
             await self.note_votes(approval)
+        if approval.acts:
+            await self.storage.audit.append_all(act_entries(approval))
+            visit.recorded = approval.acts
         visit.again_ms = await self.grant(approval)
 
     async def _look_ahead(self, approval: Approval, visit: Visit, look: Directory) -> Approval:

@@ -33,7 +33,7 @@ _SEVERAL: Mapping[tuple[str, str], tuple[Act, ...]] = {
         Act.ALLOWED,
         Act.UNDECIDABLE,
     ),
-    ("entries.py", "note_beside"): (Act.CLAIMED, Act.CLAIM_ENDED, Act.SNOOZED, Act.ASKED_BACK),
+    ("entries.py", "_act_entry"): (Act.CLAIMED, Act.CLAIM_ENDED, Act.SNOOZED, Act.ASKED_BACK),
     ("entries.py", "note_opened"): (Act.OPENED, Act.REVEALED),
     ("delegation.py", "_note"): (Act.DELEGATED, Act.DELEGATION_ENDED, Act.AWAY),
     ("application_policy.py", "note"): (Act.GRANT_USED, Act.ALLOWED, Act.DENIED),

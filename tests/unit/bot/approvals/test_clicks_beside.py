@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -18,6 +19,7 @@ from bot.errors import DeliveryError, OutdatedCardError
 from bot.layout.action_ids import ActionId, encode_option
 from bot.policy.refusals import RefusalCode
 from bot.threads.messages import MessageStatus
+from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import CLEO, LIA, MIA, STAGES, TOM, TWO, asked
 from tests.unit.bot.counter_stage import (
@@ -186,6 +188,29 @@ async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStores) -> Non
     assert len(left.claim.past) == 1
     assert await codes(counter) == ["claimed_by_other"] * 2
     assert (await acts(counter)).count("claimed") == 1
+
+
+async def test_i12_an_action_of_a_process_that_died_is_in_the_audit(
+    storage: SqliteStores,
+) -> None:
+    counter, approval = await a_counter(storage)
+    office, name = counter.office, approval.approval_id
+
+    async def die(*_: object) -> None:
+        raise StoreUnavailableError("the process died here")
+
+    dead = Proxy(storage, {"audit": Proxy(storage.audit, {"append": die, "append_all": die})})  # type: ignore[arg-type]
+    means = Means(dead, office.approvals, office.clock)  # type: ignore[arg-type]
+    with suppress(StoreUnavailableError):
+        await means.claim(name, an_actor(ADA), shown=approval.digest)
+    assert "claimed" not in await acts(counter)
+
+    for _ in range(2):
+        await office.sweep.tick()
+        await office.queue.run()
+        assert (await acts(counter)).count("claimed") == 1
+    assert (await acts(counter)).count("claimed") == 1
+    assert (await storage.approvals.get(name)).acts == ()
 
 
 async def test_what_changes_all_the_time_is_said(storage: SqliteStores) -> None:

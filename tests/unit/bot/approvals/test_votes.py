@@ -270,6 +270,7 @@ async def test_a_vote_can_be_taken_back(storage: SqliteStores) -> None:
     approval = await vote(office, ADA)
     back = await office.approvals.take_back(approval.approval_id, an_actor(ADA))
     assert (back.status, voters(back)) == (Status.PENDING, [])
+    await office.approvals.follow_up(back)
     assert "taken_back" in await acts(office)
     with pytest.raises(UserFacingError) as error:
         await office.approvals.take_back(approval.approval_id, an_actor(ADA))
