@@ -26,18 +26,9 @@ _REFUSABLE = frozenset({Status.APPROVED, Status.REJECTED, Status.ANSWERED})
 
 _VOTED = ("status", "decision", "votes", "stage", "claim", "acts")
 _ANNOTATED = ("claim", "snoozes", "dialog", "acts")
-_RESTARTED = (
-    "ladder_ms",
-    "reminders",
-    "steps",
-    "escalate_ms",
-    "escalated_ms",
-)
+_RESTARTED = ("ladder_ms", "steps")
 _ESCALATED = (
-    "reminders",
     "steps",
-    "escalate_ms",
-    "escalated_ms",
     "mentioned",
     "snoozes",
     "cards",
@@ -65,7 +56,6 @@ _EDITED = (
     "counted",
     "stuck",
     "expires_ms",
-    "escalate_ms",
     "terms_json",
     "policy_file",
     "votes",
@@ -126,14 +116,7 @@ def edited(one: Approval, judged: Approval, *, found: Approval, now_ms: int) -> 
     """
     if one.digest != found.digest or not _is_as_judged(one, found, now_ms):
         return None
-    return _shown(
-        one,
-        **_of(judged, _EDITED),
-        reminders=0,
-        seen=(),
-        escalated_ms=None,
-        due_ms=now_ms,
-    )
+    return _shown(one, **_of(judged, _EDITED), seen=(), due_ms=now_ms)
 
 
 def refused_by_run(one: Approval, decision: Decision) -> Approval | None:

@@ -180,7 +180,6 @@ def with_call(
         changed = rebound(approval, info, rules, by=by, now_ms=now_ms)
     else:
         changed = _same_people(approval, call, by=by)
-        changed = changed.changed(escalate_ms=_escalation_anew(approval, now_ms))
     return changed.changed(
         editors=_editors(approval, by),
         last_edit=last_edit(approval, now_ms),
@@ -190,7 +189,6 @@ def with_call(
         steps=0,
         ladder_ms=now_ms,
         claim=approval.claim.ended(now_ms),
-        escalated_ms=None,
         stuck="",
     )
 
@@ -227,13 +225,6 @@ def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:
 def _under_same_ruling(before: Approval, after: Approval) -> bool:
     """Whether an edit kept the terms, so the same people decide (2.8)."""
     return terms_of(before).digest == terms_of(after).digest
-
-
-def _escalation_anew(approval: Approval, now_ms: int) -> int | None:
-    """Return when backups are asked, counted from an edit (5.11); None for never."""
-    steps = terms_of(approval).escalate
-    escalate_ms = now_ms + steps[0].after_s * 1000 if steps else approval.expires_ms
-    return escalate_ms if escalate_ms < approval.expires_ms else None
 
 
 def _editors(approval: Approval, by: str) -> tuple[str, ...]:

@@ -181,6 +181,10 @@ class StoredEscalation(Part):
 
     since_ms: int
     """Start of the schedule."""
+    reminders: int = 0
+    """Number of reminders sent or skipped."""
+    begun_ms: int = 0
+    """Time since which the people of the first step may decide; 0 before that step."""
     told: int = 0
     """Number of steps whose people were notified."""
     announced: bool = True
@@ -515,7 +519,6 @@ class Approval(WorkDocument):
     """Whether the requesters may decide."""
     created_ms: int
     expires_ms: int
-    reminders: int = 0
     status: Status = Status.PENDING
     decision: Decision | None = None
     open: bool = True
@@ -536,10 +539,6 @@ class Approval(WorkDocument):
     backups: tuple[str, ...] = ()
     """Those who may decide, too, once it has escalated: as `approvers`, and frozen with them.
     Nobody who asked for it is among them, unless the requester may decide."""
-    escalate_ms: int | None = None
-    """The time when those are asked, unless it is decided before; None when they will not be."""
-    escalated_ms: int | None = None
-    """The time since which they may decide; None when it has not escalated."""
     requesters: tuple[str, ...] = ()
     """Slack user ids of all people whose messages led to the request, as known when it was made."""
     members: Mapping[str, tuple[str, ...]] | None = None
@@ -607,7 +606,8 @@ class Approval(WorkDocument):
     messages: tuple[SideMessage, ...] = ()
     """Reminders and other messages of the escalation."""
     escalation: StoredEscalation | None = None
-    """The progress of the escalation; None until it is first stored."""
+    """The escalation as last stored; None until it is first stored. `current_escalation` knows
+    whether it still counts."""
     why_said: bool = False
     """Whether the agent's last text, directly above the card, already has the reason."""
     newer_ts: str = ""
@@ -632,6 +632,28 @@ class Approval(WorkDocument):
         """Return a field of the decision's answer, or None if the answer has no such field."""
         answer = self.decision.answer if self.decision else None
         return answer.get(name) if isinstance(answer, dict) else None
+
+    @property
+    def schedule_ms(self) -> int:
+        """The start of the schedule of reminders and steps (5.11)."""
+        return self.ladder_ms or self.created_ms
+
+    @property
+    def current_escalation(self) -> StoredEscalation:
+        """The progress of the current schedule; an edit or a new stage resets it (5.11)."""
+        since_ms, known = self.schedule_ms, self.escalation
+        if known is None:
+            return StoredEscalation(since_ms=since_ms, digest=self.digest, stage=self.stage)
+        if known.since_ms == since_ms and known.digest == self.digest:
+            return known
+        is_back = known.digest == self.digest and self.stage < known.stage
+        return StoredEscalation(
+            since_ms=since_ms,
+            announced=is_back,  # after a dropped vote, the same people are asked again
+            duty_ms=since_ms,
+            digest=known.digest,
+            stage=self.stage if is_back else known.stage,
+        )
 
     @property
     def is_batched(self) -> bool:

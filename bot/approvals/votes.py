@@ -38,6 +38,7 @@ from bot.people.current_policy import CurrentPolicy
 from bot.people.deciders import deciders_of
 from bot.people.lookup import PATIENCE_S, PeopleLookup
 from bot.people.terms_of import ballot_of, groups_of, is_allowed_by_rule
+from bot.people.under_terms import next_step_ms
 from bot.policy.eligibility import REQUESTERS, Eligibility, Exclusion, PeopleSnapshot
 from bot.policy.refusals import RefusalCode, VoteAttempt, VoteResult, judge_take_back, judge_vote
 from bot.policy.tally import Ballot
@@ -466,7 +467,7 @@ class Votes:
             refusal.value,
             _OTHERS[refusal],
             deciders=deciders_of(approval, self.clock(), poll.standing),
-            turn_ms=approval.escalate_ms if is_backup and len(terms.escalate) == 1 else None,
+            turn_ms=next_step_ms(approval) if is_backup and len(terms.escalate) == 1 else None,
         )
 
 
@@ -502,15 +503,7 @@ def _may_edit(terms: Terms, standing: PeopleSnapshot, user_id: str) -> bool | No
 
 def begun_anew(approval: Approval, now_ms: int) -> Approval:
     """Reset the reminders and the escalation of an approval for new approvers."""
-    terms = _ballot(approval).terms
-    escalate_ms = now_ms + terms.escalate[0].after_s * 1000 if terms.escalate else None
-    return approval.changed(
-        ladder_ms=now_ms,
-        reminders=0,
-        steps=0,
-        escalate_ms=escalate_ms if (escalate_ms or 0) < approval.expires_ms else None,
-        escalated_ms=None,
-    )
+    return approval.changed(ladder_ms=now_ms, steps=0)
 
 
 def _ballot(approval: Approval) -> Ballot:

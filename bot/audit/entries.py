@@ -18,7 +18,7 @@ from bot.approvals.model import Approval, CastVote, Decision, Kind, Status, Unre
 from bot.audit.acts import Act
 from bot.errors import ApprovalClosedError, UserFacingError
 from bot.people.terms_of import ballot_of, is_allowed_by_rule, terms_of
-from bot.people.under_terms import added_by
+from bot.people.under_terms import added_by, next_step_ms
 from bot.policy.terms import TermsError
 from bot.questions.form import ask_of
 from bot.redaction.call import mask_data
@@ -147,7 +147,7 @@ def request_entry(approval: Approval) -> AuditEntry:
         requesters=approval.requesters or "",
         deciders=approval.approvers,
         backups=approval.backups or "",
-        escalates_ms=approval.escalate_ms or "",
+        escalates_ms=next_step_ms(approval) or "",
         expires_ms=approval.expires_ms,
         reason=reason,
     )
@@ -445,12 +445,11 @@ async def note_steps(store: AuditStore, approval: Approval, steps: range, *, at_
         terms = terms_of(approval)
     except TermsError:
         return
-    since_ms = approval.ladder_ms or approval.created_ms
     await store.append_all(
         [
             entry_of(
                 Act.ESCALATED,
-                key=f"{approval.approval_id}:{since_ms}:{number}",
+                key=f"{approval.approval_id}:{approval.schedule_ms}:{number}",
                 at_ms=at_ms,
                 about=approval,
                 step=number + 1,
@@ -472,7 +471,7 @@ async def note_reminded(store: AuditStore, approval: Approval, key: str, at_ms: 
         key=f"{approval.approval_id}:{key}",
         at_ms=at_ms,
         about=approval,
-        number=approval.reminders,
+        number=approval.current_escalation.reminders,
     )
 
 

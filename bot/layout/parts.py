@@ -17,6 +17,7 @@ from bot.layout.blocks import (
 from bot.layout.text import more, own_words, show
 from bot.people.progress import progress_of
 from bot.people.requesters import requesters_of
+from bot.people.under_terms import next_step_ms
 from bot.ports.people import CHANNEL
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
@@ -113,10 +114,11 @@ def body(parts: Iterable[Listed]) -> Body:
 def stuck_words(approval: Approval) -> str:
     """Return why a request cannot be decided now, and who can decide later."""
     words = own_words(approval.stuck, REASON * 2)
-    if approval.escalate_ms is None:
+    later_ms = next_step_ms(approval)
+    if later_ms is None:
         return words
     names = own_words(approvers_words(approval.backups), APPROVERS)
-    return f"{words} {say('line.stuck_later', time=date(approval.escalate_ms), who=names)}"
+    return f"{words} {say('line.stuck_later', time=date(later_ms), who=names)}"
 
 
 def asked_by(approval: Approval) -> str:

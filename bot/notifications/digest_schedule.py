@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequen
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from bot.approvals.due.escalation_state import since_of
 from bot.approvals.model import Approval, Kind
 from bot.approvals.queries import START, waiting
 from bot.clock import milliseconds
@@ -98,7 +97,7 @@ class DigestSchedule:
             By user id, when to remind instead; 0 if the digest has the approval.
         """
         now, found = self.clock(), dict[str, int]()
-        if is_first and now - since_of(approval) < milliseconds(LATE):
+        if is_first and now - approval.schedule_ms < milliseconds(LATE):
             return found
         try:
             loud = is_loud(terms_of(approval))
@@ -247,7 +246,7 @@ def left_to_list(person: PersonRecord, approval: Approval, now: int) -> int | No
     if person.digest_ms and now - person.digest_ms < apart:
         posted = person.posted
         ids = posted.ids if posted is not None else ()
-        if approval.approval_id in ids or since_of(approval) <= person.digest_ms:
+        if approval.approval_id in ids or approval.schedule_ms <= person.digest_ms:
             return 0
         later = person.digest_ms + apart
         return later if later < approval.expires_ms else None

@@ -147,8 +147,4 @@ def undecidable(approval: Approval, why: NobodyError) -> Approval:
         reason=str(why),
         digest=approval.digest,
     )
-    return approval.changed(
-        status=Status.UNDECIDABLE,
-        decision=decision,
-        escalate_ms=None,
-    )
+    return approval.changed(status=Status.UNDECIDABLE, decision=decision)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.approvals.model import Approval
+from bot.approvals.model import Approval, Status
+from bot.people.terms_of import terms_of
 from bot.policy.eligibility import EDITORS, REQUESTERS
-from bot.policy.escalation import deadline
-from bot.policy.terms import Escalation, Group, Requirement, Terms
+from bot.policy.escalation import EscalationState, deadline, next_begin
+from bot.policy.terms import Escalation, Group, Requirement, Terms, TermsError
 from bot.ports.people import CHANNEL
 
 
@@ -20,9 +21,7 @@ def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
         TermsError: The terms are invalid.
     """
     terms = Terms.from_text(text)
-    expires_ms = deadline(terms, now_ms)
     steps = terms.escalate[:1]
-    escalate_ms = now_ms + steps[0].after_s * 1000 if steps else expires_ms
     asked = [name for one in terms.stages[0].approve for name in one.groups]
     return approval.changed(
         terms_json=text,
@@ -30,9 +29,27 @@ def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
         backups=_names(terms.groups[name] for one in steps for name in one.add),
         self_approval=REQUESTERS not in terms.exclude,
         editors_excluded=EDITORS in terms.exclude,
-        expires_ms=expires_ms,
-        escalate_ms=escalate_ms if escalate_ms < expires_ms else None,
+        expires_ms=deadline(terms, now_ms),
     )
+
+
+def next_step_ms(approval: Approval) -> int | None:
+    """Return when the next escalation step begins; None if no step can begin any more."""
+    if approval.status is not Status.PENDING:
+        return None
+    claim = approval.claim
+    course = EscalationState(
+        since_ms=approval.schedule_ms,
+        deadline_ms=approval.expires_ms,
+        steps=approval.steps,
+        claimed_ms=claim.since_ms,
+        claim_until_ms=claim.until_ms,
+        is_deserted=approval.current_escalation.deserted,
+    )
+    try:
+        return next_begin(terms_of(approval), course)
+    except TermsError:
+        return None
 
 
 def named_by(terms: Terms, requirement: Requirement) -> tuple[str, ...]:

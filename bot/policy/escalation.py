@@ -139,6 +139,15 @@ def steps_begun(terms: Terms, course: EscalationState, now_ms: int) -> int:
     return begun
 
 
+def next_begin(terms: Terms, course: EscalationState) -> int | None:
+    """Return when the next step begins; None if none begins before the deadline.
+
+    Raises:
+        TermsError: A time zone is unknown on this machine.
+    """
+    return next(iter(_begins(terms, course)[course.steps :]), None)
+
+
 def due(terms: Terms, course: EscalationState, now_ms: int) -> Due:
     """Return the work that is due now, with at most one message (5.3).
 

@@ -117,7 +117,7 @@ PENDING: dict[str, Approval] = {
     "claimed": call("high", claim=CardClaim().taken(ADA, DECIDED)),
     "votes": call("high", BOTH, votes=(vote(ADA, "oncall"),)),
     "stage 2": call("high", *TWO, votes=(vote(ADA, "oncall"),), stage=1),
-    "escalated": call(approvers=(ADA,), backups=(BEN,), escalated_ms=DECIDED),
+    "escalated": call(approvers=(ADA,), backups=(BEN,), begun_ms=DECIDED),
     "snoozed": call(approvers=_NAMED, snoozes={ADA: DECIDED}),
     "requester wrote": call("high", said=_WROTE),
     "asked": asked(),

@@ -66,7 +66,7 @@ def an_approval(**changes: Any) -> Approval:
         expires_ms=9_000,
         due_ms=1_000,
     )
-    return under_lists(approval.changed(**changes))
+    return under_lists(approval, **changes)
 
 
 def a_decision(**changes: Any) -> Decision:

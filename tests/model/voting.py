@@ -91,7 +91,6 @@ def asked(terms: Terms) -> Approval:
     approval = an_approval(
         requester_id=ROSA,
         terms_json=terms.to_text(),
-        escalate_ms=ESCALATES_MS,
         expires_ms=EXPIRES_MS,
         due_ms=START_MS,
     )
@@ -232,7 +231,7 @@ def _time(world: VotingWorld) -> Iterator[tuple[str, VotingWorld]]:
         decision = Decision(status=Status.EXPIRED, by="", at_ms=world.now_ms)
         yield "it expires", stored(world, changes.decided(one, decision, digest=one.digest))
     if world.now_ms >= ESCALATES_MS and not one.steps and one.status is Status.PENDING:
-        judged = one.changed(steps=1, escalated_ms=world.now_ms, escalate_ms=None)
+        judged = one.changed(steps=1)
         new = changes.escalated(one, judged, now_ms=world.now_ms, redraws=True)
         yield "it escalates", stored(world, new)
 

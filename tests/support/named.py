@@ -1,29 +1,51 @@
 """Terms of records that a test builds from lists of people."""
 
 from datetime import timedelta
+from typing import Any
 
-from bot.approvals.model import Approval, Kind
+from bot.approvals.model import Approval, Kind, StoredEscalation
 from bot.people.named_terms import NamedPeople, named_terms
 
 
-def under_lists(approval: Approval) -> Approval:
-    """Return the approval under terms of its people and times, unless it has terms."""
+def under_lists(
+    approval: Approval, *, escalates_ms: int = 0, begun_ms: int = 0, **changes: Any
+) -> Approval:
+    """Return the approval under terms of its people and times, unless it has terms.
+
+    Args:
+        approval: The approval to change.
+        escalates_ms: When its backups may decide, too; 0 for never.
+        begun_ms: When they could decide since, if it has escalated.
+        changes: Other values of its fields.
+    """
+    approval = approval.changed(**changes)
+    if begun_ms:
+        approval = escalated(approval, begun_ms)
     if approval.terms_json:
         return approval
     exclude = () if approval.self_approval else ("requesters",)
-    starts = approval.escalated_ms or approval.escalate_ms
     named = NamedPeople(
         approvers=approval.approvers,
         backups=approval.backups,
         exclude=(*exclude, "editors") if approval.editors_excluded else exclude,
         expires=_after(approval, approval.expires_ms),
         remind=timedelta(minutes=15),
-        escalate=_after(approval, starts or approval.expires_ms),
+        escalate=_after(approval, begun_ms or escalates_ms or approval.expires_ms),
         max_age=timedelta(minutes=15),
     )
     if approval.kind is Kind.QUESTION:
         return approval.changed(terms_json=named_terms(named).to_text())
     return approval.changed(terms_json=named_terms(named, rule=approval.rule).to_text())
+
+
+def escalated(approval: Approval, begun_ms: int) -> Approval:
+    """Return the approval after its first escalation step."""
+    return approval.changed(steps=1, escalation=at_step(approval, begun_ms=begun_ms, told=1))
+
+
+def at_step(approval: Approval, **changes: Any) -> StoredEscalation:
+    """Return the progress of the approval's current schedule, with other values."""
+    return approval.current_escalation.changed(**changes)
 
 
 def _after(approval: Approval, at_ms: int) -> timedelta:

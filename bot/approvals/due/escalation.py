@@ -25,7 +25,6 @@ from bot.approvals.due.escalation_state import (
     new_card,
     new_message,
     own_card,
-    state_of,
 )
 from bot.approvals.due.messages import REMINDER
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
@@ -189,7 +188,7 @@ class EscalationPlanner:
                 extra={"action": "ladder_failed"},
             )
             return approval, frozenset()
-        await self._note(approval, state_of(approval).noted)
+        await self._note(approval, approval.current_escalation.noted)
         if not found.expires:
             found = await self._hastened(approval, terms, found, now_ms)
         late = () if found.expires else await self._own.late(approval, terms, now_ms)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bot.approvals.due.visit import OWN
-from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, StoredEscalation
+from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage
 from bot.people.recipient_ids import added_groups, asked_groups, audience_of, rotations_of
 from bot.policy.escalation import Due, EscalationState, Notice
 from bot.policy.rotation import on_duty
@@ -31,36 +31,14 @@ class EscalationPlan:
 NOTHING = EscalationPlan()
 
 
-def since_of(approval: Approval) -> int:
-    """Return the start of the schedule of reminders and steps (5.11)."""
-    return approval.ladder_ms or approval.created_ms
-
-
-def state_of(approval: Approval) -> StoredEscalation:
-    """Return the escalation state; an edit or a new stage resets it (5.11)."""
-    since_ms, known = since_of(approval), approval.escalation
-    if known is None:
-        return StoredEscalation(since_ms=since_ms, digest=approval.digest, stage=approval.stage)
-    if known.since_ms == since_ms and known.digest == approval.digest:
-        return known
-    is_back = known.digest == approval.digest and approval.stage < known.stage
-    return StoredEscalation(
-        since_ms=since_ms,
-        announced=is_back,  # after a dropped vote, the same people are asked again
-        duty_ms=since_ms,
-        digest=known.digest,
-        stage=approval.stage if is_back else known.stage,
-    )
-
-
 def course_of(approval: Approval, terms: Terms) -> EscalationState:
     """Return what the escalation of an approval has done so far."""
-    state, claim = state_of(approval), approval.claim
+    state, claim = approval.current_escalation, approval.claim
     groups = asked_groups(terms, approval.stage, approval.steps)
     return EscalationState(
         since_ms=state.since_ms,
         deadline_ms=approval.expires_ms,
-        reminders=approval.reminders,
+        reminders=state.reminders,
         steps=approval.steps,
         told=state.told,
         is_announced=state.announced or not terms.mention,
@@ -80,7 +58,7 @@ def held_of(approval: Approval) -> frozenset[str]:
 
 def new_message(approval: Approval, kind: str, key: str) -> SideMessage:
     """Return an unsent message."""
-    return SideMessage(key=key, kind=kind, ts=UNKNOWN_TS, since_ms=since_of(approval))
+    return SideMessage(key=key, kind=kind, ts=UNKNOWN_TS, since_ms=approval.schedule_ms)
 
 
 def new_card(approval: Approval, *, user: str = "", channel: str = "") -> SideMessage:
@@ -107,7 +85,7 @@ def key_of(found: Due, now_ms: int) -> str:
 
 def can_hasten(approval: Approval, terms: Terms) -> bool:
     """Whether the first escalation step is still pending and can be taken early."""
-    has_begun = approval.steps > 0 or state_of(approval).deserted
+    has_begun = approval.steps > 0 or approval.current_escalation.deserted
     return bool(terms.escalate) and not has_begun
 
 
@@ -115,12 +93,12 @@ def climbed_by(
     approval: Approval, terms: Terms, found: Due, plan: EscalationPlan, now_ms: int
 ) -> Approval:
     """Return the approval after a step, with the step's messages."""
-    state, course = state_of(approval), found.course
-    steps = course.steps
+    state, course = approval.current_escalation, found.course
     mentioned = remembered_of(approval, terms, found, now_ms)
-    later = terms.escalate[steps:]
-    escalate_ms = since_of(approval) + later[0].after_s * 1000 if later else None
+    is_first = found.begun > 0 and not approval.steps
     changed = state.changed(
+        reminders=course.reminders,
+        begun_ms=now_ms if is_first else state.begun_ms,
         told=course.told,
         announced=course.is_announced,
         duty_ms=course.duty_ms,
@@ -129,12 +107,8 @@ def climbed_by(
         stage=approval.stage,
         deserted=course.is_deserted,
     )
-    is_first = found.begun > 0 and approval.escalated_ms is None
     return approval.changed(
-        reminders=course.reminders,
-        steps=steps,
-        escalate_ms=escalate_ms if (escalate_ms or 0) < approval.expires_ms else None,
-        escalated_ms=now_ms if is_first else approval.escalated_ms,
+        steps=course.steps,
         mentioned=tuple(dict.fromkeys((*mentioned, *plan.names))),
         snoozes={**course.snoozes, **plan.held},
         cards=(*approval.cards, *plan.cards),
@@ -169,7 +143,7 @@ def remembered_of(approval: Approval, terms: Terms, found: Due, now_ms: int) -> 
     A new stage asks for something else, so it notifies everyone. After an edit, people who are
     still asked are not mentioned again.
     """
-    known, state = approval.mentioned, state_of(approval)
+    known, state = approval.mentioned, approval.current_escalation
     if not found.announces:
         return known
     if state.digest == approval.digest:

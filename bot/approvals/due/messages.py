@@ -14,7 +14,6 @@ from functools import partial
 from typing import Protocol
 
 from bot.approvals.due.batch_cards import SharedCards, stays
-from bot.approvals.due.escalation_state import since_of
 from bot.approvals.due.visit import Visit, at_message, write_held
 from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
 from bot.approvals.queries import ApprovalCollection
@@ -199,7 +198,7 @@ class Messages:
         """
         assert self.shared is not None  # noqa: S101 - there are items
         waiting = [one for one in items if one.status is Status.PENDING]
-        is_old = message.since_ms != since_of(approval) or not self._is_last(message, messages)
+        is_old = message.since_ms != approval.schedule_ms or not self._is_last(message, messages)
         about = await self.shared.as_one(approval, items)
         if is_old or not waiting:
             return await self._handle(approval if is_old else about, message, messages, visit)
@@ -240,8 +239,8 @@ class Messages:
     def _go(self, approval: Approval, message: SideMessage) -> Callable[[], Awaitable[bool]]:
         async def go() -> bool:
             newest = await self.approvals.get(approval.approval_id)
-            ours = (newest.fence, newest.digest, since_of(newest))
-            if ours != (approval.fence, approval.digest, since_of(approval)):
+            ours = (newest.fence, newest.digest, newest.schedule_ms)
+            if ours != (approval.fence, approval.digest, approval.schedule_ms):
                 return False
             if newest.status is not Status.PENDING:
                 return False
@@ -264,7 +263,7 @@ class Messages:
         approval: Approval, message: SideMessage, messages: tuple[SideMessage, ...]
     ) -> bool:
         """Whether a message is the latest of its kind and asks current approvers."""
-        if approval.status is not Status.PENDING or message.since_ms != since_of(approval):
+        if approval.status is not Status.PENDING or message.since_ms != approval.schedule_ms:
             return False
         return Messages._is_last(message, messages)
 
@@ -277,9 +276,10 @@ class Messages:
 
 def _has_come_as_far(first: Approval, approval: Approval) -> bool:
     """Whether the first approval of the card has stored the same steps."""
-    if since_of(first) != since_of(approval):
+    if first.schedule_ms != approval.schedule_ms:
         return False
-    return first.steps >= approval.steps and first.reminders >= approval.reminders
+    reminders = approval.current_escalation.reminders
+    return first.steps >= approval.steps and first.current_escalation.reminders >= reminders
 
 
 def _untold(name: str) -> SideMessage:

@@ -78,7 +78,7 @@ def _states(question: ShownQuestion) -> Iterator[CardStatus]:
         text = say("notify.doubt", title=about["title"])
         yield CardStatus("❓", say("status.doubt"), text)
     yield from _progress(approval, about)
-    if approval.escalated_ms is not None:
+    if approval.steps:
         words = say("notify.backup", who=backups_words(approval), **about)
         yield CardStatus("📣", say("status.backup"), words)
     yield _needed(question, about)

@@ -24,6 +24,7 @@ from bot.layout.modals import Errors, Values
 from bot.people.break_glass import glass_of, why_not_break
 from bot.people.requesters import is_requester
 from bot.people.terms_of import terms_of
+from bot.people.under_terms import next_step_ms
 from bot.policy.refusals import RefusalCode
 from bot.policy.terms import Group, TermsError
 from bot.ports.people import Actor
@@ -212,7 +213,7 @@ def _backup_ms(approval: Approval) -> int:
     except TermsError:
         return 0
     is_plain = len(terms.stages) == 1 == len(terms.escalate)
-    return (approval.escalate_ms or 0) if is_plain else 0
+    return (next_step_ms(approval) or 0) if is_plain else 0
 
 
 async def _can_reject(desk: ListenerContext, approval: Approval, actor: Actor) -> bool:

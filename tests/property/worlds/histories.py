@@ -12,6 +12,7 @@ from bot.approvals.editing import Edits
 from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.clock import milliseconds
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
+from bot.people.under_terms import next_step_ms
 from bot.ports.tools import CheckedCall
 from bot.questions.form import edited_digest, in_order
 from bot.slack.destinations import ClickedMessage
@@ -141,7 +142,7 @@ class History:
         if what == "decide" and self.pending:
             approval = self.pending[which % len(self.pending)]
             decider = BEN if which else ADA
-            if approval.escalated_ms is not None and which > 2:
+            if approval.steps and which > 2:
                 decider = CLEO
             work = self._click(bot, approval, decider, which, approval.digest[:32])
         elif what == "click" and self.all:
@@ -378,7 +379,7 @@ class History:
 
     def _check_escalation(self, approval: Approval) -> None:
         """An edit begins it anew: then it was escalated about another call (5.11)."""
-        name, since = approval.approval_id, approval.escalated_ms
+        name, since = approval.approval_id, approval.current_escalation.begun_ms or None
         posts = self.slack.escalations.count(name)
         times = sum(one == name for one, _ in self.world.escalated)
         assert posts <= times or (times and self.known.was_asleep)
@@ -386,7 +387,7 @@ class History:
         if since is None:
             return
         assert approval.kind is not Kind.QUESTION
-        assert approval.escalate_ms is None
+        assert next_step_ms(approval) is None
         begun = approval.ladder_ms if approval.edited_by else approval.created_ms
         assert begun + milliseconds(ESCALATE_AFTER) <= since < approval.expires_ms
         told = any(one.kind == "escalation" and one.is_posted for one in approval.messages)

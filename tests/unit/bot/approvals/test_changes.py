@@ -21,6 +21,7 @@ from bot.approvals.model import (
     Status,
 )
 from tests.contract.builders import DIGEST, a_decision, an_approval
+from tests.support.named import at_step
 
 Change = Callable[[Approval], Approval | None]
 
@@ -56,7 +57,7 @@ def test_a_decision_is_shown_and_due() -> None:
 VOTE = CastVote(by="UADA", choice="approve", at_ms=NOW, digest=DIGEST)
 SAID = Said(by="UROSA", text="please", at_ms=NOW)
 SEEN = SeenPart(by="UADA", digest=DIGEST, page=1)
-JUDGED = an_approval(votes=(VOTE,), reminders=3)
+JUDGED = an_approval(votes=(VOTE,))
 ON_PENDING: dict[str, Change] = {
     "decided": lambda one: changes.decided(one, a_decision(), digest=DIGEST),
     "voted": lambda one: changes.voted(one, JUDGED, now_ms=NOW),
@@ -123,18 +124,21 @@ def test_a_vote_changes_votes_alone() -> None:
 
 
 def test_a_vote_that_asks_others_begins_reminders_anew() -> None:
-    after = changes.voted(an_approval(), JUDGED, now_ms=NOW, restarts=True)
+    before = an_approval(steps=1, escalation=at_step(an_approval(), reminders=3))
+    judged = before.changed(votes=(VOTE,), ladder_ms=NOW, steps=0)
+    after = changes.voted(before, judged, now_ms=NOW, restarts=True)
     assert after is not None
-    assert after.reminders == 3
+    assert (after.steps, after.current_escalation.reminders) == (0, 0)
 
 
 def test_an_edit_is_about_another_call_that_nobody_has_seen() -> None:
-    before = an_approval(seen=(SEEN,), reminders=2, escalated_ms=5)
-    judged = before.changed(digest="e" * 64, arguments_json="{}")
+    escalation = at_step(an_approval(), reminders=2, begun_ms=5)
+    before = an_approval(seen=(SEEN,), steps=1, escalation=escalation)
+    judged = before.changed(digest="e" * 64, arguments_json="{}", steps=0)
     after = changes.edited(before, judged, found=before, now_ms=NOW)
     assert after is not None
-    assert (after.digest, after.seen, after.reminders) == ("e" * 64, (), 0)
-    assert after.escalated_ms is None
+    assert (after.digest, after.seen, after.steps) == ("e" * 64, (), 0)
+    assert (after.current_escalation.reminders, after.current_escalation.begun_ms) == (0, 0)
 
 
 @pytest.mark.parametrize(

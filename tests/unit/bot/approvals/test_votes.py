@@ -230,7 +230,7 @@ async def test_stages_go_in_order(storage: SqliteStores) -> None:
     assert await refused(office, LIA) == "not_your_turn"
     next_one = await vote(office, ADA)
     assert (next_one.status, next_one.stage) == (Status.PENDING, 1)
-    assert (next_one.ladder_ms, next_one.reminders) == (office.clock(), 0)
+    assert (next_one.ladder_ms, next_one.current_escalation.reminders) == (office.clock(), 0)
     assert await refused(office, BEN) == "not_needed"
     assert (await vote(office, LIA)).status is Status.APPROVED
     assert len(office.ran) == 1

@@ -15,6 +15,7 @@ from bot.policy.escalation import (
     begin,
     deadline,
     due,
+    next_begin,
     next_moment,
     steps_begun,
     tells_nobody,
@@ -117,6 +118,16 @@ def test_the_worked_timeline_in_working_time() -> None:
         "09:30 escalation 1",
         "15:30 expired",
     ]
+
+
+def test_the_next_step_is_announced_for_the_time_at_which_it_begins() -> None:
+    """In working time, and not during a claim (5.8, 5.9)."""
+    evening = day("2026-11-23T19:30", clock="working")
+    assert next_begin(evening.rules, evening.course) == at("2026-11-24T08:30")
+    held = claimed(evening.course, "2026-11-24T08:20")
+    assert next_begin(evening.rules, held) == held.claim_until_ms
+    last = replace(evening.course, steps=len(STEPS))
+    assert next_begin(evening.rules, last) is None
 
 
 def test_what_is_urgent_ignores_quiet_hours() -> None:

@@ -24,6 +24,7 @@ from agents.core.cancel import CancelInfo
 from agents.gates import NoApprovers, Withdrawn
 from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
+from bot.people.under_terms import next_step_ms
 from bot.policy.terms import Terms
 from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
 from bot.questions.form import FORM, AnswerForm, Form, Option, ask_of, in_order
@@ -193,7 +194,7 @@ ESCALATING = replace(
 
 def plan_of(approval: Approval) -> tuple[object, float | None]:
     """Who else will be asked, and after how many minutes."""
-    after = approval.escalate_ms
+    after = next_step_ms(approval)
     return [*approval.backups], None if after is None else (after - NOW) / 60_000
 
 

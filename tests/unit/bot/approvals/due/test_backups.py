@@ -15,6 +15,7 @@ from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError
 from bot.observability.instrument import metered
 from bot.observability.metrics import Metrics
+from bot.people.under_terms import next_step_ms
 from bot.stores import Stores
 from storage.errors import StoreUnavailableError
 from tests.support.decided import failing_at
@@ -104,11 +105,11 @@ async def test_an_edit_that_waits_begins_the_escalation_anew(
     approval = await asked(office)
     await tick(office, minutes=minutes)
     edited = await office.decide(approval, edited={"to": "Bob", "amount": 6}, by=ADA)
-    assert (edited.status, edited.escalated_ms) == (Status.PENDING, None)
+    assert (edited.status, edited.steps) == (Status.PENDING, 0)
     await tick(office, minutes=59)
-    assert (await office.the_approval()).escalated_ms is None
+    assert (await office.the_approval()).current_escalation.begun_ms == 0
     await tick(office, minutes=1)
-    assert (await office.the_approval()).escalated_ms == office.clock()
+    assert (await office.the_approval()).current_escalation.begun_ms == office.clock()
     assert len(office.notifier.escalations) == 1 + (minutes == 60)
 
 
@@ -142,7 +143,7 @@ async def test_the_ladder_from_silence_to_expiry(storage: SqliteStores) -> None:
     ]
     card = diary.cards[approval.approval_id]
     assert card.status is Status.EXPIRED
-    assert card.escalated_ms == approval.created_ms + 3_600_000
+    assert card.current_escalation.begun_ms == approval.created_ms + 3_600_000
     assert "obody" in str(office.model.inputs[-1])
     assert office.ran == []
     assert len(diary.posts) == 1
@@ -152,7 +153,7 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> 
     office = an_office(storage)
     approval = await asked(office)
     assert approval.backups == (BEN,)  # Rosa asked for it herself
-    assert approval.due_ms == approval.escalate_ms == approval.created_ms + 3_600_000
+    assert approval.due_ms == next_step_ms(approval) == approval.created_ms + 3_600_000
     seen: list[Approval] = []
 
     async def post(
@@ -167,9 +168,9 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> 
     await tick(office, hours=1)
 
     (recorded,) = seen
-    assert (recorded.escalated_ms, recorded.escalate_ms) == (office.clock(), None)
+    assert (recorded.current_escalation.begun_ms, next_step_ms(recorded)) == (office.clock(), None)
     assert (recorded.shown_revision, recorded.drawn_revision) == (2, 2)
-    assert office.notifier.cards[approval.approval_id].escalated_ms == office.clock()
+    assert office.notifier.cards[approval.approval_id].current_escalation.begun_ms == office.clock()
     after = await office.the_approval()
     assert [one.ts for one in after.messages] == ["1.5"]
     assert after.due_ms == after.created_ms + 3 * 3_600_000  # the first reminder
@@ -192,13 +193,13 @@ async def test_the_request_says_in_the_audit_who_will_be_asked(storage: SqliteSt
     approval = await asked(an_office(storage))
     (entry, *_) = await story(storage, thread_id=THREAD_ID)
     assert entry.detail["backups"] == [BEN]
-    assert entry.detail["escalates_ms"] == approval.escalate_ms
+    assert entry.detail["escalates_ms"] == next_step_ms(approval)
 
 
 async def test_without_backup_people_nothing_escalates(storage: SqliteStores) -> None:
     office = an_office(storage, rules=replace(RULES, remind_after=timedelta(hours=3)))
     approval = await asked(office)
-    assert (approval.backups, approval.escalate_ms) == ((), None)
+    assert (approval.backups, next_step_ms(approval)) == ((), None)
     await tick(office, hours=2)
     assert office.notifier.escalations == []
     assert (await office.the_approval()).shown_revision == 1
@@ -240,7 +241,7 @@ async def test_questions_do_not_escalate(storage: SqliteStores) -> None:
     await office.hear(ASK)
     await tick(office, hours=2)
     question = await office.the_approval()
-    assert (question.escalate_ms, question.escalated_ms) == (None, None)
+    assert (next_step_ms(question), question.steps) == (None, 0)
     assert office.notifier.escalations == []
 
 
@@ -281,7 +282,7 @@ async def test_after_a_decision_nobody_else_is_asked(storage: SqliteStores) -> N
     await tick(office, hours=2)
     assert office.notifier.escalations == []
     assert "escalated" not in await acts(storage)
-    assert (await storage.approvals.get(approval.approval_id)).escalated_ms is None
+    assert (await storage.approvals.get(approval.approval_id)).current_escalation.begun_ms == 0
 
 
 async def test_expiry_wins(storage: SqliteStores) -> None:
@@ -289,7 +290,7 @@ async def test_expiry_wins(storage: SqliteStores) -> None:
     approval = await asked(office)
     await tick(office, hours=8)  # the bot was away
     expired = await storage.approvals.get(approval.approval_id)
-    assert (expired.status, expired.escalated_ms) == (Status.EXPIRED, None)
+    assert (expired.status, expired.steps) == (Status.EXPIRED, 0)
     assert office.notifier.escalations == []
     with pytest.raises(ApprovalClosedError):
         await office.decide(approval, by=BEN)
@@ -328,7 +329,7 @@ async def test_i4_another_process_goes_on_after_a_crash(storage: SqliteStores, s
         await tick(first, hours=1)
     first.queue.drop()
     recorded = await first.the_approval()
-    assert recorded.escalated_ms == first.clock()
+    assert recorded.current_escalation.begun_ms == first.clock()
     assert not is_told(recorded)
 
     second = successor(first)
@@ -416,7 +417,7 @@ async def test_the_lease_is_lost_before_the_record(storage: SqliteStores) -> Non
     write, others = storage.approvals.replace, list[Approval]()
 
     async def late(document: Approval, *, based_on: Approval, **options: Any) -> Approval:
-        if document.escalated_ms is not None and not others:
+        if document.steps and not others:
             office.clock.forward(seconds=16)
             now = office.clock()
             other = await storage.approvals.claim(
@@ -487,7 +488,7 @@ async def test_without_a_card_nobody_is_sent_to_it(storage: SqliteStores) -> Non
     office.notifier.faults["update"] = ARCHIVED
     await tick(office, hours=1)
     assert office.notifier.escalations == []
-    assert (await office.the_approval()).escalated_ms == office.clock()
+    assert (await office.the_approval()).current_escalation.begun_ms == office.clock()
     office.notifier.failing.clear()
     await tick(office, hours=2)
     assert office.notifier.escalations == [approval.approval_id]
@@ -501,9 +502,9 @@ async def test_a_card_that_waits_does_not_delay_the_escalation(
     office.notifier.failing.add("card")
     office.notifier.faults["card"] = soon
     approval = await asked(office)
-    assert approval.due_ms == approval.escalate_ms
+    assert approval.due_ms == next_step_ms(approval)
     await tick(office, hours=1)
-    assert (await office.the_approval()).escalated_ms == office.clock()
+    assert (await office.the_approval()).current_escalation.begun_ms == office.clock()
     # A call that only waits for its turn is no failure; one that Slack refused is.
     assert [one.message for one in caplog.records if one.levelname == "WARNING"] == []
     office.notifier.faults["card"] = DeliveryError("chat.postMessage", "fatal_error")
@@ -516,7 +517,7 @@ async def test_while_the_database_is_away_nobody_is_told(storage: SqliteStores) 
     approval = await asked(office)
     over = failing_at(
         storage.approvals,
-        lambda new, old: new.escalated_ms != old.escalated_ms,
+        lambda new, old: new.steps != old.steps,
         StoreUnavailableError("away"),
     )
     with pytest.raises(StoreUnavailableError):

@@ -9,7 +9,6 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.changes import annotated
-from bot.approvals.due.escalation_state import state_of
 from bot.approvals.model import Approval, CardClaim, Status
 from bot.audit.report import story
 from bot.errors import DeliveryError, DirectoryError
@@ -178,7 +177,7 @@ async def test_a_reminder_to_nobody_is_not_sent(storage: SqliteStores) -> None:
     await later(office, minutes=15)
     assert told(office) == []
     assert "reminded" not in await acts(office)
-    assert (await office.the_approval()).reminders == 1
+    assert (await office.the_approval()).current_escalation.reminders == 1
 
 
 async def test_a_snooze_ends_in_one_direct_message(storage: SqliteStores) -> None:
@@ -332,7 +331,7 @@ async def test_i4_a_crash_around_a_step_loses_nothing_and_tells_nobody_twice(
     kind, note = ("reminder", "reminded") if minutes == 15 else ("escalation", "escalated")
     assert [one[0] for one in told(second)] == [kind]
     assert (await acts(second)).count(note) == 1
-    assert state_of(await second.the_approval()).told == (minutes == 60)
+    assert (await second.the_approval()).current_escalation.told == (minutes == 60)
 
 
 async def test_a_nudge_whose_answer_was_lost_is_found(storage: SqliteStores) -> None:

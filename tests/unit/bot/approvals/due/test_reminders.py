@@ -115,7 +115,7 @@ def dying(step: Step, *, after: bool) -> Step:
 
 
 def counts(new: Approval, old: Approval) -> bool:
-    return new.reminders > old.reminders
+    return new.current_escalation.reminders > old.current_escalation.reminders
 
 
 def notes(new: Approval, old: Approval) -> bool:
@@ -154,7 +154,7 @@ async def test_a_crash_around_a_reminder_leaves_one(
     await later(second, seconds=16)
     assert kinds(second) == ["reminder"]
     assert second.notifier.reminders == [approval.approval_id]
-    assert (await second.the_approval()).reminders == 1
+    assert (await second.the_approval()).current_escalation.reminders == 1
     await second.decide(approval, by=ADA)
     assert kinds(second) == []
 
@@ -280,7 +280,7 @@ async def test_without_a_card_nobody_is_reminded_and_the_number_goes_on(
     office.notifier.faults["update"] = GONE
     await later(office, minutes=15)
     approval = await office.the_approval()
-    assert (approval.reminders, approval.undeliverable) == (1, "is_archived")
+    assert (approval.current_escalation.reminders, approval.undeliverable) == (1, "is_archived")
     assert office.notifier.reminders == []
 
 

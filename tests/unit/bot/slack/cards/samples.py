@@ -119,7 +119,7 @@ def an_approval(**changes: Any) -> Approval:
         expires_ms=CREATED + 8 * 3_600_000,
         due_ms=CREATED,
     )
-    return under_lists(approval.changed(**changes))
+    return under_lists(approval, **changes)
 
 
 def decided(approval: Approval, status: Status, **changes: Any) -> Approval:
@@ -151,7 +151,7 @@ def a_doubt(**changes: Any) -> Approval:
 def an_escalated(**changes: Any) -> Approval:
     """A pending approval that went to the backup people, too."""
     backups = ("U0BEN", "S0OPS", "channel")
-    fields = {"backups": backups, "escalated_ms": CREATED + 3_600_000, **changes}
+    fields = {"backups": backups, "begun_ms": CREATED + 3_600_000, **changes}
     return an_approval(**fields)
 
 

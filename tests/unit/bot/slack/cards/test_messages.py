@@ -16,6 +16,7 @@ from bot.slack.side_messages.reminders import (
     nudge_text,
 )
 from bot.words.mrkdwn import escape
+from tests.support.named import at_step
 from tests.unit.bot.slack.cards.reading import links, seen, symbols
 from tests.unit.bot.slack.cards.samples import LINK, an_approval, decided
 
@@ -85,7 +86,8 @@ def test_the_first_message_after_an_edit_says_that_it_is_one() -> None:
     assert first.startswith(
         "<@U0ADA>: <@U0MIA> edited this request, and it now needs your decision"
     )
-    assert "edited" not in nudge_text(edited.changed(reminders=1), "mention", ["U0ADA"]).text
+    reminded = edited.changed(escalation=at_step(edited, reminders=1))
+    assert "edited" not in nudge_text(reminded, "mention", ["U0ADA"]).text
 
 
 def test_where_the_cards_are_elsewhere_the_line_says_where_and_can_take_it_back() -> None:

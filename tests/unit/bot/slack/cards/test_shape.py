@@ -100,7 +100,7 @@ STATES: dict[str, tuple[Approval, str]] = {
         a_deploy(dialog=(Comment(by="UADA", text="Why?", at_ms=1),)),
         "💬 *<@UADA> asked a question*",
     ),
-    "escalated": (a_deploy(backups=("UBEN",), escalated_ms=1), "📣 *Escalated to backup*"),
+    "escalated": (a_deploy(backups=("UBEN",), begun_ms=1), "📣 *Escalated to backup*"),
     "stuck": (a_deploy(stuck="nobody is left"), "⚠️ *No one can decide this*"),
     "in doubt": (a_doubt(), "❓ *May have run*"),
     "running": (ran(RunState.RUNNING), "⚙️ *Approved by <@U0BEN>*  ·  running"),

@@ -239,7 +239,7 @@ def test_a_card_in_doubt_says_who_had_approved_the_call() -> None:
 
 
 def test_a_notification_says_why_nobody_can_decide() -> None:
-    card = drawn(an_approval(stuck="Nobody of sre is left.", escalate_ms=None))
+    card = drawn(an_approval(stuck="Nobody of sre is left."))
     assert card.text.startswith("No one can decide this: Deploy payments")
     assert card.text.endswith("Nobody of sre is left.")
     assert set(buttons(card)) == {ActionId.ASK_ADMIN, *_LEFT}
