@@ -240,13 +240,13 @@ def _act_of(approval: Approval, decision: Decision) -> Act:
     if is_allowed_by_rule(approval):
         return Act.ALLOWED
     if approval.kind is Kind.DOUBT and decision.status is Status.UNDECIDABLE:
-        return Act.DECIDED  # abandoned (3.12): the call has started
+        return Act.DECIDED  # abandoned: the call has started
     return _ENDS.get(decision.status, Act.DECIDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteEvidence:
-    """Evidence on which a vote was counted (7.5).
+    """Evidence on which a vote was counted.
 
     Attributes:
         payload: Id of the Slack payload.

@@ -1,4 +1,4 @@
-"""Operator commands: list pending requests, and ask again (8.5)."""
+"""Operator commands: list pending requests, and ask again."""
 
 from __future__ import annotations
 

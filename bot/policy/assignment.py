@@ -17,7 +17,7 @@ class Matching:
 
     def __init__(self) -> None:
         self.columns: dict[int, int] = {}
-        """By row, its column."""
+        """The column of each placed row."""
         self._rows: dict[int, int] = {}
         self._fits: dict[int, Sequence[int]] = {}
 

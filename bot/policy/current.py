@@ -1,4 +1,4 @@
-"""The current policy: the last valid one, read again when its file changes (1.27).
+"""The current policy: the last valid one, read again when its file changes.
 
 An invalid file is never used, and no failure widens what is permitted: the last valid policy
 applies until a valid file is read.

@@ -1,4 +1,4 @@
-"""Limits of new delegations (6.1). `bot.policy.eligibility` applies them to votes."""
+"""Limits of new delegations. `bot.policy.eligibility` applies them to votes."""
 
 from __future__ import annotations
 

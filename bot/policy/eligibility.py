@@ -1,4 +1,4 @@
-"""Eligibility: who may fill a requirement, by a snapshot of people (2.7).
+"""Eligibility: who may fill a requirement, by a snapshot of people.
 
 The snapshot is taken for one click; this module looks nothing up.
 """
@@ -22,7 +22,7 @@ EDITORS = "editors"
 
 
 class Problem(StrEnum):
-    """The reason why a person never counts, in any group (3.3)."""
+    """The reason why a person never counts, in any group."""
 
     DEACTIVATED = "deactivated"
     BOT = "bot"
@@ -31,7 +31,7 @@ class Problem(StrEnum):
 
 
 class Exclusion(StrEnum):
-    """The reason why a person cannot approve this call, not even by delegation (3.2)."""
+    """The reason why a person cannot approve this call, not even by delegation."""
 
     OWN_REQUEST = "own_request"
     OWN_EDIT = "own_edit"
@@ -40,7 +40,7 @@ class Exclusion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delegation:
-    """A right that its owner has delegated to another person until a time (6.1).
+    """A right that its owner has delegated to another person until a time.
 
     Attributes:
         owner: Slack user id of the owner.
@@ -75,7 +75,7 @@ class PeopleSnapshot:
             For channels, members at both times; for a rotation, the person on duty.
         requesters: People who requested the call.
         editors: People who have edited the call.
-        counted: Voters of an outer gate and the owners of their rights (3.13).
+        counted: Voters of an outer gate and the owners of their rights.
         delegations: Delegations in effect.
         persons: By Slack user id, the person as looked up: evidence, not used for decisions.
         read_ms: Time of the look-up. Answers of the directory are at most ten minutes old.
@@ -136,7 +136,7 @@ class Eligibility:
         return self._groups[key]
 
     def of(self, user_id: str) -> tuple[Right, ...]:
-        """Return the rights that a person may use, their own first (6.2)."""
+        """Return the rights that a person may use, their own first."""
         handed = [
             Right(owner=one.owner, group=one.group)
             for one in self.standing.delegations
@@ -152,7 +152,7 @@ class Eligibility:
         return self.standing.is_among(groups, right.owner)
 
     def holds(self, right: Right, user_id: str) -> bool | None:
-        """Whether a person has a right now, and both owner and voter can vote (3.3)."""
+        """Whether a person has a right now, and both owner and voter can vote."""
         if right.owner == user_id:
             return self.standing.is_able(user_id)
         if right not in self.of(user_id):

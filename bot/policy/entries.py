@@ -46,7 +46,7 @@ Wait = Annotated[
 
 
 class Entry(BaseModel):
-    """A map of the policy file: strict, frozen, and nothing in it is unknown."""
+    """A map of the policy file: immutable, with strict types and without unknown keys."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
@@ -61,7 +61,7 @@ class Entry(BaseModel):
 
 
 class Filled(Entry):
-    """A map in which no key may be left without a value."""
+    """A map that permits no null: an unused key must be absent."""
 
     @field_validator("*", mode="before")
     @classmethod
@@ -183,7 +183,7 @@ class BreakGlassEntry(Filled):
     Errors: `unknown_group`
     """
     alert: ChannelId
-    """Channel that is told of each use.
+    """Channel that receives an alert about each use.
 
     Example: `alert: C0ALERT`
 

@@ -1,4 +1,4 @@
-"""Escalation of a pending request: reminders, more approvers, expiry (section 5).
+"""Escalation of a pending request: reminders, more approvers, expiry.
 
 Pure functions of the terms and the state so far. At most one message is due at a time. Its
 recipients depend on look-ups and are determined elsewhere.
@@ -30,8 +30,8 @@ class EscalationState:
     """The progress of a pending request's escalation.
 
     Attributes:
-        since_ms: Start of the times of reminders and steps: the request, an edit, or a new stage
-            (5.11).
+        since_ms: Start of the times of reminders and steps: the request, an edit, or a new
+            stage.
         deadline_ms: Time of expiry.
         reminders: Number of reminders sent or skipped since then.
         steps: Number of escalation steps begun since then: their people may decide.
@@ -42,7 +42,7 @@ class EscalationState:
         snoozes: End of each person's snooze, by Slack user id.
         duties: Names of the rotations whose people may decide now.
         duty_ms: Time up to which hand-overs were notified; 0 means `since_ms`.
-        is_deserted: Whether all possible approvers are absent without a delegate (6.3).
+        is_deserted: Whether all possible approvers are absent without a delegate.
     """
 
     since_ms: int
@@ -92,7 +92,7 @@ class Due:
 
 
 def deadline(terms: Terms, at_ms: int) -> int:
-    """Return the expiry time of a request made at a time (5.8).
+    """Return the expiry time of a request made at a time.
 
     If working time never comes, all time counts, so that the request does not wait forever.
     """
@@ -107,7 +107,7 @@ def begin(
     deadline_ms: int | None = None,
     snoozes: Mapping[str, int] | None = None,
 ) -> EscalationState:
-    """Return the initial escalation state. Mentions wait for quiet hours to end (5.7)."""
+    """Return the initial escalation state. Mentions wait for quiet hours to end."""
     quiet_ms = quiet_end(_quiet(terms), at_ms)
     return EscalationState(
         since_ms=at_ms,
@@ -119,7 +119,7 @@ def begin(
 
 
 def tells_nobody(terms: Terms, course: EscalationState) -> bool:
-    """Whether quiet hours outlast the deadline, so that no approver is notified (5.7)."""
+    """Whether quiet hours outlast the deadline, so that no approver is notified."""
     if course.is_announced:
         return False
     told_ms = quiet_end(_quiet(terms), course.since_ms)
@@ -149,7 +149,7 @@ def next_begin(terms: Terms, course: EscalationState) -> int | None:
 
 
 def due(terms: Terms, course: EscalationState, now_ms: int) -> Due:
-    """Return the work that is due now, with at most one message (5.3).
+    """Return the work that is due now, with at most one message.
 
     Raises:
         TermsError: A time zone is unknown on this machine.
@@ -267,13 +267,13 @@ def _settled(terms: Terms, course: EscalationState, at_ms: int, *, waits: bool) 
 
 
 def _unclaimed(course: EscalationState, at_ms: int) -> int:
-    """Return the end of the claim if the time is within it (5.9)."""
+    """Return the end of the claim if the time is within it."""
     is_claimed = course.claimed_ms <= at_ms < course.claim_until_ms
     return course.claim_until_ms if is_claimed else at_ms
 
 
 def _after(terms: Terms, at_ms: int, seconds: int) -> int | None:
-    """Return the time after some seconds by the clock of the terms (5.8), or None."""
+    """Return the time after some seconds by the clock of the terms, or None."""
     quiet = terms.quiet if terms.clock == "working" else None
     return add_working(quiet, at_ms, seconds * 1_000)
 

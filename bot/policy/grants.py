@@ -1,4 +1,4 @@
-"""Limits of standing grants: who may create one, and which calls it covers (6.5).
+"""Limits of standing grants: who may create one, and which calls it covers.
 
 Pure functions; nothing is looked up.
 """
@@ -22,8 +22,8 @@ _ANY = "*"
 def limits_of(terms: Terms) -> GrantTerms | None:
     """Return the limits of a grant under some terms; None if no grant is permitted.
 
-    A grant requires terms that one person can fulfill; otherwise it would replace the votes of
-    others. High-risk and critical calls have no grants.
+    A grant requires terms that one person can fulfill; otherwise one person's grant would replace
+    the votes of several. High-risk and critical calls have no grants.
     """
     if terms.always_ask or terms.risk in NEVER_GRANTED:
         return None

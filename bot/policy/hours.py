@@ -1,4 +1,4 @@
-"""Quiet hours and working time (5.7, 5.8)."""
+"""Quiet hours and working time."""
 
 from __future__ import annotations
 

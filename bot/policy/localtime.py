@@ -29,8 +29,8 @@ def zone_of(name: str) -> ZoneInfo:
 def to_ms(local: datetime, zone: ZoneInfo) -> int:
     """Convert a local time to milliseconds since the epoch.
 
-    A time that does not exist is moved to the first later one; of a repeated time, the first counts
-    (1.6). Time zones are ignored for the minimum and maximum date, which mean always.
+    A time that does not exist is moved to the first later one; of a repeated time, the first
+    counts. Time zones are ignored for the minimum and maximum date, which mean always.
     """
     try:
         moment = local.replace(tzinfo=zone, fold=0).astimezone(UTC)

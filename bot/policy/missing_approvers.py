@@ -1,4 +1,4 @@
-"""Whether a ballot can be completed, and which approvers are missing (4.6, 4.7)."""
+"""Whether a ballot can be completed, and which approvers are missing."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Feasibility:
 def prospect(ballot: Ballot, standing: PeopleSnapshot) -> Feasibility:
     """Check whether distinct people can fill all slots, now or after a step.
 
-    A failed look-up counts as possible (4.7): people are then asked, and their votes are judged by
-    what is known at that time.
+    A failed look-up counts as possible: people are then asked, and each vote is checked with a new
+    look-up.
     """
     ballot = ballot.recounted(standing).ballot
     shortage = _shortage(ballot, standing)
@@ -74,7 +74,7 @@ def prospect(ballot: Ballot, standing: PeopleSnapshot) -> Feasibility:
 
 
 def waits_for(ballot: Ballot, standing: PeopleSnapshot) -> frozenset[str]:
-    """Return people who could fill one more slot now, by their own right (5.5).
+    """Return people who could fill one more slot now, by their own right.
 
     People who were not looked up count as active members.
     """

@@ -1,4 +1,4 @@
-"""Models of the policy file: rules, groups, terms of requests (specification, 1).
+"""Models of the policy file: rules, groups, terms of requests.
 
 The models check each value and each entry alone; `bot.policy.parser` checks entries against each
 other. Keys have the names of the file; `from`, `for`, `in` and `as` end in an underscore here.
@@ -56,7 +56,7 @@ Scalar = str | int | float | bool | None
 Op = Literal[
     "eq", "ne", "in", "not_in", "gt", "ge", "lt", "le", "matches", "contains", "exists", "missing"
 ]
-"""The operators of conditions (1.21)."""
+"""The operators of conditions."""
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
@@ -551,7 +551,7 @@ class AskEntry(Filled):
         return self.approve or ()
 
     def over(self, defaults: AskEntry) -> Self:
-        """Fill absent keys from the defaults, each key as a whole (1.10).
+        """Fill absent keys from the defaults, each key as a whole.
 
         `approve` and `stages` exclude each other: an entry with either takes neither.
         """

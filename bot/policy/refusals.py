@@ -1,4 +1,4 @@
-"""Refusals: why a vote does not count, checked in the order of 3.14, and the texts."""
+"""Refusals: why a vote does not count, in the order of the checks, and their texts."""
 
 from __future__ import annotations
 
@@ -87,18 +87,18 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteAttempt:
-    """A requested vote, with what the use case knows of the record.
+    """A requested vote, and facts about the approval that the vote depends on.
 
     Attributes:
         by: Slack user id.
         choice: As in `CastVote`.
         at_ms: Time of the click.
         digest: Digest of the call as the person saw it.
-        note: The reason given.
+        note: The voter's reason; may be empty.
         result: For a call in doubt, the reported result.
-        is_open: Whether the record is pending and not expired.
-        is_denied: Whether the current policy denies the call (2.11).
-        has_seen: Whether the person has opened all required parts (2.13).
+        is_open: Whether the approval is pending and not expired.
+        is_denied: Whether the current policy denies the call.
+        has_seen: Whether the person has opened all required parts.
     """
 
     by: str
@@ -121,7 +121,7 @@ class VoteResult:
             first.
         refusal: Why the vote does not count; None if it does.
         vote: The counted vote; None after a refusal.
-        dropped: Votes of people who may no longer decide (3.8).
+        dropped: Votes of people who may no longer decide.
         void: Votes of stages that are no longer reached.
         decision: The decided choice and result; None while undecided.
     """
@@ -135,7 +135,7 @@ class VoteResult:
 
     @property
     def gone(self) -> tuple[CastVote, ...]:
-        """Votes that this removes, but for the voter's own."""
+        """The removed votes, except the voter's own vote."""
         return (*self.dropped, *self.void)
 
 
@@ -161,7 +161,7 @@ def judge_vote(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -
 
 
 def judge_take_back(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> VoteResult:
-    """Withdraw a person's vote, if there is one (3.6). `attempt.choice` is ignored."""
+    """Withdraw a person's vote, if there is one. `attempt.choice` is ignored."""
     if not attempt.is_open:
         return VoteResult(ballot=ballot, refusal=RefusalCode.CLOSED)
     if attempt.digest != ballot.digest:

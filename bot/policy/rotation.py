@@ -1,4 +1,4 @@
-"""Rotations: the person on duty at a time, and the next hand-over (1.6)."""
+"""Rotations: the person on duty at a time, and the next hand-over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ballot: the present votes on a call, and their decision (section 3).
+"""The ballot: the present votes on a call, and their decision.
 
 Pure functions of the record's votes and a snapshot of people. The validation of a single vote, with
 its refusals, is in `bot.policy.refusals`.
@@ -30,7 +30,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidVotes:
-    """The votes that still count (3.8).
+    """The votes that still count.
 
     Attributes:
         ballot: The ballot with these votes, at the stage that they reach.
@@ -53,7 +53,7 @@ class Ballot:
         votes: In order of writing; at most one per person.
         stage: The current stage, from 0.
         steps: Number of escalation steps done.
-        is_doubt: Whether people report the outcome of a started call (3.12). All slots of all
+        is_doubt: Whether people report the outcome of a started call. All slots of all
             stages are then one stage.
     """
 
@@ -108,9 +108,9 @@ class Ballot:
     def open_columns(
         self, standing: PeopleSnapshot, *, aim: tuple[str, str] = (APPROVE, ""), but: str = ""
     ) -> tuple[Requirement, ...]:
-        """Return the requirements of the current stage with a slot to fill (3.4).
+        """Return the requirements of the current stage with a slot to fill.
 
-        A person who fits one of them enlarges the matching, though others may change their slots.
+        A person who fits one of these requirements can vote. Earlier voters may then change slots.
         """
         filling, slots = self.filling(standing, aim=aim, but=but), _slots(self.current)
         free = set(range(len(slots))) - set(filling.columns.values())
@@ -122,7 +122,7 @@ class Ballot:
         )
 
     def recounted(self, standing: PeopleSnapshot) -> ValidVotes:
-        """Validate all votes again, and find the stage that they reach (3.8).
+        """Validate all votes again, and find the stage that they reach.
 
         A vote is dropped only if its voter is known to be no longer eligible. An approval also
         requires `is_sure`.
@@ -148,14 +148,14 @@ class Ballot:
         return ValidVotes(ballot=ballot, dropped=tuple(gone), void=tuple(void))
 
     def with_vote(self, vote: CastVote, standing: PeopleSnapshot) -> ValidVotes:
-        """Add a valid vote, which replaces the person's present one (3.6)."""
+        """Add a valid vote, which replaces the person's present one."""
         others = [one for one in self.votes if one.by != vote.by and not _ends(vote, one)]
         gone = [one for one in self.votes if one.by != vote.by and _ends(vote, one)]
         recount = replace(self, votes=(*others, vote)).recounted(standing)
         return replace(recount, dropped=(*gone, *recount.dropped))
 
     def without(self, user_id: str, standing: PeopleSnapshot) -> ValidVotes:
-        """Withdraw a person's vote (3.6)."""
+        """Withdraw a person's vote."""
         votes = tuple(vote for vote in self.votes if vote.by != user_id)
         return replace(self, votes=votes).recounted(standing)
 
@@ -173,7 +173,7 @@ class Ballot:
         return None
 
     def is_sure(self, standing: PeopleSnapshot) -> bool:
-        """Whether all look-ups that an approval needs succeeded (2.7)."""
+        """Whether all look-ups that an approval needs succeeded."""
         rights = Eligibility(self.terms, standing)
         needed = {
             group
@@ -247,5 +247,5 @@ def _alone(votes: Sequence[CastVote]) -> list[CastVote]:
 
 
 def _ends(vote: CastVote, other: CastVote) -> bool:
-    """Whether a rejection replaces another's vote, because both are one person (6.1)."""
+    """Whether a rejection ends another vote: an owner and a delegate count as one person."""
     return vote.is_stop and not other.is_stop and bool(vote.persons & other.persons)

@@ -1,7 +1,7 @@
 """The terms of a request: who decides, how many must, in which order, until when.
 
 Terms are frozen into the interrupt and the approval when people are asked; a later policy can only
-take rights away. Source: the specification of policies, 1.16 and 2.6.
+take rights away.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REMIND_S = 15 * 60
 ANY = 1
 """Default number of people who must reject to end a request."""
 CODE = "code:"
-"""Prefix of rules and groups that no policy file has: code or the settings name them."""
+"""Prefix of the names of rules and groups that come from code or the settings."""
 
 
 class TermsError(ValueError):
@@ -54,11 +54,11 @@ Local = Annotated[datetime, BeforeValidator(_local)]
 
 
 class Override(_Frozen):
-    """A person who is on duty instead of the rotation's.
+    """A person who is on duty out of turn.
 
     Attributes:
-        start: Local.
-        until: Local and exclusive.
+        start: Local time.
+        until: Local time, exclusive.
         user: Slack user id.
     """
 
@@ -68,14 +68,14 @@ class Override(_Frozen):
 
 
 class Rotation(_Frozen):
-    """A duty that people take in turns (1.6).
+    """A duty that people take in turns.
 
     Attributes:
         start: Start of the first turn, local.
-        every: The length of a turn: `12h`, `1d`, `1w`. Days and weeks begin at the same local time,
-            hours are absolute.
-        people: Slack user ids, in order; after the last, the first follows.
-        overrides: Exceptions; of several at one time, the last counts.
+        every: The length of a turn: `12h`, `1d`, `1w`. Turns of days and weeks begin at the same
+            local time; hours are elapsed time.
+        people: Slack user ids, in order; the first person follows the last one.
+        overrides: Exceptions. If several apply at one time, the last one counts.
         timezone: IANA time zone.
     """
 
@@ -87,15 +87,15 @@ class Rotation(_Frozen):
 
 
 class Group(_Frozen):
-    """A group of people: the union of its sources (1.3).
+    """A group of people: the union of its sources.
 
     Attributes:
         users: Slack user ids.
         usergroups: Ids of Slack user groups.
-        channels: Ids of channels whose members count; see 1.5.
+        channels: Ids of channels. People count who were members at the request and still are.
         rotation: The rotation whose person on duty counts.
         here: Whether the members of the thread's channel count.
-        title: Name for people; if empty, its members are named.
+        title: Name for people. If it is empty, texts name the users, user groups and channels.
     """
 
     users: Names = ()
@@ -107,7 +107,7 @@ class Group(_Frozen):
 
 
 class Requirement(_Frozen):
-    """A number of different people of some groups (1.16, `approve`).
+    """A number of different people of some groups.
 
     Attributes:
         name: Name for people: its own, or the groups joined by `+`. The second of two equal names
@@ -134,12 +134,12 @@ class Stage(_Frozen):
 
 
 class Escalation(_Frozen):
-    """An escalation step: additional approvers from a time on (5.2).
+    """An escalation step: additional approvers from a time on.
 
     Attributes:
         after_s: Time from the request, in seconds.
         add: Names of groups.
-        requirements: Names of the requirements that they count for.
+        requirements: Names of the requirements that the added approvers count for.
     """
 
     after_s: int
@@ -148,7 +148,7 @@ class Escalation(_Frozen):
 
 
 class GrantTerms(_Frozen):
-    """Limits of standing grants that an approver may create (6.5).
+    """Limits of standing grants that an approver may create.
 
     Attributes:
         max_time_s: In seconds; at most a day.
@@ -162,7 +162,7 @@ class GrantTerms(_Frozen):
 
 
 class BreakGlass(_Frozen):
-    """People who may run the call in an emergency, and the alerted channel (6.4).
+    """People who may run the call in an emergency, and the alerted channel.
 
     Attributes:
         groups: Names of groups.
@@ -174,7 +174,7 @@ class BreakGlass(_Frozen):
 
 
 class QuietHours(_Frozen):
-    """Time without mentions and reminders (5.7).
+    """Time without mentions and reminders.
 
     Attributes:
         start: `20:00`, local; empty if only whole days are quiet.
@@ -190,10 +190,10 @@ class QuietHours(_Frozen):
 
 
 class Terms(_Frozen):
-    """The terms of a request (1.16). Stored: version 1, must stay readable.
+    """The terms of a request. Stored: version 1, must stay readable.
 
     Attributes:
-        rules: Names of the rules that ask, for people; those of code with `code:`.
+        rules: Names of the rules that ask. Names of rules in code begin with `code:`.
         reason: Why people are asked, from a policy in code; may be empty.
         stages: In order, at least one.
         groups: Definitions of all named groups, by name.
@@ -261,7 +261,7 @@ class Terms(_Frozen):
 
     @property
     def rule(self) -> str:
-        """The names of all rules, joined (2.5)."""
+        """The names of all rules, joined."""
         return " + ".join(self.rules)
 
     @property
@@ -278,7 +278,7 @@ class Terms(_Frozen):
 
     @property
     def digest(self) -> str:
-        """Digest of the terms: 64 hexadecimal digits (2.6).
+        """Digest of the terms: 64 hexadecimal digits.
 
         The digest covers who may decide and how. It does not cover when, where and how people are
         notified.

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 NAME = r"[a-z][a-z0-9-]{0,39}"
-"""Pattern of the names of rules, groups and stages (1.2)."""
+"""Pattern of the names of rules, groups and stages."""
 REQUIREMENT_NAME = r"[a-z][a-z0-9+-]{0,79}"
 """Pattern of a requirement's own name; by default, the groups are joined by `+`."""
 PERSON = r"[UW][A-Z0-9]{2,30}"
@@ -68,7 +68,7 @@ def kind(value: object) -> str:
 
 
 def seconds(text: str) -> int:
-    """Parse a duration (1.20): whole numbers with units, the largest unit first.
+    """Parse a duration: whole numbers with units, the largest unit first.
 
     Raises:
         ValueError: The text is not a duration, is zero, or is longer than a year.

@@ -8,14 +8,14 @@ from typing import Protocol
 from bot.approvals.model import Approval, SideMessage
 
 Items = Callable[[], Awaitable[Sequence[Approval]]]
-"""Reads all approvals on a card, right before the card is drawn."""
+"""Reads all approvals of a batch. Called right before the card is rendered."""
 
 
 class BatchCards(Protocol):
     """Shows several approvals on one card. Raises `DeliveryError` like a `Notifier`."""
 
     def takes(self, approval: Approval) -> bool:
-        """Whether one line of such a card shows all of an approval."""
+        """Whether one line of a batch card can show everything about an approval."""
         ...
 
     async def title_of(self, items: Sequence[Approval]) -> str:
@@ -23,10 +23,10 @@ class BatchCards(Protocol):
         ...
 
     async def post_batch(self, keeper: Approval, items: Items, *, look_first: bool) -> str:
-        """Post the card; with `look_first`, one that an earlier try may have posted is taken.
+        """Post the card. With `look_first`, update a card of an earlier attempt instead.
 
         Returns:
-            Its `ts`.
+            The `ts` of the card.
         """
         ...
 
@@ -40,7 +40,7 @@ class BatchCards(Protocol):
         """Post the card in a direct message; see `post_batch`.
 
         Returns:
-            Where it stands.
+            The copy, with its channel and `ts`.
         """
         ...
 
@@ -49,5 +49,5 @@ class BatchCards(Protocol):
         ...
 
     async def remove_batch(self, keeper: Approval, ts: str) -> None:
-        """Remove a card that was posted twice; it stays where Slack does not take that."""
+        """Delete a card that was posted twice. If Slack refuses, the duplicate stays."""
         ...

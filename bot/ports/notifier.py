@@ -1,4 +1,4 @@
-"""The port that shows records to people: cards, nudges, the agent's texts, private answers."""
+"""The port to messages in Slack: cards, reminders, agents' texts, and private messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.threads.messages import Post
 from bot.threads.model import Thread
 
 Newest = Callable[[], Awaitable[Approval]]
-"""Reads a record again right before it is drawn, so that the card shows its newest state."""
+"""Reads the newest version of an approval. Called right before its card is rendered."""
 
 
 Begins = Callable[[], Awaitable[bool]]
@@ -22,11 +22,11 @@ Began = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """The buttons of a private answer; each is checked at the click, like those of cards.
+    """Approvals whose buttons a private message shows. Every click is checked again.
 
     Attributes:
-        withdraw: What its reader asked for and can take back.
-        decide: What waits, with the buttons of its card.
+        withdraw: Requests that the reader can withdraw.
+        decide: Pending approvals, with the buttons of their cards; used if `withdraw` is empty.
     """
 
     withdraw: Sequence[Approval] = ()
@@ -37,53 +37,55 @@ NO_OFFER = Offer()
 
 
 class Stream(Protocol):
-    """One text of the agent that grows while people read it."""
+    """A text of an agent that is shown while the agent writes it."""
 
     async def append(self, text: str) -> None:
-        """Add a piece. What Slack does not take is no error here: it comes with the finish."""
+        """Add a piece. Slack's refusals are ignored here: `finish` shows the whole text."""
         ...
 
     async def finish(self, text: str) -> str:
-        """Show the whole text; return the `ts` of its (first) message."""
+        """Show the whole text; return the `ts` of its first message."""
         ...
 
     async def abandon(self) -> None:
-        """The run was cut: leave what is shown, end the stream. Never raises."""
+        """End the stream after an interrupted run and keep the shown text. Never raises."""
         ...
 
 
 class Notifier(Protocol):
-    """Shows records to people. Raises `DeliveryError` when Slack refuses or does not answer."""
+    """Posts and updates messages. Raises `DeliveryError` if Slack refuses or does not respond.
+
+    With `look_first`, a method searches for a message that an earlier attempt may have posted, and
+    updates or keeps that message instead of posting a second one.
+    """
 
     async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
-        """Post the card of a record.
-
-        With `look_first`, a card that an earlier try may have posted is searched, and taken.
+        """Post the card of an approval.
 
         Returns:
-            The record as drawn, with the `ts` of its card.
+            The approval as rendered, with the `ts` of its card.
         """
         ...
 
     async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
-        """Draw the card again.
+        """Update the card of an approval.
 
         Returns:
-            The record as drawn; None when the message is gone.
+            The approval as rendered; None if the message is deleted.
         """
         ...
 
     async def ask_back(
         self, approval: Approval, *, key: str, by: str, text: str, mentions: Sequence[str]
     ) -> str:
-        """Ask in the thread what somebody wants to know of the requesters, or of the agent.
+        """Post a person's question to the requesters or the agent in the thread.
 
         Args:
-            approval: What it is about.
-            key: The name of the question; one that an earlier try posted is searched by it.
-            by: Slack user id of who asks.
+            approval: The approval that the question is about.
+            key: Id of the question, by which an earlier attempt's message is found.
+            by: Slack user id of the asking person.
             text: The question.
-            mentions: Slack user ids of who is to answer; none where the agent is.
+            mentions: Slack user ids of the people who are asked; empty if the agent is asked.
 
         Returns:
             The `ts` of the message.
@@ -93,21 +95,21 @@ class Notifier(Protocol):
     async def close_question(
         self, approval: Approval, *, ts: str, by: str, text: str, is_answered: bool
     ) -> None:
-        """Say in such a message that no answer is needed any more; nothing when it is gone.
+        """Mark the message of `ask_back` as closed; do nothing if the message is deleted.
 
         Args:
-            approval: What it is about.
-            ts: Of the message.
-            by: Slack user id of who asked.
+            approval: The approval that the question is about.
+            ts: The `ts` of the message.
+            by: Slack user id of the asking person.
             text: The question.
-            is_answered: Whether it was answered; else what it is about is over.
+            is_answered: Whether the question was answered. If not, the approval is closed.
         """
         ...
 
     async def post_copy(
         self, approval: Approval, copy: SideMessage, *, look_first: bool, newest: Newest
     ) -> SideMessage:
-        """Post one more card of a record, in a direct message or another channel. See `post_card`.
+        """Post another card of an approval, in a direct message or another channel.
 
         Returns:
             The copy, with its channel and `ts`.
@@ -115,7 +117,7 @@ class Notifier(Protocol):
         ...
 
     async def update_copy(self, copy: SideMessage, *, newest: Newest) -> bool:
-        """Draw such a card again; False when the message is gone."""
+        """Update a copy; return False if its message is deleted."""
         ...
 
     async def nudge(
@@ -126,15 +128,22 @@ class Notifier(Protocol):
         look_first: bool,
         go: Callable[[], Awaitable[bool]],
     ) -> SideMessage | None:
-        """Tell people that a card waits for them, below it or in a direct message. See `remind`.
+        """Post a reminder or escalation, below the card or in a direct message.
+
+        Args:
+            approval: The pending approval.
+            message: The message to post.
+            look_first: See `Notifier`.
+            go: Called right before the post, after any wait for a rate limit. The message is not
+                posted if it returns False.
 
         Returns:
-            The message, with its channel and `ts`; None when it was not wanted.
+            The message, with its channel and `ts`; None if `go` returned False.
         """
         ...
 
     async def remove(self, approval: Approval, message: SideMessage) -> None:
-        """Remove a nudge; nothing when it is gone."""
+        """Delete a reminder, if it exists."""
         ...
 
     async def close(self, approval: Approval, message: SideMessage) -> None:
@@ -142,30 +151,34 @@ class Notifier(Protocol):
         ...
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
-        """Show a text of the agent, whole; return its `ts`. Goes on where a stream was cut."""
+        """Show an agent's whole text; return the `ts` of its first message.
+
+        If `post.ts` is the message of an interrupted stream, this message is completed.
+        """
         ...
 
     def stream(self, thread: Thread, key: str, *, begins: Begins, began: Began) -> Stream:
-        """Make a text that may grow. One that is over at once is not sent before its end.
+        """Create a text that can grow. A text that is complete at once is posted as a whole.
 
         Args:
-            thread: In which thread.
-            key: Of its record.
-            begins: Asked before the first piece is sent, once; without its yes none is.
-            began: Told the `ts` of its message.
+            thread: The thread of the text.
+            key: Id of the text's record.
+            begins: Called once, before the first piece is sent. If it returns False, no piece is
+                sent before `Stream.finish`.
+            began: Receives the `ts` of the message.
         """
         ...
 
     async def end_stream(self, thread: Thread, ts: str, record_id: str) -> None:
-        """A text will not grow any more: leave what is shown, marked as ours. Never raises."""
+        """End the stream of a message; keep its text and its metadata. Never raises."""
         ...
 
     async def lose(self, place: Approval | Thread, reason: str) -> None:
-        """Tell whoever asked there, once, that nothing can be written into a thread any more.
+        """Notify the requester, once, that the bot can no longer write to a thread.
 
         Args:
-            place: The thread, or something that is asked in it.
-            reason: Slack's word for why not.
+            place: The thread, or an approval of the thread.
+            reason: Slack's error code.
         """
         ...
 
@@ -178,7 +191,7 @@ class Notifier(Protocol):
         thread_ts: str = "",
         offer: Offer = NO_OFFER,
     ) -> None:
-        """Tell one person something that nobody else sees, with buttons."""
+        """Post a message that only one person sees, with the buttons of `offer`."""
         ...
 
     async def respond(
@@ -189,17 +202,17 @@ class Notifier(Protocol):
         thread_ts: str = "",
         instead: Sequence[Mapping[str, object]] | None = None,
     ) -> None:
-        """Tell whoever clicked, by the address that came with the click: it needs no token.
+        """Respond to a click, visibly to its sender only. Slack requires no token for this.
 
         Args:
-            address: That address.
+            address: The click's `response_url`.
             text: Escaped mrkdwn.
-            thread_ts: Where it is to stand.
-            instead: Blocks that replace the message that was clicked in; None for a new message.
+            thread_ts: The thread to respond in; empty for the channel.
+            instead: Blocks that replace the clicked message; None for a new message.
         """
         ...
 
     @property
     def is_refused(self) -> bool:
-        """Whether Slack refused the app when it was last called."""
+        """Whether Slack refused the app, and has accepted no call since."""
         ...

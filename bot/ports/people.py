@@ -1,4 +1,4 @@
-"""People, as a payload and Slack say, and the port that looks them up."""
+"""People, as stated by a payload and by Slack, and the port that looks them up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 CHANNEL = "channel"
-"""Among those who may decide: the members of the thread's channel."""
+"""In a list of approvers: all members of the thread's channel."""
 
 
 MOST_MEMBERS = 500
@@ -15,13 +15,13 @@ MOST_MEMBERS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """The sender of a payload, as Slack (not the payload's text) says.
+    """The sender of a payload, from the fields that Slack sets, not from text.
 
     Attributes:
         user_id: Slack user id.
-        team_id: The person's home workspace; empty when Slack did not say.
-        enterprise_id: The person's organisation on Enterprise Grid; empty without one.
-        payload: Id of the payload, for the audit; empty where nobody has clicked.
+        team_id: The sender's workspace; empty if the payload does not name it.
+        enterprise_id: The sender's organization on Enterprise Grid; empty without one.
+        payload: Id of the payload, for the audit; empty if the bot acts without a click.
     """
 
     user_id: str
@@ -32,22 +32,23 @@ class Actor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A user, as Slack knows them.
+    """A user's profile in Slack.
 
     Attributes:
         user_id: Slack user id.
-        team_id: Home workspace.
-        name: The name that people see.
-        is_bot: An app, not a person.
-        is_guest: A single-channel or multi-channel guest.
-        is_external: From another organisation (Slack Connect).
-        is_deleted: Deactivated.
-        timezone: Name of the zone that they have chosen; empty when Slack does not say.
-        locale: Their language and region, such as `de-DE`; empty when Slack does not say.
-        is_admin: An admin or owner of the workspace.
-        enterprise_id: Their organization on Enterprise Grid; empty without one.
-        own_team_id: The workspace that Slack says is theirs. On Enterprise Grid it may be another
-            than `team_id`, in which they are at home, too. Empty when Slack does not say.
+        team_id: The bot's workspace if the user is a member of it, else the user's own workspace;
+            empty if the user is unknown.
+        name: Display name.
+        is_bot: Whether the user is an app or Slackbot.
+        is_guest: Whether the user is a single-channel or multi-channel guest.
+        is_external: Whether the user is not a member of the bot's workspace (Slack Connect).
+        is_deleted: Whether the user is deactivated.
+        timezone: IANA name of the user's time zone; empty if unknown.
+        locale: Language and region, such as `de-DE`; empty if unknown.
+        is_admin: Whether the user is an admin or owner of the workspace.
+        enterprise_id: The user's organization on Enterprise Grid; empty without one.
+        own_team_id: The workspace in the user's profile; empty if unknown. On Enterprise Grid it
+            can differ from `team_id`, because a user can be a member of several workspaces.
     """
 
     user_id: str
@@ -64,27 +65,27 @@ class Person:
     own_team_id: str = ""
 
     def is_home(self, actor: Actor, team_id: str) -> bool:
-        """Whether somebody is of a workspace, by their payload and by what Slack says of them."""
+        """Whether the user is a member of a workspace, by the payload and the profile."""
         if actor.team_id and actor.team_id == team_id:
             return True
-        # On Enterprise Grid a payload may name no team, the organisation, or another workspace of
-        # it, in which its sender sees the channel. Then what Slack says of the user counts.
+        # On Enterprise Grid, a payload may name no workspace, the organization, or another
+        # workspace of the organization that shares the channel. Then the profile decides.
         is_of_house = bool(self.enterprise_id) and actor.enterprise_id == self.enterprise_id
         return (not actor.team_id or is_of_house) and self.team_id == team_id
 
 
 class Directory(Protocol):
-    """Looks people up. A look-up that fails raises `DirectoryError`; it never guesses.
+    """Looks people up in Slack. A failed look-up raises `DirectoryError`.
 
-    An answer is at most ten minutes old, and newer than any change that Slack has told the bot of.
+    An answer is at most ten minutes old, and newer than any change that Slack has reported.
     """
 
     async def person(self, user_id: str) -> Person:
-        """Read a user."""
+        """Return a user's profile."""
         ...
 
     async def channel_members(self, channel_id: str) -> frozenset[str]:
-        """User ids of the members of a channel."""
+        """Return the user ids of a channel's members."""
         ...
 
     async def is_public(self, channel_id: str) -> bool:
@@ -96,5 +97,5 @@ class Directory(Protocol):
         ...
 
     async def group_members(self, group_id: str) -> frozenset[str]:
-        """User ids of the members of a user group."""
+        """Return the user ids of a user group's members."""
         ...

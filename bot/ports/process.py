@@ -1,4 +1,4 @@
-"""The process: its time, and work of our own that goes on in it."""
+"""The ports to the process: the time, and background tasks."""
 
 from __future__ import annotations
 
@@ -10,4 +10,6 @@ Clock = Callable[[], int]
 
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
-"""Starts work of our own that outlives the caller, and keeps it referenced until it ends."""
+"""Starts a background task that outlives the caller.
+
+The process keeps a reference to the task: asyncio itself would not keep the task alive."""

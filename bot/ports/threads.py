@@ -1,4 +1,4 @@
-"""The ports to what a thread shows beside its cards: who works, which tools run, how it ended."""
+"""The ports to other displays of a thread: agent status, running tools, reactions, notices."""
 
 from __future__ import annotations
 
@@ -11,63 +11,63 @@ from bot.ports.tools import ToolTask
 from bot.threads.model import Thread
 
 Words = Callable[[], str]
-"""Writes a text when it is needed."""
+"""Returns a text in the current language, right before the text is shown."""
 
 
 class Presence(Protocol):
-    """Shows in a thread that its agent works. Never raises; nothing depends on it."""
+    """Shows in a thread that its agent works. Optional, so its methods never raise."""
 
     def show(self, thread: Thread, words: Words, *, message_ts: str = "", title: str = "") -> None:
-        """Show what it does, soon.
+        """Show a status after a short delay, unless the work ends before.
 
         Args:
-            thread: Where.
-            words: Writes it, such as “is thinking…”; only asked when it is shown.
-            message_ts: The message that it answers; empty when that is not known.
-            title: What the thread is about; empty when that is not known.
+            thread: The thread of the agent.
+            words: Returns the status, such as “is thinking…”.
+            message_ts: The message that the agent answers; empty if unknown.
+            title: Title of the thread; empty if unknown.
         """
         ...
 
     def refresh(self, thread_id: str) -> None:
-        """Say that it still works: Slack takes down what is old."""
+        """Send the status again if it is old: Slack removes a status after two minutes."""
         ...
 
     async def clear(self, thread: Thread, *, message_ts: str = "", is_left: bool = False) -> None:
-        """Take down what is shown, before people are asked something, and at the end.
+        """Remove the status: before a card is posted, and when the run ends.
 
         Args:
-            thread: Where.
+            thread: The thread of the agent.
             message_ts: See `show`.
-            is_left: Whether a process that died may have left something.
+            is_left: Whether a crashed process may have left a status.
         """
         ...
 
 
 class TaskBoard(Protocol):
-    """Shows which tools run. Raises `DeliveryError`; nothing depends on it."""
+    """Shows which tools run. Optional; raises `DeliveryError`."""
 
     @property
     def is_there(self) -> bool:
-        """Whether the workspace may have such a thing."""
+        """Whether the workspace may support task messages: Slack has not refused them lately."""
         ...
 
     async def begin(self, thread: Thread, tasks: Sequence[ToolTask]) -> str:
-        """Show tasks in a message of their own; return its `ts`."""
+        """Post a message with tasks; return its `ts`."""
         ...
 
     async def update(self, thread: Thread, ts: str, tasks: Sequence[ToolTask]) -> None:
-        """Show tasks that are new there, or have changed."""
+        """Add or update tasks of a message."""
         ...
 
     async def end(self, thread: Thread, ts: str, *, keep: bool) -> None:
-        """End such a message; it stays as it is, or goes."""
+        """Close a task message: keep the message, or delete it."""
         ...
 
 
 class Reactions(Protocol):
-    """Shows on the first message of a thread that something waits in it, or how it ended.
+    """Shows on a thread's first message that an approval is pending, or its outcome.
 
-    Raises `DeliveryError` when Slack does not take it now; what it never will is no error.
+    Raises `DeliveryError` if a retry may succeed. A final refusal is not an error.
     """
 
     async def put(
@@ -80,35 +80,38 @@ class Reactions(Protocol):
         again: bool = False,
         waits: bool = False,
     ) -> None:
-        """Show a sign; that it stands there is fine.
+        """Show an approval's reaction, or a line if reactions are unavailable. Idempotent.
 
         Args:
-            approval: Whose.
-            sign: A name of `bot.approvals.due.thread_reactions`.
-            was: The sign that this approval had; one that told of its end goes.
-            look_first: Whether an earlier try may have shown it.
-            again: Whether it is that of others, taken off too early.
-            waits: Whether something else waits in the thread: its sign stays alone.
+            approval: The approval.
+            sign: Name of the reaction, see `bot.approvals.due.thread_reactions`.
+            was: The approval's previous reaction. A previous outcome is removed.
+            look_first: Whether an earlier attempt may have posted the line.
+            again: Whether this restores a reaction that was removed too early. Lines need no
+                restoring: each approval has its own line.
+            waits: Whether another approval of the thread is pending. Then the thread keeps its
+                pending reaction, and only the line changes.
         """
         ...
 
     async def take(self, approval: Approval, sign: str, *, keep: str = "") -> None:
-        """Take a sign off; that there is none is fine. One that looks like `keep` stays."""
+        """Remove a reaction, if it exists. A reaction with the same emoji as `keep` stays."""
         ...
 
 
 class Notices(Protocol):
-    """Shows what is no card. Raises `DeliveryError` when Slack refuses or does not answer."""
+    """Posts messages other than cards. Raises `DeliveryError` on refusal or without a response.
+
+    A message that an earlier attempt may have posted is searched for before a post.
+    """
 
     async def show_grant(self, grant: Grant, approval: Approval, *, now_ms: int) -> str:
-        """Show a standing grant in its thread: over its message, or as a new one.
-
-        One that an earlier try may have posted is searched, and taken.
+        """Post or update the message about a standing grant in its thread.
 
         Args:
-            grant: As it is now.
-            approval: What it was given with.
-            now_ms: The time now: it may be over.
+            grant: The current state of the grant.
+            approval: The approval that created the grant.
+            now_ms: The time now; decides whether the grant has expired.
 
         Returns:
             The `ts` of the message.
@@ -116,36 +119,34 @@ class Notices(Protocol):
         ...
 
     async def alert(self, approval: Approval, *, to: str) -> None:
-        """Say that a call runs without those who should decide: who lets it run, and why.
+        """Post an alert that a break-glass decision bypassed the approvers: by whom, and why.
 
-        One that an earlier try posted is enough: it may say by now who has seen it.
+        An earlier attempt's message is kept unchanged, because it may list its readers by now.
 
         Args:
-            approval: As decided.
+            approval: The approval with its decision.
             to: Id of a channel, or of a user, who gets a direct message.
         """
         ...
 
     async def ask_admin(self, approval: Approval, *, to: str, by: str, text: str) -> None:
-        """Tell an admin that nobody can decide something, once for each who asks.
+        """Ask an admin for help with an undecidable approval, once for each asking person.
 
         Args:
-            approval: As it is.
+            approval: The undecidable approval.
             to: Slack user id of the admin.
-            by: Of who asks.
-            text: What they say beside it; may be empty.
+            by: Slack user id of the asking person.
+            text: A note from that person; may be empty.
         """
         ...
 
     async def summarise(self, thread: Thread, over: Sequence[Approval], *, ts: str) -> str:
-        """Sum up in a thread what became of its requests: over the message `ts`, or a new one.
-
-        One that an earlier try may have posted is searched, and taken.
+        """Post or update the summary of a thread's closed requests.
 
         Args:
             thread: The thread.
-            over: Requests that have come to their end, the oldest first.
-            ts: Of the message; empty when it is not known.
+            over: Closed requests, the oldest first.
+            ts: The `ts` of an earlier summary; empty if unknown.
 
         Returns:
             The `ts` of the message.
@@ -155,12 +156,12 @@ class Notices(Protocol):
     async def show_seen(
         self, approval: Approval, seen_by: Sequence[str], *, channel_id: str, ts: str
     ) -> None:
-        """Write on such a message who has seen it.
+        """List in an alert who has confirmed it.
 
         Args:
-            approval: As decided.
-            seen_by: User ids; the first was the first.
-            channel_id: Where the message is.
-            ts: Which one it is.
+            approval: The approval with its decision.
+            seen_by: Slack user ids, in the order of their confirmations.
+            channel_id: The channel of the alert.
+            ts: The `ts` of the alert.
         """
         ...

@@ -1,4 +1,4 @@
-"""The words of tools: for a call, for several, and for one that runs."""
+"""The texts of tools: for a pending call, for a batch of calls, and for a running call."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedCall:
-    """A pending call with edited or completed arguments, as its tool reads them.
+    """A pending call with edited or completed arguments.
 
     Attributes:
-        arguments: In canonical form.
-        title: Verb and object, in the tool's words; empty where it has none.
-        preview: What will happen; empty where the tool does not say.
+        arguments: The arguments. If the tool is known, it has validated them and filled in
+            defaults.
+        title: The tool's title for the call: verb and object; empty if the tool has no title.
+        preview: The effect of the call; empty if the tool has no preview.
     """
 
     arguments: dict[str, Any]
@@ -24,12 +25,12 @@ class CheckedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchWords:
-    """The words of a tool for several of its calls that wait on one card.
+    """A tool's texts for a batch: several of its calls on one card.
 
     Attributes:
-        title: For all on the card; empty where it has none.
-        rest: For those that wait; empty where it has none.
-        largest: Ids of the approvals, the largest first; empty where it does not say.
+        title: Title of all calls on the card; empty if the tool has none.
+        rest: Title of the pending calls; empty if the tool has none.
+        largest: Approval ids, the largest call first; empty if the tool has no order.
     """
 
     title: str = ""
@@ -38,7 +39,7 @@ class BatchWords:
 
 
 class TaskStatus(StrEnum):
-    """The state of a tool's call, in Slack's words."""
+    """The state of a running call. The values are Slack's."""
 
     RUNNING = "in_progress"
     COMPLETE = "complete"
@@ -47,12 +48,12 @@ class TaskStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolTask:
-    """A call of a tool, as people see that it runs.
+    """A running or finished call in a thread's task message.
 
     Attributes:
-        task_id: Of the call.
+        task_id: Id of the task within its message.
         title: The tool's name in words, without arguments.
-        status: Whether it has ended, and how.
+        status: The state of the call.
     """
 
     task_id: str

@@ -102,7 +102,7 @@ def mentioned_on(approval: Approval) -> tuple[str, ...]:
 
 
 def is_broadcast(approval: Approval) -> bool:
-    """Whether the card is also shown in its channel: its members can decide (5.4)."""
+    """Whether the card is also shown in its channel: its members can decide."""
     if approval.place or approval.kind is Kind.QUESTION:
         return False
     with suppress(TermsError):

@@ -1,4 +1,4 @@
-"""Play cases about entries that are appended to the audit (7.4 to 7.6)."""
+"""Play cases about entries that are appended to the audit."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Builds the terms of a rule that asks, with all omitted keys filled in.
 
-An omitted key is taken from `defaults`, then from the specification (1.10, 1.16).
+An omitted key is taken from `defaults` of the file. If it is omitted there, too, it has the default
+that `bot.policy.model.AskEntry` documents.
 """
 
 from __future__ import annotations

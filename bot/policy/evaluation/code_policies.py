@@ -1,4 +1,4 @@
-"""Combines decisions of code with those of a file: both must agree (2.4, 2.5)."""
+"""Combines decisions of code with decisions of a policy file: both must permit a call."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def with_code(
 
     Args:
         added: Decisions of the file, in order, at least one: each of them may apply.
-        code: Decisions of code, in order, without those of gates.
+        code: Decisions of code, in order, without the decisions of gates.
         gated: Whether a gate in code asks, too.
         defaults: Builds the terms that apply if no rule of the file asks.
     """
@@ -131,7 +131,7 @@ def code_name(rule: str) -> str:
 
 
 def _refusal(ruling: object) -> Refusal | None:
-    """Return the refusal in a decision of code. Invalid decisions also refuse (2.12)."""
+    """Return the refusal in a decision of code. Invalid decisions also refuse."""
     if isinstance(ruling, Allow | Ask):
         return None
     if not isinstance(ruling, Deny):

@@ -1,8 +1,7 @@
 """Conditions on the arguments of a call: true, false, or undecided.
 
 A condition is undecided if a careful reader could not tell: the path has no value, the value has
-another type, or a text differs only in ways that people overlook. Source: the specification of
-policies, 1.21 to 1.24.
+another type, or a text differs only in ways that people overlook.
 """
 
 from __future__ import annotations

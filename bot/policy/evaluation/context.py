@@ -40,12 +40,12 @@ class ToolFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyQuestion:
-    """A call to evaluate (2.1).
+    """A call to evaluate.
 
     Attributes:
         tool: The tool.
         arguments: Canonical arguments.
-        requesters: Slack ids of the people whose words led to the call.
+        requesters: Slack user ids of the people whose words led to the call.
         channel: Id of the thread's channel.
         agent: Name of the calling agent.
         gated: Whether code puts a gate around the tool.

@@ -1,8 +1,7 @@
 """Evaluates a call: the first match decides, undecided rules only restrict it.
 
 An undecided rule may or may not match, so its decision is added and the search continues. The
-strictest of all added decisions is strict enough in either case. Source: the specification of
-policies, 2.1 to 2.5.
+strictest of all added decisions is strict enough in either case.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ class Judged:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the rules that decided; those of code with `code:`."""
+        """Names of the rules that decided. Names of rules in code begin with `code:`."""
         return names_of(self.ruling)
 
     @cached_property
@@ -98,14 +97,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """The rules of a file for one tool, without those that can never match it.
+    """The rules of a file that can match one tool.
 
     Attributes:
         tool: The tool.
         rules: The remaining rules, by index.
         misses: The other rules, and why they cannot match.
         rulings: Decision of each rule for this tool, by index.
-        usual: Cache of merged decisions, by indexes, and by whether there is a gate.
+        usual: Cache of merged decisions, by the indexes of the rules and whether a gate exists.
     """
 
     tool: ToolFacts

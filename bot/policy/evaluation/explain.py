@@ -1,4 +1,4 @@
-"""Explains an evaluation as text and as data, for authors of policies (8.2)."""
+"""Explains an evaluation as text and as data, for authors of policies."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _is_one_of(names: tuple[str, ...] | None, name: str) -> DoubtAnswer:
 def _requested(
     entry: RequesterEntry, requesters: Iterable[str], people: GroupPeople
 ) -> DoubtAnswer:
-    """Return true if it holds for all requesters, false if for none, else None (1.14)."""
+    """Return true if it holds for all requesters, false if for none, else None."""
     truths: set[DoubtAnswer] = set()
     for person in requesters:
         is_in = any_holds(_is_member(person, people.get(name)) for name in entry.in_)

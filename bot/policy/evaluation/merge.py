@@ -1,7 +1,4 @@
-"""Merges decisions: the strictest one, or one request with all requirements.
-
-Source: the specification of policies, 2.3.
-"""
+"""Merges decisions: the strictest one, or one request with all requirements."""
 
 from __future__ import annotations
 
@@ -41,9 +38,9 @@ class Refusal:
     """The call must not run, and no approval can permit it.
 
     Attributes:
-        names: Names of the rules that deny it; those of code with `code:`.
+        names: Names of the rules that deny the call. Names of rules in code begin with `code:`.
         reasons: The reason of each rule.
-        failed: Whether a failed policy of code, and no rule, denies it.
+        failed: Whether only a failure of a policy in code denies the call.
     """
 
     names: tuple[str, ...]
@@ -215,7 +212,7 @@ def _edit(one: Terms, other: Terms) -> tuple[Literal["no", "yes", "by"], tuple[s
 
 
 def _grants(one: Terms, other: Terms) -> GrantTerms | None:
-    """Return the grants that both permit, if there is only one slot (1.19)."""
+    """Return the grants that both permit, if there is only one slot."""
     mine, theirs = one.grants, other.grants
     if mine is None or theirs is None or slots_of((*one.stages, *other.stages)) != 1:
         return None

@@ -1,4 +1,4 @@
-"""Checks of `ask` entries: groups, requirements, escalation, grants (1.16-1.19).
+"""Checks of `ask` entries: groups, requirements, escalation, grants.
 
 Fields that an `ask` omits are taken from `defaults`, so each `ask` is checked together with the
 defaults.

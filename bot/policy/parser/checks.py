@@ -50,7 +50,7 @@ def check(
     Args:
         data: Its bytes.
         world: The tools and agents that exist.
-        demo: Whether every rule may use `here` (1.4).
+        demo: Whether every rule may use `here`.
         is_settings: Whether it was built from the settings, which permit times below a minute.
 
     Raises:
@@ -74,7 +74,7 @@ async def check_all(
         data: Its bytes.
         world: The tools and agents that exist.
         slack: Looks up ids.
-        demo: Whether every rule may use `here` (1.4).
+        demo: Whether every rule may use `here`.
         is_settings: Whether it was built from the settings, which permit times below a minute.
 
     Raises:
@@ -241,7 +241,7 @@ class _Checks:
                 )
 
     def _gated(self, rules: Sequence[_RuleSource]) -> Iterator[PolicyProblem]:
-        """Check for rules that allow gated tools without approvers in the defaults (2.4)."""
+        """Check for rules that allow gated tools without approvers in the defaults."""
         names = ("approve", "stages")
         if self._defaults is not None and any(self._defaults.get(name) for name in names):
             return

@@ -1,4 +1,4 @@
-"""Checks of conditions on arguments: paths, operators, values (1.21-1.25)."""
+"""Checks of conditions on arguments: paths, operators, values."""
 
 from __future__ import annotations
 

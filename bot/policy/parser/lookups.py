@@ -1,4 +1,4 @@
-"""Checks in Slack: people, user groups, and the bot's channels (1.25, 1.26).
+"""Checks in Slack: people, user groups, and the bot's channels.
 
 The checks wait for Slack's rate limits. A failed look-up is a fault like any other: the policy does
 not take effect.
@@ -187,7 +187,7 @@ def _failed(name: str, error: DirectoryError) -> _Fault:
 
 
 def _ids(pairs: Iterator[tuple[SourceNode, str]], shape: str) -> Iterator[tuple[SourceNode, str]]:
-    """Yield ids of the right form; others are reported already."""
+    """Yield the well-formed ids. Malformed ids are reported by the models."""
     form = re.compile(shape)
     return (pair for pair in pairs if form.fullmatch(pair[1]))
 

@@ -1,4 +1,4 @@
-"""Faults of a policy file: position, code, description, and remedy (1.25)."""
+"""Faults of a policy file: position, code, description, and remedy."""
 
 from __future__ import annotations
 

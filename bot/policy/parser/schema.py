@@ -58,7 +58,7 @@ def _unfold(value: dict[str, Any]) -> None:
 
 
 def _as_written(value: dict[str, Any]) -> None:
-    """Show limits and defaults as in the file; pydantic has those of the parsed value."""
+    """Show limits and defaults as in the file, not as in the parsed value of pydantic."""
     if isinstance(value.get("default"), dict | list):
         del value["default"]  # the default is an absent key, which no empty value replaces
     if value.get("type") == "array":

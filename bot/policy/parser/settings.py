@@ -1,4 +1,4 @@
-"""Converts the settings to a policy of one rule (4.3), as in a policy file.
+"""Converts the settings to a policy of one rule, as in a policy file.
 
 The policy is parsed and checked like a file.
 """
