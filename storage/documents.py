@@ -13,26 +13,29 @@ import functools
 import hashlib
 import json
 import logging
+import math
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar, cast, get_args
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     JsonValue,
     PlainSerializer,
+    PlainValidator,
     ValidationInfo,
 )
 
-from agents.core.codec import well_formed
+from agents.core.codec import to_text, well_formed
+from agents.core.digest import check_keys
+from agents.core.errors import UnstorableValueError
 from storage.errors import (
     RecordConflictError,
     RecordFormatError,
@@ -108,28 +111,70 @@ Text: TypeAlias = Annotated[str, _TEXT]
 becomes U+FFFD."""
 
 
-def _from_stored(value: object, info: ValidationInfo) -> object:
+def _read_free(value: object, info: ValidationInfo) -> object:
     if info.mode != "json":
-        return value
+        return _copy_free(value)
     if not isinstance(value, str):
         raise ValueError("free JSON is stored as a text")  # noqa: TRY004 - pydantic takes ValueError
+    return _parse_free(value)
+
+
+def _read_free_object(value: object, info: ValidationInfo) -> object:
+    found = _read_free(value, info)
+    if not isinstance(found, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - as above
+    return found
+
+
+def _copy_free(value: object) -> object:
+    """Return a copy, so that nobody outside can change what a document has."""
     try:
-        return json.loads(value)
+        check_keys(value)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"not JSON data: {error}") from error
+    return _parse_free(_free_text(value))
+
+
+def _parse_free(text: str) -> object:
+    try:
+        return _STRICT.decode(text)
     except RecursionError as error:
         raise ValueError("free JSON is nested too deep") from error
 
 
-def _to_stored(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+def _free_text(value: object) -> str:
+    try:
+        return to_text(value)
+    except UnstorableValueError as error:
+        raise ValueError(f"not JSON data: {error}") from error
 
 
-FreeJson = Annotated[
-    JsonValue, BeforeValidator(_from_stored), PlainSerializer(_to_stored, when_used="json")
-]
+def _refuse(name: str) -> object:
+    raise ValueError(f"{name} is not JSON data")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else cast("float", _refuse(text))
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+"""Made once: `json.loads` would make another for each text."""
+
+_FREE_TEXT = PlainSerializer(_free_text, return_type=str, when_used="json")
+
+FreeJson = Annotated[JsonValue, PlainValidator(_read_free, json_schema_input_type=str), _FREE_TEXT]
 """JSON of any shape, with keys that people or programs choose.
 
-It is stored as a text, because MongoDB does not take every key, nor every number.
+It is stored as a text, because MongoDB does not take every key, nor every number. The text is
+parsed once, when the record is read. NaN is refused. Nobody changes the value in place: records are
+shared.
 """
+
+FreeObject = Annotated[
+    dict[str, JsonValue], PlainValidator(_read_free_object, json_schema_input_type=str), _FREE_TEXT
+]
+"""A JSON object; see `FreeJson`."""
 
 
 class Part(BaseModel):
@@ -142,18 +187,36 @@ class Part(BaseModel):
 
         Raises:
             TypeError: A field does not exist.
+            ValueError: A value of free JSON is not JSON data.
         """
         if unknown := changes.keys() - type(self).model_fields.keys():
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
         for name in changes.keys() & _texts(type(self)):
             changes[name] = well_formed(changes[name])
+        for name in changes.keys() & _free(type(self)):
+            changes[name] = _copy_free(changes[name])
         return self.model_copy(update=changes)
 
 
 @functools.cache
 def _texts(kind: type[Part]) -> frozenset[str]:
-    """The names of the fields with free text."""
+    """Return the names of the fields with free text."""
     return frozenset(name for name, one in kind.model_fields.items() if _TEXT in one.metadata)
+
+
+@functools.cache
+def _free(kind: type[Part]) -> frozenset[str]:
+    """Return the names of the fields with free JSON, or None."""
+    return frozenset(
+        name
+        for name, one in kind.model_fields.items()
+        if _FREE_TEXT in (*one.metadata, *_marks(one.annotation))
+    )
+
+
+def _marks(annotation: object) -> Iterator[object]:
+    for choice in get_args(annotation):
+        yield from getattr(choice, "__metadata__", ())
 
 
 class Document(Part):

@@ -324,7 +324,7 @@ def decode(data: Json) -> object:
     return types.decode(data)
 
 
-def to_text(data: Mapping[str, Json]) -> str:
+def to_text(data: object) -> str:
     """Write JSON data as compact text for a store."""
     text = _dumped(data, is_ascii=False)
     try:
@@ -396,7 +396,7 @@ _ENCODERS = {
 """Encoders by `ensure_ascii`. Made once: `json.dumps` makes a new one per value."""
 
 
-def _dumped(data: Mapping[str, Json], *, is_ascii: bool) -> str:
+def _dumped(data: object, *, is_ascii: bool) -> str:
     try:
         return _ENCODERS[is_ascii].encode(data)
     except (TypeError, ValueError, RecursionError) as error:

@@ -31,7 +31,7 @@ def canonical_json(value: object) -> str:
         ToolError: The value is not JSON data.
     """
     try:
-        _check_keys(value)
+        check_keys(value)
         return _CANONICAL.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolError(f"not JSON data: {error}") from error
@@ -80,15 +80,15 @@ def rule_in(ruling: str) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _check_keys(value: object) -> None:
+def check_keys(value: object) -> None:
     """Refuse keys that are not text: JSON would write 1 and "1" alike."""
     if isinstance(value, dict):  # the encoder refuses all other mappings
         for key, item in value.items():
             if not isinstance(key, str):
                 raise TypeError(f"the key {key!r} is not text")
             if type(item) not in _LEAVES:
-                _check_keys(item)
+                check_keys(item)
     elif isinstance(value, list | tuple):
         for item in value:
             if type(item) not in _LEAVES:
-                _check_keys(item)
+                check_keys(item)

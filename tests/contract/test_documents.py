@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from enum import StrEnum
@@ -16,6 +17,7 @@ from storage.documents import (
     Collection,
     Document,
     FreeJson,
+    FreeObject,
     Index,
     Spec,
     Text,
@@ -75,6 +77,7 @@ class Task(WorkDocument):
     notes: tuple[str, ...] = ()
     is_urgent: bool = False
     form: FreeJson = None
+    arguments: FreeObject | None = None
 
 
 class Note(Document):
@@ -130,6 +133,7 @@ FULL = a_task(
     notes=("a", ""),
     is_urgent=True,
     form={"$set": [{"a.b": None, "": "\u0000\ud800"}], "n": [1 << 80, 0.1, True]},
+    arguments={},
     due_ms=7,
 )
 
@@ -391,7 +395,30 @@ POISON: list[dict[str, Any]] = [
     {"form": 5},
     {"form": "{"},
     {"form": "[" * 100_000},
+    {"form": "NaN"},
+    {"form": "[1e999]"},
+    {"arguments": "[]"},
+    {"arguments": "null"},
+    {"arguments": 7},
 ]
+
+
+@pytest.mark.parametrize("value", [{"a": math.nan}, {1: "a"}, {"a": {1}}, {"a": b"x"}], ids=str)
+def test_what_is_not_json_is_no_part_of_a_document(value: Any) -> None:
+    with pytest.raises(ValueError, match="not JSON data"):
+        a_task(form=value)
+    with pytest.raises(ValueError, match="not JSON data"):
+        Task(task_id="t1", form=value)
+
+
+@pytest.mark.parametrize("name", ["form", "arguments"])
+def test_nobody_outside_can_change_the_json_of_a_document(name: str) -> None:
+    given: dict[str, Any] = {"a": {"b": (1,)}}
+    made = Task.model_validate({"task_id": "t1", name: given})
+    for task in (made, a_task().changed(**{name: given})):
+        held = getattr(task, name)
+        assert held == {"a": {"b": [1]}}
+        assert held["a"] is not given["a"]
 
 
 @pytest.mark.parametrize("fields", POISON, ids=str)
