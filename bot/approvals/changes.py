@@ -46,7 +46,7 @@ _EDITED = (
     "self_approval",
     "backups",
     "members",
-    "ruling_json",
+    "ruling",
     "original_json",
     "edited_by",
     "editors_excluded",

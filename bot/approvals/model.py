@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from storage.documents import FreeJson, Index, Part, Spec, Text, Where, WorkDocument
+from storage.documents import FreeJson, FreeObject, Index, Part, Spec, Text, Where, WorkDocument
 
 UNKNOWN_TS = "?"
 """Stored in place of a message's `ts` while a post may have reached Slack or not.
@@ -468,7 +468,7 @@ class Approval(WorkDocument):
                 "requester_id",
                 "requesters",
                 "rule",
-                "ruling_json",
+                "ruling",
                 "self_approval",
                 "team_id",
                 "terms_json",
@@ -544,8 +544,9 @@ class Approval(WorkDocument):
     members: Mapping[str, tuple[str, ...]] | None = None
     """Slack user ids by channel id: the members of each channel that decides, as looked up for the
     request. A channel that is too large has no members. None when no channel decides."""
-    ruling_json: str = ""
-    """The ruling that requires this approval, as canonical JSON; empty for a question."""
+    ruling: FreeObject | None = None
+    """The ruling that requires this approval, as `Ask.to_text` writes it; part of the digest. None
+    if no gate asks, such as for a question."""
     original_json: str = ""
     """The arguments of the original request, as canonical JSON; empty if no edit changed them."""
     edited_by: str = ""

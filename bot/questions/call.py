@@ -32,7 +32,7 @@ from bot.policy.terms import Terms, TermsError
 from bot.ports.tools import CheckedCall
 from bot.questions.base import QuestionDraft, as_object
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
-from bot.questions.form import AnswerForm, Form, labels_in
+from bot.questions.form import AnswerForm, Form, labels_in, ruling_text
 from bot.questions.inputs import InputsQuestion
 from bot.questions.reasons import (
     REASON,
@@ -158,7 +158,7 @@ class CallQuestion(InputsQuestion):
 
     def ruling(self, info: CallInfo) -> str | None:
         """The ruling that they were approved under, when it is another than the interrupt's."""
-        return self.approval.ruling_json or None if self._is_rebound(info) else None
+        return ruling_text(self.approval) or None if self._is_rebound(info) else None
 
     @property
     def editor(self) -> str | None:

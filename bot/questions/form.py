@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from agents.core.codec import Json, well_formed
-from agents.core.digest import call_digest
+from agents.core.digest import call_digest, canonical_json
 from bot.approvals.model import Approval, Kind
 from bot.redaction.masks import Names, read_data
 from bot.words import for_all, say
@@ -186,26 +186,22 @@ def edited_digest(approval: Approval, arguments: dict[str, object]) -> str:
         tool=approval.tool,
         arguments=arguments,
         rule=approval.rule,
-        ruling=approval.ruling_json,
+        ruling=ruling_text(approval),
     )
 
 
-def canonical(data: object) -> str:
-    """JSON text with sorted keys and no spare spaces."""
-    return _written(data, sort_keys=True)
+def ruling_text(approval: Approval) -> str:
+    """The ruling as the digest covers it; empty if no gate asks."""
+    return "" if approval.ruling is None else canonical_json(approval.ruling)
 
 
 def in_order(data: object) -> str:
     """JSON text with the keys in their order: the one in which the tool's author wrote them."""
-    return _written(data, sort_keys=False)
-
-
-def _written(data: object, *, sort_keys: bool) -> str:
-    text = json.dumps(data, sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     if well_formed(text) == text:
         return text
     # Half of a surrogate pair, which databases refuse, is written in ASCII.
-    return json.dumps(data, sort_keys=sort_keys, separators=(",", ":"))
+    return json.dumps(data, separators=(",", ":"))
 
 
 def labels_in(schema: Mapping[str, Json]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -290,7 +291,7 @@ def _under_ruling(info: object) -> dict[str, Any]:
     match info:
         case CallInfo():
             return {
-                "ruling_json": info.ruling,
+                "ruling": json.loads(info.ruling) if info.ruling else None,
                 "counted": tuple(info.counted),
                 "edited_by": info.edited_by,
                 "editors": tuple(info.editors),

@@ -7,7 +7,6 @@ has lost the right, the call does not run and approval is requested again.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -197,8 +196,4 @@ def _strictest(approvals: list[Approval]) -> Approval:
 def _names_people(approval: Approval) -> bool:
     if approval.kind is Kind.DOUBT:
         return True
-    try:
-        found = json.loads(approval.ruling_json) if approval.ruling_json else {}
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(found, dict) and bool(found.get("approvers"))
+    return bool((approval.ruling or {}).get("approvers"))

@@ -21,13 +21,24 @@ from agents import (
     ReviewEditInfo,
 )
 from agents.core.cancel import CancelInfo
+from agents.core.codec import Json
 from agents.gates import NoApprovers, Withdrawn
+from agents.policy import Ask
 from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.people.under_terms import next_step_ms
 from bot.policy.terms import Terms
 from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
-from bot.questions.form import FORM, AnswerForm, Form, Option, ask_of, in_order
+from bot.questions.form import (
+    FORM,
+    AnswerForm,
+    Form,
+    Option,
+    arguments_of,
+    ask_of,
+    edited_digest,
+    in_order,
+)
 from tests.unit.bot.asked import chosen_digest
 from tests.unit.bot.questions.info_samples import (
     ARGUMENTS,
@@ -54,6 +65,25 @@ from tests.unit.bot.questions.info_samples import (
     is_refused,
     node,
 )
+
+AWKWARD: dict[str, Json] = {
+    "b": [1 << 70, -0.0, 1e-7, 1.0, True, None],
+    "ä": "\u2028\ud800",
+    "": {"z": 1, "a": {}},
+}
+"""Arguments whose stored form must not change the digest."""
+
+
+def test_a_stored_call_keeps_its_digest() -> None:
+    ruling = Ask(rule="large", approvers=("UADA",), reason="Großes Geld").to_text()
+    info = ReviewEditInfo(**call_fields(arguments=AWKWARD, ruling=ruling))
+    made = approval_of(info)
+    stored = Approval.model_validate_json(made.model_dump_json())
+    assert stored == made
+    for approval in (made, stored):
+        digest = edited_digest(approval, arguments_of(approval))
+        assert digest == info.digest_of(AWKWARD)
+        assert digest == "29115cc0673abf4e00083ac6aa5fa0fd9c0d6e71d4c3f8d0b3485bf34474f09a"
 
 
 @pytest.mark.parametrize(
