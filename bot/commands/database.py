@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 
-from bot.commands.findings import Finding
+from bot.commands.call import Finding
 from bot.config.settings import Settings
 from bot.maintenance.clocks import clock_difference, say_difference
 from bot.stores import Stores

@@ -16,9 +16,8 @@ from agents.core.errors import ModelError, ModelRefusedError
 from agents.models import ask_once
 from agents.runs.declared import people_named
 from bot.clock import system_clock
-from bot.commands.call import Call
+from bot.commands.call import Call, Finding
 from bot.commands.database import look_at_storage
-from bot.commands.findings import Finding
 from bot.commands.policy import look_at_policy
 from bot.config.agents import load_agents, load_model
 from bot.config.manifest import AGENT_SCOPE, check_manifest, manifest_text, needed_scopes

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.clock import system_clock
-from bot.commands.call import Call
-from bot.commands.findings import Finding
+from bot.commands.call import Call, Finding
 from bot.config.agents import load_model
 from bot.config.settings import Settings
 from bot.errors import FaultyPolicyError, SettingsError

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import json
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pydantic_ai.messages import (
@@ -16,11 +18,11 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
+from pydantic_ai.tools import ToolDefinition
 
 from agents.chat.explaining import is_explaining
 from agents.gates.followup import FOLLOW_UP_NAME
 from agents.models import stream_pieces
-from bot.demo import own
 from bot.demo.commands import (
     Deploy,
     Hint,
@@ -76,7 +78,7 @@ def _answer(messages: Sequence[ModelMessage], info: AgentInfo) -> list[ModelResp
     """Answer by the demo's rules; with an agent of one's own, call the tools that people name."""
     names = {one.name for one in info.function_tools}
     is_own = bool(names) and not names >= _TOOLS and not is_explaining(messages)
-    return own.answer(messages, info.function_tools) if is_own else _parts(messages)
+    return answer(messages, info.function_tools) if is_own else _parts(messages)
 
 
 @dataclass(slots=True)
@@ -247,3 +249,69 @@ def _ask(deploy: Deploy, draft: _Draft, why: str) -> None:
 def _make(made: list[PlannedToolCall], draft: _Draft) -> None:
     draft.texts.extend(call.why for call in made)
     draft.calls.extend(made)
+
+
+LEAD = """\
+I am a rule-based demo, not a language model, so no key is needed. I call the tools that you type:
+"""
+ASK_A_MODEL = """
+To let a language model choose them, set COUNTERSIGN_MODEL and its key."""
+_ARGUMENT = re.compile(r"(\w+)=(\"[^\"]*\"|\S+)")
+_EXAMPLES = {"string": '"…"', "integer": "1", "number": "1.5", "boolean": "true"}
+
+
+def answer(
+    messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition]
+) -> list[ModelResponsePart]:
+    """Call the tool that the last message names; else say how one is called."""
+    newest = messages[-1]
+    parts = newest.parts if isinstance(newest, ModelRequest) else ()
+    results = [str(one.content) for one in parts if isinstance(one, ToolReturnPart)]
+    if results:
+        return [TextPart(content="\n".join(results))]
+    typed = [one.content for one in parts if isinstance(one, UserPromptPart)]
+    number = sum(len(one.tool_calls) for one in messages if isinstance(one, ModelResponse)) + 1
+    for text in (one for one in reversed(typed) if isinstance(one, str)):
+        for tool in tools:
+            if text.split()[:1] == [tool.name]:
+                return [_call(tool, text, number)]
+    return [TextPart(content=help_text(tools))]
+
+
+def help_text(tools: Sequence[ToolDefinition]) -> str:
+    """Say how each tool is called."""
+    return LEAD + "\n".join(f"- {_example(one)}" for one in tools) + ASK_A_MODEL
+
+
+def _call(tool: ToolDefinition, text: str, number: int) -> ToolCallPart:
+    fields = _fields(tool)
+    given = {
+        name: _value(value.strip('"'), fields.get(name, {}))
+        for name, value in _ARGUMENT.findall(text)
+    }
+    return ToolCallPart(tool.name, given, tool_call_id=f"demo-{number}")
+
+
+def _value(text: str, field: Mapping[str, object]) -> object:
+    """The value of an argument: a text where the schema says so, else JSON where it is some."""
+    if field.get("type") == "string":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _example(tool: ToolDefinition) -> str:
+    fields, schema = _fields(tool), tool.parameters_json_schema
+    words = [
+        f"{name}={_EXAMPLES.get(str(fields[name].get('type')), '…')}"
+        for name in schema.get("required", fields)
+        if name in fields
+    ]
+    return " ".join([tool.name, *words])
+
+
+def _fields(tool: ToolDefinition) -> Mapping[str, Mapping[str, object]]:
+    found = tool.parameters_json_schema.get("properties")
+    return found if isinstance(found, dict) else {}

@@ -20,23 +20,20 @@ from bot.sandbox.delivery.faults import Faults
 from bot.sandbox.delivery.http import HttpTransport, Transport
 from bot.sandbox.delivery.socketmode import SocketModeServer
 from bot.sandbox.delivery.stats import Statistics
-from bot.sandbox.people.doings import Doings
-from bot.sandbox.people.interactions import Interactions
+from bot.sandbox.people.interactions import Interactions, field_values
 from bot.sandbox.people.shortcuts import Shortcuts
 from bot.sandbox.people.speech import Speech
-from bot.sandbox.people.values import field_values
-from bot.sandbox.web.arrange import Arrangements
+from bot.sandbox.web.arrange import Arrangements, Skippable
 from bot.sandbox.web.control import Control
 from bot.sandbox.web.loopback import is_loopback, loopback_only
-from bot.sandbox.web.pageapi import PageApi
+from bot.sandbox.web.pageapi import Doings, PageApi
 from bot.sandbox.web.pagehub import PageHub
-from bot.sandbox.web.skipping import Skippable
+from bot.sandbox.workspace.changes import BackgroundTasks
 from bot.sandbox.workspace.payloads import message_payload, view_payload
 from bot.sandbox.workspace.people import APP, first_cast
 from bot.sandbox.workspace.records import ApiCall, Payload, SlackMessage
 from bot.sandbox.workspace.state import Workspace
 from bot.sandbox.workspace.surfaces import FIRST_SURFACES, Surfaces
-from bot.sandbox.workspace.tasks import BackgroundTasks
 
 T = TypeVar("T")
 

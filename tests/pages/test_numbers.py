@@ -23,7 +23,7 @@ from bot.policy.evaluation.conditions import TEXT_LIMIT
 from bot.policy.terms import MAX_AGE_S, REMIND_S
 from bot.ports.people import MOST_MEMBERS
 from bot.redaction.rules import SHORTEST_VALUE
-from bot.sandbox.web.skipping import MOST
+from bot.sandbox.web.arrange import MOST
 from bot.sandbox.workspace.people import first_cast
 from bot.scheduler import BETWEEN_LOOKS, BETWEEN_TICKS
 from bot.slack.directory import MAX_AGE

@@ -20,8 +20,7 @@ from bot.approvals.model import Approval, Status
 from bot.approvals.queries import newest_of
 from bot.audit.report import MOST
 from bot.commands.simulation.cases import World
-from bot.commands.simulation.fakes import MadeUpSlack, StageClock
-from bot.commands.simulation.workspace_setup import settle_in
+from bot.commands.simulation.fakes import MadeUpSlack, StageClock, settle_in
 from bot.layout.action_ids import ActionId, encode
 from bot.observability.events import BotEvent, EntriesWritten
 from bot.observability.instrument import metered

@@ -13,14 +13,12 @@ from pydantic_ai.models import Model
 from agents.agent import Agent
 from bot.demo.agent import build as build_oncall
 from bot.demo.patterns import (
-    approval,
     deep,
     feedback,
     follow_up,
     graphs,
     project,
     react,
-    review_edit,
     supervised,
     tickets,
     travel,
@@ -43,8 +41,8 @@ class DemoPattern:
 
 
 PATTERNS = (
-    DemoPattern(channel="#approval", example=tickets.EXAMPLE, build=approval.build),
-    DemoPattern(channel="#review-edit", example=tickets.EXAMPLE, build=review_edit.build),
+    DemoPattern(channel="#approval", example=tickets.EXAMPLE, build=tickets.build_booker),
+    DemoPattern(channel="#review-edit", example=tickets.EXAMPLE, build=tickets.build_reviewer),
     DemoPattern(channel="#feedback", example=feedback.EXAMPLE, build=feedback.build),
     DemoPattern(channel="#follow-up", example=follow_up.EXAMPLE, build=follow_up.build),
     DemoPattern(channel="#supervisor", example=supervised.EXAMPLE, build=supervised.build),

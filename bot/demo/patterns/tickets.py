@@ -1,4 +1,4 @@
-"""The booking of tickets: one tool and one rule, which two patterns share."""
+"""Patterns 1 (approval) and 2 (review and edit): booking tickets, with one tool and one rule."""
 
 from __future__ import annotations
 
@@ -35,14 +35,17 @@ def book_ticket(
     return f"{passenger_name} has a ticket to {location}; the phone is {passenger_phone_number}"
 
 
-def booking_agent(name: str, model: Model, gate: Gate) -> Agent:
-    """Make an agent that books tickets.
+def build_booker(model: Model) -> Agent:
+    """Make `TicketBooker`: its one tool waits for *Approve* or *Reject…*."""
+    return _agent("TicketBooker", model, "approval")
 
-    Args:
-        name: Its name.
-        model: Its model; the demo's one is replaced by a rule.
-        gate: How people are asked.
-    """
+
+def build_reviewer(model: Model) -> Agent:
+    """Make `TicketReviewer`: its one tool waits for *Approve*, *Edit…* or *Reject…*."""
+    return _agent("TicketReviewer", model, "review")
+
+
+def _agent(name: str, model: Model, gate: Gate) -> Agent:
     return ChatModelAgent(
         name=name,
         description="Books tickets.",

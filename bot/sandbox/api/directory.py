@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.sandbox.api.rooms import readable
-from bot.sandbox.args import Args
+from bot.sandbox.args import Args, readable
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.payloads import (
     bot_payload,

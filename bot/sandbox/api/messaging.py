@@ -1,15 +1,15 @@
-"""The chat.* methods that post, change and delete messages."""
+"""The chat.* methods that post, change and delete messages, and the reactions.* methods."""
 
 from __future__ import annotations
 
 from bot.sandbox.api.content import message_content
-from bot.sandbox.api.rooms import own, readable, writable
-from bot.sandbox.args import Args
+from bot.sandbox.args import Args, own, readable, writable
 from bot.sandbox.blockkit.rules import (
     MESSAGE_TEXT,
     UPDATE_TEXT,
 )
 from bot.sandbox.errors import RefusedError
+from bot.sandbox.workspace.emoji import is_emoji
 from bot.sandbox.workspace.payloads import message_payload
 from bot.sandbox.workspace.records import Payload, SlackMessage
 from bot.sandbox.workspace.state import Workspace
@@ -108,3 +108,39 @@ def get_permalink(workspace: Workspace, args: Args) -> Payload:
 def _sent(workspace: Workspace, message: SlackMessage) -> Payload:
     shown = message_payload(workspace, message, with_metadata=True)
     return {"channel": message.channel, "ts": message.ts, "message": shown}
+
+
+def add_reaction(workspace: Workspace, args: Args) -> Payload:
+    """reactions.add."""
+    return _react(workspace, args, on=True)
+
+
+def remove_reaction(workspace: Workspace, args: Args) -> Payload:
+    """reactions.remove."""
+    return _react(workspace, args, on=False)
+
+
+def get_reactions(workspace: Workspace, args: Args) -> Payload:
+    """reactions.get, for a message."""
+    message = _message(workspace, args)
+    shown = message_payload(workspace, message)
+    return {"type": "message", "channel": message.channel, "message": shown}
+
+
+def _react(workspace: Workspace, args: Args, *, on: bool) -> Payload:
+    name = args.need("name")
+    if not is_emoji(name):
+        raise RefusedError("invalid_name")
+    message = _message(workspace, args)
+    if workspace.channels[message.channel].is_archived:
+        raise RefusedError("is_archived")
+    workspace.react(message, workspace.bot_user, name, on=on)
+    return {}
+
+
+def _message(workspace: Workspace, args: Args) -> SlackMessage:
+    channel = readable(workspace, args.need("channel"))
+    message = workspace.message(channel.id, args.need("timestamp"))
+    if message.seen_by is not None:
+        raise RefusedError("message_not_found")
+    return message

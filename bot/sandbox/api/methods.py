@@ -10,15 +10,15 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from bot.sandbox.api import agentview, directory, messaging, modals, reactions, streams
+from bot.sandbox.api import directory, messaging, modals, streams
 from bot.sandbox.api.limits import RateLimits
 from bot.sandbox.args import Args
 from bot.sandbox.delivery.faults import Faults, PlannedFault
 from bot.sandbox.delivery.stats import Statistics
 from bot.sandbox.errors import RefusedError
+from bot.sandbox.workspace.changes import BackgroundTasks
 from bot.sandbox.workspace.records import ApiCall, Payload, TokenKind
 from bot.sandbox.workspace.state import Workspace
-from bot.sandbox.workspace.tasks import BackgroundTasks
 
 Handler = Callable[[Workspace, Args], Payload]
 
@@ -28,10 +28,10 @@ APP_LEVEL: Final = "connections:write"
 """The only right of an app-level token here."""
 
 METHODS: Final[Mapping[str, tuple[tuple[str, ...], Handler]]] = {
-    "agents.sessions.setStatus": (("chat:write",), agentview.set_session_status),
+    "agents.sessions.setStatus": (("chat:write",), streams.set_session_status),
     "assistant.threads.setSuggestedPrompts": (
         ("assistant:write",),
-        agentview.set_suggested_prompts,
+        streams.set_suggested_prompts,
     ),
     "assistant.threads.setStatus": (("chat:write", "assistant:write"), streams.set_status),
     "auth.test": ((), directory.auth_test),
@@ -51,9 +51,9 @@ METHODS: Final[Mapping[str, tuple[tuple[str, ...], Handler]]] = {
     "conversations.members": (_READ, directory.conversations_members),
     "conversations.open": (("im:write", "mpim:write"), directory.conversations_open),
     "conversations.replies": (_HISTORY, directory.conversations_replies),
-    "reactions.add": (("reactions:write",), reactions.add),
-    "reactions.get": (("reactions:read",), reactions.get),
-    "reactions.remove": (("reactions:write",), reactions.remove),
+    "reactions.add": (("reactions:write",), messaging.add_reaction),
+    "reactions.get": (("reactions:read",), messaging.get_reactions),
+    "reactions.remove": (("reactions:write",), messaging.remove_reaction),
     "team.info": (("team:read",), directory.team_info),
     "usergroups.list": (("usergroups:read",), directory.usergroups_list),
     "usergroups.users.list": (("usergroups:read",), directory.usergroups_users_list),

@@ -1,17 +1,16 @@
-"""Streaming methods, such as chat.startStream, and the status line."""
+"""Streams of text, statuses of threads, and the methods of the agent view."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bot.sandbox.api.content import check_blocks
-from bot.sandbox.api.rooms import own, readable, writable
-from bot.sandbox.args import Args
+from bot.sandbox.args import Args, own, readable, writable
 from bot.sandbox.blockkit.rules import MARKDOWN_TEXT
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.payloads import message_payload
 from bot.sandbox.workspace.records import Payload, SlackChannel, SlackMessage
-from bot.sandbox.workspace.state import Workspace
+from bot.sandbox.workspace.state import STATUSES, Workspace
 
 
 def start(workspace: Workspace, args: Args) -> Payload:
@@ -147,3 +146,45 @@ def _add_task(blocks: list[Payload], task_id: str, chunk: Payload) -> None:
 
 def _plain(blocks: list[Payload]) -> str:
     return "\n".join(block["text"] for block in blocks if block["type"] == "markdown")
+
+
+_MOST_TITLE = 200
+_MOST_PROMPTS = 4
+
+
+def set_session_status(workspace: Workspace, args: Args) -> Payload:
+    """agents.sessions.setStatus."""
+    _check_feature(workspace, "agent_view")
+    channel = writable(workspace, args.need("channel_id"))
+    thread_ts = workspace.thread_root(channel, args.need("thread_ts"))
+    named = [status for status in STATUSES if status == args.text("status")]
+    title = args.text("title")
+    if not named:
+        raise RefusedError("invalid_status")
+    if len(title) > _MOST_TITLE:
+        raise RefusedError("invalid_title")
+    key = (channel.id, str(thread_ts))
+    session = workspace.agent_view.set_status(key, named[0], title)
+    return {"status": session.status, "title": session.title}
+
+
+def set_suggested_prompts(workspace: Workspace, args: Args) -> Payload:
+    """assistant.threads.setSuggestedPrompts; for an agent it does nothing with a thread.
+
+    Source:
+        https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts
+    """
+    _check_feature(workspace, "agent_view")
+    channel = writable(workspace, args.need("channel_id"))
+    prompts = args.items("prompts", "invalid_prompts") or []
+    if not 1 <= len(prompts) <= _MOST_PROMPTS or not all(map(_is_prompt, prompts)):
+        raise RefusedError("invalid_prompts")
+    if channel.kind == "im" and not args.text("thread_ts"):
+        shown = {"title": args.text("title"), "prompts": prompts}
+        workspace.agent_view.suggest(channel.id, shown)
+    return {}
+
+
+def _is_prompt(prompt: Payload) -> bool:
+    texts = (prompt.get("title"), prompt.get("message"))
+    return all(isinstance(text, str) and text for text in texts)

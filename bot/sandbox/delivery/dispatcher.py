@@ -9,9 +9,9 @@ from dataclasses import replace
 from bot.sandbox.delivery.faults import Direction, Faults, PlannedFault
 from bot.sandbox.delivery.http import AppReply, Kind, Parcel, Transport
 from bot.sandbox.delivery.stats import Statistics
+from bot.sandbox.workspace.changes import BackgroundTasks
+from bot.sandbox.workspace.ids import Triggers
 from bot.sandbox.workspace.records import Payload
-from bot.sandbox.workspace.tasks import BackgroundTasks
-from bot.sandbox.workspace.triggers import Triggers
 
 RETRY_DELAYS: Sequence[float] = (0, 60, 300)
 """Seconds before each retry of an event."""

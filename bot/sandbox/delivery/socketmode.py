@@ -17,9 +17,9 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from bot.sandbox.args import Args
 from bot.sandbox.delivery.http import AppReply, Parcel
+from bot.sandbox.workspace.changes import BackgroundTasks
 from bot.sandbox.workspace.records import Payload
 from bot.sandbox.workspace.state import Workspace
-from bot.sandbox.workspace.tasks import BackgroundTasks
 
 Farewell = Literal["warning", "refresh_requested", "link_disabled"]
 """Why Slack ends a connection: soon, now, or as somebody switched Socket Mode off."""

@@ -14,9 +14,8 @@ from typing import Any, Final
 from aiohttp import web
 
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.web.arrange import Arrangements
+from bot.sandbox.web.arrange import Arrangements, told
 from bot.sandbox.web.panel import Panel
-from bot.sandbox.web.skipping import told
 from bot.sandbox.workspace.records import Payload
 
 Act = Callable[[Payload], Payload | None]

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
 
+from bot.sandbox.delivery.events import Events
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.people.doings import Doings
-from bot.sandbox.people.interactions import window_of
-from bot.sandbox.people.speech import INVITE
+from bot.sandbox.people.interactions import Interactions, window_of
+from bot.sandbox.people.shortcuts import Shortcuts
+from bot.sandbox.people.speech import INVITE, Speech
 from bot.sandbox.web.pagehub import OpenPage, PageHub
 from bot.sandbox.workspace.records import Payload
 from bot.sandbox.workspace.state import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doings:
+    """The ways in which people act on the workspace and on the app."""
+
+    interactions: Interactions
+    speech: Speech
+    shortcuts: Shortcuts
+    events: Events
+
 
 _FILES = Path(__file__).parents[1] / "page"
 

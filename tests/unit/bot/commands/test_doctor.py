@@ -15,9 +15,9 @@ from agents.gates import policy_gate
 from agents.policy import AllowList, Ask, Deny, Rule, RulePolicy, all_of, first_of
 from agents.workflows import AgentTool
 from bot.approvals.queries import count_pending
+from bot.commands.call import Finding
 from bot.commands.database import EMBEDDED, SHARED, remedy_for
 from bot.commands.doctor import Tools, examine
-from bot.commands.findings import Finding
 from bot.config.agents import load_agents, load_model
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import Settings

@@ -20,7 +20,7 @@ from agents.models import call, say
 from bot.commands.demo import TOPICS, welcome
 from bot.demo import PATTERNS, POLICY, RULES, DemoModel, channels
 from bot.demo.commands import PlannedToolCall
-from bot.demo.patterns import approval, graphs
+from bot.demo.patterns import graphs, tickets
 from bot.demo.patterns.rules import CurrentRequest, Reply, RuleModel, read
 from bot.sandbox.workspace.people import first_cast
 from tests.unit.bot.demo.pattern_room import EXAMPLES, Room
@@ -91,7 +91,7 @@ def test_every_agent_says_what_it_does(channel: str) -> None:
 
 async def test_a_real_model_is_used_as_it_is() -> None:
     model = ScriptedModel([call("book_ticket", {"location": "Rome"}, id="c1"), say("Sorry.")])
-    agent = approval.build(model)
+    agent = tickets.build_booker(model)
     assert isinstance(agent, ChatModelAgent)
     events = [event async for event in Runner(agent).query("hello")]
     assert (model.calls, model.tools[0]) == (2, ("book_ticket",))

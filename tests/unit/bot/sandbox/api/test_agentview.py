@@ -9,7 +9,7 @@ import pytest
 from bot.sandbox import OPS
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.server import Sandbox
-from bot.sandbox.workspace.agentview import AgentSession
+from bot.sandbox.workspace.state import AgentSession
 from tests.unit.bot.sandbox.conftest import Slack
 
 SESSION = "agents.sessions.setStatus"

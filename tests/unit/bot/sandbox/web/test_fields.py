@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.sandbox import ADA, OPS, RefusedError, Sandbox
-from bot.sandbox.people.values import field_values
+from bot.sandbox.people.interactions import field_values
 from bot.sandbox.workspace.blocks import (
     chosen,
     find_element,
