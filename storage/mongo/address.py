@@ -1,6 +1,6 @@
-"""The address of the servers: its secrets, and the options that are allowed or refused.
+"""The address of the servers: its secrets, and its permitted and refused options.
 
-What an operator writes there is done or refused by name, never overruled without a word.
+An option of the operator is used or refused by name. The bot never overrides it silently.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from urllib.parse import parse_qsl, unquote, unquote_plus
 from storage.errors import Fault, StoreBrokenError
 
 OPEN_FACTOR = 4
-"""The first connection may take so many times the time of an operation: names are looked up, TLS
-is set up, and a login takes some round trips."""
+"""Timeout of the first connection, as a multiple of the operation timeout: it includes DNS, the TLS
+handshake and the login.
+"""
 
 LONGEST_MS = 10_000
 """Maximum value of `timeoutMS` in `MONGODB_URI`, in milliseconds: shorter than a lease."""
 
 _SHORTEST_NAME = 4
-"""A user name of fewer letters is no secret, and would be cut out of every other word."""
+"""Minimum length of a user name that is removed from texts, in characters. A shorter name would be
+removed from ordinary words, too.
+"""
 
 _ONLY: Mapping[str, tuple[str, str]] = {
     "w": ("majority", "a decision must be on most servers before anybody acts on it"),
@@ -30,7 +33,7 @@ _ONLY: Mapping[str, tuple[str, str]] = {
     "readconcernlevel": ("majority", "what is read must not be undone by a failover"),
     "readpreference": ("primary", "what is read must not be older than what was written"),
 }
-"""Options that have one right value here, and why."""
+"""Options with a single permitted value, and the reason."""
 
 _WHY_NEVER = "a write would not be known to be kept, or an old record be read"
 _NEVER = frozenset({"wtimeoutms", "wtimeout", "fsync", "readpreferencetags", "maxstalenessseconds"})
@@ -42,13 +45,13 @@ class ServerAddress:
     """The server that a `MONGODB_URI` names, and its options.
 
     Args:
-        uri: As the operator wrote it.
-        timeout_ms: How long an operation may take, unless the address says so.
+        uri: The operator's `MONGODB_URI`.
+        timeout_ms: Maximum duration of an operation in milliseconds, unless `uri` has `timeoutMS`.
 
     Attributes:
-        timeout_ms: How long an operation may take.
-        open_ms: How long the first connection may take.
-        secrets: What must never be shown, the longest first.
+        timeout_ms: Maximum duration of an operation, in milliseconds.
+        open_ms: Maximum duration of the first connection, in milliseconds.
+        secrets: Texts that must never be shown, the longest first.
     """
 
     def __init__(self, uri: str, *, timeout_ms: int) -> None:
@@ -63,10 +66,10 @@ class ServerAddress:
         self.secrets = secrets_of(uri)
 
     def check(self) -> None:
-        """Refuse options that take away what we rely on, and files that are not there.
+        """Refuse options that would weaken durability or consistency, and unreadable files.
 
         Raises:
-            StoreBrokenError: Names the option, what is wrong with it, and what would be right.
+            StoreBrokenError: Names the option, the fault and the remedy.
         """
         for name, value in self._given.items():
             spelled = self._spelled[name]
@@ -81,7 +84,7 @@ class ServerAddress:
             raise _refused(f"timeoutMS must be from 1 to {LONGEST_MS} (milliseconds)")
 
     def options(self) -> dict[str, Any]:
-        """Our own options, without those that the address gives."""
+        """Return the default options, except options that the address sets."""
         ours: dict[str, Any] = {
             "appname": "countersign",
             "timeoutMS": self.timeout_ms,
@@ -93,7 +96,7 @@ class ServerAddress:
         return {name: value for name, value in ours.items() if name.lower() not in self._given}
 
     def clean(self, text: str) -> str:
-        """Cut credentials out of a text."""
+        """Replace credentials in a text with asterisks."""
         for secret in self.secrets:
             text = text.replace(secret, "***")
         return text
@@ -104,7 +107,7 @@ class ServerAddress:
 
 
 def secrets_of(uri: str) -> list[str]:
-    """The parts of an address that must never be shown, the longest first."""
+    """Return the parts of an address that must never be shown, the longest first."""
     found = re.match(r"[^:/]+://(.*)@", uri)
     if found is None:
         return []

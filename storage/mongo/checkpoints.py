@@ -1,9 +1,8 @@
 """Checkpoints and their journals in MongoDB.
 
-A run is one document: its head, and in it the journal since the last save. `entries` is the index
-of the next entry: an append that expects another one is the second of two. The journal lies between
-two saves, and all of a turn is one document of the log anyway, so that it makes nothing larger than
-MongoDB can hold that was not so before.
+A run is one document: its head and the journal since the last save. `entries` is the index of the
+next entry; an append with another index is a duplicate or stale, and is refused. The journal does
+not make documents larger than before: a whole turn is one document of the log anyway.
 """
 
 from __future__ import annotations

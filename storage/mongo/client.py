@@ -1,7 +1,7 @@
-"""The connection: opens either driver, creates the indexes, and names failures.
+"""The connection: opens either driver, creates the indexes, and translates errors.
 
-The drivers' own types go no further than this package; both offer the same methods on collections,
-so that only opening and closing differ.
+The drivers' own types are used only in this package. Both drivers have the same methods for
+collections, so only opening and closing differ.
 """
 
 from __future__ import annotations
@@ -41,10 +41,13 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
         ["team_id", "seq"],
     ],
 }
-"""The fields of each index by collection, ascending. What must be unique is in `_id`, so that a
-cluster can be sharded by it; ids that belong to a thread begin with the thread's id. MongoDB would
-do without those of one field that begin another one; compatible servers that ignore those of
-several fields would read the whole collection."""
+"""The fields of each index by collection, ascending.
+
+Unique values are in `_id`, so that a cluster can be sharded by it. Ids that belong to a thread
+begin with the thread's id. MongoDB does not need an index of one field that is the prefix of
+another index, but some compatible servers ignore indexes of several fields and would read the whole
+collection.
+"""
 
 INDEX_S = 60.0
 """Longest time to create the indexes of one collection, in seconds."""
@@ -55,26 +58,31 @@ _LENIENT: CodecOptions[dict[str, Any]] = CodecOptions(
     unicode_decode_error_handler="surrogateescape",
     datetime_conversion=DatetimeConversion.DATETIME_AUTO,
 )
-"""A text or a date that is none must not keep other documents from being read; our codec refuses
-what has one."""
+"""Decodes invalid texts and dates leniently, so that other documents can be read. The codec refuses
+the damaged document.
+"""
 
 PATIENCE = 3
-"""PyMongo keeps to the limit by itself: what nobody waits for any more ends soon, or after so many
-times the limit never will."""
+"""PyMongo enforces the limit by itself. An abandoned operation that has not ended after this
+multiple of the limit never ends: the connections are stuck.
+"""
 
 HEALTH = "health"
-"""The collection of the small write that shows whether writes work."""
+"""The collection of the health check's write."""
 
 GOODBYE_S = 0.5
-"""The most time for telling a server that nobody comes back: it finds that out by itself."""
+"""Maximum time for ending the server sessions on close, in seconds. The server ends them by itself,
+too.
+"""
 
 MOTOR_THREADS = 64
-"""Motor runs each operation in a thread: with fewer of them than this, work stands in a queue while
-the server is slow, and the time limit is over before it begins."""
+"""Minimum number of Motor's threads. Motor runs each operation in a thread. With fewer threads,
+operations on a slow server would exceed their timeout in the queue.
+"""
 
 
 class Apart(Protocol):
-    """Does an operation of the driver so that whoever stops waiting leaves it to itself."""
+    """Awaits an operation of the driver that must not be cancelled with its caller."""
 
     def __call__(self, work: Awaitable[T]) -> Awaitable[T]:
         """Wait for an operation."""
@@ -85,11 +93,12 @@ class Client:
     """One pool of connections to one database.
 
     Args:
-        uri: Names the servers, and the database unless that is given.
-        driver: Which driver to use.
+        uri: The address of the servers, which may name the database.
+        driver: The driver to use.
         database: Name of the database; None for the one in `uri`, or `countersign`.
-        timeout: How long an operation may take, with its retry; the address may say otherwise.
-        indexes: The fields of further indexes, by collection.
+        timeout: Maximum duration of an operation with its retry. `timeoutMS` in the address takes
+            precedence.
+        indexes: The fields of additional indexes, by collection.
     """
 
     def __init__(
@@ -105,7 +114,7 @@ class Client:
         self._indexes = {**INDEXES, **(indexes or {})}
         self._driver = driver
         self._name = database
-        # A tenth is for the way back: the caller has its answer within `timeout`.
+        # The driver gets nine tenths, so that the caller has its result within `timeout`.
         self._address = ServerAddress(
             uri, timeout_ms=int(timeout / timedelta(milliseconds=1) * 0.9)
         )
@@ -115,10 +124,10 @@ class Client:
         self._closing: set[asyncio.Future[Any]] = set()
 
     async def open_to_read(self) -> None:
-        """Connect, and ask for a sign of life.
+        """Connect and ping the server.
 
         Raises:
-            StoreUnavailableError: The server does not answer, or refuses.
+            StoreUnavailableError: The server does not respond, or refuses.
         """
         try:
             if self._database is None:
@@ -130,10 +139,10 @@ class Client:
             raise
 
     async def open(self) -> None:
-        """Connect, ask for a sign of life, make the indexes; may be repeated.
+        """Connect, ping the server, and create the indexes. Idempotent.
 
         Raises:
-            StoreUnavailableError: The server does not answer, or refuses.
+            StoreUnavailableError: The server does not respond, or refuses.
         """
         await self.open_to_read()
         try:
@@ -147,26 +156,26 @@ class Client:
             raise
 
     async def ping(self, *, limit_s: float | None = None) -> None:
-        """Ask for a sign of life.
+        """Ping the server.
 
         Args:
-            limit_s: How long to wait; as long as for any operation when None.
+            limit_s: Timeout in seconds; None for the timeout of operations.
 
         Raises:
-            StoreUnavailableError: There is none.
+            StoreUnavailableError: The server does not respond.
         """
         await self._twice(lambda: self.command("ping", limit_s=limit_s))
 
     async def write(self) -> None:
-        """Make a small write, to see whether writes work.
+        """Check that writes work, by a small write.
 
         Raises:
-            StoreUnavailableError: They do not.
+            StoreUnavailableError: Writes do not work.
         """
 
         async def count() -> None:
             async with self.call() as apart:
-                with suppress(DuplicateKeyError):  # two made it at once: it is there
+                with suppress(DuplicateKeyError):  # a concurrent upsert created the document
                     await apart(
                         self.collection(HEALTH).update_one(
                             {"_id": "ready"}, {"$inc": {"writes": 1}}, upsert=True
@@ -178,10 +187,10 @@ class Client:
     async def command(
         self, name: str, *, limit_s: float | None = None, **values: Any
     ) -> dict[str, Any]:
-        """Run a command that asks the server something.
+        """Run a database command and return its response.
 
         Raises:
-            StoreUnavailableError: It does not answer, or refuses.
+            StoreUnavailableError: The server does not respond, or refuses.
         """
         if self._database is None:
             raise StoreUnavailableError("it is not open")
@@ -190,30 +199,31 @@ class Client:
         return answer
 
     async def identity(self, name: str) -> str:
-        """Find the server's own id of a collection; empty where it gives none.
+        """Return the UUID that the server gave a collection; empty if unknown.
 
         Raises:
-            StoreUnavailableError: It does not answer.
+            StoreUnavailableError: The server does not respond.
         """
         try:
             answer = await self.command("listCollections", filter={"name": name})
         except StoreBrokenError:
-            return ""  # it does not tell, or not us
+            return ""  # the server lacks the command, or the user lacks the permission
         found = answer.get("cursor", {}).get("firstBatch") or [{}]
         text = str(found[0].get("info", {}).get("uuid") or "")
         return text if text.strip("0-") else ""
 
     async def close(self) -> None:
-        """Close all connections; may be repeated."""
+        """Close all connections. Idempotent."""
         close, self._close, self._database = self._close, None, None
         if close is not None:
             self._close_apart(close)
         if ends := [*self._closing, *self._left]:
-            # Closing the pool ends what was left to itself; should it be stuck, nothing does.
+            # Closing the pool ends abandoned operations. A stuck one never ends, so the wait is
+            # limited.
             await asyncio.wait(ends, timeout=self._address.timeout_ms / 900)
 
     def collection(self, name: str) -> Any:
-        """Give the driver's own collection.
+        """Return the driver's collection.
 
         Raises:
             StoreUnavailableError: The client is not open.
@@ -224,16 +234,16 @@ class Client:
 
     @asynccontextmanager
     async def call(self, limit_s: float | None = None) -> AsyncIterator[Apart]:
-        """Hold one operation to its time, and turn the driver's errors into ours.
+        """Limit the duration of one operation, and translate the driver's errors.
 
-        The time counts from here, whatever the operation waits for: a thread of motor's, a
-        connection, a server. What still stands in a queue then is dropped.
+        The time includes every wait: for a thread of Motor, a connection, and the server. An
+        operation that is still queued at the timeout is dropped.
 
         Args:
-            limit_s: How long; as long as for any operation when None.
+            limit_s: Timeout in seconds; None for the timeout of operations.
 
         Yields:
-            By which the operation is awaited.
+            The function that awaits the operation.
         """
         seconds = self._address.timeout_ms / 900 if limit_s is None else limit_s
         self._renew_if_stuck()
@@ -250,18 +260,19 @@ class Client:
 
     @contextmanager
     def translating(self) -> Iterator[None]:
-        """Turn the driver's errors into ours, without credentials."""
+        """Convert the driver's errors to storage errors without credentials."""
         try:
             yield
         except TRANSLATED as error:
             raise store_error(error, self._clean) from error
 
     async def _apart(self, work: Awaitable[T], limit_s: float) -> T:
-        """Do an operation of PyMongo in a task that nobody cancels.
+        """Run an operation of PyMongo in a task that is never cancelled with its caller.
 
-        PyMongo waits for its pool in a task of its own. Before Python 3.12, who is cancelled twice
-        there, or once as the wait ends by itself, goes on without that task, which then takes the
-        lock of the pool, and keeps it for ever. Motor's operations are in threads.
+        PyMongo waits for its pool in a task of its own. Before Python 3.12, a caller can leave that
+        task behind if the caller is cancelled twice, or if it is cancelled as the wait ends. The
+        task then acquires the lock of the pool and never releases it. Motor runs operations in
+        threads and does not have this fault.
         """
         task, database = asyncio.ensure_future(work), self._database
         try:
@@ -271,17 +282,17 @@ class Client:
             if self._database is None or self._database is database:
                 self._left[task] = asyncio.get_running_loop().time() + limit_s * PATIENCE
             else:
-                task.cancel()  # its connections were given up: it says nothing about these
+                task.cancel()  # its pool is closed already, so this task is no sign of a stuck pool
             raise
 
     def _forget(self, task: asyncio.Future[Any]) -> None:
         self._left.pop(task, None)
         self._closing.discard(task)
         if not task.cancelled():
-            task.exception()  # nobody else asks for it
+            task.exception()  # mark the exception as retrieved: no caller awaits this task
 
     def _renew_if_stuck(self) -> None:
-        """Connect anew when what was left to itself has not ended: then nothing else would."""
+        """Replace the connections if an abandoned operation is overdue: the pool is stuck."""
         if not self._left or self._database is None:
             return
         now = asyncio.get_running_loop().time()
@@ -292,7 +303,7 @@ class Client:
         try:
             self._database = self._connect()
         except StoreBrokenError:
-            return  # it was connected before: a file may be away at the moment
+            return  # the address worked before; a file in it may be missing for a moment
         logger.warning(
             "database connections were stuck, reconnected",
             extra={"action": "reconnecting"},
@@ -314,7 +325,8 @@ class Client:
             cause = error.__cause__
             if not isinstance(cause, AutoReconnect) or cause.timeout:
                 raise
-            # The pool held a connection from before a restart; not everything is retried.
+            # The pool had a connection from before a restart of the server, and the driver does not
+            # retry every operation.
             await work()
 
     def _clean(self, text: str) -> str:
@@ -348,11 +360,12 @@ class Client:
 
             if framework.max_workers < MOTOR_THREADS:
                 framework.max_workers = MOTOR_THREADS
-                # There is no other way but the environment.
+                # Motor has no other setting than an environment variable that is read on import.
                 framework._reset_global_executor()  # type: ignore[no-untyped-call] # noqa: SLF001
             motor = AsyncIOMotorClient(self._uri, **options)
 
-            # It says goodbye first, and waits for a server that is away: others must not.
+            # Closing ends the server sessions first, and waits for an unreachable server. A thread
+            # keeps this wait out of the event loop.
             self._close = partial(asyncio.to_thread, _say_goodbye, motor.close)
             return motor
         client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(self._uri, **options)

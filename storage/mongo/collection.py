@@ -1,4 +1,4 @@
-"""Collections in MongoDB: the document at the top, the engine's own fields under `_work`."""
+"""Collections in MongoDB: fields of the document at the top level, ours in `_work`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from storage.mongo.commands import Commands, Sort
 from storage.mongo.documents import Filter, Update
 
 _BESIDE = frozenset({"_id", "v", "revision", "_work"})
-"""Fields of a stored document that are no part of its body."""
+"""Fields of a stored document that are not part of its body."""
 
 _MARKS = ("quarantined_by", "quarantine_reason")
 
@@ -76,7 +76,10 @@ class MongoCollection(Collection[D]):
         return found
 
     def _ranges(self, names: Sequence[str], after: Place | None, *, is_down: bool) -> list[Filter]:
-        """The conditions of what comes after a place, the nearest first; no server needs `$or`."""
+        """Return the conditions of the rows after a place, the nearest first, without `$or`.
+
+        Each condition is one query, because some compatible servers do not use indexes for `$or`.
+        """
         if after is None:
             return [{}]
         operator = "$lt" if is_down else "$gt"
@@ -112,7 +115,7 @@ class MongoCollection(Collection[D]):
         return await self._commands.update_and_get(self._where(where), update)
 
     def _setting(self, changes: Mapping[str, Value]) -> Update:
-        """A change of columns: those without a value, and empty marks, are left out."""
+        """Return the update of columns. None and empty quarantine marks are unset."""
         gone = {name for name, value in changes.items() if value is None}
         gone |= {name for name in _MARKS if changes.get(name) == ""}
         return {
@@ -143,7 +146,7 @@ class MongoCollection(Collection[D]):
         try:
             text = json.dumps({**body, self.kind.spec.key: row["_id"]}, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
-            text = ""  # it holds what is no JSON data
+            text = ""  # the document has values that are not JSON, so it is damaged
         return str(row["_id"]), row.get("v"), text
 
     def _columns(self, row: Row) -> Row:
@@ -173,7 +176,9 @@ class MongoCollection(Collection[D]):
         found: Filter = {}
         for name, wanted in where.items():
             conditions = dict(operators(wanted))
-            if name == _MARKS[0] and "$ne" in conditions:  # not all servers find what has no mark
+            if (
+                name == _MARKS[0] and "$ne" in conditions
+            ):  # some servers do not match a missing field with `$ne`
                 conditions = {"$nin": [conditions["$ne"]]}
             plain = set(conditions) == {"$eq"}
             found[self._names[name]] = conditions["$eq"] if plain else conditions
@@ -181,11 +186,11 @@ class MongoCollection(Collection[D]):
 
 
 def indexes(kind: type[Document]) -> list[list[str]]:
-    """The fields of each index of a collection, ascending.
+    """Return the fields of each index of a collection, ascending.
 
-    MongoDB would do without those of one field that begin another one; compatible servers that
-    ignore those of several fields would read the whole collection. Conditions of an index, and the
-    key in it, are left out: some of these servers have them wrong.
+    MongoDB does not need an index of one field that is the prefix of another index, but some
+    compatible servers ignore indexes of several fields. Partial conditions and keys are left out of
+    the indexes, because some of these servers implement them incorrectly.
     """
     is_work = issubclass(kind, WorkDocument)
     found: list[list[str]] = [[_BY]]
@@ -207,14 +212,14 @@ def _is_part(annotation: Any) -> TypeGuard[type[BaseModel]]:
 
 
 def _flags(annotation: Any) -> bool:
-    """Whether a field, or a part in it, has booleans."""
+    """Whether a field or its nested parts have booleans."""
     if _is_part(annotation):
         return any(_flags(one.annotation) for one in annotation.model_fields.values())
     return annotation is bool or any(map(_flags, get_args(annotation)))
 
 
 def _with_flags(annotation: Any, value: Any) -> Any:
-    """Turn 0 and 1 into booleans where a field has these: some servers have none."""
+    """Convert 0 and 1 to booleans in boolean fields: some servers store no booleans."""
     if annotation is bool and isinstance(value, int) and value in {0, 1}:
         return bool(value)
     if _is_part(annotation) and isinstance(value, dict):
@@ -234,7 +239,7 @@ def _with_flags(annotation: Any, value: Any) -> Any:
 
 
 def _both(condition: Filter, more: Filter) -> Filter:
-    """The condition of documents that meet both."""
+    """Return the conjunction of two conditions."""
     if condition.keys() & more.keys():
         return {"$and": [condition, more]}
     return {**condition, **more}

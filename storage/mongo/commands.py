@@ -1,4 +1,4 @@
-"""One collection: the operations that we use, with our errors."""
+"""One collection: the operations of the storage, with its errors."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from storage.mongo.documents import Document, Filter, Update
 Sort = Sequence[tuple[str, int]]
 
 _TAKEN = 11000
-"""The server's code for a key that exists."""
+"""MongoDB's error code for a duplicate key."""
 
 
 class Commands:
-    """Finds, inserts, and conditional updates of single documents; nothing else.
+    """Finds, inserts, and conditional updates of single documents.
 
     Every method may raise `StoreUnavailableError` and `RecordRefusedError`.
     """
@@ -33,11 +33,11 @@ class Commands:
 
     @property
     def patient(self) -> Commands:
-        """The same, where a call may take as long as the making of an index."""
+        """The same collection, with the longer timeout of index creation."""
         return Commands(self._client, self._name, limit_s=INDEX_S)
 
     async def insert(self, document: Document) -> bool:
-        """Insert; False when the key is taken."""
+        """Insert a document; return False if its key exists."""
         async with self._call() as apart:
             try:
                 await apart(self._collection.insert_one(document))
@@ -46,7 +46,7 @@ class Commands:
         return True
 
     async def insert_all(self, documents: Sequence[Document]) -> frozenset[str]:
-        """Insert those whose keys are free, in one command; return their keys."""
+        """Insert the documents with unused keys, in one command; return these keys."""
         keys = frozenset(document["_id"] for document in documents)
         if not keys:
             return keys
@@ -65,25 +65,25 @@ class Commands:
         *,
         names: Sequence[str] | None = None,
     ) -> list[Document]:
-        """Read documents in an order: all when `limit` is None, and whole when `names` is None."""
+        """Return sorted documents: all if `limit` is None, with all fields if `names` is None."""
         if limit is not None and limit < 1:
-            return []  # to MongoDB, 0 would mean all
+            return []  # MongoDB treats 0 as no limit
         async with self._call() as apart:
             cursor = self._collection.find(where, names).sort(list(sort)).limit(limit or 0)
             found: list[Document] = await apart(cursor.to_list(limit))
         return found
 
     async def keys(self, where: Filter, limit: int, sort: Sort = (("_id", 1),)) -> list[str]:
-        """Read the first keys, in an order, of documents that are as `where` says."""
+        """Return the first keys of the documents that match `where`, in the order of `sort`."""
         async with self._call() as apart:
             cursor = self._collection.find(where, {"_id": 1}).sort(list(sort)).limit(limit)
             found: list[Document] = await apart(cursor.to_list(limit))
         return [document["_id"] for document in found]
 
     async def count(self, where: Filter) -> int:
-        """Count the documents that fit `where`."""
+        """Return the number of documents that match `where`."""
         async with self._call() as apart:
-            # Not `count_documents`: its way of counting has some servers read every document.
+            # Not `count_documents`: some servers read every document for its aggregation.
             cursor = self._collection.aggregate([{"$match": where}, {"$count": "found"}])
             if inspect.isawaitable(cursor):
                 cursor = await apart(cursor)
@@ -91,13 +91,13 @@ class Commands:
         return int(answer[0]["found"]) if answer else 0
 
     async def update(self, where: Filter, update: Update) -> bool:
-        """Change one document; False when none is as `where` says."""
+        """Update one document; return False if no document matches `where`."""
         async with self._call() as apart:
             result = await apart(self._collection.update_one(where, update))
         return bool(result.matched_count)
 
     async def update_and_get(self, where: Filter, update: Update) -> Document | None:
-        """Change one document and return it as it is then; None when none is as `where` says."""
+        """Update one document and return the new version; None if no document matches `where`."""
         async with self._call() as apart:
             changed: Document | None = await apart(
                 self._collection.find_one_and_update(
@@ -107,7 +107,7 @@ class Commands:
         return changed
 
     async def change_each(self, changes: Sequence[tuple[Filter, Update]]) -> None:
-        """Change one document for each filter, in this order, in one command."""
+        """Update one document per filter, in this order, in one command."""
         if changes:
             async with self._call() as apart:
                 await apart(
@@ -117,7 +117,7 @@ class Commands:
                 )
 
     async def remove(self, keys: Sequence[str]) -> int:
-        """Delete the documents with these keys, in this order; return how many there were."""
+        """Delete the documents with these keys, in this order; return how many existed."""
         if not keys:
             return 0
         async with self._call() as apart:
@@ -127,7 +127,7 @@ class Commands:
         return int(result.deleted_count)
 
     async def update_all(self, where: Filter, update: Mapping[str, Any]) -> None:
-        """Make the same change to every document that is as `where` says, one by one."""
+        """Apply an update to every document that matches `where`, one by one."""
         async with self._call() as apart:
             await apart(self._collection.update_many(where, update))
 
@@ -147,7 +147,7 @@ class Commands:
 
 
 def _taken_keys(error: BulkWriteError) -> frozenset[str]:
-    """The keys of the documents that were there already; raises when that is not all."""
+    """Return the keys that existed already; raise the error if it has another cause."""
     details = error.details or {}
     faults = details.get("writeErrors") or []
     if details.get("writeConcernErrors") or any(fault.get("code") != _TAKEN for fault in faults):

@@ -1,4 +1,4 @@
-"""Types of what is sent to a server and received from it."""
+"""Types of the documents, filters and updates that are exchanged with a server."""
 
 from __future__ import annotations
 

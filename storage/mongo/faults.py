@@ -23,10 +23,10 @@ from storage.errors import (
 )
 
 TRANSLATED = (PyMongoError, BSONError, UnicodeError, OverflowError)
-"""All that the drivers raise over what we ask of them."""
+"""All exceptions that the drivers raise from an operation."""
 
 _TOO_LARGE = frozenset({10334, 17280, 17419, 17420})
-"""The server's codes for a document or a key that is larger than it can hold."""
+"""MongoDB's error codes for a document or a key that is too large."""
 
 _FAULTS: Mapping[int, Fault] = {
     11: Fault.REFUSED,  # UserNotFound
@@ -42,18 +42,20 @@ _FAULTS: Mapping[int, Fault] = {
 }
 
 _QUOTA = "space quota"
-"""Part of what Atlas says when no room is left; its code is that of a login that fails."""
+"""Part of the message of Atlas if the quota is used up. The error code is the code of a failed
+login, so only the text distinguishes them.
+"""
 
 _DUMP = re.compile(r", Timeout: [0-9.]+s, Topology Description: .*\Z", re.DOTALL)
 _LIMITS = re.compile(r" \(configured timeouts: [^)]*\)")
 
 
 def store_error(error: Exception, clean: Callable[[str], str]) -> StorageError:
-    """Say what an error of a driver means.
+    """Convert an error of a driver to a storage error.
 
     Args:
         error: One of `TRANSLATED`.
-        clean: Cuts credentials out of a text.
+        clean: Removes credentials from a text.
     """
     detail = clean(plain(str(error)))
     code = _code_of(error)

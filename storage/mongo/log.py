@@ -16,7 +16,7 @@ class MongoLog:
 
     Args:
         commands: The server's collection.
-        key: The name that rows have for `_id`.
+        key: The name of `_id` in rows.
     """
 
     def __init__(self, commands: Commands, key: str) -> None:

@@ -7,16 +7,16 @@ from collections.abc import Awaitable, Callable
 from storage.mongo.commands import Commands
 
 _NOTE = "collection"
-"""The key of the document that says which collection it was written beside."""
+"""The key of the document with the UUID of the original collection."""
 
 
 class MongoCopyMarks:
     """See `storage.base.CopyMarks`.
 
     Args:
-        notes: Where the note is kept.
-        identity: Finds the server's own id of the approvals' collection, which is another one once
-            they were put back; empty where there is none.
+        notes: The collection of the document with the UUID.
+        identity: Returns the server's UUID of the approvals' collection; empty if unknown. A
+            restore creates the collection again, with another UUID.
     """
 
     def __init__(self, notes: Commands, identity: Callable[[], Awaitable[str]]) -> None:

@@ -1,8 +1,8 @@
-"""Test whether a server does what decisions depend on. Leaves nothing behind.
+"""Test whether a server fulfills what decisions depend on. Leaves nothing behind.
 
-There are servers that speak MongoDB's protocol and are not MongoDB. Two promises must hold on them:
-a conditional update of one document is atomic (of any number of clicks, one wins), and making an
-index that exists already changes nothing (every start does so).
+Some servers speak MongoDB's protocol but are not MongoDB. They must guarantee two things: a
+conditional update of one document is atomic, so that one of several concurrent clicks wins; and
+creating an existing index changes nothing, because every start creates all indexes.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from storage.mongo.client import Apart
 
 ROUNDS = 10
 AT_ONCE = 20
-"""Clicks in one round. FerretDB 1.24 let up to 8 of 20 win."""
+"""Number of concurrent clicks in one round. On FerretDB 1.24, up to 8 of 20 won."""
 
 FAR_S = 0.05
-"""A round trip that takes longer makes people wait: a message needs some fifty of them."""
+"""Longest round trip without a warning, in seconds: a message needs about fifty round trips."""
 ROUND_TRIPS = 50
 
 _OTHER = "use MongoDB itself, or a compatible service that keeps single-document atomicity"
@@ -36,28 +36,28 @@ class Server(Protocol):
     """The part of a connection that the test needs; see `storage.mongo.client.Client`."""
 
     def collection(self, name: str) -> Any:
-        """Give the driver's own collection."""
+        """Return the driver's collection."""
         ...
 
     def call(self, limit_s: float | None = None) -> AbstractAsyncContextManager[Apart]:
-        """Hold one operation to its time, and turn the driver's errors into ours."""
+        """Limit the duration of one operation, and translate the driver's errors."""
         ...
 
     async def command(self, name: str, *, limit_s: float | None = None) -> dict[str, Any]:
-        """Run a command that asks the server something."""
+        """Run a database command and return its response."""
         ...
 
 
 async def check_kind(server: Server) -> None:
-    """Refuse a server that is known to break what we rely on.
+    """Refuse a server whose updates are known to be not atomic.
 
     Raises:
-        StoreBrokenError: It is one.
+        StoreBrokenError: The server is such a release of FerretDB.
     """
     try:
         version = ferret_version(await server.command("buildInfo"))
     except StoreBrokenError:
-        return  # it does not say what it is; the self-test of the doctor still can
+        return  # the server does not identify itself; the doctor's self-test can still check it
     if version.startswith(("0.", "1.")):
         raise StoreBrokenError(
             f"this is FerretDB {version}: two people could decide one request there, as its "
@@ -67,7 +67,7 @@ async def check_kind(server: Server) -> None:
 
 
 def ferret_version(build: Mapping[str, object]) -> str:
-    """The version of FerretDB, when that is what answers; else empty."""
+    """Return the version of FerretDB; empty for other servers."""
     for name, value in build.items():
         if name.lower().startswith("ferretdb"):
             found = value.get("version") if isinstance(value, dict) else value
@@ -77,10 +77,10 @@ def ferret_version(build: Mapping[str, object]) -> str:
 
 
 async def self_test(server: Server) -> list[CheckResult]:
-    """Try a server out; say what it lacks, and what is better known.
+    """Run the self-test; return faults and remarks.
 
     Raises:
-        StoreUnavailableError: It does not answer, or refuses.
+        StoreUnavailableError: The server does not respond, or refuses.
     """
     scratch = f"doctor_{uuid.uuid4().hex}"
     try:
@@ -162,7 +162,7 @@ async def _indexes_may_exist(server: Server, scratch: str) -> list[CheckResult]:
 async def _kind(server: Server) -> list[CheckResult]:
     try:
         answer = await server.command("hello")
-    except StoreBrokenError:  # as older servers, and some that are not MongoDB's, know it
+    except StoreBrokenError:  # the older name of the command, for old and compatible servers
         answer = await server.command("isMaster")
     if "setName" in answer or answer.get("msg") == "isdbgrid":
         return []

@@ -21,7 +21,7 @@ from storage.mongo.selftest import check_kind, self_test
 from storage.mongo.trail import MongoTrail
 
 TIMEOUT = timedelta(seconds=2)
-"""Less than the three seconds that Slack waits for an answer."""
+"""Default timeout of an operation: less than the three seconds that Slack waits for an answer."""
 
 _LOGS = ("log", "checkpoints")
 """Collections whose keys begin with the id of a thread."""
@@ -31,12 +31,12 @@ class MongoStorage:
     """A MongoDB database. Any number of these, in any number of processes, may share it.
 
     Args:
-        uri: Names the servers: a replica set or a sharded cluster.
-        kinds: The kinds of documents that it holds.
-        driver: Which driver to use.
+        uri: The address of a replica set or a sharded cluster.
+        kinds: The document classes of the storage.
+        driver: The driver to use.
         database: Name of the database; None for the one in `uri`, or `countersign`.
-        timeout: How long an operation may take, the search for a server included.
-        seal: How entries of the audit are sealed.
+        timeout: Maximum duration of an operation, including the selection of a server.
+        seal: Seals audit entries.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class MongoStorage:
             raise
 
     async def open_beside(self) -> None:
-        await self.open()  # the indexes may be missing yet
+        await self.open()  # also creates indexes, which may not exist yet
 
     async def open_to_read(self) -> None:
         await self._client.open_to_read()
@@ -89,7 +89,7 @@ class MongoStorage:
         try:
             found = (await self._client.command("hello")).get("localTime")
         except StoreBrokenError:
-            return None  # a compatible server that does not know the command
+            return None  # a compatible server without the command
         return None if found is None else int(found.replace(tzinfo=UTC).timestamp() * 1_000)
 
     async def examine(self) -> Sequence[CheckResult]:

@@ -1,9 +1,10 @@
-"""The chain of the audit in MongoDB: entries are appended unsealed, and sealed under a lease.
+"""The audit chain in MongoDB: entries are appended unsealed, and sealed under a lease.
 
-Each chain has one record of its own, with its last number and hash. Numbers are given by writing
-there what is about to be sealed, on the condition that nobody else has given one since: so each is
-given once, also where a lease was lost, and on clusters that cannot have a unique index over two
-fields. What a crash left written there and not done is done by the next.
+Each chain has a record with its last number and hash. A batch of seals is first written to this
+record, conditional on the last number, and then applied to the entries. Each number is therefore
+assigned once, even if the lease expires, and on sharded clusters, which cannot have a unique index
+over two fields. If a process crashes between both writes, the next process applies the stored
+batch.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from storage.mongo.log import MongoLog
 from storage.trail import BY_TIME, IS_OPEN, PIECE, Trail
 
 LEASE_MS = 15_000
-"""The most time that a dead process holds up a chain; a piece takes far less."""
+"""Lease of a chain, in milliseconds. A crashed process delays the chain by at most this time;
+sealing a batch takes far less.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class _Held:
 
     @property
     def where(self) -> Filter:
-        """The condition that nobody has gone on with it."""
+        """Filter for the chain's record, if no other process has continued the chain."""
         return {"_id": self.team_id, "seq": self.head.seq, "hash": self.head.hash}
 
 
@@ -43,9 +46,9 @@ class MongoTrail(Trail):
     """See `storage.trail.Trail`.
 
     Args:
-        audit: The entries.
-        chains: A record of each chain.
-        seal: How entries are sealed.
+        audit: The collection of entries.
+        chains: The collection with one record per chain.
+        seal: Seals entries.
     """
 
     def __init__(self, audit: Commands, chains: Commands, seal: Seal) -> None:
@@ -64,7 +67,7 @@ class MongoTrail(Trail):
             teams = {_team_of(row) for row in found}
             sealed = [await self._seal_team(team, owner, now_ms) for team in sorted(teams)]
             if not any(sealed) and last == before:
-                break  # others seal them; what is foreign was marked, and is not found again
+                break  # other processes seal these; foreign entries are marked, and not found again
             total += sum(sealed)
         return total
 
@@ -86,17 +89,18 @@ class MongoTrail(Trail):
         chain = await self._take(team_id, owner, now_ms)
         if chain is None:
             return 0
-        # Read only now: what was open before the lease was had may have been sealed since.
+        # Read the open entries after the lease is acquired: another process may have sealed earlier
+        # ones.
         batch = await self._batch(chain)
         if batch and not await self._chains.update(
             {**chain.where, "batch": ""}, {"$set": {"batch": json.dumps(batch)}}
         ):
-            return 0  # the lease was lost, and somebody else went on
+            return 0  # the lease expired, and another process continued the chain
         await self._finish(chain, batch)
         return len(batch)
 
     async def _take(self, team_id: str, owner: str, now_ms: int) -> _Held | None:
-        """Take the lease of a chain, and finish what was begun; None when it cannot be had."""
+        """Acquire the lease of a chain and apply a stored batch; None if the lease is taken."""
         lease = {"leased_by": owner, "leased_until_ms": now_ms + LEASE_MS}
         document = await self._chains.update_and_get(
             {"_id": team_id, "leased_until_ms": {"$lte": now_ms}}, {"$set": lease}
@@ -106,7 +110,9 @@ class MongoTrail(Trail):
             document = {"_id": team_id, **_where(last), "batch": "", **lease}
             if not await self._chains.insert(document):
                 return None
-        if not _is_whole(document):  # damaged: the entries say where the chain ends
+        if not _is_whole(
+            document
+        ):  # the record is damaged: find the end of the chain from the entries
             last = _where(await self._last(team_id))
             mended = {**last, "batch": "", **lease}
             where: Filter = {"_id": team_id, "leased_by": owner}
@@ -123,7 +129,7 @@ class MongoTrail(Trail):
     async def _redo(
         self, chain: _Held, batch: Sequence[Document], lease: Mapping[str, object]
     ) -> _Held | None:
-        """Finish what a crash left begun, and keep the lease; None when somebody else did."""
+        """Apply the batch of a crashed process and keep the lease; None if another did so first."""
         await self._apply(chain, batch)
         done = _where(batch[-1])
         if not await self._chains.update(chain.where, {"$set": {**done, **lease, "batch": ""}}):
@@ -131,9 +137,9 @@ class MongoTrail(Trail):
         return _held({"_id": chain.team_id, **done})
 
     async def _check(self, chain: _Held) -> _Held | None:
-        """Go on behind the last entry that is sealed, also where the chain's record is older.
+        """Correct the chain's record if the last sealed entry is newer than the record.
 
-        So it is where a database went back to a copy whose parts are of different moments.
+        This happens after a restore whose collections are of different moments.
         """
         last = await self._last(chain.team_id)
         if int(last["seq"]) <= chain.head.seq:
@@ -143,13 +149,13 @@ class MongoTrail(Trail):
         return _held({"_id": chain.team_id, **_where(last)})
 
     async def _last(self, team_id: str) -> Document:
-        """The last sealed entry; before the first, as it begins."""
+        """Return the last sealed entry of a chain, or the start of an empty chain."""
         where: Filter = {"team_id": team_id, "seq": {"$gt": 0}}
         found = await self._audit.find(where, [("seq", -1)], 1)
         return found[0] if found else {"seq": 0, "hash": Head().hash, "alg": PLAIN}
 
     async def _batch(self, chain: _Held) -> list[Document]:
-        """The ids, numbers and hashes that are about to be given."""
+        """Return the ids, numbers and hashes of the next entries to seal."""
         batch: list[Document] = []
         head, alg = chain.head, chain.alg
         for row, seal in await self._ours(chain):
@@ -160,7 +166,10 @@ class MongoTrail(Trail):
         return batch
 
     async def _ours(self, chain: _Held) -> list[tuple[Row, Seal]]:
-        """The open entries of a chain that may be sealed, and how; those without a key first."""
+        """Return the open entries of a chain and their seals; entries without a key first.
+
+        Entries that must not be sealed are marked as foreign, see `seal_for`.
+        """
         ours: list[tuple[Row, Seal]] = []
         foreign: list[tuple[Filter, Update]] = []
         for row in await self._open_ones():
@@ -182,7 +191,7 @@ class MongoTrail(Trail):
         await self._audit.change_each(changes)
 
     async def _finish(self, chain: _Held, batch: Sequence[Document]) -> None:
-        """Seal what was written down, note it as done, and give the lease back."""
+        """Apply the stored batch, advance the chain's record, and release the lease."""
         await self._apply(chain, batch)
         done = _where(batch[-1]) if batch else {}
         await self._chains.update(
@@ -195,7 +204,7 @@ def _team_of(row: Row) -> str:
 
 
 def _is_whole(chain: Document) -> bool:
-    """Whether a chain's record can be read."""
+    """Whether a chain's record is valid."""
     seq, batch = chain.get("seq"), chain.get("batch")
     is_number = isinstance(seq, int) and not isinstance(seq, bool)
     if not (is_number and is_hash(chain.get("hash")) and is_alg(chain.get("alg"))):

@@ -14,13 +14,13 @@ from storage.sqlite.file.lock import FILE_NAME
 from storage.sqlite.file.private import check_there
 
 COPY_ID = 0x434F5059
-"""The `application_id` of a file that is a copy: no bot runs on it before `countersign restore`."""
+"""The `application_id` of a backup. No bot runs on a backup before `countersign restore`."""
 
 
 async def back_up(directory: Path, target: Path) -> int:
-    """Copy the database, as it is at one moment, to a new file that only its owner may read.
+    """Copy a consistent snapshot of the database to a new file with mode 0600.
 
-    Writers are not held up. The copy is checked, and stands under its name only when it is whole.
+    The copy does not block writers. It is checked, and gets its name only after the check.
 
     Args:
         directory: The data directory.
@@ -46,7 +46,7 @@ def _back_up(directory: Path, target: Path) -> int:
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         try:
             copy_checked(source, partial, is_marked=True)
-            os.link(partial, target)  # fails when the target exists: nothing is overwritten
+            os.link(partial, target)  # fails if the target exists: nothing is overwritten
         finally:
             with suppress(FileNotFoundError):
                 partial.unlink()
@@ -57,17 +57,17 @@ def _back_up(directory: Path, target: Path) -> int:
 
 
 def copy_checked(source: Path, target: Path, *, mode: str = "rw", is_marked: bool = False) -> None:
-    """Copy a database, and look whether the copy is whole.
+    """Copy a database and check the integrity of the copy.
 
     Args:
-        source: Somebody may write to it.
+        source: The database. Another process may write to it during the copy.
         target: An empty file.
-        mode: How the source is opened; `rw` where there is a log beside it.
-        is_marked: Whether the copy says of itself that it is one.
+        mode: SQLite's mode to open the source: `rw` if the source has a write-ahead log.
+        is_marked: Whether to mark the copy with `COPY_ID`.
 
     Raises:
-        sqlite3.Error: It is damaged, or cannot be copied.
-        OSError: The same.
+        sqlite3.Error: The source or the copy is damaged, or cannot be read or written.
+        OSError: The copy cannot be flushed to the disk.
     """
     timeout = BUSY_MS / 1000
     with (

@@ -11,7 +11,7 @@ from storage.log import SCHEMA_VERSION, Row, check_version
 from storage.sqlite.database import Database
 from storage.sqlite.log import SqliteLog
 
-# The head, and after it the entries of its journal: both as they were at one moment.
+# One statement reads the head and its journal, so both are of one moment.
 _LOAD = """
 SELECT -1 AS position, v, data, claim, status, version, base, changes
 FROM checkpoints WHERE checkpoint_id = :id
@@ -21,8 +21,8 @@ FROM checkpoints JOIN journal USING (checkpoint_id, base) WHERE checkpoint_id = 
 ORDER BY position
 """
 
-# The condition keeps out a process that slept while another one saved or finished the run: the
-# journal is empty by then, so that the key alone would let it in.
+# The condition refuses a process that was suspended while another process saved or finished the
+# run: the journal is empty by then, so the primary key alone would accept the entry.
 _APPEND = """
 INSERT INTO journal (checkpoint_id, base, position, v, entry)
 SELECT checkpoint_id, base, :position, :v, :entry FROM checkpoints

@@ -1,4 +1,4 @@
-"""Collections in SQLite: one table each, the body as JSON, and a column for each indexed field."""
+"""Collections in SQLite: a table with a JSON body and a generated column per indexed field."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from storage.sqlite.file.statements import Statement
 _OPERATORS = {"$eq": "=", "$ne": "<>", "$lt": "<", "$lte": "<=", "$gt": ">", "$gte": ">="}
 
 _ROWS = 100
-"""Documents of one statement."""
+"""Maximum number of documents inserted by one statement."""
 
 _QUARANTINED = "quarantined_by <> ''"
 
@@ -106,7 +106,8 @@ class SqliteCollection(Collection[D]):
             f"SELECT {self._chosen}, {chosen} FROM {self._table} WHERE {condition} "  # noqa: S608 - as above
             f"ORDER BY {order} LIMIT :limit"
         )
-        # The look for due work may find much, and no person waits for it: nobody waits behind it.
+        # Queries for due work can return many rows and nobody waits for them, so the worker's
+        # thread runs them: in the calling thread they would block the event loop.
         run = self._database.fetch if "leased_until_ms" in where else self._database.read
         return await run(sql, {**values, "limit": max(limit, 0)})
 
@@ -163,7 +164,7 @@ class SqliteCollection(Collection[D]):
         return row["quarantined_by"], row["quarantine_reason"]
 
     def _texts(self, document: D) -> tuple[str, str]:
-        """The content and the body of a document, as JSON."""
+        """Serialize a document as two JSON objects: its constant fields and the rest."""
         body = body_of(document)
         constant = {self.kind.spec.key, *self.kind.spec.content} & body.keys()
         content = {name: body.pop(name) for name in sorted(constant)}
@@ -173,7 +174,10 @@ class SqliteCollection(Collection[D]):
         return conditions(where, self._names, self._is_constant)
 
     def _is_constant(self, name: str, operator: str, value: object) -> bool:
-        """Whether a condition is that of a partial index, which SQLite compares as text."""
+        """Whether a condition must be written as a literal.
+
+        SQLite uses a partial index only if the text of the query has the index's literal condition.
+        """
         if (name, operator, value) == ("leased_until_ms", "$gt", 0):
             return True
         return isinstance(value, str | int) and (name, operator, value) in self._constants
@@ -184,12 +188,12 @@ def conditions(
     columns: Mapping[str, str],
     is_constant: Callable[[str, str, object], bool] = lambda *_: False,
 ) -> tuple[str, dict[str, object]]:
-    """Make the text of a condition, and the values that stand in it.
+    """Build the SQL text of a condition, and its parameters.
 
     Args:
-        where: What rows have to be like.
-        columns: The name of each column in SQL, by that of its field.
-        is_constant: Whether a condition is written out, as that of a partial index.
+        where: The condition.
+        columns: Column names in SQL, by field.
+        is_constant: Whether a condition must be written as a literal, to match a partial index.
     """
     parts, values = ["true"], dict[str, object]()
     for name, wanted in where.items():
@@ -207,17 +211,17 @@ def conditions(
                 parts.append(f"{column} {_OPERATORS[operator]} :{place}")
                 values[place] = value
             if (name, operator) == ("quarantined_by", "$eq"):
-                parts.append(_QUARANTINED)  # as the index says it
+                parts.append(_QUARANTINED)  # the literal condition of the partial index
     return " AND ".join(parts), values
 
 
 def tables(kinds: Iterable[type[Document]]) -> str:
-    """Make the statements that create the tables and indexes of some collections."""
+    """Return the statements that create the tables and indexes of collections."""
     return "\n".join(statement for kind in kinds for statement in _statements(kind))
 
 
 def break_leases(kinds: Iterable[type[Document]]) -> list[str]:
-    """Make the statements that end all leases: what they were for is due at once."""
+    """Return the statements that end all leases. The work of these leases becomes due at once."""
     return [
         f"UPDATE {kind.spec.name} "  # noqa: S608 - names are our own
         "SET leased_by = '', leased_until_ms = 0, due_ms = 0 WHERE leased_until_ms > 0"
@@ -262,7 +266,7 @@ def _statements(kind: type[Document]) -> list[str]:
 
 
 def _joined(content: object, body: object) -> str | None:
-    """Make one JSON object of two; None where a bracket that is left out is none."""
+    """Join two JSON objects as text; return None if a text is not a JSON object."""
     if not isinstance(content, str) or not isinstance(body, str):
         return None
     if body == "{}":
@@ -280,7 +284,7 @@ def _index(index: Index) -> str:
         for name, wanted in index.where.items()
         for operator, value in operators(wanted).items()
     ]
-    # The mark is in each index, so that counts need not read the table.
+    # Each index contains the quarantine mark, so that counts need not read the table.
     return f"({columns}, quarantined_by)" + (f" WHERE {' AND '.join(parts)}" if parts else "")
 
 

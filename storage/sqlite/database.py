@@ -1,4 +1,4 @@
-"""The file: locks its directory, opens it, and runs single statements.
+"""The database file: locks its directory, opens the file, and runs single statements.
 
 When a call returns, its effect is on the disk.
 """
@@ -37,33 +37,35 @@ from storage.sqlite.schema.migrations import MIGRATIONS
 from storage.sqlite.schema.tables import DATABASE_VERSION, ddl
 
 MIN_SQLITE = (3, 35, 0)
-"""The first release with RETURNING."""
+"""Oldest supported SQLite release: the first with RETURNING."""
 
 TIMEOUT = timedelta(seconds=10)
 """Longest time that a caller waits for its database statements."""
 
 LOG_BYTES = 16 << 20
-"""The size to which the write-ahead log is cut when it begins anew."""
+"""Size limit of the write-ahead log after a reset, in bytes."""
 
 PIECE_PAGES = 1_000
-"""Pages of the file that are given back to the disk in one statement."""
+"""Maximum number of pages that one transaction returns to the file system."""
 
 CLEAR_TRIES = 25
 CLEAR_PAUSE_S = 0.2
-"""How often, and after what pause, the log is to be cleared while others read."""
+"""Number of attempts to empty the write-ahead log, and the delay between them in seconds. A reader
+of old pages blocks an attempt.
+"""
 
 BUSY_MS = 5000
 """Longest time that a statement waits for another reader, such as a backup, in milliseconds."""
 
 
 class Database:
-    """One SQLite connection that writes, and for a file one for short reads in the caller's thread.
+    """A SQLite connection for writes and, for a file, a second one for short reads.
 
     Args:
-        directory: Where the file lives, made when missing; None for a database in memory.
-        prepare: Makes each connection that writes ready.
-        timeout: How long a statement may take once the file is open.
-        tables: The statements that make the tables of the documents.
+        directory: The directory of the file, created if missing; None for a database in memory.
+        prepare: Prepares each writing connection, such as by adding functions.
+        timeout: Maximum duration of a statement after the file is open.
+        tables: The statements that create the tables of the documents.
     """
 
     def __init__(
@@ -83,13 +85,13 @@ class Database:
         self._reader: Reader | None = None
 
     async def open(self) -> bool:
-        """Lock the directory, open the file, make the tables; may be repeated.
+        """Lock the directory, open the file, and create the tables. Idempotent.
 
         Returns:
-            Whether it was closed before.
+            Whether the database was closed before.
 
         Raises:
-            StoreBusyError: The directory belongs to another process.
+            StoreBusyError: Another process has the directory.
             StoreUnavailableError: The directory or the file cannot be used.
             RecordFormatError: The file was written by another release.
         """
@@ -103,7 +105,7 @@ class Database:
             self._worker = await _connect(target, self._prepare_connection, self._ddl)
             self._worker.limit_s = self._timeout_s
             if self._directory is not None and self._lock is not None:
-                self._lock.name_file()  # only now: an empty file is one that was lost
+                self._lock.name_file()  # From now on, an empty file counts as a lost one.
                 self._worker.watch(FileWatch(self._directory / FILE_NAME))
                 self._reader = open_reader(target, FileWatch(self._directory / FILE_NAME))
         except BaseException:
@@ -112,7 +114,7 @@ class Database:
         return True
 
     async def open_to_read(self) -> None:
-        """Open a file that another process may have open; nothing in it can be changed.
+        """Open a file read-only, even if another process has it open.
 
         Raises:
             StoreUnavailableError: There is no file, or it cannot be read.
@@ -120,7 +122,8 @@ class Database:
         """
         path = self._existing()
         address = path.absolute().as_uri()
-        # The log beside the file is shared with its writer, so that “ro” is not enough to open it.
+        # SQLite needs write access to the shared memory of the write-ahead log, so “ro” cannot open
+        # a file with a log. `query_only` prevents changes.
         try:
             self._worker = await _connect_to_read(address, "mode=rw")
         except StoreBrokenError as error:
@@ -129,7 +132,7 @@ class Database:
             self._worker = await _connect_to_read(address, _read_only_mode(path))
 
     async def open_beside(self) -> None:
-        """Open a file that the bot may have open, to change it: short statements, no lock.
+        """Open a file for short writes without the lock, even if the bot has it open.
 
         Raises:
             StoreUnavailableError: There is no file, or it cannot be used.
@@ -149,7 +152,7 @@ class Database:
         self._worker = worker
 
     def _existing(self) -> Path:
-        """The path of a file that is there already."""
+        """Return the path of the existing file."""
         path = (self._directory or Path()) / FILE_NAME
         if self._directory is None or not path.is_file():
             raise StoreUnavailableError(
@@ -159,46 +162,46 @@ class Database:
         return path
 
     async def fetch(self, sql: str, values: Values | None = None) -> Rows:
-        """Run one statement and return all of its rows.
+        """Run one statement and return all rows.
 
         Raises:
-            StoreUnavailableError: It cannot be run now, or did not end in time.
+            StoreUnavailableError: The statement cannot run now, or exceeded the timeout.
             RecordRefusedError: A value can never be stored.
         """
         return await self._opened().run(sql, values or {})
 
     async def fetch_unlimited(self, sql: str) -> Rows:
-        """Run one statement that may take minutes; for commands, while no bot waits behind it.
+        """Run one statement without a timeout, for commands that run while the bot is stopped.
 
         Raises:
-            StoreUnavailableError: It cannot be run now.
+            StoreUnavailableError: The statement cannot run now.
         """
         return await self._opened().run(sql, {}, is_limited=False)
 
     async def read(self, sql: str, values: Mapping[str, object]) -> Rows:
-        """Run one statement that reads few rows, by an index: at once, where that can be had.
+        """Run a query of few rows by an index, in the calling thread if possible.
 
-        It sees every write that was awaited before. What may take long is for `fetch`, as nobody
-        else is served meanwhile.
+        The query sees every write that was awaited before. It blocks the event loop, so use `fetch`
+        for long queries.
 
         Raises:
-            StoreUnavailableError: It cannot be run now.
+            StoreUnavailableError: The query cannot run now.
         """
         rows = self._reader.run(sql, values) if self._reader is not None else None
         return rows if rows is not None else await self.fetch(sql, values)
 
     async def fetch_together(self, statements: Sequence[Statement]) -> list[Rows]:
-        """Run statements in one transaction: all of them have their effect, or none has.
+        """Run statements in one transaction: all of them take effect, or none does.
 
         Raises:
-            StoreUnavailableError: They cannot be run now.
+            StoreUnavailableError: The statements cannot run now.
             RecordRefusedError: A value can never be stored.
         """
         worker = self._opened()
         return await worker.run_together(statements) if statements else []
 
     async def change(self, sql: str, values: Mapping[str, object]) -> bool:
-        """Run a statement that returns a row if, and only if, it changed something."""
+        """Run a statement with RETURNING; return whether it changed a row."""
         return bool(await self.fetch(sql, values))
 
     async def count(self, sql: str, values: Mapping[str, object]) -> int:
@@ -207,19 +210,19 @@ class Database:
         return int(str(rows[0]["found"]))
 
     async def clear_log(self) -> bool:
-        """Give the room of deleted rows back, and move the write-ahead log into the file.
+        """Return free pages to the file system and empty the write-ahead log.
 
         Returns:
-            Whether that was done: not while somebody reads what is older than the log's end.
+            Whether the log was emptied. A reader of an older snapshot prevents this.
 
         Raises:
-            StoreUnavailableError: It cannot be done now.
+            StoreUnavailableError: The database cannot be written now.
         """
         while pages := await self._free_pages():
-            step: Statement = ("PRAGMA incremental_vacuum(1)", {})  # takes one page
+            step: Statement = ("PRAGMA incremental_vacuum(1)", {})  # frees one page
             await self.fetch_together([step] * min(pages, PIECE_PAGES))
             if await self._free_pages() >= pages:
-                break  # none was given back: the file stays as large
+                break  # no page was freed: the file cannot shrink
         for attempt in range(CLEAR_TRIES):
             await asyncio.sleep(attempt and CLEAR_PAUSE_S)
             if await self._opened().clear_log():
@@ -231,13 +234,13 @@ class Database:
         return int(str(row["freelist_count"]))
 
     async def close(self) -> None:
-        """Close the file and give the directory back; may be repeated."""
+        """Close the file and release the lock of the directory. Idempotent."""
         worker, self._worker = self._worker, None
         reader, self._reader = self._reader, None
         if reader is not None:
-            reader.close()  # first, as the last one to close puts the log into the file
+            reader.close()  # first: the last connection to close moves the log into the file
         if worker is not None:
-            await worker.close()  # while that fails, the directory stays in use
+            await worker.close()  # if this fails, the lock of the directory is kept
         self._unlock()
 
     def _opened(self) -> Worker:
@@ -254,7 +257,7 @@ class Database:
             self._lock.acquire()
             if self._lock.knows_file:
                 check_there(path)
-            os.close(open_private(path))  # nobody else may read it
+            os.close(open_private(path))  # Create the file before SQLite does, to set mode 0600.
             tighten(path)
         except OSError as error:
             self._unlock()
@@ -283,7 +286,7 @@ async def _connect(target: str, prepare: Prepare | None, script: str) -> Worker:
 
 @functools.cache
 def _empty(_: int, script: str) -> sqlite3.Connection:
-    """All tables without rows, for one thread: to copy them is quicker than to make them."""
+    """Return a database in memory with empty tables. Copying it is faster than the script."""
     connection = sqlite3.connect(MEMORY)
     connection.executescript(script)
     return connection
@@ -306,7 +309,8 @@ def _read_only_mode(path: Path) -> str:
     """Return the mode to open a file that cannot be written, such as a copy on a read-only disk."""
     log = path.with_name(path.name + SIDES[0])
     has_log = log.exists() and log.stat().st_size > 0
-    # Without a log nobody writes it, and it is all there is. With one, its parts belong together.
+    # Without a log, no process writes to the file, so its pages cannot change. With a log, the
+    # newest pages are in the log and both files must be read.
     return "mode=ro" if has_log else "mode=ro&immutable=1"
 
 
@@ -322,7 +326,7 @@ _SETTINGS = (
     f"PRAGMA journal_size_limit = {LOG_BYTES}",
     "PRAGMA secure_delete = ON",  # deleted content is overwritten
 )
-"""The settings of each connection that writes."""
+"""The settings of each writing connection."""
 
 
 async def _set_up(worker: Worker, script: str) -> None:
@@ -331,7 +335,9 @@ async def _set_up(worker: Worker, script: str) -> None:
     rows = await worker.run("PRAGMA user_version", {})
     version = _check_version(rows, 0, *MIGRATIONS, DATABASE_VERSION)
     if version == 0:
-        await worker.run("PRAGMA auto_vacuum = INCREMENTAL", {})  # so that it can get smaller
+        await worker.run(
+            "PRAGMA auto_vacuum = INCREMENTAL", {}
+        )  # only before the first table; lets the file shrink
     await worker.run("PRAGMA journal_mode = WAL", {})
     if version == 0:
         await worker.run_script(script)

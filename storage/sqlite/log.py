@@ -16,7 +16,7 @@ class SqliteLog:
     Args:
         database: The file.
         table: Name of the table.
-        key: Its key.
+        key: Name of the primary key column.
     """
 
     def __init__(self, database: Database, table: str, key: str) -> None:
@@ -56,7 +56,7 @@ class SqliteLog:
     ) -> bool:
         condition, values = _where(where)
         changed = [f"{name} = :{name}" for name in changes]
-        if push is not None:  # a line for each: JSON text has no line breaks of its own
+        if push is not None:  # one line per entry: JSON text contains no line breaks
             name, values["pushed"] = push
             changed.append(f"{name} = {name} || :pushed || char(10)")
         sql = f"UPDATE {self._table} SET {', '.join(changed)} WHERE {condition} RETURNING 1"  # noqa: S608

@@ -1,4 +1,4 @@
-"""Restore a backup of the embedded database: prepare it, then put it in place."""
+"""Restore a backup of the embedded database: prepare a copy, then link it into place."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ from storage.sqlite.file.lock import FILE_NAME, DirectoryLock
 from storage.sqlite.storage import SqliteStorage
 
 _ASIDE = ".restoring"
-"""A folder of the data directory; what a crash left in it is deleted by the next try."""
+"""Subdirectory of the data directory for the prepared copy. The next attempt deletes the rest of a
+crashed one.
+"""
 
 
 @asynccontextmanager
 async def restoring(
     directory: Path, copy: Path, kinds: Sequence[type[Document]], *, seal: Seal = NO_KEY
 ) -> AsyncIterator[SqliteStorage]:
-    """Open what will be the database, brought up to date; it is in place when the block ends.
+    """Prepare a copy of a backup for changes; link it into place when the block ends.
 
-    Nothing is overwritten, and nothing is there when the block fails.
+    Nothing is overwritten. If the block fails, the directory has no database.
 
     Args:
-        directory: The data directory; no bot may have it.
-        copy: As `back_up` made it.
-        kinds: The kinds of documents that it holds.
-        seal: How entries of the audit are sealed.
+        directory: The data directory, which no bot may have open.
+        copy: A backup made by `back_up`.
+        kinds: The document classes of the storage.
+        seal: Seals audit entries.
 
     Raises:
-        StoreBusyError: A bot has the directory.
-        StoreUnavailableError: There is a database already, or the copy cannot be used.
+        StoreBusyError: A bot has the directory open.
+        StoreUnavailableError: A database exists already, or the copy cannot be used.
         RecordFormatError: The copy was written by another release.
     """
     lock = DirectoryLock(directory)
@@ -59,15 +61,15 @@ async def restoring(
 async def restoring_in_place(
     directory: Path, kinds: Sequence[type[Document]], *, seal: Seal = NO_KEY
 ) -> AsyncIterator[SqliteStorage]:
-    """Open a copy that somebody put into the data directory.
+    """Open a copy that an operator has put into the data directory.
 
     Args:
-        directory: The data directory; no bot may have it.
-        kinds: The kinds of documents that it holds.
-        seal: How entries of the audit are sealed.
+        directory: The data directory, which no bot may have open.
+        kinds: The document classes of the storage.
+        seal: Seals audit entries.
 
     Raises:
-        StoreBusyError: A bot has the directory.
+        StoreBusyError: A bot has the directory open.
         StoreUnavailableError: There is no database, or it cannot be used.
         RecordFormatError: The copy was written by another release.
     """
@@ -116,7 +118,7 @@ def _put_in_place(aside: Path, directory: Path) -> None:
     try:
         with (aside / FILE_NAME).open("rb") as file:
             os.fsync(file.fileno())
-        os.link(aside / FILE_NAME, directory / FILE_NAME)  # fails when there is one meanwhile
+        os.link(aside / FILE_NAME, directory / FILE_NAME)  # fails if a database has appeared since
         shutil.rmtree(aside)
         descriptor = os.open(directory, os.O_RDONLY)
         try:

@@ -25,18 +25,17 @@ ON CONFLICT (name) DO UPDATE SET writes = writes + 1
 """
 
 _LOGS = {"log": "id", "journal": "checkpoint_id", "checkpoints": "checkpoint_id"}
-"""Tables whose keys begin with the id of a thread, and their keys."""
+"""Tables whose keys begin with a thread id, and their key columns."""
 
 
 class SqliteStorage:
     """The file `countersign.db` in a data directory, for one process.
 
     Args:
-        path: The data directory, made (for its owner alone) when it is missing; None keeps all in
-            memory.
-        kinds: The kinds of documents that it holds.
-        seal: How entries of the audit are sealed.
-        timeout: How long a statement may take.
+        path: The data directory, created with mode 0700 if missing; None for a database in memory.
+        kinds: The document classes of the storage.
+        seal: Seals audit entries.
+        timeout: Maximum duration of a statement.
     """
 
     def __init__(
@@ -62,8 +61,8 @@ class SqliteStorage:
 
     async def open(self) -> None:
         if await self._database.open():
-            # We hold the lock of the directory: whoever left a lease here is dead, and what it
-            # did not finish is due now.
+            # This process has the lock of the directory, so the processes of all stored leases have
+            # ended. Their unfinished work is due now.
             await self._database.fetch_together([(sql, {}) for sql in break_leases(self._kinds)])
             try:
                 await self.trail.check_key()

@@ -47,7 +47,7 @@ SELECT {_VALUES} FROM json_each(countersign_seal(
     )) FROM json_each(:teams))))
 RETURNING 1
 """  # noqa: S608 - names are our own
-# Texts and bytes sort behind all numbers: an entry with such a number is damaged.
+# SQLite sorts texts and blobs after all numbers. An entry with such a sequence number is damaged.
 
 _HEADS = """
 WITH RECURSIVE teams (name) AS (
@@ -58,7 +58,9 @@ WITH RECURSIVE teams (name) AS (
 SELECT team_id, alg, seq, hash FROM teams JOIN audit
     ON team_id = name AND seq = (SELECT max(seq) FROM audit WHERE team_id = name AND seq < '')
 """
-"""The index is asked for one workspace after the other: its size does not matter."""
+"""The recursion finds one workspace after another by the index, so the size of the audit does not
+matter.
+"""
 
 _SEAL = """
 UPDATE audit SET team_id = :team_id, seq = :seq, alg = :alg, prev = :prev, hash = :hash
@@ -70,8 +72,8 @@ class SqliteTrail(Trail):
     """See `storage.trail.Trail`.
 
     Args:
-        database: Where the audit is.
-        seal: How entries are sealed.
+        database: The database of the audit.
+        seal: Seals entries.
     """
 
     def __init__(self, database: Database, seal: Seal) -> None:
@@ -82,7 +84,7 @@ class SqliteTrail(Trail):
         await self._database.fetch_together(appends(entries))
 
     async def seal(self, *, owner: str = "", now_ms: int = 0) -> int:  # noqa: ARG002 - nobody else writes
-        """Seal what somebody has inserted; what is appended by us is sealed at once."""
+        """Seal open entries. Entries of `append_all` are sealed already."""
         rows = await self._log.read(IS_OPEN, BY_TIME)
         ends = await self._ends() if rows else {}
         sealing = [one for row in rows if (one := self._sealing(row, ends))]
@@ -98,19 +100,22 @@ class SqliteTrail(Trail):
             check_alg(row["alg"], self._seal)
 
     async def tell_key(self) -> None:
-        """Note in the log which entries are the last without a key, where there is one now."""
+        """Log the last entry without a key of each chain, if there is a key now."""
         for team_id, (head, alg) in (await self._ends()).items():
             tell_key_begins(team_id, head, alg, self._seal)
 
     async def _ends(self) -> dict[str, tuple[Head, str]]:
-        """The last entry of each chain, and its algorithm."""
+        """Return the last entry of each chain, and its algorithm."""
         return {
             str(row["team_id"]): (_head(row), str(row["alg"]))
             for row in await self._database.fetch(_HEADS)
         }
 
     def _sealing(self, row: Row, ends: dict[str, tuple[Head, str]]) -> Statement | None:
-        """The statement that seals a row behind its end, which moves on; None for a foreign one."""
+        """Return the statement that seals an entry, and advance its chain in `ends`.
+
+        None for an entry that must not be sealed, see `seal_for`.
+        """
         team_id = str(open_form(row)["team"])
         head, alg = ends.get(team_id, (Head(), PLAIN))
         seal = seal_for(row, self._seal, is_keyed=alg != PLAIN)
@@ -127,7 +132,7 @@ def _head(row: Row) -> Head:
 
 
 def appends(entries: Sequence[AuditEntry]) -> list[Statement]:
-    """Make the statement that appends entries and seals them; none for none.
+    """Return the statement that appends and seals entries; empty without entries.
 
     Raises:
         RecordRefusedError: A value can never be stored.
@@ -147,19 +152,19 @@ def appends(entries: Sequence[AuditEntry]) -> list[Statement]:
 
 
 def add_seal(connection: sqlite3.Connection, seal: Seal) -> None:
-    """Teach a connection to seal.
+    """Add the SQL function that seals entries to a connection.
 
     Args:
-        connection: For the statements of `appends`.
-        seal: How.
+        connection: The connection for the statements of `appends`.
+        seal: Seals entries.
     """
     connection.create_function("countersign_seal", 3, partial(_sealed, seal))
 
 
 def _sealed(seal: Seal, rows: str, known: str, heads: str) -> str:
-    """Seal the rows whose ids are not known, each behind the last of its workspace.
+    """Seal new entries, each after the last entry of its workspace. Called by SQLite.
 
-    Where that cannot be read, an entry that says so comes first.
+    If the last entry is damaged, an entry that reports this is added first.
     """
     ids = set(json.loads(known))
     ends = json.loads(heads)
@@ -190,7 +195,7 @@ def _sealed(seal: Seal, rows: str, known: str, heads: str) -> str:
 
 
 def _end_of(text: str | None) -> tuple[int, str]:
-    """The number and the hash of a chain's last entry; without a hash where it is damaged."""
+    """Return the number and hash of a chain's last entry; an empty hash if it is damaged."""
     if text is None:
         return 0, GENESIS
     seq, is_whole, hash_, alg = json.loads(text)
@@ -203,20 +208,20 @@ def _text(in_hex: str | None) -> str:
 
 
 def _numberless(team_id: str) -> str:
-    """The id of the entry that says that a workspace has an entry without a number."""
+    """Return the id of the entry that reports entries without a number in a workspace."""
     return segment_id(team_id, _NUMBERLESS)
 
 
 def sealed_columns(
     row: Mapping[str, object], seal: Seal, *, seq: int, prev: str
 ) -> dict[str, object]:
-    """The columns that an open entry gets when it is sealed."""
+    """Return the columns that sealing adds to an entry."""
     form = seal.sealed(open_form(row), seq=seq, prev=prev)
     return {name: form[name] for name in SEALED}
 
 
 def _check_texts(row: Row) -> None:
-    """Refuse what stands for bytes that were no text."""
+    """Refuse texts with surrogates, which represent bytes that are not valid UTF-8."""
     try:
         for value in row.values():
             if isinstance(value, str) and not value.isascii():

@@ -17,11 +17,11 @@ _FAULTS: Mapping[int, Fault] = {
 }
 
 _PRIMARY = 0xFF
-"""The part of SQLite's codes that says what kind of error it is."""
+"""Mask of SQLite's primary result code within an extended code."""
 
 
 def store_error(error: sqlite3.Error) -> StoreUnavailableError:
-    """Say what an error of the driver means.
+    """Convert an error of the driver to an error of the storage.
 
     Source:
         https://www.sqlite.org/rescode.html

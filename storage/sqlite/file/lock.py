@@ -1,7 +1,7 @@
 """The lock on a data directory: one process at a time.
 
-How a system locks a file is filelock's business; which file that may be, whose it is, and what
-stands in it is ours.
+The package filelock locks the file. This module decides which file may be used and what it
+contains: the process id of the holder, and the identity of the database file.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ LOCK_NAME = "countersign.lock"
 FILE_NAME = "countersign.db"
 
 _NONE = "-"
-"""Stands in place of the mark of a database file that is not open yet."""
+"""In place of the identity of the database file, while no file is open."""
 
 
 class DirectoryLock:
-    """Holds a data directory for this process.
+    """The lock of this process on a data directory.
 
-    The system drops the lock when the process ends, however it ends. The file stays: removing it
-    would let two processes lock two files of one name.
+    The operating system releases the lock when the process ends, even by a crash. The lock file is
+    never deleted: otherwise two processes could lock two different files of the same name.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -36,16 +36,16 @@ class DirectoryLock:
 
     @property
     def knows_file(self) -> bool:
-        """Whether a database was opened in this directory before; known once it is locked."""
+        """Whether a database was ever opened in this directory; valid after `acquire`."""
         return bool(self._before)
 
     def acquire(self) -> None:
-        """Take the lock, and leave the process id in its file.
+        """Acquire the lock and write the process id to the lock file.
 
         Raises:
-            StoreBusyError: Another process, or another storage of this one, has it.
-            StoreBrokenError: The file is a link, or somebody else's.
-            OSError: The file cannot be written.
+            StoreBusyError: Another process, or another storage of this process, has the lock.
+            StoreBrokenError: The lock file is a link, or another user owns it.
+            OSError: The lock file cannot be written.
         """
         descriptor = open_private(self._directory / LOCK_NAME)
         try:
@@ -56,13 +56,13 @@ class DirectoryLock:
         self._descriptor = descriptor
 
     def name_file(self) -> None:
-        """Leave a mark of the open database file: others see whether it was replaced or lost."""
+        """Record the identity of the open database file, so that others notice a replaced file."""
         if self._descriptor is not None:
             mark = identity(self._directory / FILE_NAME)
             _write(self._descriptor, f"{os.getpid()}\n{mark}\n")
 
     def release(self) -> None:
-        """Give the lock back; may be repeated."""
+        """Release the lock. Idempotent."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -71,7 +71,8 @@ class DirectoryLock:
         if lock_descriptor(descriptor, blocking=False):
             _, *marks = _read(descriptor).split("\n")
             self._before = next((mark for mark in marks if mark != _NONE), "")
-            # Until a file is open, the mark of the one before stays, wherever this ends.
+            # Keep the identity of the previous file until a file is open, even if this process
+            # crashes.
             kept = f"{_NONE}\n{self._before}\n" if self._before else ""
             _write(descriptor, f"{os.getpid()}\n{kept}")
             return
@@ -87,11 +88,13 @@ class DirectoryLock:
 def _write(descriptor: int, text: str) -> None:
     os.lseek(descriptor, 0, os.SEEK_SET)
     os.write(descriptor, text.encode())
-    os.ftruncate(descriptor, len(text))  # after it: whoever reads meanwhile finds the holder
+    os.ftruncate(
+        descriptor, len(text)
+    )  # after the write, so that a concurrent reader finds the holder's id
 
 
 def _read(descriptor: int) -> str:
-    with suppress(PermissionError):  # on Windows, what is locked cannot be read
+    with suppress(PermissionError):  # on Windows, a locked file cannot be read
         os.lseek(descriptor, 0, os.SEEK_SET)
         return os.read(descriptor, 100).decode("ascii", "replace").strip()
     return ""

@@ -9,21 +9,21 @@ from pathlib import Path
 from storage.errors import Fault, StoreBrokenError
 
 SIDES = ("-wal", "-shm")
-"""The endings of the files that SQLite keeps beside its own while it is open."""
+"""Suffixes of the files that SQLite keeps next to an open database."""
 
 _OTHERS = 0o077
 _OTHERS_WRITE = 0o022
 
 
 def open_private(path: Path) -> int:
-    """Open a file for reading and writing, made when missing, and take it from everybody else.
+    """Open a file for reading and writing, create it if missing, and set mode 0600.
 
     Returns:
-        Its descriptor.
+        The file descriptor.
 
     Raises:
-        StoreBrokenError: It is a link, no file, or somebody else's.
-        OSError: It cannot be opened.
+        StoreBrokenError: The path is a link or no regular file, or another user owns the file.
+        OSError: The file cannot be opened.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     if path.is_symlink():
@@ -38,12 +38,13 @@ def open_private(path: Path) -> int:
 
 
 def make_private(directory: Path) -> None:
-    """Make a directory for its owner alone; in one of ours, let nobody else write.
+    """Create a directory with mode 0700. Remove other users' write permission from our own.
 
-    A directory of somebody else, such as a mounted volume, is left as it is: its files are ours.
+    The mode of another user's directory, such as a mounted volume, is not changed: the files in it
+    are private.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: The directory cannot be created.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = directory.stat()
@@ -53,11 +54,11 @@ def make_private(directory: Path) -> None:
 
 
 def tighten(path: Path) -> None:
-    """Take files that are there already from everybody else: the database, and those beside it.
+    """Set mode 0600 on existing files next to the database, such as its log.
 
     Raises:
-        StoreBrokenError: One is a link, no file, or somebody else's.
-        OSError: One cannot be opened.
+        StoreBrokenError: A path is a link or no regular file, or another user owns a file.
+        OSError: A file cannot be opened.
     """
     for side in SIDES:
         beside = path.with_name(path.name + side)
@@ -66,10 +67,10 @@ def tighten(path: Path) -> None:
 
 
 def check_there(path: Path) -> None:
-    """Refuse a database file that is missing or empty: SQLite would make a new one.
+    """Refuse a missing or empty database file, because SQLite would create a new one.
 
     Raises:
-        StoreBrokenError: It is.
+        StoreBrokenError: The file is missing or empty.
     """
     try:
         size = path.stat().st_size
@@ -82,7 +83,7 @@ def check_there(path: Path) -> None:
 
 
 class FileWatch:
-    """Notices that an open file was deleted or replaced: what is written to it would be lost.
+    """Detects that an open database file was deleted or replaced, so writes would be lost.
 
     Args:
         path: The open file.
@@ -93,7 +94,7 @@ class FileWatch:
         self._known = {each: found for each in self._paths if (found := _identity(each))}
 
     def __call__(self) -> StoreBrokenError | None:
-        """Say what is wrong; None when all is well."""
+        """Return the fault, or None."""
         for path in self._paths:
             found = _identity(path)
             if found is not None and path not in self._known:
@@ -105,7 +106,7 @@ class FileWatch:
 
 
 def identity(path: Path) -> str:
-    """A text that tells a file from one of the same name; empty when there is none."""
+    """Return the device and inode of a file as text; empty if the file does not exist."""
     found = _identity(path)
     return f"{found[0]}:{found[1]}" if found else ""
 

@@ -1,9 +1,9 @@
 """Short reads in the calling thread, by a second connection to the file.
 
-To hand a statement to the worker's thread and back takes ten times as long as to read one record.
-A reader holds up no writer, and no writer holds up a reader: it sees what was committed when it
-begins, and so all that its own thread has awaited. It changes nothing and never waits. Whatever
-keeps it from reading, the worker is asked instead: it waits, and says what is wrong.
+A round trip to the worker's thread takes ten times as long as reading one record. In WAL mode, a
+reader and a writer do not block each other. A query sees all commits before its start, and so every
+write that its own thread has awaited. The reader never writes and never waits. If it cannot read,
+the worker runs the query instead: the worker can wait, and it reports the fault.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from storage.sqlite.file.worker import Watch, open_file
 
 
 class Reader:
-    """A connection that only reads.
+    """A read-only connection.
 
     Args:
         connection: Opened by `open_reader`.
-        watch: Says why nothing may be read now.
+        watch: Returns why reads are not permitted now, or None.
     """
 
     def __init__(self, connection: sqlite3.Connection, watch: Watch) -> None:
@@ -29,7 +29,7 @@ class Reader:
         self._watch = watch
 
     def run(self, sql: str, values: Mapping[str, object]) -> Rows | None:
-        """Run a statement that reads little, by an index; None when the worker has to be asked."""
+        """Run a query of few rows by an index; return None if the worker must run it."""
         if self._watch() is not None:
             return None
         try:
@@ -44,11 +44,11 @@ class Reader:
 
 
 def open_reader(target: str, watch: Watch) -> Reader | None:
-    """Open a file that a worker has open; None when that cannot be done.
+    """Open a second connection to a worker's file; return None on failure.
 
     Args:
-        target: Its path.
-        watch: Says why nothing may be read now.
+        target: Path of the file.
+        watch: Returns why reads are not permitted now, or None.
     """
     try:
         connection = open_file(target)

@@ -1,7 +1,7 @@
 """Run statements on a connection; each transaction ends with the call that began it.
 
-Whatever goes wrong, an exception that nobody expected included, a transaction is committed or
-rolled back, and every caller gets a result or an error.
+On every outcome, including an unexpected exception, the transaction is committed or rolled back,
+and every caller gets a result or an error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Values: TypeAlias = Mapping[str, object] | Sequence[object]
 Statement: TypeAlias = tuple[str, Values]
 
 Unit: TypeAlias = Sequence[Statement]
-"""Statements that have their effect together or not at all; mostly one."""
+"""Statements that take effect together or not at all; mostly one statement."""
 
 Result: TypeAlias = list[Rows] | StorageError
 
@@ -40,11 +40,11 @@ def transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") 
     """Begin a transaction; commit it when the block ends, roll it back on any exception.
 
     Args:
-        connection: In autocommit mode.
-        begin: The statement that begins it.
+        connection: A connection in autocommit mode.
+        begin: The statement that begins the transaction.
 
     Raises:
-        sqlite3.Error: It cannot begin, or cannot be committed.
+        sqlite3.Error: The transaction cannot begin, or its commit failed.
     """
     connection.execute(begin)
     try:
@@ -58,7 +58,7 @@ def transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") 
 def run_units(connection: sqlite3.Connection, units: Sequence[Unit]) -> list[Result]:
     """Run units in one transaction, each with its own result; never raises.
 
-    When the transaction fails as a whole, each unit has the error as its result.
+    If the transaction fails as a whole, the error is the result of each unit.
     """
     try:
         _end_left_over(connection)
@@ -68,10 +68,10 @@ def run_units(connection: sqlite3.Connection, units: Sequence[Unit]) -> list[Res
 
 
 def run_alone(connection: sqlite3.Connection, work: Callable[[], object]) -> StorageError | None:
-    """Do something that begins and ends its transactions itself; never raises.
+    """Run work that manages its own transactions; never raises.
 
     Returns:
-        The error, if there was one; then its last transaction is rolled back.
+        The error, or None. After an error, the last transaction is rolled back.
     """
     try:
         _end_left_over(connection)
@@ -86,16 +86,16 @@ def run_alone(connection: sqlite3.Connection, work: Callable[[], object]) -> Sto
 
 
 def run_one(connection: sqlite3.Connection, sql: str, values: Values) -> Rows | StorageError:
-    """Run a statement; return its rows, or an error of the database as ours.
+    """Run a statement; return its rows, or the database's error as a storage error.
 
-    The statement is over when this returns or raises: SQLite keeps no lock for it.
+    The cursor is closed before this returns or raises, so SQLite keeps no lock for the statement.
     """
     try:
         with closing(connection.cursor()) as cursor:
             cursor.execute(sql, values)
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-    except UnicodeDecodeError as error:  # not even SQLite's own words can be read any more
+    except UnicodeDecodeError as error:  # SQLite's error message itself is damaged
         fault = StoreBrokenError("the database file is damaged", Fault.DAMAGED)
         return _with_cause(fault, error)
     except (UnicodeError, OverflowError, sqlite3.DataError) as error:
@@ -107,15 +107,17 @@ def run_one(connection: sqlite3.Connection, sql: str, values: Values) -> Rows | 
 def _run(connection: sqlite3.Connection, units: Sequence[Unit]) -> list[Result]:
     if len(units) == 1 and len(units[0]) == 1:
         return [_run_unit(connection, units[0])]
-    # Whoever reads first and writes then would be refused when another process, such as
-    # `countersign prune`, writes in between: so a group that writes has its right from the start.
+    # A transaction that reads first and then writes fails with SQLITE_BUSY if another process, such
+    # as `countersign prune`, has written since the read. A group with a write therefore begins with
+    # the write lock.
     is_reading = all(sql.lstrip().startswith("SELECT") for unit in units for sql, _ in unit)
     results: list[Result] = []
     with transaction(connection, "BEGIN" if is_reading else "BEGIN IMMEDIATE"):
         for unit in units:
             result = _run_unit(connection, unit)
             if not connection.in_transaction:
-                # A full disk or a fault of the file undoes the whole group, not one statement.
+                # After a full disk or a file error, SQLite rolls back the whole transaction, not
+                # only one statement.
                 raise _as_undone(result)
             results.append(result)
     return results
@@ -130,7 +132,7 @@ def _run_unit(connection: sqlite3.Connection, unit: Unit) -> Result:
     for sql, values in unit:
         result = run_one(connection, sql, values)
         if isinstance(result, StorageError):
-            if connection.in_transaction:  # else the fault has undone all of it
+            if connection.in_transaction:  # otherwise SQLite has rolled back the transaction
                 connection.execute("ROLLBACK TO unit")
                 connection.execute("RELEASE unit")
             return result
@@ -140,10 +142,10 @@ def _run_unit(connection: sqlite3.Connection, unit: Unit) -> Result:
 
 
 def _end_left_over(connection: sqlite3.Connection) -> None:
-    """See to it that no transaction is open: what runs in it would be lost.
+    """Roll back a transaction that was left open: statements in it would be lost.
 
     Raises:
-        StoreUnavailableError: One stays open.
+        StoreUnavailableError: The rollback failed.
     """
     if connection.in_transaction:
         logger.error(
@@ -162,7 +164,7 @@ def _as_undone(result: Result) -> StoreUnavailableError:
 
 
 def unexpected(error: BaseException) -> StorageError:
-    """Say as an error of ours what ended a group of statements."""
+    """Convert an exception that ended a group of statements to a storage error."""
     if isinstance(error, StorageError):
         return error
     if isinstance(error, sqlite3.Error):

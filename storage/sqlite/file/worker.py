@@ -1,11 +1,11 @@
-"""The thread that owns the connection, and runs statements in groups.
+"""The thread that owns the connection, and commits statements in groups.
 
-What arrives while a group is being written waits, and becomes the next group: one transaction, one
-wait for the disk, however many statements. Alone, a statement is not held up by anything. This is
-why the standard library is used here, rather than a package that sends statements one by one.
+Statements that arrive during a commit form the next group: one transaction and one fsync for all of
+them. A single statement never waits for a group to fill. Packages that send statements one by one
+cannot group commits, so this module uses the standard library.
 
-A database in memory waits for no disk: its statements run where they are asked for, which takes a
-quarter of the time that the way to a thread and back does.
+A database in memory needs no fsync: its statements run in the calling thread, which takes a quarter
+of the time of a round trip to another thread.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ from storage.sqlite.file.statements import (
 )
 
 MEMORY = ":memory:"
-"""The path of a database that is in no file, as SQLite calls it."""
+"""SQLite's path of a database in memory."""
 
 MOST = 200
-"""Statements of one group; more would keep the first of them waiting."""
+"""Maximum number of units in one group. A larger group would delay its first caller too long."""
 
 CLOSE_S = 10.0
 """Longest time to finish the last statements and close the file, in seconds."""
 
 Prepare: TypeAlias = Callable[[sqlite3.Connection], None]
-"""Makes a new connection ready."""
+"""Prepares a new connection."""
 
 Call: TypeAlias = Callable[..., Awaitable[Any]]
-"""Calls a function, with its arguments."""
+"""Calls a function in the thread of the connection."""
 
 Watch: TypeAlias = Callable[[], StoreUnavailableError | None]
-"""Says why nothing may be read or written now; None when all is well."""
+"""Returns why the file cannot be used now, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A unit of statements, and the caller that waits for its result."""
+    """A unit of statements, and the future of its caller."""
 
     unit: Unit
     future: asyncio.Future[list[Rows]]
 
     def settle(self, result: Result) -> None:
-        """Tell the caller, unless it has stopped waiting."""
+        """Deliver the result, unless the caller has stopped waiting."""
         if self.future.done():
             return
         if isinstance(result, StorageError):
@@ -67,23 +67,24 @@ class _Waiting:
 
 
 async def _here(function: Callable[..., Any], *args: object) -> Any:
-    """Call a function that waits for nothing, such as a disk."""
-    await asyncio.sleep(0)  # others are served, and may join the next group
+    """Call a function in this thread, for a database in memory."""
+    await asyncio.sleep(0)  # let other tasks run and join the next group
     return function(*args)
 
 
 class Worker:
-    """One connection in one thread.
+    """A connection, in a thread of its own unless the database is in memory.
 
     Args:
         connection: Opened by `connect`, in autocommit mode.
-        call: Calls a function in the thread in which it was opened.
-        thread: That thread, where it is one of its own; ended by `close`.
+        call: Calls a function in the thread that opened the connection.
+        thread: The worker's own thread, ended by `close`; None for a database in memory.
 
     Attributes:
-        limit_s: How long a caller waits for its statements; None for as long as they take.
-        is_guest: Whether another process has the file, and gets half of the time: SQLite's locks
-            are not given in turn.
+        limit_s: Maximum time that a caller waits for its statements, in seconds; None without a
+            limit.
+        is_guest: Whether another process owns the file. The worker then pauses after each group for
+            as long as the group took, because SQLite's locks are not fair.
     """
 
     limit_s: float | None = None
@@ -101,7 +102,7 @@ class Worker:
         self._watch: Watch = _sees_nothing
 
     def watch(self, watch: Watch) -> None:
-        """Ask before each group, from now on, whether it may be run.
+        """Check the file before each group from now on.
 
         Args:
             watch: Called in the thread of the connection.
@@ -114,10 +115,11 @@ class Worker:
         Args:
             sql: The statement.
             values: Its parameters.
-            is_limited: Whether `limit_s` holds for it.
+            is_limited: Whether `limit_s` applies.
 
         Raises:
-            StoreUnavailableError: It cannot be run now; its effect is unknown.
+            StoreUnavailableError: The statement cannot run now, or exceeded the limit; its effect
+                is unknown.
             RecordRefusedError: A value can never be stored.
         """
         return (await self.run_together([(sql, values)], is_limited=is_limited))[0]
@@ -125,13 +127,13 @@ class Worker:
     async def run_together(
         self, statements: Sequence[Statement], *, is_limited: bool = True
     ) -> list[Rows]:
-        """Run statements in one transaction; when one fails, none has an effect.
+        """Run statements in one transaction; if one fails, none takes effect.
 
         Statements that have not begun when their caller stops waiting are not run.
 
         Raises:
-            StoreUnavailableError: They cannot be run now, or did not end in time. They had no
-                effect, unless the commit itself failed, or they did not end in time.
+            StoreUnavailableError: The statements cannot run now, or exceeded the limit. They had no
+                effect, unless the commit itself failed or the limit was exceeded.
             RecordRefusedError: A value can never be stored.
         """
         if self._is_closed:
@@ -148,36 +150,36 @@ class Worker:
             raise StoreUnavailableError(f"no answer within {self.limit_s} s") from error
 
     async def run_script(self, script: str) -> None:
-        """Run statements that begin and end their transactions themselves.
+        """Run a script that manages its own transactions.
 
         Raises:
-            StoreUnavailableError: They cannot be run; the last transaction is rolled back.
+            StoreUnavailableError: The script failed; its last transaction is rolled back.
         """
         await self._alone(partial(self._connection.executescript, script))
 
     async def copy(self, other: sqlite3.Connection) -> None:
-        """Take over all tables of another database, and their rows.
+        """Copy all tables and rows of another database into this one.
 
         Raises:
-            StoreUnavailableError: It cannot be written now.
+            StoreUnavailableError: This database cannot be written now.
         """
         await self._alone(partial(other.backup, self._connection))
 
     async def clear_log(self) -> bool:
-        """Move the write-ahead log into the file, unless another connection is in the way.
+        """Empty the write-ahead log; return False if another connection prevents this.
 
         Raises:
-            StoreUnavailableError: It cannot be done now.
+            StoreUnavailableError: The file cannot be written now.
         """
         results: list[bool] = []
         await self._alone(lambda: results.append(_clear_log(self._connection)))
         return results == [True]
 
     async def close(self) -> None:
-        """Finish the waiting statements, and close the connection.
+        """Finish the waiting statements and close the connection.
 
         Raises:
-            StoreUnavailableError: The disk does not answer; the connection stays open.
+            StoreUnavailableError: The disk does not respond; the connection stays open.
         """
         self._is_closed = True
         try:
@@ -191,7 +193,7 @@ class Worker:
             raise unexpected(error) from error
         finally:
             if self._thread is not None:
-                self._thread.shutdown(wait=False)  # its work is over, or may never be
+                self._thread.shutdown(wait=False)  # do not wait: the disk may hang
 
     async def _alone(self, work: Callable[[], object]) -> None:
         fault: StorageError | None = await self._call(run_alone, self._connection, work)
@@ -203,14 +205,16 @@ class Worker:
         try:
             while self._waiting:
                 group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
-                group = [one for one in group if not one.future.done()]  # the others gave up
+                group = [
+                    one for one in group if not one.future.done()
+                ]  # Skip callers that stopped waiting.
                 if not group:
                     continue
                 began = asyncio.get_running_loop().time()
                 _settle(group, await self._results([one.unit for one in group]))
                 if self.is_guest:
                     await asyncio.sleep(asyncio.get_running_loop().time() - began)
-        finally:  # also when this task is cancelled: nobody may wait for ever
+        finally:  # also if this task is cancelled, so that no caller waits forever
             fault = StoreUnavailableError("its statements were cut off")
             for one in (*group, *self._waiting):
                 one.settle(fault)
@@ -239,7 +243,8 @@ def _run_watched(
 
 
 def _clear_log(connection: sqlite3.Connection) -> bool:
-    # SQLite itself waits for nobody meanwhile: all writes would wait behind it.
+    # With a busy timeout, the checkpoint would wait for readers, and all writes would wait behind
+    # it.
     (before,) = connection.execute("PRAGMA busy_timeout").fetchone()
     connection.execute("PRAGMA busy_timeout = 0")
     try:
@@ -250,15 +255,15 @@ def _clear_log(connection: sqlite3.Connection) -> bool:
 
 
 async def connect(target: str, *, uri: bool = False, prepare: Prepare | None = None) -> Worker:
-    """Open a file in a thread of its own, or a database in memory in the caller's.
+    """Open a file in a new thread, or a database in memory in the calling thread.
 
     Args:
-        target: Its path, or `MEMORY`.
-        uri: Whether that is written as an address, with options.
-        prepare: Is given the connection, in its thread.
+        target: Path of the file, or `MEMORY`.
+        uri: Whether `target` is a URI with options.
+        prepare: Prepares the connection, in its thread.
 
     Raises:
-        StoreUnavailableError: It cannot be opened.
+        StoreUnavailableError: The database cannot be opened.
     """
     thread = None if target == MEMORY else ThreadPoolExecutor(1, "sqlite")
     loop = asyncio.get_running_loop()
@@ -290,8 +295,9 @@ def _sees_nothing() -> None:
 
 
 def open_file(target: str, *, uri: bool = False) -> sqlite3.Connection:
-    """Open a file in autocommit mode, for the thread that calls."""
+    """Open a file in autocommit mode, for use in the calling thread."""
     connection = sqlite3.connect(target, isolation_level=None, uri=uri)
-    # A text that is none must not keep the other rows from being read: the codec refuses it.
+    # Text that is not valid UTF-8 must not prevent reading the other rows: the codec refuses only
+    # the damaged document.
     connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
     return connection

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 DATABASE_VERSION = 1
-"""Kept as SQLite's `user_version`; one higher with each release that changes the tables."""
+"""Stored as SQLite's `user_version`; incremented by each release that changes the tables."""
 
 _TABLES = """
 
@@ -94,17 +94,18 @@ BEGIN
     SELECT RAISE(ABORT, 'an entry of the audit goes only behind a checkpoint');
 END;
 """
-"""Tables that are no collections.
+"""Tables that are not collections.
 
-Triggers keep the chain of the audit: each number is given once, and a sealed entry never changes.
+Triggers protect the audit chain: each sequence number is assigned once, and a sealed entry never
+changes.
 """
 
 
 def ddl(tables: str) -> str:
-    """Make the script of a new database.
+    """Return the script that creates a new database.
 
     Args:
-        tables: The statements that make the tables of the documents.
+        tables: The statements that create the tables of the documents.
     """
     version = f"PRAGMA user_version = {DATABASE_VERSION};"
     return f"BEGIN IMMEDIATE;\n{_TABLES}\n{tables}\n{version}\nCOMMIT;"
