@@ -45,7 +45,7 @@ from slack_bolt.authorization import AuthorizeResult
 
 from benchmarks.harness import percentile, table
 from bot import main as main_module
-from bot.approvals.model import Decision, Status
+from bot.approvals.model import Decision, Status, StoredCard
 from bot.config.settings import Settings
 from bot.main import Outside, start
 from bot.slack.bot import Countersign
@@ -165,11 +165,9 @@ async def fill(storage: Stores, count: int) -> list[tuple[str, str]]:
             team_id="T1",
             channel_id="C1",
             created_ms=now,
-            remind_ms=now + 9_000_000,
             expires_ms=now + 10_000_000,
             due_ms=now + 9_000_000,
-            card_ts=f"{name}",
-            drawn_revision=1,
+            card=StoredCard(ts=name, revision=1),
         )
         await storage.approvals.insert(approval)
         made.append((approval.approval_id, approval.digest))

@@ -25,7 +25,7 @@ from agents.models import Turn, call, say
 from benchmarks.bench_clicks import free_port, slack
 from benchmarks.bench_runtime import round_trip
 from benchmarks.harness import Counted, seconds, table
-from bot.approvals.model import Approval
+from bot.approvals.model import Approval, StoredCard
 from bot.approvals.queries import count_pending
 from bot.stores import Stores
 from storage.errors import StoreUnavailableError
@@ -46,8 +46,7 @@ def pending(count: int, *, due: int) -> Iterator[Approval]:
             approval_id=f"apr_{name}",
             interrupt_id=name,
             thread_id=f"T1:C1:{name}",
-            card_ts="1.1",
-            drawn_revision=1,
+            card=StoredCard(ts="1.1", revision=1),
             expires_ms=NOW + 10_000_000,
             due_ms=NOW - number if number < due else NOW + 1_000_000 + number,
         )

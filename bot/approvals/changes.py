@@ -70,9 +70,9 @@ _EDITED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnCard:
-    """An approval's card in Slack: the message `card_ts`, which shows `revision`."""
+    """An approval's card in Slack: the message `ts`, which shows `revision`."""
 
-    card_ts: str
+    ts: str
     revision: int
 
 
@@ -213,7 +213,7 @@ def redrawn(one: Approval, *, now_ms: int, newer_ts: str = "") -> Approval:
 
 def off_batch(one: Approval) -> Approval:
     """Return the approval as one that left its batch card, and of which no post was begun."""
-    return one.changed(batch_left=True, post_tried=False)
+    return one.changed(batch_left=True, card=one.card.changed(post_tried=False))
 
 
 def split_off(one: Approval, *, batch: str, now_ms: int) -> Approval | None:
@@ -245,7 +245,7 @@ def released(  # noqa: PLR0913 - the parts of one write, given by name
     The actions that the audit has now, `recorded`, are dropped.
     """
     if drawn is not None:
-        one = with_card(one, drawn.card_ts, drawn.revision)
+        one = with_card(one, drawn.ts, drawn.revision)
     return one.changed(
         due_ms=due_ms if one.shown_revision == revision else now_ms,
         attempts=one.attempts + 1 if failed else 0,
@@ -254,20 +254,20 @@ def released(  # noqa: PLR0913 - the parts of one write, given by name
     )
 
 
-def with_card(one: Approval, card_ts: str | None, drawn_revision: int | None) -> Approval:
+def with_card(one: Approval, ts: str | None, revision: int | None) -> Approval:
     """Return the approval after a step with its card.
 
     Args:
         one: The approval.
-        card_ts: None where a post is about to begin, empty where the card is gone.
-        drawn_revision: What the card shows; None where that does not change.
+        ts: None where a post is about to begin, empty where the card is gone.
+        revision: What the card shows; None where that does not change.
     """
-    changes: dict[str, Any] = {"post_tried": card_ts != ""}
-    if card_ts is not None:
-        changes["card_ts"] = card_ts
-    if drawn_revision is not None:
-        changes |= {"drawn_revision": drawn_revision, "undeliverable": ""}
-    return one.changed(**changes)
+    changes: dict[str, Any] = {"post_tried": ts != ""}
+    if ts is not None:
+        changes["ts"] = ts
+    if revision is not None:
+        changes |= {"revision": revision, "error": ""}
+    return one.changed(card=one.card.changed(**changes))
 
 
 def escalated(one: Approval, judged: Approval, *, now_ms: int, redraws: bool) -> Approval | None:

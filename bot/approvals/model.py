@@ -146,6 +146,23 @@ class Decision(Part):
     """The standing grant that the approver requested with this approval; None without one."""
 
 
+class StoredCard(Part):
+    """The card of an approval in Slack: where it is, and what it shows.
+
+    Stored: version 1, must stay readable.
+    """
+
+    ts: str = ""
+    """`ts` of the message; empty while the card is not known to be in Slack."""
+    revision: int = 0
+    """The `shown_revision` that the card shows; 0 before the first card."""
+    post_tried: bool = False
+    """Whether a post of the card began. The worker then searches for the card before it posts
+    again."""
+    error: Text = ""
+    """Slack's error code for a rejected card; empty when Slack accepted the card."""
+
+
 class SideMessage(Part):
     """A message beside the card in the thread: a further card, a reminder, an escalation."""
 
@@ -445,7 +462,7 @@ class Approval(WorkDocument):
             Index(("thread_id", "created_ms", "position"), {"open": True}),
             Index(("id",), {"open": True}),
             Index(("checkpoint_id", "created_ms", "position")),
-            Index(("undeliverable", "created_ms"), {"undeliverable": {"$gt": ""}}),
+            Index(("card.error", "created_ms"), {"card.error": {"$gt": ""}}),
         ),
         content=frozenset(
             {
@@ -525,17 +542,10 @@ class Approval(WorkDocument):
     """Whether the approval is pending, or is decided and its thread has not resumed yet."""
     shown_revision: int = 1
     """Counts changes that people can see. A vote or edit judged on an older number is refused."""
-    drawn_revision: int = 0
-    """The `shown_revision` that the card shows; 0 before the first card."""
-    card_ts: str = ""
-    """`ts` of the card; empty while the card is not known to be in Slack."""
-    post_tried: bool = False
-    """Whether a post of the card began. The worker then searches for the card before it posts
-    again."""
+    card: StoredCard = StoredCard()
+    """The card, unless the approval is on a batch card."""
     attempts: int = 0
     """Number of failed passes in a row, for the back-off."""
-    undeliverable: Text = ""
-    """Slack's error code for a rejected card; empty when Slack accepted the card."""
     backups: tuple[str, ...] = ()
     """Those who may decide, too, once it has escalated: as `approvers`, and frozen with them.
     Nobody who asked for it is among them, unless the requester may decide."""
@@ -633,6 +643,10 @@ class Approval(WorkDocument):
         """Return a field of the decision's answer, or None if the answer has no such field."""
         answer = self.decision.answer if self.decision else None
         return answer.get(name) if isinstance(answer, dict) else None
+
+    def with_card_ts(self, ts: str) -> Approval:
+        """Return the approval with its card at another message."""
+        return self.changed(card=self.card.changed(ts=ts))
 
     @property
     def schedule_ms(self) -> int:

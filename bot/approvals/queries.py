@@ -125,7 +125,7 @@ async def undelivered(
     approvals: ApprovalCollection, *, reasons: frozenset[str], limit: int
 ) -> list[Approval]:
     """Read approvals whose card Slack refused for one of these reasons, newest first."""
-    where = {"undeliverable": {"$in": sorted(reasons - {""}), "$gt": ""}}
+    where = {"card.error": {"$in": sorted(reasons - {""}), "$gt": ""}}
     return (await approvals.find(where, sort=["-created_ms"], limit=limit)).documents
 
 

@@ -108,6 +108,7 @@ async def ask_anew(storage: Stores, approval: Approval, *, to_ms: int, now_ms: i
 def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
     """Return the approval as it is asked again; see `ask_anew`."""
     since_ms = approval.restored.at_ms or approval.created_ms
+    card = approval.card
     waiting = approval.changed(
         status=Status.PENDING,
         decision=None,
@@ -122,9 +123,8 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         expires_ms=approval.expires_ms + now_ms - since_ms,
         attempts=0,
         shown_revision=approval.shown_revision + 1,
-        drawn_revision=0,
         # The card may have been posted after the backup; the search then finds it.
-        post_tried=approval.post_tried or not approval.card_ts,
+        card=card.changed(revision=0, post_tried=card.post_tried or not card.ts),
         due_ms=now_ms,
         leased_by="",
         leased_until_ms=0,

@@ -222,7 +222,7 @@ class _MeteredApprovals(_Told):
             self._tell(events.Escalated(stored))
         if based_on.open and not stored.open:
             self._went_on(stored)
-        if stored.drawn_revision > based_on.drawn_revision:
+        if stored.card.revision > based_on.card.revision:
             self._was_drawn(stored)
         if stored.attempts > based_on.attempts:
             self._tell(events.WorkFailed("approval"))
@@ -242,7 +242,7 @@ class _MeteredApprovals(_Told):
     def _was_drawn(self, approval: Approval) -> None:
         """A card shows this revision of its record."""
         decided: Approval | None = self._undrawn.get(approval.approval_id)
-        if decided is not None and approval.drawn_revision >= decided.shown_revision:
+        if decided is not None and approval.card.revision >= decided.shown_revision:
             self._undrawn.pop(approval.approval_id)  # what is drawn later is what became of it
             self._tell(events.Redrawn(decided, self._since(decided)))
 

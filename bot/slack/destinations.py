@@ -66,7 +66,7 @@ class ClickedMessage:
     def is_card_of(self, approval: Approval) -> bool:
         """Whether the message is an approval's card or a copy."""
         first = SideMessage(
-            key="", kind="", user="", channel=approval.channel_id, ts=approval.card_ts
+            key="", kind="", user="", channel=approval.channel_id, ts=approval.card.ts
         )
         has_first = (
             not approval.place and not approval.is_batched

@@ -106,7 +106,7 @@ async def test_an_approval_that_is_asked_anew_has_no_holder(storage: Stores) -> 
     assert found == expected.changed(revision=found.revision)
     assert [one.fence for one in await storage.approvals.due(now_ms=20, limit=9)] == [found.fence]
     for owner in ("new", None):  # before and after the next claim
-        assert not await write_held(storage.approvals, old, lambda one: one.changed(card_ts="1.1"))
+        assert not await write_held(storage.approvals, old, lambda one: one.with_card_ts("1.1"))
         new = await storage.approvals.claim(
             APPROVAL_ID, owner=owner or "late", now_ms=20, until_ms=99
         )

@@ -39,7 +39,7 @@ def without_deadline(one: Approval, *, due_ms: int | None, **more: Any) -> Appro
 
 def without_intent(one: Approval, *args: Any) -> Approval:
     """Begin a post, and put nothing on record."""
-    return with_card(one, *args).changed(post_tried=False)
+    return one.changed(card=with_card(one, *args).card.changed(post_tried=False))
 
 
 def over_what_is_known(one: Approval, run: Run, *, was: Run, **more: Any) -> Approval | None:

@@ -148,7 +148,7 @@ def _start(world: WorkingWorld, worker: Worker) -> WorkingWorld:
     if held.status is Status.PENDING and world.now_ms >= held.expires_ms:
         decision = Decision(status=Status.EXPIRED, by="", at_ms=world.now_ms)
         one = held = changes.decided(one, decision, digest=held.digest) or one
-    if not held.card_ts and not held.post_tried:
+    if not held.card.ts and not held.card.post_tried:
         one, worker = changes.with_card(one, None, None), replace(worker, is_first=True)
     return replace(world, approval=one, worker=replace(worker, held=held, step=DRAWS))
 
@@ -156,7 +156,7 @@ def _start(world: WorkingWorld, worker: Worker) -> WorkingWorld:
 def _draw(world: WorkingWorld, worker: Worker) -> WorkingWorld:
     """Post the card or update it; whoever is not the first looks for it in Slack first."""
     held = worker.held
-    is_new = not held.card_ts and (worker.is_first or not world.posts)
+    is_new = not held.card.ts and (worker.is_first or not world.posts)
     return replace(
         world,
         posts=world.posts + is_new,
@@ -179,7 +179,7 @@ def _release(world: WorkingWorld, worker: Worker) -> WorkingWorld:
         revision=held.shown_revision,
         due_ms=held.expires_ms if held.status is Status.PENDING else None,
         now_ms=world.now_ms,
-        drawn=changes.DrawnCard(card_ts=TS, revision=held.shown_revision),
+        drawn=changes.DrawnCard(ts=TS, revision=held.shown_revision),
     )
     return replace(world, approval=new, worker=None)
 

@@ -108,7 +108,7 @@ async def ends_well(relay: Relay, play: Play) -> None:
     for drawn in relay.cards():
         kept = await relay.storage.approvals.get(drawn.approval_id)
         assert drawn.status is kept.status is not Status.PENDING
-        assert (drawn.shown_revision, kept.drawn_revision, kept.due_ms) == (
+        assert (drawn.shown_revision, kept.card.revision, kept.due_ms) == (
             kept.shown_revision,
         ) * 2 + (None,)
         assert relay.notifier.posts.count(drawn.approval_id) == 1

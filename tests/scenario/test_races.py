@@ -306,7 +306,7 @@ async def check_card(race: Race, number: int, card: Approval) -> None:
         check_told(one, card)
     assert race.town.effects[f"card-{number}"] == (card.status is Status.APPROVED)
     assert not card.open
-    assert card.drawn_revision == card.shown_revision
+    assert card.card.revision == card.shown_revision
     assert race.town.notifier.cards[card.approval_id].decision == decision
     assert race.town.notifier.posts.count(card.approval_id) == 1
 

@@ -19,7 +19,7 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
     "climb": ("escalation", "steps"),
     "mark_beside": ("cards", "messages"),
     "annotate": ("claim", "snoozes", "dialog"),
-    "mark_card": ("card_ts", "drawn_revision", "post_tried"),
+    "mark_card": ("card",),
 }
 """What a write of an approval is, by the fields that it changes; the first that fits."""
 

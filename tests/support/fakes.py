@@ -347,15 +347,15 @@ class FakeNotifier:
         self.check("card")
         drawn = await newest()
         if look_first and approval.approval_id in self.cards:
-            found = self.cards[approval.approval_id].card_ts or "found"
-            self.cards[approval.approval_id] = drawn.changed(card_ts=found)
+            found = self.cards[approval.approval_id].card.ts or "found"
+            self.cards[approval.approval_id] = drawn.with_card_ts(found)
             return self.cards[approval.approval_id]
         self.posts.append(approval.approval_id)
         self.cards[approval.approval_id] = drawn
         self.deleted.discard(approval.approval_id)
         if "card" in self.lost:
             raise DeliveryError("card", "no answer in time")
-        return drawn.changed(card_ts=self.next_ts())
+        return drawn.with_card_ts(self.next_ts())
 
     async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
         self.check("update")

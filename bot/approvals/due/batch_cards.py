@@ -193,10 +193,11 @@ class SharedCards:
                 return None
             # After a restore, the approval may have a card of its own already.
             post_tried = bool(approval.restored.to_ms)
-            approval = approval.changed(batch_left=True, post_tried=post_tried)
+            card = approval.card.changed(post_tried=post_tried)
+            approval = approval.changed(batch_left=True, card=card)
         if approval.batch == approval.approval_id:
             return approval if await self._draw(approval, visit) else None
-        if approval.shown_revision > 1 and (approval.is_batched or not approval.card_ts):
+        if approval.shown_revision > 1 and (approval.is_batched or not approval.card.ts):
             await self.want(approval.batch)
             visit.keepers.add(approval.batch)
         return approval
@@ -299,7 +300,7 @@ class SharedCards:
         ts = "" if keeper.batch_ts == UNKNOWN_TS else keeper.batch_ts
         waiting = [one for one in items if one.status is Status.PENDING]
         title = await self.cards.title_of(waiting or items)
-        made = approval.changed(title=title, card_ts=ts)
+        made = approval.with_card_ts(ts).changed(title=title)
         if len({(one.status, one.decision and one.decision.by) for one in items}) > 1:
             # With mixed outcomes, the message names none: the card shows them.
             made = made.changed(status=Status.APPROVED, decision=None, run=None)

@@ -53,14 +53,14 @@ class Drawing:
         Raises:
             DeliveryError: Slack refused the card for now.
         """
-        if approval.drawn_revision >= approval.shown_revision:
+        if approval.card.revision >= approval.shown_revision:
             return approval, None
         try:
             approval, fault = await self._draw_copies(approval, visit)
             approval, drawn = await self._draw_first(approval, visit)
             if fault is not None:  # first store the location of the thread's card, then raise
                 if drawn is not None:
-                    await self.mark(approval, drawn.card_ts)
+                    await self.mark(approval, drawn.ts)
                 raise fault
         except DeliveryError as error:
             if error.is_permanent:
@@ -68,8 +68,8 @@ class Drawing:
             if error.is_refusal:
                 await self._note_undeliverable(approval, error)
             raise
-        card_ts = drawn.card_ts if drawn is not None else ""
-        return approval.changed(undeliverable="", card_ts=card_ts), drawn
+        card = approval.card.changed(ts=drawn.ts if drawn is not None else "", error="")
+        return approval.changed(card=card), drawn
 
     async def _draw_first(
         self, approval: Approval, visit: Visit
@@ -81,7 +81,7 @@ class Drawing:
                 return approval, None
             approval = seen
             if approval.is_batched:
-                return approval, DrawnCard(card_ts="", revision=approval.shown_revision)
+                return approval, DrawnCard(ts="", revision=approval.shown_revision)
         return approval, await self._draw_changed(approval, visit)
 
     async def _draw_copies(
@@ -150,11 +150,11 @@ class Drawing:
             is_new = self.clock() - visit.hold.since_ms <= milliseconds(JUST_READ)
             return approval if is_new else await self.approvals.get(approval.approval_id)
 
-        look_first = approval.post_tried and not visit.is_first(approval)
-        if approval.card_ts:
+        look_first = approval.card.post_tried and not visit.is_first(approval)
+        if approval.card.ts:
             drawn = await self.notifier.update_card(approval, newest=newest)
             if drawn is not None:
-                return DrawnCard(card_ts=approval.card_ts, revision=drawn.shown_revision)
+                return DrawnCard(ts=approval.card.ts, revision=drawn.shown_revision)
             # The card was deleted. Store that before posting another one. After a crash the new
             # post is then searched for.
             if not await self.mark(approval, ""):
@@ -163,24 +163,26 @@ class Drawing:
         if not visit.is_born and not await self.mark(approval, None):
             return None
         drawn = await self.notifier.post_card(approval, look_first=look_first, newest=newest)
-        return DrawnCard(card_ts=drawn.card_ts, revision=drawn.shown_revision)
+        return DrawnCard(ts=drawn.card.ts, revision=drawn.shown_revision)
 
-    async def mark(
-        self, approval: Approval, card_ts: str | None, drawn_revision: int | None = None
-    ) -> bool:
+    async def mark(self, approval: Approval, ts: str | None, revision: int | None = None) -> bool:
         """Store the state of the card; False if the lease was lost.
 
         Args:
             approval: As claimed.
-            card_ts: `ts` of the card, empty if deleted; None for no change.
-            drawn_revision: Displayed revision of the record; None for no change.
+            ts: `ts` of the card, empty if deleted; None for no change.
+            revision: Displayed revision of the record; None for no change.
         """
-        write = partial(with_card, card_ts=card_ts, drawn_revision=drawn_revision)
+        write = partial(with_card, ts=ts, revision=revision)
         return await write_held(self.approvals, approval, write) is not None
 
     async def _note_undeliverable(self, approval: Approval, error: DeliveryError) -> Approval:
-        if approval.undeliverable == error.reason:
+        if approval.card.error == error.reason:
             return approval
+
+        def refused(one: Approval) -> Approval:
+            return one.changed(card=one.card.changed(error=error.reason))
+
         logger.error(
             "Slack rejected a card%s: %s",
             "; retrying until Slack accepts the app again" if error.is_refusal else "",
@@ -190,12 +192,10 @@ class Drawing:
         await note_undeliverable(
             self.audit, approval, self.clock(), method=error.method, why=error.reason
         )
-        await write_held(
-            self.approvals, approval, lambda one: one.changed(undeliverable=error.reason)
-        )
+        await write_held(self.approvals, approval, refused)
         if error.is_lost_place:
             await self._lose(approval, error.reason)
-        return approval.changed(undeliverable=error.reason)
+        return refused(approval)
 
     async def _lose(self, approval: Approval, reason: str) -> None:
         try:

@@ -256,7 +256,7 @@ class Messages:
         """Whether a message needs work."""
         if not self._is_wanted(approval, message, messages):
             return True
-        return not (message.is_posted or approval.undeliverable)
+        return not (message.is_posted or approval.card.error)
 
     @staticmethod
     def _is_wanted(

@@ -237,7 +237,7 @@ class ApprovalWorker:
             leased_until_ms=until_ms,
             due_ms=until_ms,
             fence=1,
-            post_tried=True,
+            card=approval.card.changed(post_tried=True),
             sign="" if self.signs is None else SHARED if is_shared else WAITS,
         )
 
@@ -268,7 +268,7 @@ class ApprovalWorker:
     async def _lead_on(self, newer: Approval) -> None:
         """Link the card of a replaced request to the new card, once that is posted."""
         store = self.storage.approvals
-        card_ts = (await store.get(newer.approval_id)).card_ts
+        card_ts = (await store.get(newer.approval_id)).card.ts
         older = replaced_by(newer, await newest_of(store, newer.thread_id, limit=_LOOKED_BACK))
         if older is not None and card_ts:
             await self._redraw(older.approval_id, newer_ts=card_ts)
@@ -465,10 +465,10 @@ class ApprovalWorker:
         it was posted twice, the unknown post is removed.
         """
         store, name = self.storage.approvals, approval.approval_id
-        if drawn is not None and drawn.card_ts != approval.card_ts:
+        if drawn is not None and drawn.ts != approval.card.ts:
             newest = await store.get(name)
-            if newest.card_ts not in {"", drawn.card_ts}:
-                await self._messages.remove_card(approval, drawn.card_ts)
+            if newest.card.ts not in {"", drawn.ts}:
+                await self._messages.remove_card(approval, drawn.ts)
         await self._redraw(name)
 
     async def _attend_in_time(self, visit: Visit) -> _Outcome:
@@ -498,7 +498,7 @@ class ApprovalWorker:
             is_quiet = steps.is_quiet(approval) and not self._questions.wait(approval)
             if drawn is not None and not is_quiet:
                 # The next steps may fail. Without a lease, the card is unknown: see `_make_good`.
-                if not await self._drawing.mark(approval, drawn.card_ts, drawn.revision):
+                if not await self._drawing.mark(approval, drawn.ts, drawn.revision):
                     return _Outcome(approval, None, drawn=drawn)
                 drawn = None
             approval = await self._ask(approval)
@@ -533,7 +533,7 @@ class ApprovalWorker:
 
     async def _record(self, approval: Approval, visit: Visit) -> None:
         """Record actions of people, and what a crash prevented: the request, votes, a grant."""
-        if approval.drawn_revision == 0 and not visit.is_born:
+        if approval.card.revision == 0 and not visit.is_born:
             await note_request(self.storage.audit, approval)
         is_noted = visit.told is not None and visit.told.votes == approval.votes
         if approval.status is Status.PENDING and not is_noted:

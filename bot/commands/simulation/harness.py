@@ -290,7 +290,7 @@ class Simulation:
             own = next((one for one in cards if one.channel == approval.place), None)
         if own is None and approval.is_batched:
             return approval.channel_id, self._batch_ts(approval.batch)
-        return (own.channel, own.ts) if own else (approval.channel_id, approval.card_ts)
+        return (own.channel, own.ts) if own else (approval.channel_id, approval.card.ts)
 
     def _batch_ts(self, keeper: str) -> str:
         """The `ts` of the card that an approval keeps for several."""

@@ -254,7 +254,7 @@ class SimulatedSteps:
         if not current:
             raise CaseError(f"case {self.case.id}: there is no standing grant to end")
         approval = await self.stage.storage.approvals.get(current[-1].approval_id)
-        message = approval.changed(card_ts=current[-1].card_ts, place="")
+        message = approval.with_card_ts(current[-1].card_ts).changed(place="")
         if await self.stage.press(user, message, ActionId.STOP_GRANT):
             await self._submit(user, {})
 

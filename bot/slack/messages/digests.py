@@ -69,4 +69,4 @@ class SlackLists:
 def _at_card(approval: Approval, batch_ts: str) -> Approval:
     """Return an approval located at its visible card: its own or a batch card."""
     is_shared = approval.is_batched and batch_ts != UNKNOWN_TS
-    return approval.changed(card_ts=batch_ts) if is_shared else approval
+    return approval.with_card_ts(batch_ts) if is_shared else approval

@@ -66,7 +66,7 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
     async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
         event = _event_of(approval)
         if look_first and (ts := await self._find(approval, event, approval.approval_id)):
-            drawn = await self.update_card(approval_at(approval, ts), newest=newest)
+            drawn = await self.update_card(approval.with_card_ts(ts), newest=newest)
             if drawn is not None:
                 return drawn
         drawn = approval
@@ -80,7 +80,7 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
             return {**posting, "reply_broadcast": True} if is_broadcast(approval) else posting
 
         answer = await self._send("chat.postMessage", approval.channel_id, arguments)
-        return approval_at(drawn, str(answer["ts"]))
+        return drawn.with_card_ts(str(answer["ts"]))
 
     @said_to_all
     async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
@@ -90,7 +90,7 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
             nonlocal drawn
             drawn = await newest()
             card = await self._card(drawn)
-            place = {"channel": approval.channel_id, "ts": approval.card_ts}
+            place = {"channel": approval.channel_id, "ts": approval.card.ts}
             return {**place, "text": card.text, "blocks": card.blocks}
 
         try:
@@ -99,7 +99,7 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
             if error.reason in GONE:
                 return None
             raise
-        return approval_at(drawn, approval.card_ts)
+        return drawn.with_card_ts(approval.card.ts)
 
     @said_to_all
     async def post_copy(
@@ -161,11 +161,6 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
         link = await self.thread_link(approval)
         lead = copy_lead(approval, copy, link=link, approvers_text=words)
         return card_for(alone, approvers_text=words, lead=lead)
-
-
-def approval_at(approval: Approval, ts: str) -> Approval:
-    """Return the approval with its card at another message."""
-    return approval.changed(card_ts=ts)
 
 
 def _event_of(approval: Approval) -> str:

@@ -184,7 +184,7 @@ class Posts(PacedCalls):
     async def _link(self, approval: Approval, card: SideMessage | None = None) -> str:
         """Return the URL of a card, by default of the first; empty if unknown."""
         channel = card.channel if card is not None else approval.channel_id
-        return await self._permalink(channel, card.ts if card is not None else approval.card_ts)
+        return await self._permalink(channel, card.ts if card is not None else approval.card.ts)
 
     async def thread_link(self, approval: Approval) -> str:
         """Return the URL of a thread's first message."""

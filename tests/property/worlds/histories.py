@@ -85,7 +85,7 @@ THEN = ("go on", "go on", "die", "sleep")
 
 def _surface(approval: Approval) -> Surface:
     """What a click in a request's card shows, also where a crash kept its `ts` off the record."""
-    card = ClickedMessage(channel_id=approval.channel_id, ts=approval.card_ts or "posted")
+    card = ClickedMessage(channel_id=approval.channel_id, ts=approval.card.ts or "posted")
     return Surface.CARD if card.is_card_of(approval) else Surface.ELSEWHERE
 
 
@@ -368,7 +368,7 @@ class History:
             known.closed.add(name)
 
     def _check_card(self, approval: Approval) -> None:
-        assert approval.drawn_revision <= approval.shown_revision
+        assert approval.card.revision <= approval.shown_revision
         card = self.slack.cards.get(approval.approval_id)
         if card is not None:
             assert card.shown_revision <= approval.shown_revision
@@ -470,7 +470,7 @@ class History:
         assert sorted(told) == sorted(name for name, _ in self.world.escalated)
 
     def _check_final_card(self, approval: Approval) -> None:
-        assert approval.drawn_revision == approval.shown_revision
+        assert approval.card.revision == approval.shown_revision
         card = self.slack.cards[approval.approval_id]
         assert (card.status, card.decision) == (approval.status, approval.decision)
 

@@ -366,7 +366,7 @@ class Playhouse:
         if thread.due_ms is not None or thread.turn_open:
             found.append(f"the thread is not at rest: {thread}")
         for one in approvals:
-            rests = (one.due_ms, one.open, one.drawn_revision) == (None, False, one.shown_revision)
+            rests = (one.due_ms, one.open, one.card.revision) == (None, False, one.shown_revision)
             if one.status is Status.PENDING or not rests:
                 found.append(f"the card is not at rest: {one}")
         if left := (await storage.trail.unsealed()).count:

@@ -181,7 +181,7 @@ async def test_the_good_ones_come_to_their_end(storage: Stores) -> None:
         assert (thread.turn, thread.turn_open, thread.due_ms) == (1, False, None)
         approval = await storage.approvals.get(f"apr_good-{number}")
         assert approval.status is Status.EXPIRED
-        assert approval.drawn_revision == approval.shown_revision
+        assert approval.card.revision == approval.shown_revision
     assert world.office.shown().count("Hello.") == HUNDRED + 1  # the large one is read, too
     named = {one.record_id for one in await storage.unreadable(limit=99)}
     assert len(named) == 6

@@ -19,6 +19,7 @@ from bot.approvals.model import (
     Said,
     SeenPart,
     Status,
+    StoredCard,
 )
 from tests.contract.builders import DIGEST, a_decision, an_approval
 from tests.support.named import at_step
@@ -180,23 +181,25 @@ def test_faults_in_a_row_are_counted() -> None:
 
 
 def test_a_release_notes_the_card() -> None:
-    after = released(an_approval(undeliverable="gone"), drawn=DrawnCard(card_ts="1.2", revision=1))
-    assert (after.card_ts, after.drawn_revision, after.post_tried) == ("1.2", 1, True)
-    assert after.undeliverable == ""
+    after = released(
+        an_approval(card=StoredCard(error="gone")), drawn=DrawnCard(ts="1.2", revision=1)
+    )
+    assert (after.card.ts, after.card.revision, after.card.post_tried) == ("1.2", 1, True)
+    assert after.card.error == ""
 
 
 @pytest.mark.parametrize(
-    ("card_ts", "expected"), [(None, ("1.1", True)), ("", ("", False)), ("1.2", ("1.2", True))]
+    ("ts", "expected"), [(None, ("1.1", True)), ("", ("", False)), ("1.2", ("1.2", True))]
 )
-def test_steps_of_a_card(card_ts: str | None, expected: tuple[str, bool]) -> None:
-    after = changes.with_card(an_approval(card_ts="1.1"), card_ts, None)
-    assert (after.card_ts, after.post_tried) == expected
+def test_steps_of_a_card(ts: str | None, expected: tuple[str, bool]) -> None:
+    after = changes.with_card(an_approval(card=StoredCard(ts="1.1")), ts, None)
+    assert (after.card.ts, after.card.post_tried) == expected
 
 
 def test_who_leaves_a_batch_has_a_card_to_post() -> None:
-    before = an_approval(batch="b", post_tried=True)
+    before = an_approval(batch="b", card=StoredCard(post_tried=True))
     after = changes.split_off(before, batch="b", now_ms=NOW)
     assert after is not None
-    assert (after.is_batched, after.post_tried, after.due_ms) == (False, False, NOW)
+    assert (after.is_batched, after.card.post_tried, after.due_ms) == (False, False, NOW)
     assert changes.split_off(after, batch="b", now_ms=NOW) is None
     assert changes.split_off(before, batch="other", now_ms=NOW) is None

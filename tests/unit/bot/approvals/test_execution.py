@@ -124,7 +124,7 @@ async def test_of_two_calls_the_first_decided_is_told_at_once(storage: SqliteSto
     await office.decide(first, by=BEN)
     assert state_of(office, first) is RunState.RAN
     stored = await storage.approvals.get(first.approval_id)
-    assert stored.drawn_revision == stored.shown_revision
+    assert stored.card.revision == stored.shown_revision
     assert stored.due_ms is None
 
 

@@ -63,7 +63,7 @@ async def test_a_card_that_slack_will_not_take_is_marked_and_left(
     undeliverable(office, "card")
     await office.hear(ASK)
     approval = await office.the_approval()
-    assert approval.undeliverable == "is_archived"
+    assert approval.card.error == "is_archived"
     assert approval.status is Status.PENDING
     assert approval.due_ms == approval.created_ms + 15 * 60_000  # the first reminder
     assert await later(office, seconds=60) == 0
@@ -77,7 +77,7 @@ async def test_a_card_that_slack_will_not_take_is_marked_and_left(
     assert len(office.ran) == 1
     assert office.shown()[-1] == "Paid."
     settled = await storage.approvals.get(approval.approval_id)
-    assert (settled.due_ms, settled.undeliverable) == (None, "is_archived")
+    assert (settled.due_ms, settled.card.error) == (None, "is_archived")
 
 
 async def test_a_card_that_slack_will_not_take_expires(storage: SqliteStores) -> None:
@@ -98,11 +98,11 @@ async def test_the_next_reminder_tries_the_card_again(storage: SqliteStores) -> 
     undeliverable(office, "card", error=DeliveryError("chat.postMessage", "not_in_channel"))
     await office.hear(ASK)
     approval = await office.the_approval()
-    assert approval.undeliverable == "not_in_channel"
+    assert approval.card.error == "not_in_channel"
     office.notifier.failing.clear()  # somebody has invited the bot again
     assert await later(office, seconds=15 * 60) == 1
     approval = await office.the_approval()
-    assert approval.undeliverable == ""
+    assert approval.card.error == ""
     assert office.notifier.posts == [approval.approval_id]
 
 
@@ -144,7 +144,7 @@ async def test_faults_that_may_pass_are_tried_less_and_less_often(
     office.notifier.failing.clear()
     await later(office, seconds=400)
     approval = await office.the_approval()
-    assert (approval.attempts, approval.drawn_revision) == (0, 1)
+    assert (approval.attempts, approval.card.revision) == (0, 1)
 
 
 async def test_a_call_that_waits_its_turn_has_not_failed(storage: SqliteStores) -> None:
@@ -254,7 +254,7 @@ async def test_a_crash_while_it_is_posted_again_posts_once(storage: SqliteStores
         await later(office, seconds=60)
     office.queue.drop()
     stored = await storage.approvals.get(approval.approval_id)
-    assert (stored.card_ts, stored.post_tried) == ("", True)
+    assert (stored.card.ts, stored.card.post_tried) == ("", True)
     office.notifier.post_card = post_card  # type: ignore[method-assign]
     await later(office, seconds=60)
     assert office.notifier.posts == [approval.approval_id] * 2
@@ -264,7 +264,7 @@ async def test_a_lease_lost_meanwhile_posts_nothing(storage: SqliteStores) -> No
     office, approval = await deleted(storage)
     failing_at(
         storage.approvals,
-        lambda new, old: new.card_ts != old.card_ts,
+        lambda new, old: new.card.ts != old.card.ts,
         RecordConflictError("approval", approval.key),
     )
     await later(office, seconds=60)

@@ -260,7 +260,7 @@ async def test_i8_when_people_leave_the_card_says_so_until_they_come_back(
     assert card.stuck == ""
     assert "countersign:approve" in drawn(card)
     stored = await storage.approvals.get(name)
-    assert stored.drawn_revision == stored.shown_revision
+    assert stored.card.revision == stored.shown_revision
 
 
 async def passes(office: Office, *, minutes: int) -> None:

@@ -46,7 +46,7 @@ class AttentiveNotifier(FakeNotifier):
         look_first: bool,
         go: Callable[[], Awaitable[bool]],
     ) -> SideMessage | None:
-        self.links.append(approval.card_ts)
+        self.links.append(approval.card.ts)
         return await super().nudge(approval, message, look_first=look_first, go=go)
 
 
@@ -96,10 +96,10 @@ async def test_a_reminder_links_to_a_card_that_came_only_just_now(storage: Sqlit
     notifier = AttentiveNotifier(failing={"card"}, faults={"card": ARCHIVED})
     office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
     await office.hear(ASK)
-    assert (await office.the_approval()).card_ts == ""
+    assert (await office.the_approval()).card.ts == ""
     notifier.failing.clear()
     await minutes_later(office, 15)
-    assert notifier.links == [(await office.the_approval()).card_ts]
+    assert notifier.links == [(await office.the_approval()).card.ts]
     assert notifier.links != [""]
 
 
@@ -181,5 +181,5 @@ async def test_a_reminder_links_to_a_card_that_was_updated_just_now(
     office.clock.forward(minutes=15)
     await write(storage.approvals, approval.key, redrawn, now_ms=office.clock())
     await minutes_later(office, 0)
-    assert notifier.links == [approval.card_ts]
+    assert notifier.links == [approval.card.ts]
     assert notifier.links != [""]

@@ -42,7 +42,7 @@ class EventfulNotifier(FakeNotifier):
     async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
         drawn = await self._read(newest)
         posted = await super().post_card(approval, look_first=look_first, newest=_given(drawn))
-        self.standing.append(posted.card_ts)
+        self.standing.append(posted.card.ts)
         await self._reach("sent")
         return posted
 
@@ -146,7 +146,7 @@ class TwoProcesses:
             await self.tick(self.second)
         stored = await self.first.storage.approvals.get(self.approval.approval_id)
         assert (stored.leased_by, stored.due_ms) == ("", None)
-        assert stored.drawn_revision == stored.shown_revision
+        assert stored.card.revision == stored.shown_revision
         return self.notifier.cards[self.approval.approval_id]
 
 
@@ -220,7 +220,7 @@ async def test_i8_a_card_that_was_posted_twice_over_a_sleep_is_removed_once(
     card = await world.shown()
     stored = await storage.approvals.get(world.approval.approval_id)
     assert card.status is Status.REJECTED
-    assert stored.card_ts in world.notifier.standing
+    assert stored.card.ts in world.notifier.standing
     assert len(world.notifier.standing) == (1 if fault is None else 2)
 
 
@@ -242,7 +242,7 @@ async def test_i8_a_card_that_was_posted_twice_is_removed_where_a_reminder_was_d
     card = await world.shown()
     assert card.status is Status.REJECTED
     assert notifier.reminders == []
-    assert notifier.standing == [(await storage.approvals.get(name)).card_ts]
+    assert notifier.standing == [(await storage.approvals.get(name)).card.ts]
 
 
 async def test_i4_an_expiry_is_told_by_an_attendance_that_began_with_something_else(

@@ -169,7 +169,7 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> 
 
     (recorded,) = seen
     assert (recorded.current_escalation.begun_ms, next_step_ms(recorded)) == (office.clock(), None)
-    assert (recorded.shown_revision, recorded.drawn_revision) == (2, 2)
+    assert (recorded.shown_revision, recorded.card.revision) == (2, 2)
     assert office.notifier.cards[approval.approval_id].current_escalation.begun_ms == office.clock()
     after = await office.the_approval()
     assert [one.ts for one in after.messages] == ["1.5"]

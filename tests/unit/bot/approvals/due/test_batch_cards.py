@@ -88,7 +88,7 @@ async def test_calls_of_one_turn_have_one_card(storage: SqliteStores) -> None:
     assert shown(office).updates == []
     assert office.notifier.posts == []
     assert drawn(office) == dict.fromkeys("abc", Status.PENDING)
-    assert all(one.drawn_revision == one.shown_revision and not one.card_ts for one in cards)
+    assert all(one.card.revision == one.shown_revision and not one.card.ts for one in cards)
     assert [one.batch_ts for one in cards] == ["1800000000.000001", "", ""]
 
 
@@ -287,7 +287,7 @@ async def test_a_card_that_slack_never_takes_is_split(storage: SqliteStores) -> 
     await office.hear("<@UBOT> look")
     cards = await office.open_approvals()
     assert sorted(office.notifier.posts) == sorted(one.approval_id for one in cards)
-    assert all(one.batch_left and one.card_ts for one in cards)
+    assert all(one.batch_left and one.card.ts for one in cards)
 
 
 async def test_a_card_that_slack_does_not_take_now_comes_later(storage: SqliteStores) -> None:

@@ -188,8 +188,8 @@ async def test_a_card_that_somebody_only_wished_for_keeps_none_in_the_thread_bac
     office.notifier.failing.add("copy")
     await office.hear(ASK)
     approval = await office.the_approval()
-    assert approval.card_ts, "all others see it"
-    assert approval.drawn_revision < approval.shown_revision, "and it is tried again"
+    assert approval.card.ts, "all others see it"
+    assert approval.card.revision < approval.shown_revision, "and it is tried again"
     office.notifier.failing.clear()
     await later(office, minutes=1)
     assert ("card", [MIA], MIA) in told(office)
@@ -203,7 +203,7 @@ async def test_one_that_slack_never_takes_is_left_out(storage: SqliteStores) -> 
     office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
     await office.hear(ASK)
     approval = await office.the_approval()
-    assert (copies(approval), bool(approval.card_ts)) == ([], True)
+    assert (copies(approval), bool(approval.card.ts)) == ([], True)
 
 
 async def test_a_database_that_does_not_say_who_asks_for_cards_has_all_told_as_ever(
@@ -294,4 +294,4 @@ class TestOneCardForSeveral:
         await office.hear("<@UBOT> look")
         (keeper, _) = await office.open_approvals()
         assert (keeper.cards, keeper.batch_ts != "") == ((), True)
-        assert keeper.drawn_revision == keeper.shown_revision
+        assert keeper.card.revision == keeper.shown_revision

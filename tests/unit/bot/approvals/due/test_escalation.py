@@ -138,7 +138,7 @@ async def test_a_direct_message_that_slack_never_takes_keeps_no_card_back(
     office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
     await office.hear(ASK)
     approval = await office.the_approval()
-    assert (bool(approval.card_ts), approval.cards, approval.undeliverable) == (True, (), "")
+    assert (bool(approval.card.ts), approval.cards, approval.card.error) == (True, (), "")
 
 
 async def test_only_those_are_reminded_for_whom_the_card_still_waits(

@@ -280,7 +280,7 @@ async def test_without_a_card_nobody_is_reminded_and_the_number_goes_on(
     office.notifier.faults["update"] = GONE
     await later(office, minutes=15)
     approval = await office.the_approval()
-    assert (approval.current_escalation.reminders, approval.undeliverable) == (1, "is_archived")
+    assert (approval.current_escalation.reminders, approval.card.error) == (1, "is_archived")
     assert office.notifier.reminders == []
 
 

@@ -69,7 +69,7 @@ async def is_at_rest(office: Office, approval: Approval) -> bool:
     stored = await office.storage.approvals.get(approval.approval_id)
     shown = office.notifier.cards[approval.approval_id]
     return (
-        stored.drawn_revision == stored.shown_revision == shown.shown_revision
+        stored.card.revision == stored.shown_revision == shown.shown_revision
         and stored.leased_by == ""
     )
 
@@ -256,7 +256,7 @@ async def test_an_attendance_that_lost_its_lease_unawares_goes_on_with_the_new_o
         await office.attendance.attend(name)
         await asyncio.gather(*others)
     stored = await approvals.get(name)
-    assert (stored.leased_by, stored.drawn_revision) == ("", stored.shown_revision)
+    assert (stored.leased_by, stored.card.revision) == ("", stored.shown_revision)
 
 
 async def test_whoever_waits_for_an_attendance_that_fails_goes_on(storage: SqliteStores) -> None:

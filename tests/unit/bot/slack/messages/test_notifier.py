@@ -107,7 +107,7 @@ class Scene:
         drawn = await self.notifier.post_card(
             approval, look_first=look_first, newest=reading(approval)
         )
-        return drawn.card_ts
+        return drawn.card.ts
 
     async def update_card(self, approval: Approval) -> bool:
         return await self.notifier.update_card(approval, newest=reading(approval)) is not None
@@ -229,8 +229,7 @@ async def test_when_it_cannot_look_it_does_not_post(scene: Scene) -> None:
 
 async def test_an_update_shows_the_record(scene: Scene) -> None:
     ts = await scene.post_card(look_first=False)
-    decided = scene.approval.changed(
-        card_ts=ts,
+    decided = scene.approval.with_card_ts(ts).changed(
         status=Status.APPROVED,
         decision=Decision(status=Status.APPROVED, by=scene.sandbox.user_id("Ada"), at_ms=2_000),
     )
@@ -241,7 +240,7 @@ async def test_an_update_shows_the_record(scene: Scene) -> None:
 async def test_a_card_that_is_gone(scene: Scene) -> None:
     ts = await scene.post_card(look_first=False)
     await scene.sandbox.remove(scene.thread.channel_id, ts)
-    assert not await scene.update_card(scene.approval.changed(card_ts=ts))
+    assert not await scene.update_card(scene.approval.with_card_ts(ts))
 
 
 @pytest.mark.parametrize(
@@ -259,7 +258,7 @@ async def test_every_failure_is_a_delivery_error(
     scene.sandbox.fail("chat.update", **how)  # type: ignore[arg-type]
     ts = await scene.post_card(look_first=False)
     with pytest.raises(DeliveryError) as raised:
-        await scene.update_card(scene.approval.changed(card_ts=ts))
+        await scene.update_card(scene.approval.with_card_ts(ts))
     assert raised.value.reason == reason
     assert TOKEN not in str(raised.value)
 
@@ -475,7 +474,7 @@ async def test_a_stream_whose_stop_was_lost_shows_the_text_once(scene: Scene) ->
 
 async def test_d10_a_reminder_has_a_link_and_is_removed_at_the_end(scene: Scene) -> None:
     ts = await scene.post_card(look_first=False)
-    approval = scene.approval.changed(card_ts=ts)
+    approval = scene.approval.with_card_ts(ts)
     reminder = await scene.notifier.nudge(approval, REMINDER, look_first=False, go=yes)
     assert reminder is not None
     channel, digits = approval.channel_id, ts.replace(".", "")
@@ -507,7 +506,7 @@ async def test_a_message_that_slack_does_not_let_be_removed_is_an_error(scene: S
 
 async def test_without_a_link_a_reminder_still_says_what_waits(scene: Scene) -> None:
     scene.sandbox.fail("chat.getPermalink", error="message_not_found")
-    approval = scene.approval.changed(card_ts="1.5")
+    approval = scene.approval.with_card_ts("1.5")
     await scene.notifier.nudge(approval, REMINDER, look_first=False, go=yes)
     message = scene.sandbox.messages(scene.approval.channel_id)[-1]
     assert "Still waiting for you: " in message["text"]

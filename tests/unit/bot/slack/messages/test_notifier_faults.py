@@ -56,7 +56,7 @@ async def updates(scene: Scene) -> list[str]:
 
 async def test_only_the_newest_state_is_sent(scene: Scene) -> None:
     ts = await scene.post_card()
-    gate, record = Gate(), scene.approval.changed(card_ts=ts)
+    gate, record = Gate(), scene.approval.with_card_ts(ts)
     scene.notifier._pacer = Pacer(lambda: gate.now_ms, gate.sleep)
     scene.notifier._pacer.hold("chat.update", "", timedelta(seconds=5))
 
@@ -98,7 +98,7 @@ def a_text(scene: Scene, post_id: str, text: str = "Hello.", ts: str = "") -> Po
 async def test_retry_after_holds_the_method_for_everybody(scene: Scene) -> None:
     ts = await scene.post_card()
     scene.sandbox.fail("chat.update", error="ratelimited", retry_after=30)
-    card = scene.approval.changed(card_ts=ts)
+    card = scene.approval.with_card_ts(ts)
     for _ in range(3):
         with pytest.raises(DeliveryError) as raised:
             await scene.update_card(card)
@@ -112,7 +112,7 @@ async def test_retry_after_holds_the_method_for_everybody(scene: Scene) -> None:
 async def test_a_short_retry_after_is_waited_for(scene: Scene) -> None:
     ts = await scene.post_card()
     scene.sandbox.fail("chat.update", error="ratelimited", retry_after=2)
-    assert await scene.update_card(scene.approval.changed(card_ts=ts))
+    assert await scene.update_card(scene.approval.with_card_ts(ts))
     assert len(await updates(scene)) == 2
     assert scene.notifier._pacer.clock() >= 2_000
 

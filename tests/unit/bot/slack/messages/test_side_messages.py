@@ -83,7 +83,7 @@ async def test_a_card_for_a_member_of_a_group_names_it_where_that_is_certain(
 
 
 async def test_the_address_of_a_message_is_asked_for_once(scene: Scene) -> None:
-    approval = scene.approval.changed(card_ts=await scene.post_card())
+    approval = scene.approval.with_card_ts(await scene.post_card())
     first = await scene.notifier.link(approval)
     scene.sandbox.fail("chat.getPermalink", error="internal_error")
     assert (await scene.notifier.link(approval), bool(first)) == (first, True)
@@ -160,7 +160,7 @@ async def test_where_the_cards_are_elsewhere_the_thread_has_a_line(scene: Scene)
 async def test_an_alert_that_is_there_keeps_who_has_seen_it(scene: Scene) -> None:
     """A process that cannot know whether it was sent sends it once more."""
     ben = scene.sandbox.user_id("Ben")
-    told = scene.approval.changed(card_ts=await scene.post_card())
+    told = scene.approval.with_card_ts(await scene.post_card())
     notices = SlackNotices(scene.notifier)
     await notices.alert(told, to=ben)
     place = scene.sandbox.dm_id(ben)

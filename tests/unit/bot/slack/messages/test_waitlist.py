@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Status
+from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Status, StoredCard
 from bot.notifications.digest import Digest, ListItem
 from bot.people.current_policy import NoPolicy
 from bot.people.model import PostedDigest
@@ -152,7 +152,7 @@ class Poster:
         return putting.ts or "1.1"
 
     async def link(self, approval: Approval) -> str:
-        self.linked.append(approval.card_ts)
+        self.linked.append(approval.card.ts)
         return LINK
 
 
@@ -167,9 +167,9 @@ def a_board(poster: Poster) -> SlackLists:
 
 async def test_what_is_on_a_card_with_others_leads_to_that() -> None:
     poster, keeper = Poster(), f"apr_{1:032x}"
-    first = waiting(1, batch=keeper, batch_ts="7.000001", card_ts="")
-    second = waiting(2, batch=keeper, card_ts="")
-    left = waiting(3, batch=keeper, batch_left=True, card_ts="8.000001")
+    first = waiting(1, batch=keeper, batch_ts="7.000001")
+    second = waiting(2, batch=keeper)
+    left = waiting(3, batch=keeper, batch_left=True, card=StoredCard(ts="8.000001"))
     await a_board(poster).show(a_list(first, second, left), where=PostedDigest())
     assert poster.linked == ["7.000001", "7.000001", "8.000001"]
     poster.linked.clear()

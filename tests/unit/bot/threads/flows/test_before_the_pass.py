@@ -28,7 +28,7 @@ async def is_at_rest(storage: SqliteStores) -> bool:
     """Whether nothing is due in the thread, and each card shows what its record says."""
     thread = await storage.threads.get(THREAD_ID)
     found = await newest_of(storage.approvals, THREAD_ID, limit=9)
-    drawn = all(one.drawn_revision == one.shown_revision for one in found)
+    drawn = all(one.card.revision == one.shown_revision for one in found)
     return (thread.due_ms, thread.leased_by) == (None, "") and drawn
 
 

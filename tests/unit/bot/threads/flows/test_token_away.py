@@ -54,7 +54,7 @@ async def test_card_and_text_come_when_the_token_is_good(storage: SqliteStores) 
     assert office.notifier.cards[approval.approval_id].status is Status.PENDING
     assert office.shown() == []
     stored = await storage.approvals.get(approval.approval_id)
-    assert stored.undeliverable == "token_revoked"
+    assert stored.card.error == "token_revoked"
     assert stored.due_ms is not None
     for _ in range(20):
         await later(office, seconds=600)
@@ -63,7 +63,7 @@ async def test_card_and_text_come_when_the_token_is_good(storage: SqliteStores) 
     assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
     assert office.shown() == ["Paid."]
     stored = await storage.approvals.get(approval.approval_id)
-    assert (stored.undeliverable, stored.due_ms) == ("", None)
+    assert (stored.card.error, stored.due_ms) == ("", None)
     assert await later(office, seconds=10**6) == 0
 
 
@@ -130,7 +130,7 @@ async def test_who_clicks_just_after_a_decision_has_nothing_drawn_again(
     assert after == before.changed(
         revision=after.revision,
         shown_revision=before.shown_revision + 1,
-        drawn_revision=before.shown_revision + 1,
+        card=before.card.changed(revision=before.shown_revision + 1),
         fence=before.fence + 1,
     )
 
@@ -263,12 +263,12 @@ async def test_a_card_that_shows_the_record_as_it_is_is_not_drawn_again(
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
-    assert approval.drawn_revision == approval.shown_revision
+    assert approval.card.revision == approval.shown_revision
     for method in ("card", "update"):
         office.notifier.failing.add(method)
     await later(office, seconds=900)  # the reminder
     stored = await storage.approvals.get(approval.approval_id)
-    assert (stored.current_escalation.reminders, stored.attempts, stored.undeliverable) == (
+    assert (stored.current_escalation.reminders, stored.attempts, stored.card.error) == (
         1,
         0,
         "",
