@@ -71,7 +71,7 @@ class Batches:
             for one in turn
             if ruling
             and common_ruling(one) == ruling
-            and (not first.is_batched or (one.is_batched and one.batch == first.batch))
+            and (not first.is_batched or (one.is_batched and one.shares_batch(first)))
             and one.expires_ms > self.clock()
         ]
         if first.approval_id not in {one.approval_id for one in found}:

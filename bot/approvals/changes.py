@@ -213,12 +213,12 @@ def redrawn(one: Approval, *, now_ms: int, newer_ts: str = "") -> Approval:
 
 def off_batch(one: Approval) -> Approval:
     """Return the approval as one that left its batch card, and of which no post was begun."""
-    return one.changed(batch_left=True, card=one.card.changed(post_tried=False))
+    return one.changed(batch=one.batch.changed(left=True), card=one.card.changed(post_tried=False))
 
 
 def split_off(one: Approval, *, batch: str, now_ms: int) -> Approval | None:
     """Return a pending approval of a batch card with a card of its own."""
-    if one.batch != batch or one.batch_left or one.status is not Status.PENDING:
+    if one.batch.keeper != batch or one.batch.left or one.status is not Status.PENDING:
         return None
     return _shown(off_batch(one), due_ms=now_ms)
 

@@ -163,6 +163,22 @@ class StoredCard(Part):
     """Slack's error code for a rejected card; empty when Slack accepted the card."""
 
 
+class StoredBatch(Part):
+    """The batch card that an approval is on, or was on.
+
+    Stored: version 1, must stay readable.
+    """
+
+    keeper: str = ""
+    """Id of the approval that keeps the batch card, which may be this one. Empty for an approval
+    that never shared a card."""
+    left: bool = False
+    """Whether the approval left the batch card, and has its own card."""
+    ts: str = ""
+    """For the approval that keeps a batch card, the card's `ts`, or `UNKNOWN_TS` while the post may
+    have been made. Empty for all other approvals."""
+
+
 class SideMessage(Part):
     """A message beside the card in the thread: a further card, a reminder, an escalation."""
 
@@ -630,14 +646,8 @@ class Approval(WorkDocument):
     sign: str = ""
     """Name of the approval's reaction on the root message of the thread, such as `waits` or
     `rejected`; empty for none. See `bot.approvals.due.thread_reactions`."""
-    batch: str = ""
-    """Id of the approval that keeps the batch card, which may be this one. Empty for an approval
-    that never shared a card."""
-    batch_left: bool = False
-    """Whether the approval left the batch card, and has its own card."""
-    batch_ts: str = ""
-    """For the approval that keeps a batch card, the card's `ts`, or `UNKNOWN_TS` while the post may
-    have been made. Empty for all other approvals."""
+    batch: StoredBatch = StoredBatch()
+    """The batch card that the approval is on, or was on."""
 
     def answered(self, name: str) -> object:
         """Return a field of the decision's answer, or None if the answer has no such field."""
@@ -673,4 +683,8 @@ class Approval(WorkDocument):
     @property
     def is_batched(self) -> bool:
         """Whether the approval is on a batch card."""
-        return bool(self.batch) and not self.batch_left
+        return bool(self.batch.keeper) and not self.batch.left
+
+    def shares_batch(self, other: Approval) -> bool:
+        """Whether both approvals are, or were, on one batch card."""
+        return bool(self.batch.keeper) and self.batch.keeper == other.batch.keeper

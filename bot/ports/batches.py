@@ -31,7 +31,7 @@ class BatchCards(Protocol):
         ...
 
     async def update_batch(self, keeper: Approval, items: Items) -> bool:
-        """Update the card at `batch_ts`; return False if the message was deleted."""
+        """Update the card at `batch.ts`; return False if the message was deleted."""
         ...
 
     async def post_copy(

@@ -76,7 +76,7 @@ class ClickedMessage:
 
     def is_batch_card_of(self, keeper: Approval) -> bool:
         """Whether the message is the batch card of a keeper or a copy."""
-        first = SideMessage(key="", kind="", user="", channel=keeper.channel_id, ts=keeper.batch_ts)
+        first = SideMessage(key="", kind="", user="", channel=keeper.channel_id, ts=keeper.batch.ts)
         copies = [one for one in keeper.cards if one.kind == BATCH]
         return any(map(self._is, [first, *copies]))
 

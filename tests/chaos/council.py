@@ -423,7 +423,7 @@ class Council(Play):
             one
             for one in self.sandbox.messages(channel, thread_ts=ts)
             if (one.get("metadata") or {}).get("event_type") == BATCH
-            and _id_of(one) == approval.batch
+            and _id_of(one) == approval.batch.keeper
         ]
         name = f"shared card of {approval.title!r}"
         if approval.status is Status.PENDING or approval.open:

@@ -25,7 +25,7 @@ from typing_extensions import TypedDict
 from agents import Agent, ChatModelAgent, tool
 from agents.models import ScriptedModel, Turn, call, say
 from bot.approvals.disclosure import Opened, Surface, guesses, has_opened
-from bot.approvals.model import Approval, Status
+from bot.approvals.model import Approval, Status, StoredBatch
 from bot.approvals.overview import HomeData
 from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all
 from bot.layout.blocks import Block
@@ -150,7 +150,7 @@ def actions_in(blocks: object) -> list[tuple[str, str]]:
 
 
 def _on_batch_card(approval: Approval) -> list[Block]:
-    one = approval.changed(batch=approval.approval_id)
+    one = approval.changed(batch=StoredBatch(keeper=approval.approval_id))
     other = one.changed(approval_id="apr_" + "f" * 32, title="Another one")
     card = batch_card([one, other], BatchWords(), approvers_text="")
     return list(card.blocks)
@@ -205,7 +205,7 @@ huge = {"memo": f"s001z {'word ' * 60_000} e001z"}
 
 def several(approval: Approval, count: int) -> list[Approval]:
     """A call and others, on one card."""
-    first = approval.changed(batch=approval.approval_id)
+    first = approval.changed(batch=StoredBatch(keeper=approval.approval_id))
     others = [
         first.changed(approval_id=f"apr_{number:032x}", title=f"x{number:03}z y{number:03}z")
         for number in range(1, count)

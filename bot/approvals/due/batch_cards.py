@@ -19,7 +19,7 @@ from cachetools import LRUCache
 
 from bot.approvals.changes import off_batch, split_off
 from bot.approvals.due.visit import BATCH, OWN, Visit, of_several, write_held
-from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
+from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status, StoredBatch
 from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
@@ -120,8 +120,7 @@ def _kept(approval: Approval, keeper: str) -> Approval:
     is_keeper = approval.approval_id == keeper
     copies = approval.cards if is_keeper else ()
     return approval.changed(
-        batch=keeper,
-        batch_ts=UNKNOWN_TS if is_keeper else "",
+        batch=StoredBatch(keeper=keeper, ts=UNKNOWN_TS if is_keeper else ""),
         cards=tuple(map(of_several, copies)),
     )
 
@@ -135,7 +134,8 @@ def _likeness(approval: Approval) -> tuple[object, ...]:
     ruling = common_ruling(approval)
     is_own = all(one.key.startswith(OWN) for one in approval.cards)
     is_elsewhere = bool(approval.place) or not is_own
-    if not ruling or is_elsewhere or not stays(approval.changed(batch=approval.approval_id)):
+    shared = approval.changed(batch=StoredBatch(keeper=approval.approval_id))
+    if not ruling or is_elsewhere or not stays(shared):
         return ()
     try:
         stages = terms_of(approval).stages
@@ -177,7 +177,7 @@ class SharedCards:
     async def on_card(self, approval: Approval) -> list[Approval]:
         """Read the approvals on a card, in order."""
         turn = await of_turn(self.approvals, approval.checkpoint_id)
-        return [one for one in turn if one.batch == approval.batch and stays(one)]
+        return [one for one in turn if one.shares_batch(approval) and stays(one)]
 
     async def see_to(self, approval: Approval, visit: Visit) -> Approval | None:
         """Update the batch card of an approval.
@@ -194,12 +194,12 @@ class SharedCards:
             # After a restore, the approval may have a card of its own already.
             post_tried = bool(approval.restored.to_ms)
             card = approval.card.changed(post_tried=post_tried)
-            approval = approval.changed(batch_left=True, card=card)
-        if approval.batch == approval.approval_id:
+            approval = off_batch(approval).changed(card=card)
+        if approval.batch.keeper == approval.approval_id:
             return approval if await self._draw(approval, visit) else None
         if approval.shown_revision > 1 and (approval.is_batched or not approval.card.ts):
-            await self.want(approval.batch)
-            visit.keepers.add(approval.batch)
+            await self.want(approval.batch.keeper)
+            visit.keepers.add(approval.batch.keeper)
         return approval
 
     async def _draw(self, keeper: Approval, visit: Visit) -> bool:
@@ -266,7 +266,7 @@ class SharedCards:
             return None
 
     async def _show(self, keeper: Approval, items: Items, visit: Visit) -> bool:
-        is_posted = keeper.batch_ts not in {"", UNKNOWN_TS}
+        is_posted = keeper.batch.ts not in {"", UNKNOWN_TS}
         if is_posted:
             if await self.cards.update_batch(keeper, items):
                 return True
@@ -278,15 +278,15 @@ class SharedCards:
         if await self._note(keeper, ts):
             return True
         newest = await self.approvals.get(keeper.approval_id)
-        if newest.batch_ts not in {"", UNKNOWN_TS, ts}:
+        if newest.batch.ts not in {"", UNKNOWN_TS, ts}:
             await self.cards.remove_batch(keeper, ts)  # another process has posted the card, too
         return False
 
     async def split(self, approval: Approval) -> frozenset[str]:
         """Give all pending approvals of a card cards of their own; return their ids."""
-        write = partial(split_off, batch=approval.batch, now_ms=self.clock())
+        write = partial(split_off, batch=approval.batch.keeper, now_ms=self.clock())
         turn = await of_turn(self.approvals, approval.checkpoint_id)
-        names = [one.approval_id for one in turn if one.batch == approval.batch]
+        names = [one.approval_id for one in turn if one.shares_batch(approval)]
         found = await asyncio.gather(
             *(update_or_none(self.approvals, name, write, writes_due=True) for name in names)
         )
@@ -294,10 +294,10 @@ class SharedCards:
 
     async def as_one(self, approval: Approval, items: Sequence[Approval]) -> Approval:
         """Return the approval as thread messages show it: with the title of its batch."""
-        keeper = next((one for one in items if one.approval_id == approval.batch), None)
+        keeper = next((one for one in items if one.approval_id == approval.batch.keeper), None)
         if keeper is None:
-            keeper = await self.approvals.get(approval.batch)
-        ts = "" if keeper.batch_ts == UNKNOWN_TS else keeper.batch_ts
+            keeper = await self.approvals.get(approval.batch.keeper)
+        ts = "" if keeper.batch.ts == UNKNOWN_TS else keeper.batch.ts
         waiting = [one for one in items if one.status is Status.PENDING]
         title = await self.cards.title_of(waiting or items)
         made = approval.with_card_ts(ts).changed(title=title)
@@ -308,5 +308,8 @@ class SharedCards:
 
     async def _note(self, keeper: Approval, ts: str) -> bool:
         """Store where the batch card is; False if the lease was lost."""
-        write = partial(Approval.changed, batch_ts=ts)
+
+        def write(one: Approval) -> Approval:
+            return one.changed(batch=one.batch.changed(ts=ts))
+
         return await write_held(self.approvals, keeper, write) is not None

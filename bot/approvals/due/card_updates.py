@@ -75,7 +75,7 @@ class Drawing:
         self, approval: Approval, visit: Visit
     ) -> tuple[Approval, DrawnCard | None]:
         """Update the card in the thread: its own or a batch card."""
-        if self.shared is not None and approval.batch:
+        if self.shared is not None and approval.batch.keeper:
             seen = await self.shared.see_to(approval, visit)
             if seen is None:
                 return approval, None

@@ -29,7 +29,7 @@ from bot.approvals.due.escalation_state import (
 from bot.approvals.due.messages import REMINDER
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.visit import BATCH, users_of, write_held
-from bot.approvals.model import Approval, Kind, SideMessage, Status, StoredEscalation
+from bot.approvals.model import Approval, Kind, SideMessage, Status, StoredBatch, StoredEscalation
 from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_steps
 from bot.people.lookup import is_direct
@@ -115,13 +115,13 @@ class OwnCards:
         """Plan cards for the claimant and for recipients of a split batch."""
         claim = approval.claim
         people = {claim.by} if claim.holds(now_ms) else set[str]()
-        if approval.batch and not stays(approval):
-            keeper = await self.approvals.get(approval.batch)
+        if approval.batch.keeper and not stays(approval):
+            keeper = await self.approvals.get(approval.batch.keeper)
             people |= {one.user for one in keeper.cards if one.kind == BATCH}
         people -= users_of(approval)
         if not people:
             return ()
-        alone, steps = approval.changed(batch=""), approval.steps
+        alone, steps = approval.changed(batch=StoredBatch()), approval.steps
         able = await self.asking(alone, terms, people, steps=steps)
         held = await self.consideration.quiet(approval, able)
         return tuple(own_card(approval, one) for one in sorted(able - held.keys()))

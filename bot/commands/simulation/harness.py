@@ -289,7 +289,7 @@ class Simulation:
         if own is None:
             own = next((one for one in cards if one.channel == approval.place), None)
         if own is None and approval.is_batched:
-            return approval.channel_id, self._batch_ts(approval.batch)
+            return approval.channel_id, self._batch_ts(approval.batch.keeper)
         return (own.channel, own.ts) if own else (approval.channel_id, approval.card.ts)
 
     def _batch_ts(self, keeper: str) -> str:

@@ -126,10 +126,12 @@ class Watcher:
             only: Leave those about others for later.
         """
         new: list[SlackMessage] = []
+        batch = only.batch.keeper if only is not None else ""
         for message in self.stage.posted:
             key = (message.channel, message.ts)
             is_other = only is not None and _record_of(message) != only.approval_id
-            if only is not None and only.batch and _record_of(message, BATCH_EVENT) == only.batch:
+            is_shared = bool(batch) and _record_of(message, BATCH_EVENT) == batch
+            if only is not None and is_shared:
                 # One card of several is a card of each.
                 key, is_other = (only.approval_id, message.ts), False
             if key in self._seen_messages or is_other:

@@ -174,7 +174,8 @@ def _buttons(
         yield yes(ActionId.APPROVE_ALL, made, proof, review)
         if proof.is_whole:
             yield button(say("button.choose"), ActionId.BATCH, value, of=title)
-    keeper = (first.batch, first.digest)  # address that stays when the first item is decided
+    # The address stays when the first item is decided.
+    keeper = (first.batch.keeper, first.digest)
     options = (
         (say("button.reject_all"), ActionId.BATCH_REJECT),
         (say("button.details"), ActionId.BATCH_DETAILS),
@@ -216,7 +217,7 @@ def _done(items: Sequence[Approval], title: str) -> Card:
     who = ", ".join(by[:_MOST_DECIDERS])
     marks = [say("batch.by", who=who)] if who else []
     first = items[0]
-    value = encode(first.batch or first.approval_id, first.digest)
+    value = encode(first.batch.keeper or first.approval_id, first.digest)
     details = button(say("button.details"), ActionId.BATCH_DETAILS, value, of=title)
     third = _third(items)
     blocks = closed_card(state_line(symbol, ends, marks), title, third, details)

@@ -301,8 +301,8 @@ async def _known(desk: ListenerContext, first: Approval, count: int) -> dict[str
 
 def _lines_of(first: Approval, turn: Sequence[Approval], clicked: ClickedMessage) -> frozenset[str]:
     """Return ids of the lines of the clicked batch card, if any."""
-    items = [one for one in turn if first.batch and one.batch == first.batch and stays(one)]
-    keeper = next((one for one in turn if one.approval_id == first.batch), None)
+    items = [one for one in turn if one.shares_batch(first) and stays(one)]
+    keeper = next((one for one in turn if one.approval_id == first.batch.keeper), None)
     if keeper is None or len(items) > MOST_LISTED or not clicked.is_batch_card_of(keeper):
         return frozenset()
     return frozenset(one.approval_id for one in items)
@@ -325,10 +325,10 @@ async def _items(desk: ListenerContext, approval: Approval) -> list[Approval]:
     Raises:
         InvalidInputError: The approval was never on a batch card.
     """
-    if not approval.batch:
+    if not approval.batch.keeper:
         raise InvalidInputError("this button")
     turn = await of_turn(desk.storage.approvals, approval.checkpoint_id)
-    return [one for one in turn if one.batch == approval.batch]
+    return [one for one in turn if one.shares_batch(approval)]
 
 
 async def _waiting(desk: ListenerContext, about: Reference) -> list[Approval]:

@@ -42,9 +42,9 @@ class SlackLists:
         approvals = [one.approval for one in approvals_of(shown)]
         names = await names_of(approvals, self.directory, self.channel_name)
         pending = [one for one in approvals if one.status is Status.PENDING]
-        at = {one.approval_id: one.batch_ts for one in approvals}
+        at = {one.approval_id: one.batch.ts for one in approvals}
         links = {
-            one.approval_id: await self.poster.link(_at_card(one, at.get(one.batch, "")))
+            one.approval_id: await self.poster.link(_at_card(one, at.get(one.batch.keeper, "")))
             for one in pending
         }
         with speaking(shown.person.locale):

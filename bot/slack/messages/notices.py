@@ -174,7 +174,7 @@ class SlackBatchCards:
     @said_to_all
     async def update_batch(self, keeper: Approval, items: Items) -> bool:
         """See `BatchCards`."""
-        return await self.poster.update_late(_putting(keeper, keeper.batch_ts), self._made(items))
+        return await self.poster.update_late(_putting(keeper, keeper.batch.ts), self._made(items))
 
     @said_to_all
     async def post_copy(

@@ -19,6 +19,7 @@ from bot.approvals.model import (
     Said,
     SeenPart,
     Status,
+    StoredBatch,
     StoredCard,
 )
 from tests.contract.builders import DIGEST, a_decision, an_approval
@@ -70,7 +71,7 @@ ON_PENDING: dict[str, Change] = {
     "blocked": lambda one: changes.blocked(one, "why", digest=DIGEST),
     "split_off": lambda one: changes.split_off(one, batch="b", now_ms=NOW),
 }
-WAITS = an_approval(batch="b")
+WAITS = an_approval(batch=StoredBatch(keeper="b"))
 
 
 @pytest.mark.parametrize("name", ON_PENDING)
@@ -197,7 +198,7 @@ def test_steps_of_a_card(ts: str | None, expected: tuple[str, bool]) -> None:
 
 
 def test_who_leaves_a_batch_has_a_card_to_post() -> None:
-    before = an_approval(batch="b", card=StoredCard(post_tried=True))
+    before = an_approval(batch=StoredBatch(keeper="b"), card=StoredCard(post_tried=True))
     after = changes.split_off(before, batch="b", now_ms=NOW)
     assert after is not None
     assert (after.is_batched, after.card.post_tried, after.due_ms) == (False, False, NOW)

@@ -24,6 +24,7 @@ from bot.approvals.model import (
     Restored,
     SideMessage,
     Status,
+    StoredBatch,
 )
 from bot.approvals.secondary_actions import Means
 from bot.clock import milliseconds, steady_clock
@@ -83,18 +84,18 @@ async def later(office: Office, **forward: float) -> None:
 
 async def test_calls_of_one_turn_have_one_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c")
-    assert {one.batch for one in cards} == {cards[0].approval_id}
+    assert {one.batch.keeper for one in cards} == {cards[0].approval_id}
     assert shown(office).posts == [cards[0].approval_id]
     assert shown(office).updates == []
     assert office.notifier.posts == []
     assert drawn(office) == dict.fromkeys("abc", Status.PENDING)
     assert all(one.card.revision == one.shown_revision and not one.card.ts for one in cards)
-    assert [one.batch_ts for one in cards] == ["1800000000.000001", "", ""]
+    assert [one.batch.ts for one in cards] == ["1800000000.000001", "", ""]
 
 
 async def test_one_call_has_a_card_of_its_own(storage: SqliteStores) -> None:
     office, (card,) = await asked(storage, "a")
-    assert card.batch == ""
+    assert card.batch.keeper == ""
     assert (office.notifier.posts, shown(office).posts) == ([card.approval_id], [])
 
 
@@ -115,7 +116,7 @@ async def test_what_people_must_see_one_by_one_has_cards_of_its_own(
     storage: SqliteStores, more: dict[str, object]
 ) -> None:
     office, cards = await asked(storage, "a", "b", policy=by_sre(**more))
-    assert {one.batch for one in cards} == {""}
+    assert {one.batch.keeper for one in cards} == {""}
     assert shown(office).posts == []
 
 
@@ -167,7 +168,7 @@ async def test_news_of_one_card_is_drawn_at_most_every_second_and_a_half(
 
 async def test_more_than_a_hundred_have_a_second_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, *(f"n{number}" for number in range(MOST_ON_CARD + 3)))
-    keepers = [one.batch for one in cards]
+    keepers = [one.batch.keeper for one in cards]
     assert keepers[:MOST_ON_CARD] == [cards[0].approval_id] * MOST_ON_CARD
     assert keepers[MOST_ON_CARD:] == [cards[MOST_ON_CARD].approval_id] * 3
     assert shown(office).posts == [cards[0].approval_id, cards[MOST_ON_CARD].approval_id]
@@ -245,7 +246,7 @@ async def test_a_card_that_is_gone_is_posted_again(storage: SqliteStores) -> Non
     await office.attendance.redraw(cards[1].approval_id)
     assert shown(office).posts == [cards[0].approval_id] * 2
     kept = await storage.approvals.get(cards[0].approval_id)
-    assert kept.batch_ts == "1800000000.000002"
+    assert kept.batch.ts == "1800000000.000002"
 
 
 async def test_a_card_whose_answer_was_lost_is_found(storage: SqliteStores) -> None:
@@ -254,10 +255,10 @@ async def test_a_card_whose_answer_was_lost_is_found(storage: SqliteStores) -> N
     await office.hear("<@UBOT> look")
     office.notifier.lost.clear()
     first = (await office.open_approvals())[0]
-    assert first.batch_ts == UNKNOWN_TS
+    assert first.batch.ts == UNKNOWN_TS
     await later(office, minutes=1)
     assert shown(office).posts == [first.approval_id]
-    assert (await storage.approvals.get(first.approval_id)).batch_ts == f"found-{first.approval_id}"
+    assert (await storage.approvals.get(first.approval_id)).batch.ts == f"found-{first.approval_id}"
 
 
 async def test_another_process_finds_the_card_that_a_dead_one_posted(
@@ -287,7 +288,7 @@ async def test_a_card_that_slack_never_takes_is_split(storage: SqliteStores) -> 
     await office.hear("<@UBOT> look")
     cards = await office.open_approvals()
     assert sorted(office.notifier.posts) == sorted(one.approval_id for one in cards)
-    assert all(one.batch_left and one.card.ts for one in cards)
+    assert all(one.batch.left and one.card.ts for one in cards)
 
 
 async def test_a_card_that_slack_does_not_take_now_comes_later(storage: SqliteStores) -> None:
@@ -391,12 +392,12 @@ def approvals(draw: st.DrawFn) -> Approval:
 def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObject) -> None:
     refused = {one.approval_id for one in found if data.draw(st.booleans())}
     made = together(found, lambda one: one.approval_id not in refused)
-    assert [one.changed(batch="", batch_ts="") for one in made] == found
-    for keeper in {one.batch for one in made} - {""}:
-        items = [one for one in made if one.batch == keeper]
+    assert [one.changed(batch=StoredBatch()) for one in made] == found
+    for keeper in {one.batch.keeper for one in made} - {""}:
+        items = [one for one in made if one.batch.keeper == keeper]
         assert 2 <= len(items) <= MOST_ON_CARD
         assert items[0].approval_id == keeper
-        assert [bool(one.batch_ts) for one in items] == [True, *([False] * (len(items) - 1))]
+        assert [bool(one.batch.ts) for one in items] == [True, *([False] * (len(items) - 1))]
         assert len({(one.tool, one.terms_json, one.expires_ms) for one in items}) == 1
         assert len({one.requesters for one in items}) == 1
         for one in items:
@@ -408,7 +409,7 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
             assert (one.stuck, one.cards, one.asked_again) == ("", (), "")
             assert one.approval_id not in refused
             assert stays(one)
-    alone = [one for one in made if not one.batch and one.approval_id not in refused]
+    alone = [one for one in made if not one.batch.keeper and one.approval_id not in refused]
     alike = {(one.tool, one.terms_json, one.expires_ms, one.requesters) for one in alone}
     assert alike or not alone
 
@@ -423,12 +424,12 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
         {"restored": Restored(to_ms=5)},
         {"asked_again": "why"},
         {"stage": 1},
-        {"batch_left": True},
-        {"batch": ""},
+        {"batch": StoredBatch(keeper="apr_1", left=True)},
+        {"batch": StoredBatch()},
     ],
 )
 def test_what_is_not_like_the_others_any_more_leaves(changes: dict[str, Any]) -> None:
-    approval = an_approval().changed(batch="apr_1")
+    approval = an_approval().changed(batch=StoredBatch(keeper="apr_1"))
     assert stays(approval)
     assert not stays(approval.changed(**changes))
 
@@ -439,7 +440,9 @@ def test_what_is_not_like_the_others_any_more_leaves(changes: dict[str, Any]) ->
 )
 def test_what_runs_otherwise_than_listed_leaves(changes: dict[str, Any]) -> None:
     decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest="d")
-    approval = an_approval().changed(batch="apr_1", status=Status.APPROVED, decision=decision)
+    approval = an_approval().changed(
+        batch=StoredBatch(keeper="apr_1"), status=Status.APPROVED, decision=decision
+    )
     assert stays(approval)
     assert not stays(approval.changed(decision=decision.changed(**changes)))
 

@@ -243,7 +243,7 @@ class TestOneCardForSeveral:
     async def test_the_wish_of_one_splits_it_for_nobody(self, storage: SqliteStores) -> None:
         office, cards = await self.asked(storage, "a", "b", "c")
         keeper = cards[0]
-        assert {one.batch for one in cards} == {keeper.approval_id}
+        assert {one.batch.keeper for one in cards} == {keeper.approval_id}
         assert shown(office).posts == [keeper.approval_id]
         assert shown(office).copied == [ADA], "one message"
         (copy,) = keeper.cards
@@ -266,7 +266,7 @@ class TestOneCardForSeveral:
         await claim(office, cards[0], BEN)
         await later(office, seconds=5)
         keeper = await storage.approvals.get(cards[0].approval_id)
-        assert keeper.batch_left
+        assert keeper.batch.left
         assert [(one.kind, one.user) for one in keeper.cards] == [
             (BATCH, ADA),
             ("card", ADA),
@@ -293,5 +293,5 @@ class TestOneCardForSeveral:
         office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
         await office.hear("<@UBOT> look")
         (keeper, _) = await office.open_approvals()
-        assert (keeper.cards, keeper.batch_ts != "") == ((), True)
+        assert (keeper.cards, keeper.batch.ts != "") == ((), True)
         assert keeper.card.revision == keeper.shown_revision

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Run, RunState, Status
+from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Run, RunState, Status, StoredBatch
 from bot.layout.blocks import Card
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.ports.tools import BatchWords
@@ -49,8 +49,7 @@ def an_item(base: Approval, number: int, amount: str, **changes: Any) -> Approva
         arguments_json=json.dumps(arguments),
         form_json=ASK.to_text(),
         terms_json=TERMS.to_text(),
-        batch=first,
-        batch_ts=UNKNOWN_TS if number == 0 else "",
+        batch=StoredBatch(keeper=first, ts=UNKNOWN_TS if number == 0 else ""),
         digest=f"{number:02x}" * 32,
     )
     return item.changed(**changes)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Status, StoredCard
+from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Status, StoredBatch, StoredCard
 from bot.notifications.digest import Digest, ListItem
 from bot.people.current_policy import NoPolicy
 from bot.people.model import PostedDigest
@@ -167,13 +167,13 @@ def a_board(poster: Poster) -> SlackLists:
 
 async def test_what_is_on_a_card_with_others_leads_to_that() -> None:
     poster, keeper = Poster(), f"apr_{1:032x}"
-    first = waiting(1, batch=keeper, batch_ts="7.000001")
-    second = waiting(2, batch=keeper)
-    left = waiting(3, batch=keeper, batch_left=True, card=StoredCard(ts="8.000001"))
+    first = waiting(1, batch=StoredBatch(keeper=keeper, ts="7.000001"))
+    second = waiting(2, batch=StoredBatch(keeper=keeper))
+    left = waiting(3, batch=StoredBatch(keeper=keeper, left=True), card=StoredCard(ts="8.000001"))
     await a_board(poster).show(a_list(first, second, left), where=PostedDigest())
     assert poster.linked == ["7.000001", "7.000001", "8.000001"]
     poster.linked.clear()
-    alone = first.changed(batch_ts=UNKNOWN_TS)
+    alone = first.changed(batch=first.batch.changed(ts=UNKNOWN_TS))
     await a_board(poster).show(a_list(alone, second), where=PostedDigest())
     assert poster.linked == ["", ""], "it is not posted"
 
