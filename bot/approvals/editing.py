@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agents.gates.rulings import Judgement
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, Status, StoredEdits
 from bot.approvals.service import Approvals
 from bot.audit.invalidated import last_edit, note_edit, note_edit_refusal
 from bot.errors import OutdatedCardError, plain_words
-from bot.people.requesters import editors_of
 from bot.people.terms_of import is_critical, terms_of
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
@@ -126,7 +125,7 @@ class Edits:
                 changed = await self._counted(approval, changed, decision, actor)
             if consent.reason and not _has_vote(changed, actor.user_id):
                 edit = last_edit(approval, changed.ladder_ms, consent.reason)
-                changed = changed.changed(last_edit=edit)
+                changed = changed.changed(edits=changed.edits.changed(last=edit))
         return changed
 
     async def _counted(
@@ -177,14 +176,12 @@ def with_call(
     """
     info = judgement.info if judgement is not None else None
     if info is not None:
-        changed = rebound(approval, info, rules, by=by, now_ms=now_ms)
+        changed = rebound(approval, info, rules, now_ms=now_ms)
     else:
-        changed = _same_people(approval, call, by=by)
+        changed = _same_people(approval, call)
     return changed.changed(
-        editors=_editors(approval, by),
-        last_edit=last_edit(approval, now_ms),
+        edits=_edits(approval, by, now_ms),
         votes=(),
-        voided=_voided(approval),
         stage=0,
         steps=0,
         ladder_ms=now_ms,
@@ -199,10 +196,15 @@ def _edit_of(approval: Approval, call: CheckedCall, *, by: str) -> Decision:
     return Decision(status=Status.APPROVED, by=by, at_ms=0, arguments_json=arguments, digest=digest)
 
 
-def _voided(approval: Approval) -> tuple[str, ...]:
-    """Return people whose votes the edit voids, for this and earlier versions."""
+def _edits(approval: Approval, by: str, now_ms: int) -> StoredEdits:
+    """Return the edits with one more: the editors of earlier versions, and all votes it voids."""
     voters = [one.by for one in approval.votes]
-    return tuple(dict.fromkeys((*approval.voided, *voters)))
+    return StoredEdits(
+        by=by,
+        earlier=tuple(name for name in approval.edits.editors if name != by),
+        voided=tuple(dict.fromkeys((*approval.edits.voided, *voters))),
+        last=last_edit(approval, now_ms),
+    )
 
 
 def _has_vote(approval: Approval, user_id: str) -> bool:
@@ -227,18 +229,12 @@ def _under_same_ruling(before: Approval, after: Approval) -> bool:
     return terms_of(before).digest == terms_of(after).digest
 
 
-def _editors(approval: Approval, by: str) -> tuple[str, ...]:
-    """Return all editors: parts of the call stay theirs after later edits."""
-    return tuple(name for name in editors_of(approval) if name != by)
-
-
-def _same_people(approval: Approval, call: CheckedCall, *, by: str) -> Approval:
-    """Return the changed approval with the same approvers, except for the editor."""
+def _same_people(approval: Approval, call: CheckedCall) -> Approval:
+    """Return the changed approval with the same approvers."""
     return approval.changed(
         title=call.title or approval.title,
         preview=call.preview,
         arguments_json=in_order(call.arguments),
         digest=edited_digest(approval, call.arguments),
         original_json=approval.original_json or approval.arguments_json,
-        edited_by=by,
     )

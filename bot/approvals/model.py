@@ -101,6 +101,27 @@ class LastEdit(Part):
     request."""
 
 
+class StoredEdits(Part):
+    """The edits of a call by people.
+
+    Stored: version 1, must stay readable.
+    """
+
+    by: str = ""
+    """Slack user id of the last editor; empty without an edit."""
+    earlier: tuple[str, ...] = ()
+    """Slack user ids of the earlier editors: a part of the call is theirs."""
+    voided: tuple[str, ...] = ()
+    """Slack user ids of the people whose votes were voided by edits."""
+    last: LastEdit | None = None
+    """The last edit, for the audit; None without an edit of this approval."""
+
+    @property
+    def editors(self) -> tuple[str, ...]:
+        """All people who edited the call, the latest last."""
+        return tuple(dict.fromkeys((*self.earlier, *([self.by] if self.by else []))))
+
+
 class GrantRequest(Part):
     """An approver's request for a standing grant, made together with an approval."""
 
@@ -490,6 +511,7 @@ class Approval(WorkDocument):
                 "checkpoint_id",
                 "created_ms",
                 "digest",
+                "edits",
                 "form_json",
                 "interrupt_id",
                 "kind",
@@ -575,16 +597,10 @@ class Approval(WorkDocument):
     if no gate asks, such as for a question."""
     original_json: str = ""
     """The arguments of the original request, as canonical JSON; empty if no edit changed them."""
-    edited_by: str = ""
-    """Slack user id of the last editor; empty without an edit."""
+    edits: StoredEdits = StoredEdits()
+    """The edits of the call by people, if any."""
     editors_excluded: bool = False
     """Whether editors cannot approve the call that they edited."""
-    editors: tuple[str, ...] = ()
-    """Slack user ids of the earlier editors: a part of the call is theirs."""
-    last_edit: LastEdit | None = None
-    """The last edit, for the audit; None without an edit."""
-    voided: tuple[str, ...] = ()
-    """Slack user ids of the people whose votes were voided by edits."""
     counted: tuple[str, ...] = ()
     """Slack user ids of the people who approved this call in another gate or under another rule.
     They cannot approve it here: each gate requires another person."""

@@ -142,7 +142,7 @@ def request_entry(approval: Approval) -> AuditEntry:
         ruling="" if approval.ruling is None else approval.ruling,
         digest=approval.digest,
         asked_again=approval.asked_again,
-        edited_by=approval.edited_by,
+        edited_by=approval.edits.by,
         counted=approval.counted or "",
         requesters=approval.requesters or "",
         deciders=approval.approvers,
@@ -185,7 +185,7 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
     After an edit the entry names the editors, because a crash may have prevented the entry of
     `note_edit`.
     """
-    is_edited = bool(approval.edited_by)
+    is_edited = bool(approval.edits.by)
     act, key = _act_of(approval, decision), _end_key(approval, decision)
     if act is Act.ALLOWED:  # the start of the execution would record it again
         arguments = json.loads(approval.arguments_json)
@@ -205,7 +205,7 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
         title=decision.title,
         masks=ask_of(approval).masks,
         edited=parsed(decision.arguments_json),
-        edited_by=approval.edited_by,
+        edited_by=approval.edits.by,
         arguments=parsed(approval.arguments_json) if is_edited else "",
         rule=decision.rule or (approval.rule if is_edited else ""),
         deciders=approval.approvers if is_edited else "",
@@ -325,15 +325,15 @@ def _claim_end(approval: Approval, *, by: str, at_ms: int) -> list[AuditEntry]:
 
 def edit_entries(approval: Approval) -> list[AuditEntry]:
     """Build the entry of the last edit of a call."""
-    edit = approval.last_edit
+    edit = approval.edits.last
     if edit is None:
         return []
     entry = entry_of(
         Act.EDITED,
-        key=f"{approval.approval_id}:{approval.edited_by}:{edit.at_ms}",
+        key=f"{approval.approval_id}:{approval.edits.by}:{edit.at_ms}",
         at_ms=edit.at_ms,
         about=approval,
-        by=approval.edited_by,
+        by=approval.edits.by,
         masks=ask_of(approval).masks,
         before=parsed(edit.arguments_before or approval.original_json),
         arguments=parsed(approval.arguments_json),
@@ -346,7 +346,7 @@ def edit_entries(approval: Approval) -> list[AuditEntry]:
         backups=approval.backups or "",
         expires_ms=approval.expires_ms,
     )
-    return [entry, *_claim_end(approval, by=approval.edited_by, at_ms=edit.at_ms)]
+    return [entry, *_claim_end(approval, by=approval.edits.by, at_ms=edit.at_ms)]
 
 
 def entries_of_votes(approval: Approval, votes: Sequence[CastVote] = ()) -> list[AuditEntry]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bot.approvals.model import Approval
 from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_person
-from bot.people.requesters import editors_of, requesters_of
+from bot.people.requesters import requesters_of
 from bot.people.terms_of import ballot_of
 from bot.policy.eligibility import EDITORS, REQUESTERS, PeopleSnapshot
 from bot.policy.missing_approvers import waits_for
@@ -64,7 +64,7 @@ def _groups(ballot: Ballot, steps: int) -> tuple[str, ...]:
 
 def _left_out(approval: Approval, exclude: tuple[str, ...]) -> frozenset[str]:
     requesters = frozenset(requesters_of(approval)) if REQUESTERS in exclude else frozenset()
-    return requesters | (frozenset(editors_of(approval)) if EDITORS in exclude else frozenset())
+    return requesters | (frozenset(approval.edits.editors) if EDITORS in exclude else frozenset())
 
 
 def _named(approval: Approval, names: tuple[str, ...], out: frozenset[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from bot.approvals.model import Approval
 from bot.errors import DirectoryError
 from bot.people.current_policy import CurrentPolicy
 from bot.people.delegated import PowersNow, delegations_of
-from bot.people.requesters import editors_of, requesters_of
+from bot.people.requesters import requesters_of
 from bot.policy.eligibility import Delegation, PeopleSnapshot, Problem
 from bot.policy.rotation import on_duty
 from bot.policy.terms import CODE, Group, Terms, TermsError
@@ -88,7 +88,7 @@ class PeopleLookup:
             },
             members=view.members_by_name(definitions, found),
             requesters=frozenset(requesters_of(approval)),
-            editors=frozenset(editors_of(approval)),
+            editors=frozenset(approval.edits.editors),
             counted=frozenset(approval.counted),
             persons=found.people,
             read_ms=view.at_ms,

@@ -17,9 +17,3 @@ def requesters_of(approval: Approval) -> tuple[str, ...]:
 def is_requester(approval: Approval, user_id: str) -> bool:
     """Whether this person's words contributed to the request."""
     return user_id in requesters_of(approval)
-
-
-def editors_of(approval: Approval) -> tuple[str, ...]:
-    """Return the people who edited the call, the latest last."""
-    last = [approval.edited_by] if approval.edited_by else []
-    return tuple(dict.fromkeys((*approval.editors, *last)))

@@ -37,7 +37,7 @@ def groups_of(ballot: Ballot, *, is_begun: bool = False, steps: int = 0) -> froz
 
 def is_allowed_by_rule(approval: Approval) -> bool:
     """Whether an edit changed the call so that a rule allows it without approval."""
-    is_ended = approval.status is Status.APPROVED and bool(approval.edited_by)
+    is_ended = approval.status is Status.APPROVED and bool(approval.edits.by)
     if approval.decision is not None and approval.decision.emergency:
         return False
     return is_ended and not approval.votes

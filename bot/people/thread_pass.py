@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agents.core.errors import CheckpointConflictError
 from bot.approvals.model import Approval, Kind, Status
 from bot.approvals.queries import newest_of
-from bot.people.requesters import editors_of, requesters_of
+from bot.people.requesters import requesters_of
 from bot.stores import Stores
 from bot.threads.messages import Message
 from bot.threads.model import Thread
@@ -147,7 +147,7 @@ def _speakers(decided: Iterable[Approval]) -> list[str]:
     found: list[str] = []
     for one in decided:
         if one.status in {Status.APPROVED, Status.ANSWERED}:
-            found.extend(editors_of(one))
+            found.extend(one.edits.editors)
         if one.decision is not None and _says_something(one):
             found.extend((one.decision.by, *_joint_authors(one)))
     return found

@@ -17,7 +17,7 @@ from bot.people.current_policy import CurrentPolicy
 from bot.people.delegated import delegations_of
 from bot.people.lookup import PeopleLookup, problem_of
 from bot.people.model import DelegationStore
-from bot.people.requesters import editors_of, requesters_of
+from bot.people.requesters import requesters_of
 from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.eligibility import Delegation, Eligibility, Exclusion, PeopleSnapshot, either, every
 from bot.policy.refusals import VoteAttempt, judge_vote
@@ -199,7 +199,7 @@ class WaitingLook:
         return replace(
             standing,
             requesters=frozenset(requesters_of(approval)),
-            editors=frozenset(editors_of(approval)),
+            editors=frozenset(approval.edits.editors),
             counted=frozenset(approval.counted),
         )
 

@@ -417,7 +417,7 @@ def _check_shown(approval: Approval, brief: QuestionDraft) -> None:
         return
     # An edit bound the card to other arguments; the gate compares these with its rules.
     arguments = json.loads(approval.arguments_json)
-    if not approval.edited_by or edited_digest(approval, arguments) != approval.digest:
+    if not approval.edits.by or edited_digest(approval, arguments) != approval.digest:
         raise ResumeDataError(say("reason.other_call", id=approval.approval_id))
 
 

@@ -25,7 +25,6 @@ from bot.layout.modals import (
 )
 from bot.people.batching import common_ruling
 from bot.people.break_glass import glass_of
-from bot.people.requesters import editors_of
 from bot.people.terms_of import is_critical, wants_reason
 from bot.policy.grants import limits_of
 from bot.policy.terms import Terms, TermsError
@@ -163,13 +162,13 @@ class CallQuestion(InputsQuestion):
     @property
     def editor(self) -> str | None:
         """The editor of the arguments, when somebody else decided; else None."""
-        return None if self.decision.arguments_json else self.approval.edited_by or None
+        return None if self.decision.arguments_json else self.approval.edits.by or None
 
     @property
     def editors(self) -> tuple[str, ...]:
         """Everybody who edited the arguments before the last editor, the first one first."""
         last = self.editor or self.decision.by
-        return tuple(name for name in editors_of(self.approval) if name != last)
+        return tuple(name for name in self.approval.edits.editors if name != last)
 
     def only_text(self) -> str:
         """The questions of a node that wants approval; empty when there is more to show."""

@@ -15,7 +15,7 @@ from agents.core.asking.infos import CallInfo, InDoubtInfo
 from agents.core.codec import Json
 from agents.graph import Question
 from agents.prebuilt.stages import StageInfo
-from bot.approvals.model import APPROVE, Approval, Kind, PriorApproval
+from bot.approvals.model import APPROVE, Approval, Kind, PriorApproval, StoredEdits
 from bot.people.named_terms import NamedPeople, named_terms
 from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms
@@ -205,7 +205,7 @@ def _excluded(info: object, rules: Rules) -> tuple[str, ...]:
     return (*asked, EDITORS) if is_excluding else asked
 
 
-def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms: int) -> Approval:
+def rebound(approval: Approval, info: CallInfo, rules: Rules, *, now_ms: int) -> Approval:
     """The same approval after an edit that brought its call under another ruling.
 
     Reminders and the escalation begin anew, and people are told at once; the deadline is never
@@ -215,7 +215,6 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
         approval: Pending, as it was shown to who edited.
         info: What people have to be asked now.
         rules: The settings.
-        by: Who edited.
         now_ms: The time of the edit.
     """
     brief = brief_of(info)
@@ -231,7 +230,6 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
     changed = under_terms(changed, _terms(changed, info, rules), now_ms=now_ms)
     return changed.changed(
         expires_ms=min(changed.expires_ms, approval.expires_ms),
-        edited_by=by,
         original_json=approval.original_json or approval.arguments_json,
     )
 
@@ -293,8 +291,7 @@ def _under_ruling(info: object) -> dict[str, Any]:
             return {
                 "ruling": json.loads(info.ruling) if info.ruling else None,
                 "counted": tuple(info.counted),
-                "edited_by": info.edited_by,
-                "editors": tuple(info.editors),
+                "edits": StoredEdits(by=info.edited_by, earlier=tuple(info.editors)),
                 "original_json": in_order(info.original) if info.original is not None else "",
                 "asked_again": info.asked_again,
             }

@@ -15,6 +15,7 @@ from bot.approvals.model import (
     Run,
     RunState,
     Said,
+    StoredEdits,
 )
 from bot.approvals.queries import get_all
 from bot.stores import Stores
@@ -61,7 +62,7 @@ async def test_i4_what_people_and_programs_write_can_always_be_stored(storage: S
         dialog=(asked, asked.changed(answer=odd)),
         said=(Said(by="U1", text=odd, at_ms=1),),
         votes=(vote.changed(grounds=Grounds(name=odd)),),
-        last_edit=LastEdit(at_ms=1, shown="d", note=odd),
+        edits=StoredEdits(last=LastEdit(at_ms=1, shown="d", note=odd)),
         run=Run(state=RunState.FAILED, at_ms=1, text=odd),
     )
     await storage.approvals.insert(one)

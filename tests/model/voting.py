@@ -19,7 +19,6 @@ from bot.approvals import changes
 from bot.approvals.editing import with_call
 from bot.approvals.model import APPROVE, REJECT, Approval, CastVote, Decision, Status
 from bot.approvals.votes import begun_anew, counted
-from bot.people.requesters import editors_of
 from bot.people.terms_of import ballot_of
 from bot.policy.eligibility import Delegation, PeopleSnapshot
 from bot.policy.refusals import VoteAttempt, VoteResult, judge_take_back, judge_vote
@@ -159,7 +158,7 @@ class VotingWorld:
     @property
     def people(self) -> PeopleSnapshot:
         """The people as a look-up finds them now."""
-        return snapshot(self.members, self.delegations, editors_of(self.approval))
+        return snapshot(self.members, self.delegations, self.approval.edits.editors)
 
 
 @cache
@@ -185,8 +184,8 @@ def body_of(approval: Approval) -> str:
     known = _bodies.get(id(approval))
     if known is not None:
         return known[1]
-    hidden = {"revision", "last_edit"}
-    body = approval.model_dump_json(exclude_defaults=True, exclude=hidden)
+    edits = approval.edits.changed(last=None)
+    body = approval.changed(edits=edits, revision=0).model_dump_json(exclude_defaults=True)
     _bodies[id(approval)] = approval, body  # keeps the approval, so its id is not used again
     return body
 
@@ -296,7 +295,7 @@ def _judge_edit(world: VotingWorld, by: str) -> VotingWorld:
     made = with_call(one, EDITED, None, RULES, by=by, now_ms=world.now_ms)
     attempt = VoteAttempt(by=by, choice=APPROVE, at_ms=world.now_ms, digest=made.digest)
     result = judge_vote(
-        ballot_of(made), attempt, snapshot(world.members, world.delegations, editors_of(made))
+        ballot_of(made), attempt, snapshot(world.members, world.delegations, made.edits.editors)
     )
     if result.refusal is None:
         decision = Decision(status=Status.APPROVED, by=by, at_ms=world.now_ms, digest=made.digest)
@@ -314,7 +313,7 @@ def _write_edit(world: VotingWorld, edit: Edit) -> VotingWorld:
     votes = {(vote.by, vote.digest) for vote in ballot_of(new).votes}
     told = {by for by, _ in world.acknowledged}
     world = replace(stored(world, new), acknowledged=frozenset(votes))
-    is_noted = told <= {vote.by for vote in edit.read.votes} and told <= set(new.voided)
+    is_noted = told <= {vote.by for vote in edit.read.votes} and told <= set(new.edits.voided)
     return world if is_noted else replace(world, broken="a vote is void, and nobody knows")
 
 
@@ -352,7 +351,7 @@ def _of_approvers(world: VotingWorld, new: Approval) -> str:
         or any(one.by in other.persons for one in votes for other in votes if one != other),
         "too few people approved": len(votes) < needed,
         "somebody who is excluded approved": ROSA in persons
-        or (are_editors_excluded and new.edited_by in persons),
+        or (are_editors_excluded and new.edits.by in persons),
         "somebody approved before the escalation": LIA in persons and not new.steps,
         "somebody approved without a right": DAN in persons and not world.delegations,
     }

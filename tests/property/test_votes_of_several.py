@@ -175,7 +175,7 @@ class History:
             await self._leaves(card, vote.by)
 
     async def _editor_approves(self, card: Approval) -> None:
-        await self._approve(card, card.edited_by or ROSA)
+        await self._approve(card, card.edits.by or ROSA)
 
     async def _returns(self, _: Approval, who: str) -> None:
         self.gone.discard(who)
@@ -241,7 +241,7 @@ class History:
         if "requesters" in terms.exclude:
             barred.add(ROSA)
         if "editors" in terms.exclude:
-            barred |= {card.edited_by, *card.editors}
+            barred |= {card.edits.by, *card.edits.earlier}
         return barred
 
     def _is_in(self, terms: Terms, name: str, who: str) -> bool:

@@ -157,7 +157,7 @@ def _likeness(approval: Approval) -> tuple[object, ...]:
 def stays(approval: Approval) -> bool:
     """Whether an approval still fits its batch card."""
     decision = approval.decision
-    is_changed = bool(approval.edited_by or approval.original_json or approval.asked_again)
+    is_changed = bool(approval.edits.by or approval.original_json or approval.asked_again)
     if decision is not None:
         is_changed |= bool(decision.arguments_json or decision.emergency or decision.rule)
     is_apart = is_changed or bool(approval.restored.to_ms) or approval.stage > 0

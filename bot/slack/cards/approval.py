@@ -142,6 +142,6 @@ def _quoted(label: str, text: str) -> Body:
 def _text(question: ShownQuestion, state: str) -> str:
     """Return the notification text: state, title, people, expiry."""
     approval = question.approval
-    edited = say("notify.edited", who=mention(approval.edited_by)) if approval.edited_by else ""
+    edited = say("notify.edited", who=mention(approval.edits.by)) if approval.edits.by else ""
     why = stuck_words(approval) if approval.stuck else ""
     return spoken(state, why, edited, void_words(approval), wrote_words(approval))

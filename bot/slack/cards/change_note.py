@@ -31,9 +31,9 @@ def anew(approval: Approval) -> list[Block]:
         why = clip(approval.asked_again, _REASON)
         nothing = "" if approval.restored.to_ms else f" {say('line.again_nothing')}"
         blocks.append(context(plain(f"🔁 {say('line.again', why=why)}{nothing}")))
-    if approval.edited_by:
+    if approval.edits.by:
         key = "line.edited_others" if approval.editors_excluded else "line.edited_by"
-        words = f"{say(key, who=mention(approval.edited_by))} {void_words(approval)}"
+        words = f"{say(key, who=mention(approval.edits.by))} {void_words(approval)}"
         blocks.append(context(mrkdwn(f"✏️ {words}".rstrip())))
     return [*blocks, *changes_of(approval).blocks]
 
@@ -41,7 +41,7 @@ def anew(approval: Approval) -> list[Block]:
 def void_words(approval: Approval) -> str:
     """List voters whose votes an edit invalidated and who have not voted again."""
     again = {one.by for one in progress_of(approval).votes}
-    names = [mention(one) for one in approval.voided if one not in again]
+    names = [mention(one) for one in approval.edits.voided if one not in again]
     if more := names[MOST_PEOPLE:]:
         names = [*names[:MOST_PEOPLE], say("line.more_people", n=len(more))]
     count = len(names) if not more else len(more) + MOST_PEOPLE

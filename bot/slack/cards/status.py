@@ -245,9 +245,9 @@ def _let_run(question: ShownQuestion) -> CardStatus:
     if is_edited:
         symbol = "✏️" if symbol == "✅" else symbol
         key = _EDITED[key]
-    if approval.edited_by and not is_edited and key in _EDITED_AND:
+    if approval.edits.by and not is_edited and key in _EDITED_AND:
         symbol, key = "✏️" if symbol == "✅" else symbol, _EDITED_AND[key]
-        values["editor"] = mention(approval.edited_by)
+        values["editor"] = mention(approval.edits.by)
     return CardStatus(symbol, say(key, **values))
 
 

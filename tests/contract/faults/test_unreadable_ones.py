@@ -89,7 +89,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     [
         ("requesters", "7"),
         ("members", "[["),
-        ("editors", "7"),
+        ("edits", {"earlier": "7"}),
         ("cards", [{"key": "card:U1"}]),
         ("messages", 7),
         ("escalation", {"since_ms": 1, "x": 2}),
@@ -100,7 +100,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         ("said", "{"),
         ("seen", ["U1"]),
         ("run", {"state": "gone", "at_ms": 1}),
-        ("last_edit", "{}"),
+        ("edits", {"last": "{}"}),
     ],
 )
 async def test_m6_one_request_with_senseless_json_hides_no_other(

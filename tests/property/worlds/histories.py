@@ -388,7 +388,7 @@ class History:
             return
         assert approval.kind is not Kind.QUESTION
         assert next_step_ms(approval) is None
-        begun = approval.ladder_ms if approval.edited_by else approval.created_ms
+        begun = approval.ladder_ms if approval.edits.by else approval.created_ms
         assert begun + milliseconds(ESCALATE_AFTER) <= since < approval.expires_ms
         told = any(one.kind == "escalation" and one.is_posted for one in approval.messages)
         assert posts or not told

@@ -13,7 +13,7 @@ from agents.gates.rulings import Judgement
 from agents.models import call, say
 from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy
 from bot.approvals.editing import Edits
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, Status, StoredEdits
 from bot.audit.entries import edit_entries, note_decision
 from bot.audit.invalidated import last_edit, note_edit
 from bot.audit.report import story
@@ -104,7 +104,7 @@ async def test_other_ruling_binds_the_card_to_its_people(room: Room) -> None:
     room.office.clock.forward(minutes=10)
     edited = await room.edit(before, 200)
     assert isinstance(edited, Approval)
-    assert (edited.status, edited.edited_by, edited.rule) == (Status.PENDING, ADA, "big")
+    assert (edited.status, edited.edits.by, edited.rule) == (Status.PENDING, ADA, "big")
     assert edited.approvers == (BEN,)
     assert (edited.arguments_json, edited.original_json) == ('{"amount":200}', '{"amount":5}')
     assert (edited.title, ask_of(edited).schema) == ("Pay 200", None)
@@ -185,18 +185,17 @@ def test_i12_an_edit_says_what_it_found_and_not_what_was_first_asked_for() -> No
         arguments_json='{"amount":200}',
         original_json=first.arguments_json,
         digest="d200",
-        edited_by=ADA,
-        last_edit=last_edit(first, 7),
+        edits=StoredEdits(by=ADA, last=last_edit(first, 7)),
     )
     third = second.changed(
-        arguments_json='{"amount":9}', edited_by=BEN, last_edit=last_edit(second, 8)
+        arguments_json='{"amount":9}', edits=StoredEdits(by=BEN, last=last_edit(second, 8))
     )
     entries = [*edit_entries(first), *edit_entries(second), *edit_entries(third)]
     assert [(one.actor_id, one.detail["before"], one.detail["shown"]) for one in entries] == [
         (ADA, {"amount": 5}, "d5"),
         (BEN, {"amount": 200}, "d200"),
     ]
-    assert edit_entries(third.changed(last_edit=None)) == []
+    assert edit_entries(third.changed(edits=StoredEdits(by=BEN))) == []
 
 
 async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: SqliteStores) -> None:
@@ -205,8 +204,7 @@ async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: Sqlit
     after = before.changed(
         arguments_json='{"pin":"kitten two","note":"b"}',
         original_json=before.arguments_json,
-        edited_by=ADA,
-        last_edit=last_edit(before, 7),
+        edits=StoredEdits(by=ADA, last=last_edit(before, 7)),
     )
     decision = Decision(status=Status.APPROVED, by=BEN, at_ms=8)
     await storage.approvals.insert(after)
@@ -224,7 +222,7 @@ async def test_rebound_card_is_edited_once_more(room: Room) -> None:
     waits = await room.office.the_approval()
     edited = await room.edit(waits, 7, by=BEN)
     assert isinstance(edited, Approval)
-    assert (edited.rule, edited.edited_by, edited.original_json) == ("small", BEN, '{"amount":5}')
+    assert (edited.rule, edited.edits.by, edited.original_json) == ("small", BEN, '{"amount":5}')
     assert edited.status is Status.APPROVED  # the new rule has a slot for the editor
     assert RAN == [7]
 
@@ -308,13 +306,13 @@ async def test_i13_who_edited_before_the_last_editor_does_not_approve(room: Room
     await room.edit(await room.ask(), 60)
     both = await room.edit(await office.the_approval(), 61, by=BEN)
     assert isinstance(both, Approval)
-    assert (both.status, both.edited_by, both.editors) == (Status.PENDING, BEN, (ADA,))
+    assert (both.status, both.edits.by, both.edits.earlier) == (Status.PENDING, BEN, (ADA,))
     for name in (ADA, BEN):
         with pytest.raises(NotApproverError, match="You edited this"):
             await office.decide(both, by=name)
     again = await room.edit(both, 62)
     assert isinstance(again, Approval)
-    assert (again.edited_by, again.editors) == (ADA, (BEN,))
+    assert (again.edits.by, again.edits.earlier) == (ADA, (BEN,))
     assert RAN == []
 
 

@@ -14,7 +14,7 @@ from agents.models import call, say
 from bot.approvals import votes
 from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, Status, StoredEdits
 from bot.approvals.queries import newest_of
 from bot.audit.report import story
 from bot.errors import (
@@ -178,7 +178,7 @@ async def test_a_vote_that_nobody_noted_outlives_who_dies_right_after_its_remova
     office.clock.forward(seconds=1)
     match removes:
         case "edit":
-            changed = voted.changed(votes=(), digest="0" * 64, edited_by=CLEO)
+            changed = voted.changed(votes=(), digest="0" * 64, edits=StoredEdits(by=CLEO))
             await office.approvals.rebind(voted, changed, actor=an_actor(CLEO))
         case "other vote":
             no = yes.changed(status=Status.REJECTED, at_ms=office.clock())
@@ -207,7 +207,7 @@ async def test_a_vote_that_comes_while_somebody_edits_is_on_record(storage: Sqli
     call = CheckedCall(arguments={"to": "Mia", "amount": 7, "how": "card"})
     edited = await edits.edit(read, call, None, actor=an_actor(BEN))
     assert isinstance(edited, Approval)
-    assert (edited.edited_by, ADA in edited.voided) == (BEN, True)
+    assert (edited.edits.by, ADA in edited.edits.voided) == (BEN, True)
     assert {one.by for one in edited.votes} <= {BEN}
     found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
     assert ("voted", ADA) in found

@@ -23,7 +23,7 @@ from agents.core.codec import Json
 from agents.core.errors import CheckpointConflictError
 from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import APPROVE, Approval, Decision, Status
+from bot.approvals.model import APPROVE, Approval, Decision, Status, StoredEdits
 from bot.errors import NotApproverError
 from bot.people.requesters import requesters_of
 from bot.people.thread_pass import Requesters, ThreadPass
@@ -260,7 +260,9 @@ async def test_i13_who_filled_in_what_others_approved_has_spoken(
     thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=1, until_ms=100)
     assert thread is not None
     decision = Decision(status=status, by="UMIA", at_ms=5)
-    edited = an_approval(status=status, decision=decision, edited_by=BEN, editors=(ADA,))
+    edited = an_approval(
+        status=status, decision=decision, edits=StoredEdits(by=BEN, earlier=(ADA,))
+    )
 
     await Requesters(storage).note_decided(ThreadPass(thread=thread), [edited])
 

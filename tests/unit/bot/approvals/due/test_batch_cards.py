@@ -25,6 +25,7 @@ from bot.approvals.model import (
     SideMessage,
     Status,
     StoredBatch,
+    StoredEdits,
 )
 from bot.approvals.secondary_actions import Means
 from bot.clock import milliseconds, steady_clock
@@ -417,7 +418,7 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
 @pytest.mark.parametrize(
     "changes",
     [
-        {"edited_by": BEN},
+        {"edits": StoredEdits(by=BEN)},
         {"original_json": "{}"},
         {"dialog": (Comment(by="U1", text="Why?", at_ms=1),)},
         {"claim": CardClaim().taken(ADA, 1)},

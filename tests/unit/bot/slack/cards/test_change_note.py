@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from bot.approvals.model import APPROVE, Approval, CastVote, Decision, Kind, Status
+from bot.approvals.model import APPROVE, Approval, CastVote, Decision, Kind, Status, StoredEdits
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.change_note import anew, changes_of
 from tests.unit.bot.slack.cards.samples import an_approval
@@ -12,7 +12,7 @@ from tests.unit.bot.slack.cards.samples import an_approval
 EDITED = an_approval().changed(
     arguments_json='{"amount":500}',
     original_json='{"amount":5}',
-    edited_by="UADA",
+    edits=StoredEdits(by="UADA"),
 )
 
 
@@ -46,7 +46,7 @@ def test_final_card_names_who_edited_what_others_approved() -> None:
     final = EDITED.changed(status=Status.APPROVED, decision=decision, votes=(vote,))
     assert "✏️ *Edited by <@UADA>, approved by <@UMIA>*" in text_of(final)
     assert "Edited by <@UADA>" in card_for(final, approvers_text="").text
-    assert "Edited" not in text_of(final.changed(edited_by=""))
+    assert "Edited" not in text_of(final.changed(edits=StoredEdits()))
 
 
 def test_rejected_card_tells_what_was_changed_before() -> None:

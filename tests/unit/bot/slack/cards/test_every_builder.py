@@ -22,6 +22,7 @@ from bot.approvals.model import (
     RunState,
     Said,
     Status,
+    StoredEdits,
 )
 from bot.approvals.overview import GrantWithOrigin, HomeData
 from bot.errors import InvalidInputError
@@ -102,7 +103,7 @@ def odd(approval: Approval) -> Approval:
         dialog=(with_answer(ASKED, by="U0ROSA", text=ODD, ts="1.1"),),
         said=SAID,
         votes=(vote,),
-        edited_by="U0ADA",
+        edits=StoredEdits(by="U0ADA"),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.model import Approval, Kind, Status, StoredEdits
 from bot.layout.blocks import Card
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.side_messages.question import closed_question
@@ -81,7 +81,7 @@ def test_a_channel_of_backups_is_named_in_words() -> None:
 
 
 def test_the_first_message_after_an_edit_says_that_it_is_one() -> None:
-    edited = an_approval().changed(edited_by="U0MIA")
+    edited = an_approval().changed(edits=StoredEdits(by="U0MIA"))
     first = nudge_text(edited, "mention", ["U0ADA"]).text
     assert first.startswith(
         "<@U0ADA>: <@U0MIA> edited this request, and it now needs your decision"

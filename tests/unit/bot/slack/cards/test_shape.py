@@ -19,6 +19,7 @@ from bot.approvals.model import (
     Run,
     RunState,
     Status,
+    StoredEdits,
 )
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
@@ -271,7 +272,7 @@ def test_no_words_of_others_are_markup() -> None:
     asked = Comment(by="UADA", text=ODD, at_ms=1)
     asked = with_answer(asked, by="UROSA", text=ODD, ts="1.1")
     texts = {"title": ODD, "why": ODD, "preview": ODD, "arguments_json": json.dumps({ODD: ODD})}
-    pending = a_deploy(dialog=(asked,), asked_again=ODD, edited_by="UBEN", **texts)
+    pending = a_deploy(dialog=(asked,), asked_again=ODD, edits=StoredEdits(by="UBEN"), **texts)
     records = [pending, pending.changed(kind=Kind.DOUBT)]
     for status in Status:
         decision = Decision(status=status, by="UADA", at_ms=1, reason=ODD)

@@ -28,7 +28,7 @@ from agents.core.messages import read_log
 from agents.models import call, say
 from agents.runs.document import OpenRun
 from bot.approvals.changes import decided, edited
-from bot.approvals.model import Approval, Decision, Status
+from bot.approvals.model import Approval, Decision, Status, StoredEdits
 from bot.approvals.queries import of_turn
 from bot.threads.messages import MessageStatus, Post
 from bot.threads.worker import MAX_ATTEMPTS, explain
@@ -77,7 +77,7 @@ async def test_i8_who_is_quicker_than_the_end_of_a_turn_leaves_no_card_that_lies
         storage.approvals.replace = replace  # type: ignore[method-assign]
         now, digest = office.clock(), waits.digest
         if quick == "edit":
-            changed = waits.changed(digest="e" * 64, edited_by=ADA)
+            changed = waits.changed(digest="e" * 64, edits=StoredEdits(by=ADA))
             first = edited(based_on, changed, found=based_on, now_ms=now)
         else:
             said = Status.APPROVED if quick == "approve" else Status.REJECTED
