@@ -63,8 +63,8 @@ class Explanations:
             return None
 
     async def _about(self, approval: Approval) -> str:
-        thread_id, _, turn = approval.checkpoint_id.rpartition("#")
-        entries = await self.log.load(thread_id, before_turn=int(turn)) if turn.isdecimal() else ()
+        thread_id = approval.thread_id
+        entries = await self.log.load(thread_id, before_turn=approval.turn)
         return "\n".join([*_call(approval), *_conversation(read_log(entries, log_id=thread_id))])
 
 

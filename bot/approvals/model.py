@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import StringConstraints
 
 from storage.documents import FreeJson, FreeObject, Index, Part, Spec, Text, Where, WorkDocument
 
@@ -498,7 +501,7 @@ class Approval(WorkDocument):
             Index(("thread_id", "created_ms", "position")),
             Index(("thread_id", "created_ms", "position"), {"open": True}),
             Index(("id",), {"open": True}),
-            Index(("checkpoint_id", "created_ms", "position")),
+            Index(("thread_id", "turn", "created_ms", "position")),
             Index(("card.error", "created_ms"), {"card.error": {"$gt": ""}}),
         ),
         content=frozenset(
@@ -507,8 +510,6 @@ class Approval(WorkDocument):
                 "approvers",
                 "arguments_json",
                 "backups",
-                "channel_id",
-                "checkpoint_id",
                 "created_ms",
                 "digest",
                 "edits",
@@ -525,12 +526,11 @@ class Approval(WorkDocument):
                 "rule",
                 "ruling",
                 "self_approval",
-                "team_id",
                 "terms_json",
                 "thread_id",
-                "thread_ts",
                 "title",
                 "tool",
+                "turn",
                 "why",
             }
         ),
@@ -539,14 +539,13 @@ class Approval(WorkDocument):
     approval_id: str
     """`apr_` and the hexadecimal id of the interrupt: unguessable, one per interrupt."""
     kind: Kind
-    thread_id: str
-    checkpoint_id: str
+    thread_id: Annotated[str, StringConstraints(pattern=r"^[^:]+:[^:]+:[^:]+$")]
+    """`team:channel:thread_ts`."""
+    turn: int
+    """Number of the turn in its thread; the first is 1."""
     interrupt_id: str
     position: int
     """Number of the interrupt within its turn; the first is 0."""
-    team_id: str
-    channel_id: str
-    thread_ts: str
     requester_id: str
     address: str
     """Address of the interrupt in the run, as text; part of the digest."""
@@ -664,6 +663,26 @@ class Approval(WorkDocument):
     `rejected`; empty for none. See `bot.approvals.due.thread_reactions`."""
     batch: StoredBatch = StoredBatch()
     """The batch card that the approval is on, or was on."""
+
+    @property
+    def checkpoint_id(self) -> str:
+        """Id of the checkpoint of the turn."""
+        return f"{self.thread_id}#{self.turn}"
+
+    @property
+    def team_id(self) -> str:
+        """Slack id of the workspace of the thread."""
+        return self.thread_id.split(":")[0]
+
+    @property
+    def channel_id(self) -> str:
+        """Slack id of the channel of the thread."""
+        return self.thread_id.split(":")[1]
+
+    @property
+    def thread_ts(self) -> str:
+        """`ts` of the first message of the thread."""
+        return self.thread_id.split(":")[2]
 
     def answered(self, name: str) -> object:
         """Return a field of the decision's answer, or None if the answer has no such field."""

@@ -53,8 +53,9 @@ async def newest_of(approvals: ApprovalCollection, thread_id: str, *, limit: int
 
 async def of_turn(approvals: ApprovalCollection, checkpoint_id: str) -> list[Approval]:
     """Read the approvals of one turn that can be read, by creation time, then position."""
-    order = ["created_ms", "position"]
-    return (await approvals.find({"checkpoint_id": checkpoint_id}, sort=order)).documents
+    thread_id, _, turn = checkpoint_id.rpartition("#")
+    where = {"thread_id": thread_id, "turn": int(turn)}
+    return (await approvals.find(where, sort=["created_ms", "position"])).documents
 
 
 async def calls_of(

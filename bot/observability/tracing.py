@@ -106,7 +106,7 @@ class Tracing:
         about = {
             "approval": approval.approval_id,
             "interrupt": approval.interrupt_id,
-            "turn": approval.checkpoint_id.rpartition("#")[2],
+            "turn": str(approval.turn),
         }
         self._span(name, approval.thread_id, about, write)
 

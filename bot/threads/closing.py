@@ -89,7 +89,7 @@ class ApprovalClosing:
             is_stopped: Whether a person stopped the turn.
         """
         # A process that was suspended must not cancel approvals of a later turn.
-        gone = [one for one in approvals if _turn_of(one) <= thread.turn]
+        gone = [one for one in approvals if one.turn <= thread.turn]
         called_off = _CANCELLED if is_stopped else _SUPERSEDED
         ended = [
             await self._end(one, called_off, is_unused=one.interrupt_id in unused) for one in gone
@@ -392,8 +392,3 @@ def _never_told(stored: StoredCheckpoint | None, approvals: Iterable[Approval]) 
         for name, run in runs
         if name not in told and (run is None or run.state is RunState.STOPPED)
     )
-
-
-def _turn_of(approval: Approval) -> int:
-    number = approval.checkpoint_id.rpartition("#")[2]
-    return int(number) if number.isdecimal() else 0

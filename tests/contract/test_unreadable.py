@@ -269,6 +269,17 @@ async def test_a_thread_that_is_set_aside_has_no_holder_and_takes_no_other_with_
     assert await storage.threads.extend(OTHER, fence=other.fence, until_ms=90)
 
 
+@pytest.mark.parametrize("thread_id", ["", "T1:C1", "T1::1700000000.000100", "T1:C1:1:1"])
+async def test_an_approval_without_a_whole_thread_id_is_unreadable(
+    storage: Stores, thread_id: str
+) -> None:
+    await storage.approvals.insert(an_approval())
+    await spoil(storage, "approvals", APPROVAL_ID, thread_id=thread_id)
+
+    with pytest.raises(RecordFormatError, match="'thread_id'"):
+        await storage.approvals.get(APPROVAL_ID)
+
+
 OTHER = "T1:C1:1700000000.000200"
 
 

@@ -132,7 +132,7 @@ class ThreadReactions:
             return None, None
         root = self._root(approval)
         async with root.lock:
-            if was == SHARED or (root.ends is None and not _is_first(approval)):
+            if was == SHARED or (root.ends is None and approval.turn != 1):
                 root.ends = await self._known_ends(approval)
             root.ends = root.ends or {}
             if now == WAITS:
@@ -236,11 +236,6 @@ class ThreadReactions:
             for one in found
             if one.sign not in {"", *_WAITING} and one.approval_id != approval.approval_id
         }
-
-
-def _is_first(approval: Approval) -> bool:
-    """Whether the approval belongs to the first turn of its thread."""
-    return approval.checkpoint_id.endswith("#1")
 
 
 def _others_waited(approval: Approval, root: _Root) -> bool:

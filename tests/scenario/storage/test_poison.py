@@ -101,8 +101,6 @@ class World:
         approval = an_approval(
             approval_id=f"apr_{name}",
             thread_id=self.thread_id(f"of-{name}"),
-            checkpoint_id=f"{self.thread_id(f'of-{name}')}#1",
-            channel_id=CHANNEL,
             created_ms=now - 9 * HOURS_MS,
             expires_ms=now - HOURS_MS,
             due_ms=now - HOURS_MS,
@@ -241,9 +239,7 @@ async def test_a_turn_of_which_something_cannot_be_read_runs_nothing(
     await storage.checkpoints.save(
         f"{thread_id}#1", "{}", status=CheckpointStatus.PENDING, expected_version=0
     )
-    await storage.approvals.insert(
-        an_approval(thread_id=thread_id, checkpoint_id=f"{thread_id}#1", due_ms=None)
-    )
+    await storage.approvals.insert(an_approval(thread_id=thread_id, due_ms=None))
     key = f"{thread_id}#1" if table == "checkpoints" else an_approval().approval_id
     await world.poison(table, key, **fields)
 

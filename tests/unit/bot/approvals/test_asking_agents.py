@@ -349,7 +349,7 @@ async def test_the_agent_gets_what_people_may_see_and_no_secret(storage: SqliteS
     async def find(_: Approval) -> Talker:
         return agent
 
-    about = an_approval(checkpoint_id=f"{log_id}#2")
+    about = an_approval(thread_id=log_id, turn=2)
     assert await Explanations(find, storage.log).answer(about, "why?") == ""
     said = abouts[0].partition("Said before, oldest first:\n")[2].splitlines()
     assert len(said) == 10

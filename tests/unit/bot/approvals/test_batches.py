@@ -229,7 +229,7 @@ async def test_another_ruling_is_not_in_it(storage: SqliteStores) -> None:
 
 async def test_a_card_of_another_turn_is_not_in_it(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b")
-    other = cards[0].changed(checkpoint_id="T1:C1:1.1#1")
+    other = cards[0].changed(thread_id="T1:C1:1.1")
     batches = Batches(storage.approvals, counter.office.clock)
     batches.check(cards[1], cards[0])
     with pytest.raises(RefusalError):

@@ -217,7 +217,7 @@ async def test_wishes_are_kept_and_put_on_record(storage: SqliteStores) -> None:
 async def test_a_wish_holds_at_once(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY)
     office.clock.forward(hours=15.75)
-    approval = an_approval(team_id="T1")
+    approval = an_approval()
     assert await office.wishes.quiet(approval, [MIA]) == {}
     actor = Actor(user_id=MIA, team_id="T1")
     await office.wishes.set(actor, team_id="T1", quiet=("22:00", "07:00"))

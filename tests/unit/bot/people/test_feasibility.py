@@ -168,11 +168,11 @@ async def test_i13_of_a_large_channel_nobody_decides(directory: FakeDirectory, s
 
 async def test_in_a_direct_message_the_channel_is_nobody(directory: FakeDirectory) -> None:
     directory.channels[DIRECT] = frozenset({ROSA, ADA})
-    asked = an_approval(channel_id=DIRECT, requester_id=ROSA)
+    asked = an_approval(thread_id=f"T1:{DIRECT}:1.1", requester_id=ROSA)
     approval = await FeasibilityCheck(directory).prepare(asked)
     assert approval.decision is not None
     assert "Ask in a channel where someone else can approve." in approval.decision.reason
-    named = an_approval(channel_id=DIRECT, requester_id=ROSA, approvers=(ADA,))
+    named = an_approval(thread_id=f"T1:{DIRECT}:1.1", requester_id=ROSA, approvers=(ADA,))
     assert (await FeasibilityCheck(directory).prepare(named)).status is Status.PENDING
 
 

@@ -38,7 +38,7 @@ def a_card(groups: Mapping[str, Group], **changes: object) -> Approval:
     """Asked under terms with these groups."""
     one = Requirement(name="all", groups=tuple(groups))
     terms = Terms(rules=("r",), stages=(Stage(approve=(one,)),), groups=dict(groups))
-    card = an_approval().changed(terms_json=terms.to_text(), team_id="T1", channel_id=ROOM)
+    card = an_approval().changed(terms_json=terms.to_text(), thread_id=f"T1:{ROOM}:1.1")
     return card.changed(**changes)
 
 
@@ -80,7 +80,7 @@ async def test_here_are_members_of_then_who_still_are() -> None:
 async def test_here_is_nobody_in_a_direct_message() -> None:
     directory = FakeDirectory(channels={DIRECT: frozenset({ADA})})
     members = {DIRECT: (ADA,)}
-    card = a_card({"all": Group(here=True)}, members=members, channel_id=DIRECT)
+    card = a_card({"all": Group(here=True)}, members=members, thread_id=f"T1:{DIRECT}:1.1")
     assert (await taken(card, directory)).members["all"] == frozenset()
 
 

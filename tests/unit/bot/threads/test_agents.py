@@ -191,9 +191,7 @@ async def test_what_is_remembered_has_a_bound(town: Town, monkeypatch: pytest.Mo
 
 
 def an_edit(address: str, tool_name: str = "pay") -> Approval:
-    return an_approval(
-        tool=tool_name, address=address, channel_id="C1", checkpoint_id="T1:C1:1.0#1"
-    )
+    return an_approval(tool=tool_name, address=address, thread_id="T1:C1:1.0")
 
 
 @pytest.mark.parametrize(
@@ -326,8 +324,8 @@ async def test_a_tool_without_such_words_or_that_is_gone_says_nothing() -> None:
 async def test_the_agent_of_a_turn_explains_where_it_can() -> None:
     flow = nobody()
     catalog = Town(names={"C1": "finance"}).catalog(finance=flow, every=an_agent("rest"))
-    waiting = an_approval(channel_id="C1", checkpoint_id="T1:C1:1.0#1")
+    waiting = an_approval(thread_id="T1:C1:1.0")
     assert await catalog.explainer(waiting) is None
-    other = await catalog.explainer(waiting.changed(channel_id="C2", checkpoint_id="T1:C2:1.0#1"))
+    other = await catalog.explainer(waiting.changed(thread_id="T1:C2:1.0"))
     assert isinstance(other, ChatModelAgent)
     assert other.name == "rest"

@@ -144,12 +144,7 @@ async def a_scene() -> AsyncIterator[Scene]:
             created_ms=1_000,
         )
         approval = an_approval(
-            approval_id=APPROVAL_ID,
-            thread_id=thread.thread_id,
-            team_id=team,
-            channel_id=channel,
-            thread_ts=root,
-            requester_id=rosa,
+            approval_id=APPROVAL_ID, thread_id=thread.thread_id, requester_id=rosa
         )
         slack = Slack(
             token=TOKEN,

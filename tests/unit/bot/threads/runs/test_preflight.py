@@ -174,7 +174,6 @@ class Desk:
             "approval_id": f"apr_{number:032x}",
             "approvers": (ADA, BEN),
             "requester_id": ROSA,
-            "team_id": "T1",
             "status": Status.APPROVED,
             "decision": decision,
             **changes,
