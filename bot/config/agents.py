@@ -20,14 +20,14 @@ from bot.errors import SettingsError
 DEMO_MODEL = "demo"
 
 EVERYWHERE = "*"
-"""Stands for all channels that have no agent of their own."""
+"""In place of a channel: all channels without an agent of their own."""
 
 _AGENTS = Path(agents.__file__).parent
 _MACHINERY = (__file__, importlib.__file__)
 AGENT_NAME = r"[a-z][a-z0-9_-]{0,30}"
-"""The form of a name with which people speak to an agent."""
+"""Pattern of an agent's name, with which people address the agent."""
 CHANNEL = r"\*|[CDG][A-Z0-9]{2,}|#[^\sA-Z#@<>|,.]{1,80}"
-"""The form of a channel where an agent works: an id, a name, or all others."""
+"""Pattern of a channel where an agent works: an id, a name, or `*`."""
 _KEY = re.compile(rf"{CHANNEL}|@{AGENT_NAME}")
 _REMEDY = (
     "name an agent, a dict of agents by channel, or a function that takes a model and returns "
@@ -36,7 +36,7 @@ _REMEDY = (
 
 
 def load_model(name: str) -> Model:
-    """Make the model that `COUNTERSIGN_MODEL` names.
+    """Create the model that `COUNTERSIGN_MODEL` names.
 
     Raises:
         SettingsError: The provider is unknown, its package is missing, or its key is not set.
@@ -56,17 +56,17 @@ def load_agents(path: str, model: Model) -> Mapping[str, Agent]:
     """Import the agents that `COUNTERSIGN_AGENT` names.
 
     Args:
-        path: `module:attribute`; the attribute is an agent, a mapping from channels to agents, or
-            a function that takes the model and returns one of these. A channel is its id, `#` and
-            its name, or `*` for all others; `@deploy` is an agent that works wherever a first
-            message begins with `deploy:`.
-        model: Handed to such a function.
+        path: `module:attribute`. The attribute is an agent, a mapping from channels to agents, or a
+            function that takes the model and returns one of these. A channel is an id, a name with
+            `#`, or `*` for all other channels. `@deploy` is an agent that works in every thread
+            whose first message begins with `deploy:`.
+        model: The argument of such a function.
 
     Returns:
-        The agents by channel; a single one works everywhere: `*`.
+        The agents by channel. A single agent has the channel `*`.
 
     Raises:
-        SettingsError: It does not import, or is none of these.
+        SettingsError: The import failed, or the attribute has another type.
     """
     value = _made(path, model)
     if _is_agent(value):
@@ -77,10 +77,10 @@ def load_agents(path: str, model: Model) -> Mapping[str, Agent]:
 
 
 def load_agent(path: str, model: Model) -> Agent:
-    """Import one agent; the arguments are those of `load_agents`.
+    """Import a single agent; see `load_agents` for the arguments.
 
     Raises:
-        SettingsError: It does not import, or is no agent, or several.
+        SettingsError: The import failed, or the attribute is not one agent.
     """
     value = _made(path, model)
     if _is_agent(value):
@@ -131,7 +131,7 @@ def _imported(path: str) -> object:
 
 
 def _is_part_of(missing: str | None, module_name: str) -> bool:
-    """Whether what is missing is the module itself, or a package that it is in."""
+    """Whether a missing module is the named module or one of its packages."""
     return bool(missing) and f"{module_name}.".startswith(f"{missing}.")
 
 
@@ -142,20 +142,20 @@ def _words(error: BaseException) -> str:
 
 
 def _where(error: BaseException) -> str:
-    """File and line that failed: the last one of the agent's author, where we found the fault."""
+    """Return the file and line of an error: the last frame, or the agent author's last frame."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith("<frozen") and frame.filename not in _MACHINERY
     ]
-    # Of a fault that we found in somebody's agent, it is their line that has to change.
+    # `AgentConfigError` is raised by the package `agents`, but its cause is in the author's code.
     theirs = [one for one in frames if not Path(one.filename).is_relative_to(_AGENTS)]
     shown = theirs if theirs and isinstance(error, AgentConfigError) else frames
     return f", at {shown[-1].filename}:{shown[-1].lineno}" if shown else ""
 
 
 def _checked(path: str, agents: Mapping[object, object]) -> dict[str, Agent]:
-    """Refuse channels that cannot be, what is no agent, and two agents that share a name."""
+    """Check the channels and agents; refuse two agents with one name."""
     by_name: dict[str, object] = {}
     for channel, agent in agents.items():
         if not isinstance(channel, str) or not _KEY.fullmatch(channel):

@@ -24,15 +24,15 @@ _SHAPE = re.compile(
 
 
 def parse_duration(text: str, *, longest: timedelta = LONGEST) -> timedelta:
-    """Read a duration: whole numbers with a unit each, the largest unit first.
+    """Parse a duration: whole numbers with a unit each, the largest unit first.
 
     Args:
-        text: Such as `15m` or `1h30m`; case and spaces around it do not matter.
-        longest: A longer one is refused.
+        text: A text such as `15m` or `1h30m`. Case and surrounding spaces are ignored.
+        longest: The maximum duration.
 
     Raises:
-        ValueError: It is not such a text, is zero, or is longer than `longest`. The message is
-            a clause that says what is wrong.
+        ValueError: The text is not a duration, is zero, or is longer than `longest`. The message is
+            a clause with the fault.
     """
     found = _SHAPE.fullmatch(text.strip().lower())
     if found is None:
@@ -47,10 +47,10 @@ def parse_duration(text: str, *, longest: timedelta = LONGEST) -> timedelta:
 
 
 def format_duration(duration: timedelta) -> str:
-    """Write a duration so that `parse_duration` reads the same again.
+    """Format a duration for `parse_duration`.
 
     Args:
-        duration: More than zero; parts of a second are dropped.
+        duration: A positive duration; fractions of a second are dropped.
     """
     rest = int(duration.total_seconds())
     parts = []

@@ -36,7 +36,7 @@ METHOD_SCOPES: Mapping[str, tuple[str, ...]] = {
     "views.push": (),
     "views.update": (),
 }
-"""The methods that the bot calls, each with the scopes for the places where it works.
+"""The methods that the bot calls, each with the scopes that permit it in different places.
 
 Source:
     https://docs.slack.dev/reference/methods
@@ -57,7 +57,7 @@ EVENT_SCOPES: Mapping[str, str] = {
     "subteam_updated": "usergroups:read",
     "user_change": "users:read",
 }
-"""The events that the bot subscribes to, each with the scope that Slack asks for, if it does.
+"""The events that the bot subscribes to, each with its required scope; empty if none.
 
 Source:
     https://docs.slack.dev/reference/events
@@ -103,35 +103,36 @@ EVENT_REASONS: Mapping[str, str] = {
 
 AGENT_SCOPE = "assistant:write"
 AGENT_EVENT = "agent_session_stopped"
-"""The scope and the event of `features.agent_view`: Slack's surface for agents, which the bot can
-do without. All three are there, or none."""
+"""The scope and the event of `features.agent_view`, Slack's optional surface for agents. A manifest
+has all three or none.
+"""
 
 COMMANDS = ("/countersign",)
-"""The slash commands that the bot takes; they need the scope `commands`."""
+"""The bot's slash commands; they require the scope `commands`."""
 
 SHORTCUTS: Mapping[str, str] = {
     "countersign:my_approvals": "global",
     "countersign:ask_about": "message",
 }
-"""The shortcuts that the bot takes, by callback id, and where Slack shows them."""
+"""The bot's shortcuts: by callback id, the type in the manifest."""
 
 Manifest = Mapping[str, object]
 
 
 def manifest_text() -> str:
-    """The manifest that belongs to this release: `manifest.yml`, which the package carries too."""
+    """Return the manifest of this release: `manifest.yml`, which the package contains."""
     return files("bot.config").joinpath("manifest.yml").read_text(encoding="utf-8")
 
 
 def manifest_for(url: str = "", *, has_agent_view: bool = True) -> str:
-    """The manifest of an app.
+    """Return the manifest of an app.
 
     Args:
-        url: Where it takes events, clicks and commands by HTTP; empty for Socket Mode.
-        has_agent_view: Whether it has Slack's surface for agents, which not every plan has.
+        url: Base URL for events, clicks and commands by HTTP; empty for Socket Mode.
+        has_agent_view: Whether the app uses Slack's surface for agents, which some plans lack.
 
     Returns:
-        YAML, in the order of the file; the file itself where nothing differs.
+        YAML in the order of the file; the text of the file if nothing differs.
     """
     if not url and has_agent_view:
         return manifest_text()
@@ -156,17 +157,17 @@ def _reach_by_http(manifest: dict[str, Any], url: str) -> None:
 
 
 def needed_scopes() -> frozenset[str]:
-    """The scopes of everything that the bot calls and listens to."""
+    """Return the scopes of all methods, events and commands of the bot."""
     called = (scope for scopes in METHOD_SCOPES.values() for scope in scopes)
     heard = (scope for scope in EVENT_SCOPES.values() if scope)
     return frozenset(called) | frozenset(heard) | {"commands"}
 
 
 def read_manifest(text: str) -> Manifest:
-    """Read a manifest.
+    """Parse a manifest.
 
     Raises:
-        ValueError: It is not YAML, or not a mapping; the message is a clause.
+        ValueError: The text is not YAML, or not a mapping. The message is a clause.
     """
     try:
         manifest = yaml.safe_load(text)
@@ -180,22 +181,22 @@ def read_manifest(text: str) -> Manifest:
 
 
 def bot_scopes(manifest: Manifest) -> tuple[str, ...]:
-    """The scopes of the bot token."""
+    """Return the scopes of the bot token."""
     return _texts(manifest, "oauth_config", "scopes", "bot")
 
 
 def bot_events(manifest: Manifest) -> tuple[str, ...]:
-    """The events that Slack sends to the bot."""
+    """Return the events that Slack sends to the bot."""
     return _texts(manifest, "settings", "event_subscriptions", "bot_events")
 
 
 def check_manifest(text: str) -> list[str]:
-    """Find what keeps an app with this manifest from working, or gives it more than it needs.
+    """Return the faults of a manifest: missing parts, and permissions that the bot does not need.
 
-    Slack's own schema checks the shapes; it knows no rules between scopes, events and settings.
+    Slack's schema checks the types only, not the rules between scopes, events and settings.
 
     Returns:
-        Clauses that say what is wrong; empty when all is well.
+        Clauses with the faults; empty without faults.
     """
     try:
         manifest = read_manifest(text)

@@ -1,4 +1,4 @@
-"""Secrets in files: one file a variable, as Docker, Kubernetes and systemd hand them over."""
+"""Secrets in files: one file per variable, as Docker, Kubernetes and systemd provide them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from bot.errors import SettingsError
 
 DIRECTORY = "COUNTERSIGN_SECRETS_DIR"
-"""The variable that names the directory."""
+"""The variable with the path of the directory."""
 
 LARGEST = 65_536
 """Maximum size of a secret file, in bytes."""
@@ -18,14 +18,13 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 def secret_files(environ: Mapping[str, str]) -> dict[str, str]:
-    """Read the variables that are in files.
+    """Read the variables that are stored in files.
 
     Args:
-        environ: The variables of the process; one of them names the directory.
+        environ: The environment, which names the directory.
 
     Returns:
-        The contents by the names of their files, without spaces around them; empty when no
-        directory is named.
+        The contents by file name, without surrounding spaces; empty without a directory.
 
     Raises:
         SettingsError: The directory or a file cannot be used, or a variable has another value in
@@ -42,10 +41,10 @@ def secret_files(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_secrets(directory: Path) -> dict[str, str]:
-    """Read the files of a directory whose names are variables; others are passed over.
+    """Read the files of a directory that are named like variables; ignore other files.
 
     Raises:
-        SettingsError: The directory or a file cannot be used; the values are not told.
+        SettingsError: The directory or a file cannot be used. The error contains no values.
     """
     try:
         paths = sorted(path for path in directory.iterdir() if _VARIABLE.fullmatch(path.name))

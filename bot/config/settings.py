@@ -1,7 +1,7 @@
-"""Settings: every variable of the environment that the bot reads, checked before anything starts.
+"""Settings: every environment variable of the bot, checked before anything starts.
 
-The environment is handed in as a mapping. Whatever is wrong is reported at once, each fault with
-its variable and its remedy; values are never repeated where they may be secret.
+The environment is passed as a mapping. All faults are reported at once, each with its variable and
+its remedy. Values that may be secret are never repeated.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from bot.stores import Stores
 from storage.chain import Seal
 
 OURS = "COUNTERSIGN_"
-"""Variables that begin with it belong to the bot; an unknown one is an error, not a comment."""
+"""Prefix of the bot's variables. An unknown variable with this prefix is an error."""
 FOR_TESTS = "COUNTERSIGN_TEST_"
-"""Variables of the test suite, which the bot passes over."""
+"""Prefix of the test suite's variables, which the bot ignores."""
 
 
 _WHO_DECIDES = (
@@ -55,7 +55,7 @@ IN_A_POLICY = {
     "COUNTERSIGN_ESCALATE_TO": "groups: {backups: {users: [U…]}}",
     "COUNTERSIGN_MAX_AGE": "max_age: 15m",
 }
-"""The settings that a policy file takes the place of, each as the file says it."""
+"""The settings that a policy file replaces, each with its text in the file."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Slack": ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET", "SLACK_API_URL"),
@@ -495,7 +495,7 @@ class Settings(BaseModel):
             environ: The variables of the process.
 
         Raises:
-            InvalidSettingsError: Everything that is missing or wrong.
+            InvalidSettingsError: All missing and invalid settings.
         """
         names = variables()
         problems = [*_unknown(environ, names), *_empty(environ, names)]
@@ -509,7 +509,8 @@ class Settings(BaseModel):
             problems += [_problem(details) for details in error.errors(include_url=False)]
             settings = None
         if problems or settings is None:
-            # Raised outside of the `except`: that error, as its context, would hold the values.
+            # Raised outside of the `except`: the validation error, which contains the values, would
+            # become its context.
             raise InvalidSettingsError(_one_each(problems))
         return settings
 
@@ -520,16 +521,16 @@ class Settings(BaseModel):
 
     @property
     def seal(self) -> Seal:
-        """The seal of the audit."""
+        """Seals audit entries with the configured keys."""
         return seal_of(self.audit_key.get_secret_value() if self.audit_key else "")
 
     def make_storage(self) -> Stores:
-        """The database that they name, not open yet: MongoDB, or the embedded one."""
+        """Return the configured database, not yet open: MongoDB, or the embedded one."""
         uri = self.mongodb_uri.get_secret_value() if self.mongodb_uri is not None else ""
         return make_storage(self.data_dir, uri=uri, driver=self.mongo_driver, seal=self.seal)
 
     def secrets(self) -> tuple[str, ...]:
-        """All secret values, so that the log can mask them wherever they turn up."""
+        """Return all secret values, which the log masks."""
         ours = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret)
         keys = self.audit_key.get_secret_value().split() if self.audit_key is not None else []
         held = (*ours, *self.secret_files.values())
@@ -541,7 +542,7 @@ class Settings(BaseModel):
 
 
 def variables() -> Mapping[str, str]:
-    """The names of all variables, each with its description."""
+    """Return all variables with their descriptions."""
     fields = Settings.model_fields.values()
     return {str(field.alias): str(field.description) for field in fields}
 
@@ -558,7 +559,7 @@ def _unknown(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[S
 
 
 def _beside_policy(given: Mapping[str, str]) -> Iterator[SettingsError]:
-    """Settings that a policy file would silently overrule, or they it."""
+    """Yield the settings that conflict with a policy file."""
     for name, words in IN_A_POLICY.items() if "COUNTERSIGN_POLICY" in given else ():
         if name in given:
             fault = "COUNTERSIGN_POLICY is also set and takes its place"
@@ -581,7 +582,8 @@ def _empty(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[Set
 
 def _problem(details: Any) -> SettingsError:
     found = str(details["loc"][0])
-    field = Settings.model_fields.get(found)  # a default is reported by the name of its field
+    # Pydantic reports a default by the name of its field, other values by the alias
+    field = Settings.model_fields.get(found)
     variable = str(field.alias) if field is not None else found
     if details["type"] == "missing":
         return SettingsError(variable, "not set", _REQUIRED[variable])
@@ -597,7 +599,7 @@ _REQUIRED = {
 
 
 def _one_each(problems: Sequence[SettingsError]) -> list[SettingsError]:
-    """The first problem of each variable: what is set but empty is not also missing."""
+    """Return the first problem of each variable: an empty variable is not also missing."""
     first: dict[str, SettingsError] = {}
     for problem in problems:
         first.setdefault(problem.variable, problem)

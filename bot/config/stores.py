@@ -1,4 +1,4 @@
-"""Choose the database: MongoDB or the embedded one. Only its driver is loaded."""
+"""Choose the database: MongoDB or the embedded one. Only the chosen driver is imported."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from bot.stores import KINDS, Stores
 from storage.chain import NO_KEY, Seal
 
 DATA_DIR = Path(".countersign")
-"""The data directory, where nobody has set another."""
+"""Default data directory, relative to the working directory."""
 
 DRIVERS = ("motor", "pymongo")
-"""The drivers for MongoDB."""
+"""Names of the MongoDB drivers."""
 
 
 KEY_REMEDY = "make one with: openssl rand -hex 32"
-"""Said where the audit's key cannot be used."""
+"""The remedy for an invalid audit key."""
 
 
 def seal_of(text: str) -> Seal:
-    """Make the seal of the audit.
+    """Create the seal of the audit.
 
     Args:
-        text: Its key, and behind it earlier ones, with spaces between them; empty for none.
+        text: The key, followed by earlier keys, separated by spaces; empty without a key.
 
     Raises:
         ValueError: A key is too short.
@@ -36,16 +36,16 @@ def seal_of(text: str) -> Seal:
 
 
 def make_storage(directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY) -> Stores:
-    """Make the storage; it is not open yet.
+    """Create the storage without opening it.
 
     Args:
         directory: The data directory.
-        uri: The shared database; empty for the embedded one.
+        uri: Address of the shared database; empty for the embedded one.
         driver: The MongoDB driver.
-        seal: How entries of the audit are sealed.
+        seal: Seals audit entries.
 
     Raises:
-        SettingsError: There is no such driver.
+        SettingsError: The driver is unknown.
     """
     if driver not in DRIVERS:
         raise SettingsError(
@@ -61,7 +61,7 @@ def make_storage(directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY)
 
 
 def in_memory() -> Stores:
-    """Make an embedded database without a file, which is gone when it is closed; not open yet."""
+    """Create an embedded database in memory without opening it."""
     from storage.sqlite import SqliteStorage  # noqa: PLC0415 - see the first line
 
     return Stores(SqliteStorage(None, KINDS))
@@ -69,7 +69,7 @@ def in_memory() -> Stores:
 
 @asynccontextmanager
 async def _closing(storage: Stores) -> AsyncIterator[None]:
-    """Close what is open at the end of the block."""
+    """Close the storage when the block ends."""
     try:
         yield
     finally:
@@ -78,13 +78,13 @@ async def _closing(storage: Stores) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def opened(directory: Path) -> AsyncIterator[Stores]:
-    """Open the embedded database of a folder, made where there is none; closed with the block.
+    """Open the embedded database of a directory, created if missing, for a block.
 
     Args:
         directory: The data directory.
 
     Raises:
-        StoreUnavailableError: Another process has it, or it cannot be used.
+        StoreUnavailableError: Another process has the database open, or it cannot be used.
     """
     storage = make_storage(directory, uri="", driver="motor")
     await storage.open()
@@ -96,17 +96,17 @@ async def opened(directory: Path) -> AsyncIterator[Stores]:
 async def open_to_read(
     directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY
 ) -> AsyncIterator[Stores]:
-    """Open the database to look into it, also while the bot runs; closed with the block.
+    """Open the database read-only for a block, even while the bot runs.
 
     Args:
         directory: The data directory.
-        uri: The shared database; empty for the embedded one.
+        uri: Address of the shared database; empty for the embedded one.
         driver: The MongoDB driver.
-        seal: How entries of the audit are sealed.
+        seal: Seals audit entries.
 
     Raises:
-        SettingsError: There is no such driver.
-        StoreUnavailableError: There is no database, or it does not answer.
+        SettingsError: The driver is unknown.
+        StoreUnavailableError: There is no database, or it does not respond.
     """
     storage = make_storage(directory, uri=uri, driver=driver, seal=seal)
     await storage.open_to_read()
@@ -118,17 +118,17 @@ async def open_to_read(
 async def open_beside(
     directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY
 ) -> AsyncIterator[Stores]:
-    """Open the database to change it, also while the bot runs; closed with the block.
+    """Open the database for changes for a block, even while the bot runs.
 
     Args:
         directory: The data directory.
-        uri: The shared database; empty for the embedded one.
+        uri: Address of the shared database; empty for the embedded one.
         driver: The MongoDB driver.
-        seal: How entries of the audit are sealed.
+        seal: Seals audit entries.
 
     Raises:
-        SettingsError: There is no such driver.
-        StoreUnavailableError: There is no database, or it does not answer.
+        SettingsError: The driver is unknown.
+        StoreUnavailableError: There is no database, or it does not respond.
     """
     storage = make_storage(directory, uri=uri, driver=driver, seal=seal)
     await storage.open_beside()
@@ -140,19 +140,20 @@ async def open_beside(
 async def restoring(
     directory: Path, copy: Path | None, *, uri: str, driver: str, seal: Seal = NO_KEY
 ) -> AsyncIterator[Stores]:
-    """Open the database that goes back to a copy; no bot may have it.
+    """Open a restored database for a block, while no bot has it open.
 
     Args:
         directory: The data directory.
-        copy: Of the embedded database; in place when the block ends. None for a database that has
-            gone back already: the shared one, or a file that was put in place by hand.
-        uri: The shared database; empty for the embedded one.
+        copy: A backup of the embedded database, which is put in place when the block ends. None for
+            a database that is restored already: the shared one, or a file that an operator put in
+            place.
+        uri: Address of the shared database; empty for the embedded one.
         driver: The MongoDB driver.
-        seal: How entries of the audit are sealed.
+        seal: Seals audit entries.
 
     Raises:
-        SettingsError: There is no such driver.
-        StoreBusyError: A bot has the data directory.
+        SettingsError: The driver is unknown.
+        StoreBusyError: A bot has the data directory open.
         StoreUnavailableError: The database or the copy cannot be used.
     """
     if uri:
@@ -170,17 +171,17 @@ async def restoring(
 
 
 async def back_up(directory: Path, target: Path) -> int:
-    """Copy the embedded database to a new file, also while the bot runs.
+    """Copy the embedded database to a new file, even while the bot runs.
 
     Args:
         directory: The data directory.
         target: The new file.
 
     Returns:
-        Its size, in bytes.
+        The size of the file, in bytes.
 
     Raises:
-        StoreUnavailableError: There is no database, or the copy cannot be made.
+        StoreUnavailableError: There is no database, or the copy failed.
     """
     from storage import sqlite  # noqa: PLC0415 - see the first line
 

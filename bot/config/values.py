@@ -1,4 +1,4 @@
-"""Reads and checks single values of settings; each refusal names the fault and the remedy."""
+"""Parses and checks single values of settings; each error has the fault and the remedy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bot.redaction.rules import MaskRules, RuleError, read_rules
 from bot.words import languages
 
 AGENT_PATH = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
-"""The form of an agent's place in code: module and attribute."""
+"""Pattern of an agent's import path: module and attribute."""
 AGENT_REMEDY = "write module:attribute, such as helpdesk.agent:build"
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -30,11 +30,11 @@ LEVELS = ("debug", "info", "warning", "error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """The form of the log.
+    """The level and format of the log.
 
     Attributes:
         level: `DEBUG`, `INFO`, `WARNING` or `ERROR`.
-        as_json: Lines of JSON instead of text.
+        as_json: Whether each record is a line of JSON instead of text.
     """
 
     level: str = "INFO"
@@ -45,14 +45,14 @@ def refuse(fault: str, remedy: str) -> NoReturn:
     """Refuse a value.
 
     Args:
-        fault: What is wrong, as a clause; never repeats a secret.
-        remedy: What would be right, as a clause.
+        fault: The fault as a clause, which never repeats a secret.
+        remedy: The remedy as a clause.
     """
     raise PydanticCustomError("setting", "{fault}. {remedy}", {"fault": fault, "remedy": remedy})
 
 
 def matching(pattern: str, remedy: str) -> Callable[[str], str]:
-    """Make a check that a whole value has a form."""
+    """Return a check that a value matches a pattern as a whole."""
     shape = re.compile(pattern)
 
     def check(value: str) -> str:
@@ -64,7 +64,7 @@ def matching(pattern: str, remedy: str) -> Callable[[str], str]:
 
 
 def token(prefix: str, remedy: str) -> Callable[[str | None], str | None]:
-    """Make a check that a value, unless there is none, is a token of Slack of one kind."""
+    """Return a check that a value is None or a Slack token with a prefix."""
     shape = re.compile(re.escape(prefix) + r"[A-Za-z0-9-]+")
 
     def check(value: str | None) -> str | None:
@@ -79,7 +79,7 @@ def token(prefix: str, remedy: str) -> Callable[[str | None], str | None]:
 
 
 def signing_secret(value: str | None) -> str | None:
-    """Check that a value, unless there is none, can be a signing secret."""
+    """Check that a value is None or can be a signing secret."""
     if value is not None and not re.fullmatch(r"[!-~]{16,200}", value):
         refuse(
             "too short, or contains characters that aren't valid in a signing secret",
@@ -89,7 +89,7 @@ def signing_secret(value: str | None) -> str | None:
 
 
 def duration(value: str | timedelta) -> timedelta:
-    """Read a duration."""
+    """Parse a duration."""
     if isinstance(value, timedelta):
         return value
     try:
@@ -102,7 +102,7 @@ def duration(value: str | timedelta) -> timedelta:
 
 
 def max_age(value: str | timedelta) -> timedelta:
-    """Read how long after a decision its call may start: from a minute to a day."""
+    """Parse the time after a decision in which the call may start: one minute to one day."""
     found = duration(value)
     if not timedelta(minutes=1) <= found <= timedelta(days=1):
         refuse(
@@ -113,12 +113,12 @@ def max_age(value: str | timedelta) -> timedelta:
 
 
 def optional_duration(value: str | timedelta | None) -> timedelta | None:
-    """Read a duration that may be left out."""
+    """Parse an optional duration."""
     return None if value is None else duration(value)
 
 
 def retention(value: str | timedelta | None) -> timedelta | None:
-    """Read how long threads are kept; nobody wants seconds, and what is deleted is gone."""
+    """Parse the retention of threads. Short times are refused, because a deletion is final."""
     if value is None or isinstance(value, timedelta):
         return value
     try:
@@ -131,7 +131,7 @@ def retention(value: str | timedelta | None) -> timedelta | None:
 
 
 def api_url(value: str) -> str:
-    """Check the address of a Web API, and end it with one slash."""
+    """Check the URL of a Web API, and add a final slash if it is missing."""
     remedy = "give an https address such as https://slack.com/api/ (http only on this machine)"
     parts = _split(value)
     if parts is None or not parts.hostname:
@@ -148,14 +148,14 @@ def _split(address: str) -> SplitResult | None:
         return None
     try:
         parts = urlsplit(address)
-        _ = parts.port  # raises when it is not a number
+        _ = parts.port  # raises ValueError for an invalid port
     except ValueError:
         return None
     return parts
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host name or address means this machine, without asking anybody."""
+    """Whether a host name or address means this machine, without a DNS query."""
     if host.lower() == "localhost":
         return True
     try:
@@ -168,7 +168,7 @@ _MONGO = re.compile(r"mongodb(?:\+srv)?://(?:(?P<login>[^@/?#]*)@)?[^@/?#]+(?:[/
 
 
 def mongodb_uri(value: str | None) -> str | None:
-    """Check the outline of a database's address; the driver reads the rest."""
+    """Check the general form of a database's address; the driver parses the rest."""
     if value is None or _MONGO.fullmatch(value):
         return value
     fault = "names no host, or has characters in its login that have to be written as %40 or such"
@@ -178,7 +178,7 @@ def mongodb_uri(value: str | None) -> str | None:
 
 
 def mongodb_passwords(uri: str) -> list[str]:
-    """The password inside a database's address, as written and as meant; empty without one."""
+    """Return the password in a database's address, encoded and decoded; empty without one."""
     found = _MONGO.fullmatch(uri)
     password = (found["login"] or "").partition(":")[2] if found is not None else ""
     return [password, unquote(password)] if password else []
@@ -192,12 +192,12 @@ def data_dir(value: str | Path) -> str | Path:
 
 
 def optional_path(value: str | Path | None) -> str | Path | None:
-    """Read a path that may be left out."""
+    """Parse an optional path."""
     return None if value is None else data_dir(value)
 
 
 def secrets_dir(value: str | Mapping[str, str]) -> Mapping[str, str]:
-    """Read the files of a directory of secrets, each by the name of its variable."""
+    """Read a directory of secret files; see `secret_files`."""
     if not isinstance(value, str):
         return value
     try:
@@ -207,7 +207,7 @@ def secrets_dir(value: str | Mapping[str, str]) -> Mapping[str, str]:
 
 
 def port(value: str | int) -> int:
-    """Read a port."""
+    """Parse a port."""
     text = str(value)
     if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 65535:
         refuse(
@@ -218,12 +218,12 @@ def port(value: str | int) -> int:
 
 
 def optional_port(value: str | int | None) -> int | None:
-    """Read a port that may be left out."""
+    """Parse an optional port."""
     return None if value is None else port(value)
 
 
 def redact(value: str | MaskRules) -> MaskRules:
-    """Read what is masked beside what is masked anyway."""
+    """Parse the masking rules, in addition to the built-in ones."""
     if isinstance(value, MaskRules):
         return value
     try:
@@ -239,7 +239,7 @@ _ANSWERS = {
 
 
 def yes_or_no(value: object) -> bool:
-    """Read a switch."""
+    """Parse a yes-or-no value."""
     answer = _ANSWERS.get(str(value).lower())
     if answer is None:
         refuse(f"{value!r} isn't yes or no", "write yes or no")
@@ -247,7 +247,7 @@ def yes_or_no(value: object) -> bool:
 
 
 def language(value: str) -> str:
-    """Read the language of cards: one that there is a catalogue of."""
+    """Parse the language of cards, for which a catalogue must exist."""
     known = languages()
     name = value.strip().lower()
     if name not in known:
@@ -256,7 +256,7 @@ def language(value: str) -> str:
 
 
 def approvers(value: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Read who decides. No form of it means everyone."""
+    """Parse the approvers. There is no value that means everyone."""
     text = value if isinstance(value, str) else ",".join(value)
     remedy = (
         "list user ids (U… or W…), user group ids (S…), or write channel for the members of the "
@@ -272,7 +272,7 @@ def approvers(value: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def channels(value: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Read ids of channels."""
+    """Parse ids of channels."""
     text = value if isinstance(value, str) else ",".join(value)
     names = [name for name in re.split(r"[,\s]+", text) if name]
     for name in names:
@@ -286,12 +286,12 @@ def channels(value: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def backups(value: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Read who may decide, too, once it has escalated; nobody when it is left out."""
+    """Parse the backup approvers, who may decide after the escalation; empty for none."""
     return approvers(value) if value else ()
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
-    """Make a check that a value is one of a few words."""
+    """Return a check that a value is one of some words."""
 
     def check(value: str) -> str:
         if value not in choices:
@@ -302,7 +302,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def log(value: str | Log) -> Log:
-    """Read level and form of the log, in any order."""
+    """Parse the level and format of the log, in any order."""
     if isinstance(value, Log):
         return value
     found: dict[str, str] = {}

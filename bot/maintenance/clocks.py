@@ -31,7 +31,7 @@ async def clock_difference(storage: Stores, clock: Clock = system_clock) -> int:
         latency; 0 for up to one second.
 
     Raises:
-        StoreUnavailableError: The server does not answer.
+        StoreUnavailableError: The server does not respond.
     """
     before_ms = clock()
     server_ms = await storage.server_ms()
@@ -53,7 +53,7 @@ async def check_clock(storage: Stores, clock: Clock = system_clock) -> None:
 
     Raises:
         StoreBrokenError: The difference would let two processes work on one thread.
-        StoreUnavailableError: The server does not answer.
+        StoreUnavailableError: The server does not respond.
     """
     ahead = await clock_difference(storage, clock)
     if abs(ahead) > milliseconds(LEASE):

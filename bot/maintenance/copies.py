@@ -31,7 +31,7 @@ class EpochDocument(Document):
 
 
 class RestoreStore:
-    """Finds the work that a backup left unfinished, and marks it.
+    """Finds and marks the work that a backup left unfinished.
 
     Only a restore reads these lists, once, so they need no index. An unreadable record is skipped;
     the others are still marked.
@@ -51,22 +51,22 @@ class RestoreStore:
         self.is_copy, self.end = database.marks.is_copy, database.marks.end
 
     async def begin_epoch(self) -> int:
-        """Begin a new epoch, and stamp the approvals of the copy with its number.
+        """Begin a new epoch, and store its number in the approvals of the backup.
 
-        Stamped (`restored.epoch`) is each approval that is open, or due. The number is greater than
-        that of the copy, and never the same for two returns to one copy.
+        Every open or due approval gets the number in `restored.epoch`. The number is greater than
+        the backup's number, and random, so that two restores of one backup have different numbers.
 
         Returns:
             The number.
         """
         await self._epochs.insert(EpochDocument())
-        # No two lives of one copy share a number.
+        # The step is random: two restores of one backup must not have the same number.
         step = 1 + secrets.randbelow(2**32)
         begun = await update(
             self._epochs, _EPOCH, lambda one: one.changed(number=one.number + step)
         )
         epoch = int(begun.number) if begun is not None else 0
-        # Of the copy is all that stands in the database now: no clock is asked.
+        # Every record in the database now is from the backup, so no comparison of times is needed.
         for where in ({"open": True}, _DUE):
             await _each(
                 self._approvals,
@@ -80,16 +80,16 @@ class RestoreStore:
         return epoch
 
     async def epoch(self) -> int:
-        """Return the number of the present epoch; 0 when the database never went back to a copy."""
+        """Return the number of the present epoch; 0 if the database was never restored."""
         try:
             return int((await self._epochs.get(_EPOCH)).number)
         except RecordNotFoundError:
             return 0
 
     async def newest_ms(self) -> int:
-        """Return the time of the newest thing in the database: the moment to which it went back.
+        """Return the time of the newest record: the time to which the database was restored.
 
-        Entries of the audit with the action `restored` do not count. 0 for an empty database.
+        Audit entries with the action `restored` do not count. 0 for an empty database.
         """
         newest = [await self._trail.newest_ms()]
         for name, field in (("messages", "received_ms"), ("threads", "active_ms")):
@@ -98,16 +98,16 @@ class RestoreStore:
         return max(newest)
 
     async def leased(self, *, now_ms: int) -> int:
-        """Count the threads and approvals that somebody works on."""
+        """Count the threads and approvals under an unexpired lease."""
         where = {"leased_until_ms": {"$gt": now_ms}}
         stores = (self._collections["threads"], self._collections["approvals"])
         return sum([await one.count(where, with_quarantined=True) for one in stores])
 
     async def pending(self, *, limit: int, after: str = "") -> tuple[Sequence[Approval], str]:
-        """Open approvals that nobody has decided, by id, of those after the given one.
+        """Return a page of pending approvals, by id, after the given id.
 
         Returns:
-            They, and the id to go on after; empty at the end.
+            The approvals, and the id to continue after; empty at the end.
         """
         page = await self._approvals.find({"open": True}, limit=limit, after=(after,))
         found = page.documents
@@ -115,7 +115,7 @@ class RestoreStore:
         return [one for one in found if one.status is Status.PENDING], str(last[-1])
 
     async def unfinished(self, *, limit: int, after: str = "") -> tuple[Sequence[Thread], str]:
-        """Threads with an open turn or with work; otherwise like `pending`."""
+        """Return a page of threads with an open turn or due work; see `pending`."""
         found: dict[str, Thread] = {}
         for where in ({"turn_open": True}, _DUE):
             page = await self._threads.find(where, limit=limit, after=(after,))
@@ -126,10 +126,10 @@ class RestoreStore:
     async def rewrite(
         self, approval_id: str, change: Callable[[Approval], Approval | None], *, now_ms: int
     ) -> bool:
-        """Change an approval, which is due at `now_ms` then, and end its lease.
+        """Change an approval, make it due at `now_ms`, and end its lease.
 
         Returns:
-            False, and nothing written, when `change` leaves it as it is, or it is gone.
+            False, without a write, if `change` returns None or the approval does not exist.
         """
         written = await update_or_none(
             self._approvals, approval_id, change, writes_due=True, releases=True
@@ -139,10 +139,10 @@ class RestoreStore:
         return written is not None
 
     async def mark(self, thread_id: str, *, epoch: int, now_ms: int, to_ms: int) -> None:
-        """Set `restored_epoch`, `restored_to_ms`, and `due_ms` to `now_ms`; end its lease.
+        """Mark a thread as restored, make it due at `now_ms`, and end its lease.
 
-        Its unread messages are taken by `Thread.unread_turn`. A restore that died is repeated with
-        another epoch, and finds them there.
+        Its unread messages are assigned to the turn `Thread.unread_turn`. If a restore crashes, the
+        repeated restore has another epoch and finds the messages there.
         """
         try:
             thread = await self._threads.get(thread_id)
@@ -150,6 +150,8 @@ class RestoreStore:
             return
         unread = {"thread_id": thread_id, "turn": 0}
         taken = {"status": MessageStatus.TAKEN, "turn": thread.unread_turn}
+        # Messages first: after a crash here the thread is unmarked, and a repeated restore does
+        # both.
         await _each(
             self._messages,
             unread,
@@ -170,7 +172,7 @@ class RestoreStore:
 
 
 async def _raise_fence(collection: Collection[Any], key: str, *, now_ms: int) -> None:
-    """Make the tokens of all earlier leases of due work void; it stays due."""
+    """Invalidate the fencing tokens of all earlier leases of due work; it stays due."""
     lease = await collection.claim(key, owner="restore", now_ms=now_ms, until_ms=now_ms + 1)
     if lease is not None:
         await collection.release(key, fence=lease.fence, due_ms=now_ms)
@@ -179,7 +181,7 @@ async def _raise_fence(collection: Collection[Any], key: str, *, now_ms: int) ->
 async def _each(
     collection: Collection[Any], where: Where, change: Callable[[str], Awaitable[object]]
 ) -> None:
-    """Change each document that is as `where` says, by its key."""
+    """Call `change` with the key of each matching document; skip unreadable ones."""
     after = None
     while True:
         places = await collection.places(where, limit=_PAGE, after=after)

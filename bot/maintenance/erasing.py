@@ -16,14 +16,14 @@ _DUE: Where = {"due_ms": {"$gt": -1}}
 
 
 class RetentionStore:
-    """Finds threads that are no longer needed, and deletes them piece by piece.
+    """Finds old threads and deletes them in batches.
 
-    Documents of a thread have its id in a field, or at the beginning of their key. Its audit stays,
-    as far as `storage.retention` says.
+    A thread's documents have its id in a field or at the start of their key. Audit entries stay, as
+    `storage.retention` describes.
 
     Args:
         collections: The collections, by name.
-        database: Has what is kept beside them.
+        database: Has the logs, the checkpoints and the audit.
     """
 
     def __init__(self, collections: Collections, database: DocumentDatabase) -> None:
@@ -33,7 +33,7 @@ class RetentionStore:
         self.strip, self.clear_log = database.trail.strip, database.clear_log
 
     async def named(self, channel_id: str, thread_ts: str) -> Sequence[str]:
-        """Ids of the threads at this place, of whatever workspace."""
+        """Return the ids of the threads with this channel and `thread_ts`, in all workspaces."""
         found: list[str] = []
         for team_id in await teams_of(self._threads):
             thread_id = f"{team_id}:{channel_id}:{thread_ts}"
@@ -44,17 +44,17 @@ class RetentionStore:
     async def resting(
         self, *, before_ms: int, limit: int, after: tuple[int, str] = (-1, "")
     ) -> Sequence[tuple[int, str]]:
-        """Threads at rest in which nothing has happened since `before_ms`, longest ago first.
+        """Return threads at rest without activity since `before_ms`, the oldest first.
 
-        They are not read, so that one that cannot be read keeps no other.
+        The documents are not read, so an unreadable one does not block the others.
 
         Args:
-            before_ms: Their `active_ms` is less.
-            limit: At most so many.
-            after: The last of the page before.
+            before_ms: Upper limit of `active_ms`, exclusive.
+            limit: Maximum number of threads.
+            after: The last item of the previous page.
 
         Returns:
-            `active_ms` and id of each.
+            `active_ms` and id of each thread.
         """
         where = {"turn_open": False, "due_ms": None, "active_ms": {"$lt": before_ms}}
         places = await self._threads.places(
@@ -63,11 +63,11 @@ class RetentionStore:
         return [(int(str(active_ms)), str(key)) for active_ms, key in places]
 
     async def left(self, thread_id: str) -> Mapping[str, int]:
-        """Count what is not over in a thread: nothing of it may be deleted then.
+        """Count a thread's unfinished records. With any of them, nothing may be deleted.
 
         Returns:
-            By what it is, and only what there is: `requests` (open, or with a card to be drawn),
-            `messages` (read by no turn), `texts` (not shown), `answers` (private, not told).
+            The counts above zero by kind: `requests` (open, or with a card to update), `messages`
+                (not read by a turn), `texts` (not posted), `answers` (ephemeral messages not sent).
         """
         here = {"thread_id": thread_id}
         requests = self._collections["approvals"]
@@ -85,7 +85,7 @@ class RetentionStore:
         return {name: number for name, number in found.items() if number}
 
     async def counts(self, thread_id: str) -> Mapping[str, int]:
-        """Count what there is of a thread, by collection; only what there is."""
+        """Count a thread's records by collection, without zeros."""
         found = {
             name: sum([await _all(self._collections[name], where) for where in wheres])
             for name, wheres in wheres_of(thread_id).items()
@@ -94,14 +94,16 @@ class RetentionStore:
         return {name: number for name, number in found.items() if number}
 
     async def seal(self, thread_id: str, *, owner: str, now_ms: int, until_ms: int) -> int | None:
-        """Take the lease of a thread at rest, in one conditional write; it need not be readable.
+        """Acquire the lease of a thread at rest, in one conditional write.
+
+        An unreadable thread is quarantined and can be sealed, too.
 
         Returns:
-            The fencing token; None, and nothing written, when it is not at rest.
+            The fencing token; None, without a write, if the thread is not at rest.
         """
         try:
             await self._threads.get(thread_id)
-        except RecordFormatError as error:  # nothing works on it, whether it is due or not
+        except RecordFormatError as error:  # no process works on an unreadable thread
             await self._threads.quarantine(thread_id, why=str(error))
         except RecordNotFoundError:
             return None
@@ -110,12 +112,12 @@ class RetentionStore:
         )
 
     async def erase(self, thread_id: str, *, limit: int) -> int:
-        """Delete up to `limit` records of each kind; not the thread itself, and not its audit.
+        """Delete up to `limit` records of each kind, except the thread and its audit entries.
 
-        A message that no turn has read stays: somebody wrote it meanwhile.
+        A message that no turn has read is kept: it arrived after the thread was sealed.
 
         Returns:
-            How many were deleted; 0 when nothing is left.
+            The number of deleted records; 0 if none remain.
         """
         erased = await self._ledgers.erase(thread_id, limit=limit)
         for name, wheres in wheres_of(thread_id).items():
@@ -124,24 +126,24 @@ class RetentionStore:
         return erased
 
     async def drop(self, thread_id: str, *, fence: int) -> bool:
-        """Delete the thread itself, if nobody woke it since it was sealed and the lease is held."""
+        """Delete the thread itself, if it is still at rest and the lease is valid."""
         sealed = {"id": thread_id, "fence": fence, "due_ms": None, "leased_until_ms": {"$gt": 0}}
         return bool(await self._threads.delete(sealed, limit=1))
 
     async def give_back(self, thread_id: str, *, fence: int) -> None:
-        """Give the lease of a sealed thread back; what woke it meanwhile is due."""
+        """Release the lease of a sealed thread. If new work arrived, the thread is due."""
         await self._threads.release(thread_id, fence=fence)
 
     async def erase_ephemeral(self, *, before_ms: int, limit: int) -> int:
-        """Delete private answers that are over and older; return how many."""
+        """Delete sent ephemeral messages that are older; return their number."""
         where = {"created_ms": {"$lt": before_ms}, "due_ms": None}
         return await self._collections["ephemeral_messages"].delete(where, limit=limit)
 
 
 def wheres_of(thread_id: str) -> dict[str, list[Where]]:
-    """The conditions of all documents that belong to a thread, by collection.
+    """Return the conditions of all documents of a thread, by collection.
 
-    A message that no turn has read stays, and so does the thread itself.
+    Unread messages and the thread itself are excluded.
     """
     here = {"thread_id": thread_id}
     keys = [{"id": {"$gte": first, "$lt": end}} for first, end in key_ranges(thread_id)]
@@ -155,7 +157,7 @@ def wheres_of(thread_id: str) -> dict[str, list[Where]]:
 
 
 async def teams_of(threads: Collection[Any]) -> list[str]:
-    """The workspaces that have threads; all ids of one are skipped at once."""
+    """Return the workspaces that have threads. Each query skips all ids of a workspace."""
     found: list[str] = []
     while places := await threads.places(
         {"id": {"$gte": f"{found[-1]};" if found else ""}}, limit=1

@@ -88,8 +88,8 @@ class Forgetting:
         except RecordNotFoundError:
             if not set(counts) - {"audit"}:
                 raise
-            return Forecast(thread_id=thread_id, counts=counts)  # what a lost thread has left
-        except RecordFormatError:  # nothing works on it, and the seal looks at its columns
+            return Forecast(thread_id=thread_id, counts=counts)  # records of a deleted thread
+        except RecordFormatError:  # no process works on it, and the seal does not read its body
             refusal = await self._unfinished(thread_id)
             return Forecast(thread_id=thread_id, counts=counts, refusal=refusal)
         return Forecast(thread_id=thread_id, counts=counts, refusal=await self._refusal(thread))

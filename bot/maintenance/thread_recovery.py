@@ -100,7 +100,7 @@ class ThreadRecovery:
             except RecordNotFoundError:
                 continue  # the turn's next step creates the approval, and knows of the restore
             if approval.decision is None or approval.restored.epoch != thread.restored_epoch:
-                continue  # an approver decided meanwhile
+                continue  # an approver has decided since
             to_ms, now_ms = thread.restored_to_ms, self.clock()
             if await ask_anew(self.storage, approval, to_ms=to_ms, now_ms=now_ms):
                 self.spawn(self.turns.attend(approval.approval_id))

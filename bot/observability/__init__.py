@@ -1,1 +1,1 @@
-"""Logs, metrics, traces, and whether the bot is ready."""
+"""Logs, metrics, traces, and readiness."""

@@ -1,4 +1,4 @@
-"""The context of log records: ids that hold for everything that is logged inside of a block."""
+"""The context of log records: ids that are added to all records of a block."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _about: ContextVar[Mapping[str, str]] = ContextVar("log_context")
 
 @contextmanager
 def about(**ids: str) -> Iterator[None]:
-    """Add ids to all log records of the block, and of the tasks that are started in it.
+    """Add ids to all log records of the block and of the tasks started in it.
 
     Args:
-        ids: Such as `thread_id`; an empty one says nothing and is left out.
+        ids: Ids such as `thread_id`. Empty ids are left out.
     """
     known = {name: value for name, value in ids.items() if value}
     token = _about.set({**context(), **known})
@@ -25,5 +25,5 @@ def about(**ids: str) -> Iterator[None]:
 
 
 def context() -> Mapping[str, str]:
-    """The ids that hold here."""
+    """Return the ids of the current block."""
     return _about.get({})

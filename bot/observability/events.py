@@ -1,8 +1,8 @@
 """Events of the bot's work, for metrics and traces.
 
-Each is told where it is on record, by whoever put it there; what nobody listens to costs nothing.
-They carry records as they are: a subscriber takes ids and fixed words of them, and nothing that
-people, tools or models wrote.
+The code that stores a fact reports its event, so the use cases do not know of events. Without a
+subscriber, no event is created. Events contain whole records: a subscriber may use ids and fixed
+words of them, but no text of people, tools or models.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from storage.audit import AuditEntry
 R_co = TypeVar("R_co", covariant=True)
 
 RunStep = Literal["checkpoint", "resume", "end"]
-"""A step of a run that its checkpoint shows."""
+"""A step of a run, as written to its checkpoint."""
 
 WorkedOn = Literal["thread", "approval"]
-"""A kind of record that processes take leases of."""
+"""A kind of record that is processed under a lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedWrite(Generic[R_co]):
-    """A write to the database, as it went.
+    """A write to the database: its times and its outcome.
 
     Attributes:
-        began_ns: Its begin, in nanoseconds since the epoch.
-        ended_ns: Its end.
-        result: What it returned; None when it failed, or was cut off.
-        fault: The kind of error that it failed with; empty when it did not.
+        began_ns: Start, in nanoseconds since the epoch.
+        ended_ns: End, in nanoseconds since the epoch.
+        result: The return value; None if the write failed or was cancelled.
+        fault: Class name of the exception; empty if the write succeeded or was cancelled.
     """
 
     began_ns: int
@@ -44,11 +44,11 @@ class TimedWrite(Generic[R_co]):
 
 @dataclass(frozen=True, slots=True)
 class MessageWritten:
-    """A person's message was to be kept.
+    """A write of a person's message, successful or not.
 
     Attributes:
         message: The message.
-        write: How it went; whether it is new.
+        write: The write. Its result says whether the message is new.
     """
 
     message: Message
@@ -57,12 +57,12 @@ class MessageWritten:
 
 @dataclass(frozen=True, slots=True)
 class RunWritten:
-    """A step of a run was to be kept.
+    """A write of a run's step, successful or not.
 
     Attributes:
-        step: Which.
-        checkpoint_id: Of the run.
-        write: How it went.
+        step: The step.
+        checkpoint_id: Id of the run's checkpoint.
+        write: The write.
     """
 
     step: RunStep
@@ -72,12 +72,12 @@ class RunWritten:
 
 @dataclass(frozen=True, slots=True)
 class RequestsWritten:
-    """People were to be asked.
+    """A write of new approvals, successful or not.
 
     Attributes:
-        approvals: What they decide.
-        new: Those that are on record now, and were not before.
-        write: How it went.
+        approvals: The approvals.
+        new: The approvals that this write created.
+        write: The write.
     """
 
     approvals: Sequence[Approval]
@@ -87,10 +87,10 @@ class RequestsWritten:
 
 @dataclass(frozen=True, slots=True)
 class Escalated:
-    """The backup people may decide, too.
+    """The first escalation step of an approval began.
 
     Attributes:
-        approval: As stored.
+        approval: The stored approval.
     """
 
     approval: Approval
@@ -98,11 +98,11 @@ class Escalated:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """An approval is no longer pending.
+    """An approval was decided, expired or closed.
 
     Attributes:
-        approval: As stored.
-        decision: What decided it.
+        approval: The stored approval.
+        decision: The stored decision.
     """
 
     approval: Approval
@@ -111,11 +111,13 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Redrawn:
-    """A card shows for the first time how it was decided, in the process that saw it decided.
+    """A card shows its decision for the first time.
+
+    The process that stored the decision reports this.
 
     Attributes:
-        approval: As decided.
-        after_s: Seconds since then.
+        approval: The approval as decided.
+        after_s: Seconds since the decision.
     """
 
     approval: Approval
@@ -124,10 +126,12 @@ class Redrawn:
 
 @dataclass(frozen=True, slots=True)
 class GoneOn:
-    """The agent has gone on from a decision, in the process that saw it decided.
+    """A run continued after a decision.
+
+    The process that stored the decision reports this.
 
     Attributes:
-        after_s: Seconds since then.
+        after_s: Seconds since the decision.
     """
 
     after_s: float
@@ -135,10 +139,10 @@ class GoneOn:
 
 @dataclass(frozen=True, slots=True)
 class EntriesWritten:
-    """Entries are in the audit.
+    """Entries were appended to the audit.
 
     Attributes:
-        entries: In the order in which they were written.
+        entries: In the order of writing.
     """
 
     entries: Sequence[AuditEntry]
@@ -146,15 +150,15 @@ class EntriesWritten:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """A turn of an agent is over."""
+    """A turn of an agent ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTakenOver:
-    """This process has taken a lease that ended without a release.
+    """This process acquired a lease that had expired without a release.
 
     Attributes:
-        record: Of what.
+        record: The kind of record.
     """
 
     record: WorkedOn
@@ -162,10 +166,10 @@ class LeaseTakenOver:
 
 @dataclass(frozen=True, slots=True)
 class WorkFailed:
-    """Work has failed, and is due again.
+    """Work failed and will be retried.
 
     Attributes:
-        record: On what.
+        record: The kind of record.
     """
 
     record: WorkedOn
@@ -176,7 +180,7 @@ class PolicyRead:
     """A policy file was read.
 
     Attributes:
-        is_refused: Whether it is faulty: the one before stays in force.
+        is_refused: Whether the file has faults, so that the previous policy stays in effect.
     """
 
     is_refused: bool
@@ -184,10 +188,10 @@ class PolicyRead:
 
 @dataclass(frozen=True, slots=True)
 class ClickAnswered:
-    """A click has its acknowledgement, if it is still waited for.
+    """A click was acknowledged, or Slack's time limit for it has passed.
 
     Attributes:
-        after_s: Seconds since it arrived.
+        after_s: Seconds since the click arrived.
     """
 
     after_s: float
@@ -198,7 +202,7 @@ class SlackCalled:
     """A call of Slack's Web API begins.
 
     Attributes:
-        method: Which.
+        method: Name of the method.
     """
 
     method: str
@@ -206,12 +210,12 @@ class SlackCalled:
 
 @dataclass(frozen=True, slots=True)
 class SlackAnswered:
-    """A call of Slack's Web API is over.
+    """A call of Slack's Web API ended.
 
     Attributes:
-        method: Which.
-        took_s: Seconds.
-        error: Slack's word for why not, or the kind of error; empty when it went well.
+        method: Name of the method.
+        took_s: Duration in seconds.
+        error: Slack's error code, or the class name of the exception; empty after a success.
     """
 
     method: str
@@ -225,18 +229,18 @@ AroundEvent: TypeAlias = (
     LeaseTakenOver | WorkFailed | PolicyRead | ClickAnswered | SlackCalled | SlackAnswered
 )
 BotEvent: TypeAlias = WriteEvent | RequestEvent | AroundEvent
-"""An event; that a tool call is over, the runtime tells."""
+"""An event of the bot. The runtime reports ended tool calls itself."""
 
 TellEvent: TypeAlias = Callable[[BotEvent], None]
-"""Takes an event, in the moment when it happens: it must be quick, and must not fail."""
+"""Receives an event synchronously. It must return quickly and must not raise."""
 
 
 def nobody(_: BotEvent) -> None:
-    """Does not listen."""
+    """Ignore the event: there is no subscriber."""
 
 
 def both(first: TellEvent, second: TellEvent) -> TellEvent:
-    """Tell two, or the one of them that listens."""
+    """Combine two subscribers; `nobody` is left out."""
     if nobody in (first, second):
         return second if first is nobody else first
 

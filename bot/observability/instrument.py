@@ -1,10 +1,10 @@
 """Report the bot's calls of the database and of Slack as events.
 
-All that counts is on record, so that it is told where records are written; the use cases need not
-know. What is told of is a write with something after it, all else is the store's own.
+Everything that is counted is stored, so wrappers of the stores report the events and the use cases
+need not know of them. Only methods with an event are wrapped.
 
-What is written twice after a crash is told once, where a conditional write says that it was the
-first. Times from a decision to what follows are seen when both happen in this process.
+A write that is repeated after a crash is reported once if its condition shows which attempt was the
+first. Durations since a decision are known only if both events happen in this process.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from storage.audit import AuditEntry, AuditStore
 from storage.documents import Collection
 
 _MOST = 10_000
-"""The most decisions, and leases that ended, that are remembered at a time."""
+"""Size of the caches of decisions and of expired leases that this process remembers."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class _Write(Generic[P, R]):
-    """A write of a store, to be followed by what tells of it.
+    """Wraps a write of a store with a report.
 
     Args:
-        write: The store's own method, whose types hold for all that is made of it.
+        write: The store's method. The wrappers keep its types.
     """
 
     def __init__(self, write: Callable[P, Coroutine[Any, Any, R]]) -> None:
         self._write = write
 
     def told(self, tell: Callable[Concatenate[R, P], None]) -> Callable[P, Coroutine[Any, Any, R]]:
-        """The write, which tells what it returned."""
+        """Return the write with a report of its result."""
         write = self._write
 
         async def call(*args: P.args, **options: P.kwargs) -> R:
@@ -56,7 +56,7 @@ class _Write(Generic[P, R]):
         return call
 
     def kept(self, tell: Callable[P, None]) -> Callable[P, Coroutine[Any, Any, R]]:
-        """The write, which tells of it unless its condition did not hold."""
+        """Return the write with a report, unless it returns False: its condition did not hold."""
         write = self._write
 
         async def call(*args: P.args, **options: P.kwargs) -> R:
@@ -70,7 +70,7 @@ class _Write(Generic[P, R]):
     def timed(
         self, tell: Callable[Concatenate[events.TimedWrite[R], P], None]
     ) -> Callable[P, Coroutine[Any, Any, R]]:
-        """The write, which tells how it went, even where it fails."""
+        """Return the write with a report of its times and outcome, even after a failure."""
         write = self._write
 
         async def call(*args: P.args, **options: P.kwargs) -> R:
@@ -78,7 +78,7 @@ class _Write(Generic[P, R]):
             try:
                 result = await write(*args, **options)
             except BaseException as error:
-                fault = type(error).__name__ if isinstance(error, Exception) else ""  # cut off
+                fault = type(error).__name__ if isinstance(error, Exception) else ""  # cancelled
                 ended_ns = system_nanoseconds()
                 tell(events.TimedWrite(began_ns, ended_ns, fault=fault), *args, **options)
                 raise
@@ -89,26 +89,26 @@ class _Write(Generic[P, R]):
 
 
 class _Leases:
-    """The leases that ended unreleased, until this process takes one of them over."""
+    """Leases that expired without a release, until this process takes one over."""
 
     def __init__(self, tell: events.TellEvent, record: events.WorkedOn) -> None:
         self._tell, self._record = tell, record
         self._ended: LRUCache[str, int] = LRUCache(_MOST)
 
     def due(self, records: Sequence[Thread | Approval], **_: object) -> None:
-        """Work is due; if its record has a lease, that ended unreleased."""
+        """Remember expired leases: due work has a lease only if it was not released."""
         for record in records:
             if record.leased_by:
                 self._ended[_id_of(record)] = record.fence
 
     def taken(self, record: Thread | Approval | None, *_: object, **__: object) -> None:
-        """This process has the lease of a record, if there is one."""
+        """Report a takeover if the new fencing token follows the token of an expired lease."""
         if record is not None and self._ended.pop(_id_of(record), None) == record.fence - 1:
             self._tell(events.LeaseTakenOver(self._record))
 
 
 class _Told:
-    """A store of which some writes are told; otherwise the same."""
+    """A store some of whose methods are wrapped; all others are passed through."""
 
     def __init__(self, store: object) -> None:
         self._store = store
@@ -118,7 +118,7 @@ class _Told:
 
 
 class _MeteredInbox(_Told):
-    """An inbox that tells of messages."""
+    """An inbox that reports messages."""
 
     def __init__(self, store: InboxStore, tell: events.TellEvent) -> None:
         super().__init__(store)
@@ -130,7 +130,7 @@ class _MeteredInbox(_Told):
 
 
 class _MeteredThreads(_Told):
-    """Threads that tell of leases and turns."""
+    """A thread store that reports leases and turns."""
 
     def __init__(self, store: ThreadStore, tell: events.TellEvent) -> None:
         super().__init__(store)
@@ -160,7 +160,7 @@ class _MeteredThreads(_Told):
 
 @dataclass(frozen=True, slots=True)
 class _TellStep:
-    """Tells of a write of a checkpoint as a step of its run, whatever else it was given."""
+    """Reports a write of a checkpoint as a step of its run."""
 
     tell: events.TellEvent
     step: events.RunStep
@@ -172,11 +172,11 @@ class _TellStep:
 
 
 class _MeteredCheckpoints(_Told):
-    """Checkpoints that tell of the steps of runs."""
+    """A checkpoint store that reports the steps of runs."""
 
     def __init__(self, store: AmendingStore, tell: events.TellEvent) -> None:
         super().__init__(store)
-        # A check for a protocol does not see what `__getattr__` finds.
+        # `isinstance` with a protocol does not find methods that only `__getattr__` provides.
         self.load, self.append = store.load, store.append
         self.save = _Write(store.save).timed(_TellStep(tell, "checkpoint"))
         self.amend = _Write(store.amend).timed(_TellStep(tell, "checkpoint"))
@@ -185,9 +185,9 @@ class _MeteredCheckpoints(_Told):
 
 
 class _MeteredApprovals(_Told):
-    """Approvals that tell of requests, decisions and cards.
+    """An approval collection that reports requests, decisions and cards.
 
-    What a write was is seen by the approval before and after it.
+    The change of a write is found by comparing the approval before and after it.
     """
 
     def __init__(
@@ -234,16 +234,17 @@ class _MeteredApprovals(_Told):
             self._undrawn[approval.approval_id] = approval
 
     def _went_on(self, approval: Approval) -> None:
-        """The agent has gone on from a decision."""
+        """Report that the run continued after a decision."""
         decided: Approval | None = self._decided.get(approval.approval_id)
         if decided is not None:
             self._tell(events.GoneOn(self._since(decided)))
 
     def _was_drawn(self, approval: Approval) -> None:
-        """A card shows this revision of its record."""
+        """Report the first card that shows the decision."""
         decided: Approval | None = self._undrawn.get(approval.approval_id)
         if decided is not None and approval.card.revision >= decided.shown_revision:
-            self._undrawn.pop(approval.approval_id)  # what is drawn later is what became of it
+            # Later updates show the outcome of the call, not the decision.
+            self._undrawn.pop(approval.approval_id)
             self._tell(events.Redrawn(decided, self._since(decided)))
 
     def _since(self, approval: Approval) -> float:
@@ -252,7 +253,7 @@ class _MeteredApprovals(_Told):
 
 
 class _MeteredAudit(_Told):
-    """An audit that tells of its entries."""
+    """An audit store that reports its entries."""
 
     def __init__(self, store: AuditStore, tell: events.TellEvent) -> None:
         super().__init__(store)
@@ -268,11 +269,11 @@ class _MeteredAudit(_Told):
 
 
 def metered(stores: Stores, tell: events.TellEvent, clock: Callable[[], int]) -> Stores:
-    """The stores that tell what is written to them; themselves, where nobody listens.
+    """Wrap stores so that they report their writes; return them unchanged without a subscriber.
 
     Args:
         stores: All stores of a database.
-        tell: Takes the events.
+        tell: Receives the events.
         clock: The time now, in milliseconds since the epoch.
     """
     if tell is events.nobody:
@@ -287,10 +288,10 @@ def metered(stores: Stores, tell: events.TellEvent, clock: Callable[[], int]) ->
 
 
 class MeteredClient(AsyncWebClient):
-    """A client of Slack that tells of its calls.
+    """A Slack client that reports its calls.
 
     Attributes:
-        tell: Takes the events.
+        tell: Receives the events.
     """
 
     tell: events.TellEvent

@@ -1,8 +1,8 @@
-"""The log: text or lines of JSON, secrets masked, one line for each record whatever it contains.
+"""The log: text or JSON, with masked secrets, and one line for each record.
 
-Every record of ours has an `action` (docs/reference/log-actions.md has all), and the ids of what it
-is about where they are known (see `context.py`). What people and models write is not logged; an
-error that quotes its input is logged without it.
+Every record of the bot has an `action` (see docs/reference/log-actions.md) and, if known, the ids
+of its subject (see `context.py`). Texts of people and models are not logged. An error that quotes
+its input is logged without the input.
 """
 
 from __future__ import annotations
@@ -24,28 +24,30 @@ from bot.redaction.mask import mask, mask_text, mask_values
 from bot.redaction.rules import NO_RULES, MaskRules, with_secrets
 
 OUR_PACKAGES = ("agents", "bot", "storage")
-"""Only these log below INFO: libraries put whole messages, and tokens, into their debug records."""
+"""The packages that may log below INFO: debug records of libraries contain whole messages and
+tokens.
+"""
 
 _QUIET = ("apscheduler", "asyncio", "httpx", "httpx2", "aiohttp.access")
-"""Libraries that have something to say at every tick or call."""
+"""Libraries that log at every tick or call."""
 
 _ADVICE = "As you gave `client` as well, `token` will be unused."
 
 _NO_CONNECTION = "Failed to connect (error: "
 
 _LONGEST_ERROR = 300
-"""Characters of the text of an error: it says what is wrong, it does not repeat what came in."""
+"""Length to which the text of an error is cut, in characters, because it may repeat input."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 def configure(log: Log, *, secrets: Sequence[str] = (), stream: TextIO | None = None) -> None:
-    """Set up logging for this process; what was set up before is replaced.
+    """Configure logging for this process; replaces an earlier configuration.
 
     Args:
-        log: Level and form.
-        secrets: Values to be masked wherever they turn up.
-        stream: Where the log goes; standard error when None.
+        log: Level and format.
+        secrets: Values that are masked everywhere.
+        stream: The output; None for standard error.
     """
     handler = logging.StreamHandler(stream)
     masker = _Masker(with_secrets(NO_RULES, secrets))
@@ -60,7 +62,7 @@ def configure(log: Log, *, secrets: Sequence[str] = (), stream: TextIO | None = 
     root.setLevel(max(level, logging.INFO))
     for name in OUR_PACKAGES:
         logging.getLogger(name).setLevel(level)
-    # Bolt and its SDK copy the level of this logger when they start, and ignore the root's.
+    # Bolt and its SDK take their level from their own loggers and ignore the level of the root.
     for name in ("slack_bolt", "slack_sdk"):
         logging.getLogger(name).setLevel(max(level, logging.INFO))
     for name in _QUIET:
@@ -68,9 +70,9 @@ def configure(log: Log, *, secrets: Sequence[str] = (), stream: TextIO | None = 
 
 
 class _Masker:
-    """Masks the secrets of the rules, and whatever looks like one.
+    """Masks configured secrets and texts that look like secrets.
 
-    The log outlives what is in force in the process: it is written until the very end.
+    It has its own rules, because the log is written after the process's rules are gone.
     """
 
     def __init__(self, rules: MaskRules) -> None:
@@ -85,21 +87,22 @@ class _Masker:
 
 
 def _without_bodies(record: logging.LogRecord) -> bool:
-    """Replace the text of records that quote what a stranger has sent; let all records pass."""
+    """Replace the text of records that quote unauthenticated input. Returns True."""
     if record.name.startswith("slack_bolt.") and "RequestVerification" in record.name:
         record.msg, record.args = "a request with a wrong signature or time was refused", None
     return True
 
 
 def _without_advice(record: logging.LogRecord) -> bool:
-    """Leave out that Bolt found a token in the environment, and took ours, which is the same."""
+    """Drop Bolt's record that it ignores the token in the environment: the client has the same."""
     return not (record.name.startswith("slack_bolt") and record.msg == _ADVICE)
 
 
 def _without_known_traces(record: logging.LogRecord) -> bool:
-    """Leave out where in Slack's library a connection failed.
+    """Remove the traceback of failed connections in Slack's library.
 
-    Its text says why, every few seconds, for as long as Slack is away or refuses the token.
+    The text has the reason. The record repeats every few seconds while Slack is unreachable or
+    refuses the token.
     """
     if record.name.startswith("slack_bolt") and str(record.msg).startswith(_NO_CONNECTION):
         record.exc_info = None
@@ -107,21 +110,21 @@ def _without_known_traces(record: logging.LogRecord) -> bool:
 
 
 def _with_action_and_ids(record: logging.LogRecord) -> bool:
-    """Say what a record is about where its writer did not; let all records pass."""
+    """Add a missing action, and the ids of the context, to a record. Returns True."""
     package = record.name.partition(".")[0]
     if package in OUR_PACKAGES and "action" not in vars(record):
-        record.action = package  # the runtime and the stores know nothing of the bot's actions
+        record.action = package  # records of the runtime and the stores have no action
     for name, value in context().items():
         vars(record).setdefault(name, value)
     return True
 
 
 def error_text(error: BaseException) -> str:
-    """The text of an error, without the input that it may quote, and not longer than a line or two.
+    """Return the text of an error, shortened, and without input that it may quote.
 
     Args:
-        error: Any error; one of pydantic's is told by places and kinds alone, one of a model or a
-            tool by the kind of its cause.
+        error: Any error. An error of pydantic is described by locations and types only, an error of
+            a model or tool by the class of its cause.
     """
     if isinstance(error, ValidationError):
         places = (
@@ -130,7 +133,7 @@ def error_text(error: BaseException) -> str:
         )
         text = f"{error.title}: {'; '.join(places)}"
     elif isinstance(error, ModelError | ToolError) and error.__cause__ is not None:
-        # What a provider or a tool says may repeat the conversation.
+        # The text of a provider or a tool may repeat the conversation.
         status = getattr(error.__cause__, "status_code", "")
         text = f"{type(error).__name__}: {type(error.__cause__).__name__} {status}".rstrip()
     else:
@@ -161,7 +164,7 @@ def _trace(record: logging.LogRecord) -> str:
 
 
 def _told(error: BaseException) -> Iterator[str]:
-    """Yield the place an error came from, and its text; its cause comes first."""
+    """Yield the location and text of an error, after those of its cause."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None:
         yield from _told(cause)
@@ -198,7 +201,7 @@ class _TextFormatter(logging.Formatter):
 
 
 class _JsonFormatter(logging.Formatter):
-    """One object for each record: at, level, logger, message, then the extras."""
+    """One JSON object per record: at, level, logger, message, then the extras."""
 
     def __init__(self, masker: _Masker) -> None:
         super().__init__()
@@ -219,7 +222,7 @@ class _JsonFormatter(logging.Formatter):
 
 
 def _one_line(text: str) -> str:
-    """Make line ends and control characters visible, so that no text can forge a record."""
+    """Escape line ends and control characters, so that no text can forge a record."""
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
         for char in text

@@ -1,4 +1,4 @@
-"""Prometheus metrics, and the small server that shows them on a port of its own."""
+"""Prometheus metrics, and the server for them on a separate port."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _GAUGES: Mapping[str, str] = {
 _M = TypeVar("_M", Counter, Histogram)
 
 REFUSED = "refused"
-"""The action of an entry of the audit: somebody who may not decide has tried to."""
+"""Audit action of a refused attempt to decide."""
 
 _MOST_SERIES = 1_000
-"""Series of one metric that are found without a look at their labels."""
+"""Number of series of one metric, up to which their masked labels are cached."""
 
 Levels = Callable[[], Awaitable[Mapping[str, int]]]
-"""Reads the gauges; by name."""
+"""Reads the gauges; returns their values by name."""
 
 
 class _Series(Generic[_M]):
-    """The series of one metric, by the values of its labels: few, and masked when one is made."""
+    """The series of one metric, by the values of its labels. Values are masked once."""
 
     def __init__(self, metric: _M) -> None:
         self._metric: _M = metric
@@ -61,7 +61,7 @@ class _Series(Generic[_M]):
 
 
 class Metrics:
-    """Counts and times of this process, made of its events."""
+    """Counters and histograms of this process, updated by its events."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -132,10 +132,10 @@ class Metrics:
         return _Series(Histogram(name, text, labels, buckets=buckets, registry=self.registry))
 
     def __call__(self, event: events.BotEvent) -> None:
-        """Count and time what happened."""
+        """Update the metrics for an event."""
         match event:
             case events.RunWritten():
-                pass  # a span alone
+                pass  # used only for traces
             case events.MessageWritten(_, write):
                 if write.result is not None:
                     self._messages.of("kept" if write.result else "known").inc()
@@ -194,25 +194,25 @@ class Metrics:
         """Set a gauge.
 
         Raises:
-            KeyError: There is no such gauge.
+            KeyError: The gauge is unknown.
         """
         self._gauges[name].set(value)
 
     def text(self) -> bytes:
-        """Everything, in Prometheus' text form."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
 def _note(series: Histogram, seconds: float) -> None:
-    series.observe(max(seconds, 0.0))  # a clock may have been set back
+    series.observe(max(seconds, 0.0))  # a clock can be set back
 
 
 class Gauges:
-    """Reads what the gauges show.
+    """Reads the values of the gauges.
 
     Args:
-        storage: What waits, and what is due.
-        tasks: What this process is at.
+        storage: The database, for pending and due records.
+        tasks: The running tasks of this process.
         clock: The time now.
     """
 
@@ -222,10 +222,10 @@ class Gauges:
         self._clock = clock
 
     async def read(self) -> Mapping[str, int]:
-        """Read all of them, by name.
+        """Return all values by name.
 
         Raises:
-            StorageError: The database does not answer.
+            StorageError: The database does not respond.
         """
         now = self._clock()
         return {
@@ -241,8 +241,8 @@ def metrics_app(metrics: Metrics, levels: Levels) -> web.Application:
     """Build the application that serves `/metrics`.
 
     Args:
-        metrics: What is shown.
-        levels: Reads the gauges at each request; a failure leaves the last ones.
+        metrics: The metrics to show.
+        levels: Reads the gauges at each request. After a failure, the last values are shown.
     """
     app = web.Application()
 

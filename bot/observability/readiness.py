@@ -12,10 +12,10 @@ from bot.stores import Stores
 from storage.errors import Fault, StorageError, StoreBrokenError
 
 FRESH_MS = 1_000
-"""An answer holds for so long: probes, whoever sends them, are no load."""
+"""Time for which a result is cached, in milliseconds, so that probes cause no load."""
 
 PATIENCE = timedelta(seconds=2)
-"""Less than the three seconds that probes wait by default here; see `deploy/`."""
+"""Timeout of the database check: less than the three seconds of the probes in `deploy/`."""
 
 FAULTS: Mapping[Fault, str] = {
     Fault.DAMAGED: "the database file is damaged",
@@ -29,18 +29,20 @@ FAULTS: Mapping[Fault, str] = {
     Fault.CLOCK: "the clock differs from the clock of the database",
     Fault.UNSUITED: "the database server lacks what is needed",
 }
-"""The answers to a probe; whoever may ask sees no path and no host."""
+"""The responses to a probe by fault. They contain no path and no host, because probes are not
+authenticated.
+"""
 
 
 @dataclass
 class Readiness:
-    """Looks at the database, at most once a second.
+    """Checks the database, at most once a second.
 
     Args:
-        storage: The database; open.
+        storage: The open database.
         failing: The kinds of due work that the last tick could not read.
-        now: Milliseconds since some moment.
-        patience: The longest wait for an answer of the database.
+        now: A monotonic clock, in milliseconds.
+        patience: Timeout of the database check.
     """
 
     storage: Stores
@@ -52,7 +54,7 @@ class Readiness:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def fault(self) -> str:
-        """Say what is wrong, in words that anybody may read; empty when all is well."""
+        """Return the fault, without confidential details; empty if the bot is ready."""
         async with self._lock:
             if self.now() - self._looked_ms >= FRESH_MS:
                 self._fault = await self._look()

@@ -1,7 +1,7 @@
-"""OpenTelemetry traces: one per request, from its message to the redrawn card.
+"""OpenTelemetry traces: one per request, from its message to the updated card.
 
-The steps of a request happen in different processes, hours apart. Nothing is handed on between
-them: the id of the trace is computed from the id of the request, so that every process knows it.
+The steps of a request happen in different processes, hours apart. No trace context is passed
+between them: the trace id is computed from the request's id, so that every process knows it.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from bot.errors import SettingsError
 from bot.observability import events
 
 STOP_S = 1.0
-"""Seconds that sending the last spans may take."""
+"""Timeout for sending the last spans, in seconds."""
 
 
 def otlp_provider() -> tuple[TracerProvider, Callable[[], Awaitable[None]]]:
-    """Make a provider that sends spans by OTLP over HTTP, as the usual `OTEL_…` variables say.
+    """Create a provider that sends spans by OTLP over HTTP, configured by the `OTEL_…` variables.
 
     Returns:
-        The provider, and what sends the rest and stops it, within `STOP_S`.
+        The provider, and a function that sends the remaining spans and stops it, within `STOP_S`.
 
     Raises:
         SettingsError: The packages of the extra `otel` are not installed.
     """
     try:
-        # Loaded when they are asked for: most bots run without them.
+        # Imported only if traces are enabled: the packages are an optional extra.
         exporter = importlib.import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
         sdk = importlib.import_module("opentelemetry.sdk.trace")
         export = importlib.import_module("opentelemetry.sdk.trace.export")
@@ -61,7 +61,8 @@ def otlp_provider() -> tuple[TracerProvider, Callable[[], Awaitable[None]]]:
     provider.add_span_processor(export.BatchSpanProcessor(exporter.OTLPSpanExporter()))
 
     async def stop() -> None:
-        # A thread that nobody waits for: a collector that is away must not hold up the stop.
+        # A daemon thread, joined for a limited time: an unreachable collector must not delay the
+        # shutdown.
         sender = threading.Thread(target=provider.shutdown, daemon=True)
         sender.start()
         await asyncio.to_thread(sender.join, STOP_S)
@@ -70,17 +71,17 @@ def otlp_provider() -> tuple[TracerProvider, Callable[[], Awaitable[None]]]:
 
 
 class Tracing:
-    """Makes spans of events.
+    """Converts events to spans.
 
     Args:
-        provider: Where they go. The program that starts the bot chooses it.
+        provider: Receives the spans. The program that starts the bot chooses it.
     """
 
     def __init__(self, provider: TracerProvider) -> None:
         self._tracer = provider.get_tracer("countersign")
 
     def __call__(self, event: events.BotEvent) -> None:
-        """Mark what happened as a step of its request; a write that failed, as failed."""
+        """Create a span for an event of a request. A failed write gets an error status."""
         match event:
             case events.MessageWritten(message, write):
                 about = {"message": message.message_id}
@@ -98,7 +99,7 @@ class Tracing:
             case events.Redrawn(approval):
                 self._step("redraw", approval)
             case _:
-                pass  # counted alone
+                pass  # used only for metrics
 
     def _step(
         self, name: str, approval: Approval, write: events.TimedWrite[object] | None = None
@@ -117,7 +118,7 @@ class Tracing:
         about: Mapping[str, str],
         write: events.TimedWrite[object] | None,
     ) -> None:
-        """Make a span that is over: as long as a write took, or a moment."""
+        """Create an ended span: with the duration of a write, or without a duration."""
         span = self._tracer.start_span(
             name,
             context=trace_context(request),
@@ -125,13 +126,13 @@ class Tracing:
             attributes={f"countersign.{key}": value for key, value in about.items()},
             start_time=write.began_ns if write else None,
         )
-        if write and write.fault:  # its kind: its text may hold what people or tools wrote
+        if write and write.fault:  # only the class name: the text may quote people or tools
             span.set_status(Status(StatusCode.ERROR, write.fault))
         span.end(write.ended_ns if write else None)
 
 
 def trace_context(request: str) -> Context:
-    """The context that all spans of a request have as their parent.
+    """Return the parent context of all spans of a request.
 
     Args:
         request: Id of the thread.

@@ -71,9 +71,7 @@ HEALTH = "health"
 """The collection of the health check's write."""
 
 GOODBYE_S = 0.5
-"""Maximum time for ending the server sessions on close, in seconds. The server ends them by itself,
-too.
-"""
+"""Timeout for ending the server sessions on close, in seconds. Otherwise the server ends them."""
 
 MOTOR_THREADS = 64
 """Minimum number of Motor's threads. Motor runs each operation in a thread. With fewer threads,

@@ -26,7 +26,9 @@ AT_ONCE = 20
 """Number of concurrent clicks in one round. On FerretDB 1.24, up to 8 of 20 won."""
 
 FAR_S = 0.05
-"""Longest round trip without a warning, in seconds: a message needs about fifty round trips."""
+"""Duration of a round trip, in seconds, from which the self-test warns: a message needs about fifty
+round trips.
+"""
 ROUND_TRIPS = 50
 
 _OTHER = "use MongoDB itself, or a compatible service that keeps single-document atomicity"

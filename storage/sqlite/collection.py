@@ -26,7 +26,7 @@ from storage.sqlite.file.statements import Statement
 _OPERATORS = {"$eq": "=", "$ne": "<>", "$lt": "<", "$lte": "<=", "$gt": ">", "$gte": ">="}
 
 _ROWS = 100
-"""Maximum number of documents inserted by one statement."""
+"""Number of documents that one statement inserts."""
 
 _QUARANTINED = "quarantined_by <> ''"
 

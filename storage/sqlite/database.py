@@ -46,7 +46,7 @@ LOG_BYTES = 16 << 20
 """Size limit of the write-ahead log after a reset, in bytes."""
 
 PIECE_PAGES = 1_000
-"""Maximum number of pages that one transaction returns to the file system."""
+"""Number of pages that one transaction returns to the file system."""
 
 CLEAR_TRIES = 25
 CLEAR_PAUSE_S = 0.2

@@ -34,7 +34,7 @@ MEMORY = ":memory:"
 """SQLite's path of a database in memory."""
 
 MOST = 200
-"""Maximum number of units in one group. A larger group would delay its first caller too long."""
+"""Size of a full group, in units. A larger group would delay its first caller too long."""
 
 CLOSE_S = 10.0
 """Longest time to finish the last statements and close the file, in seconds."""
