@@ -1,8 +1,9 @@
 """Mask the arguments, the title, the preview and the edit of a call.
 
-Elsewhere `mask.py` masks whatever may be secret. Here something runs, and a mask must not
-hide what: only one unbroken plain token is masked, with its length and a fingerprint. All that has
-a space, a quote or a sign of a shell in it is shown. What a tool declares secret is masked whole.
+`mask.py` masks whatever may be secret. Here approvers decide about a call, so a mask must not hide
+what runs: a guess masks only a single plain token, and shows its length and a fingerprint. A text
+with a space, a quote or a shell character is shown. An argument that its tool declares secret is
+masked as a whole.
 """
 
 from __future__ import annotations
@@ -38,22 +39,22 @@ __all__ = [
 ]
 
 PLAIN = re.compile(r"[A-Za-z0-9_.+/=-]{1,200}")
-"""The texts that may be masked by a guess."""
+"""Matches a plain token: only such texts may be masked by a guess."""
 INLINE = 120
-"""Longer objects and lists are written over several lines."""
+"""Length of an object or list in characters, above which it is written over several lines."""
 _RUN = re.compile(r"[A-Za-z0-9_.+/=-]+")
 _KEY_BEGINS = ("-----BEGIN", "---- BEGIN", "----BEGIN", "----- BEGIN", "PuTTY-")
 _KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{32,200}")
-"""A line of a private key; nothing that runs is written like this."""
+"""Matches a line of a private key. No command looks like this."""
 
 
 def mask_call(text: str, *, is_open: bool = False, forms: int | None = None) -> Words:
-    """Mask what looks like a secret in a text about a call.
+    """Mask secrets and texts that look like secrets in a text about a call.
 
     Args:
         text: Any text.
         is_open: Whether guesses are shown.
-        forms: The groups of which something may be in it, see `places`; None for unknown.
+        forms: The groups of secrets that the text may contain, see `forms_in`; None if unknown.
     """
     made = made_now()
     if made is None:
@@ -73,12 +74,12 @@ def _mask_call(text: str, *, is_open: bool, forms: int | None) -> Words:
 
 
 def mask_value(name: str, value: object, names: Names = NO_NAMES) -> Words:
-    """Write an argument for people: a text as it is, the rest as JSON; secrets masked.
+    """Format an argument for people, with secrets masked: a text unchanged, other values as JSON.
 
     Args:
-        name: Of the argument.
+        name: Name of the argument.
         value: JSON data of any depth.
-        names: What the tool's author says of its arguments.
+        names: The tool author's lists of names.
     """
     made = made_now()
     if made is None or not isinstance(value, dict | list):
@@ -88,7 +89,8 @@ def mask_value(name: str, value: object, names: Names = NO_NAMES) -> Words:
         key = (name, json.dumps(value), names)
         if key not in made.values:
             made.values[key] = _mask_value(name, value, names)
-        made.same[itself] = (value, made.values[key])  # as long as it is kept, its id is its own
+        # The entry keeps the value alive, so that its id is not reused
+        made.same[itself] = (value, made.values[key])
     return made.same[itself][1]
 
 
@@ -107,16 +109,16 @@ def _mask_value(name: str, value: object, names: Names) -> Words:
 
 
 def is_masked(name: str, value: object, names: Names = NO_NAMES) -> bool:
-    """Tell whether a value would not be shown as it is."""
+    """Whether a part of a value is masked."""
     return any(masks_in(mask_value(name, value, names)))
 
 
 def mask_data(data: object, names: Names = NO_NAMES) -> object:
-    """Mask arguments as cards do, as JSON data.
+    """Mask arguments like a card; return JSON data.
 
     Args:
         data: An object of arguments, or other JSON data.
-        names: What the tool's author says of the arguments.
+        names: The tool author's lists of names.
     """
     if not isinstance(data, dict):
         return _as_data(_masked_argument("", data, names))
@@ -125,12 +127,12 @@ def mask_data(data: object, names: Names = NO_NAMES) -> object:
 
 
 def mask_title(text: str, data: object, names: Names = NO_NAMES) -> str:
-    """Mask a text that was made from the arguments of a call, such as its title.
+    """Mask a text that was built from the arguments of a call, such as its title.
 
     Args:
-        text: May have values of the arguments in it, where no name says that they are secret.
+        text: The text. It may contain secret values without their names.
         data: The arguments.
-        names: What the tool's author says of them.
+        names: The tool author's lists of names.
     """
     found = dict(_hidden_in(data, names))
     words: Words = (text,)
@@ -142,13 +144,13 @@ def mask_title(text: str, data: object, names: Names = NO_NAMES) -> str:
 
 
 def _hidden_in(data: object, names: Names) -> Iterator[tuple[str, Mask]]:
-    """Yield the masked parts of arguments, in all forms in which they may stand in a title."""
+    """Yield the masked parts of arguments, in every form in which a title may contain them."""
     for name, item in data.items() if isinstance(data, dict) else [("", data)]:
         leaves = [*_leaves(item)] if str(name) in names.secret else []
         for mask in masks_in(mask_value(str(name), item, names)):
             for clear in leaves or [mask.clear]:
                 line = " ".join(clear.split())
-                # A title shows the beginning of a long value.
+                # A title contains only the beginning of a long value.
                 forms = (clear, *clear.splitlines(), line, line[:79])
                 yield from ((form, mask) for form in forms if len(form) > 2)
 
@@ -164,7 +166,7 @@ def _leaves(value: object) -> Iterator[str]:
 
 
 def written(words: Words) -> str:
-    """Write a text with its masks."""
+    """Return a text with its masks, as people see it."""
     return "".join(map(str, words))
 
 
@@ -182,13 +184,13 @@ def _masked_argument(name: str, value: object, names: Names) -> object:
 
 
 def is_empty(value: object) -> bool:
-    """Tell whether there is nothing that could be secret."""
+    """Whether a value is empty, so that it cannot be secret."""
     return value is None or value in ("", [], {})
 
 
 def _declared(value: object) -> Mask:
     clear = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-    # A text and a number that look alike are two values.
+    # The prefix gives the text `"1"` and the number `1` different fingerprints.
     fingerprint = print_of(clear if isinstance(value, str) else f"json:{clear}")
     return Mask(len(clear), fingerprint, is_guess=False, clear=clear)
 
@@ -204,10 +206,10 @@ def _says_what(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Masking:
-    """The masking of one argument; what has nothing to mask is given back as it is.
+    """Masks one argument. Values without masks are returned unchanged.
 
     Args:
-        suspects: What may have something to be masked in it; None for anything.
+        suspects: The parts that may need a mask; None if unknown.
         is_open: Whether guesses are shown.
     """
 
@@ -215,7 +217,7 @@ class _Masking:
     is_open: bool
 
     def masked(self, value: object, key: str) -> object:
-        """Mask JSON data that have a name."""
+        """Mask JSON data under a name."""
         match value:
             case str():
                 return self._text(value, key)
@@ -251,13 +253,13 @@ class _Masking:
         return value if words == (clear,) else TextWithMasks(words)
 
     def _has_none(self, key: str, *parts: Iterable[object]) -> bool:
-        """Whether plain values that have a name have nothing to mask, found out quickly."""
+        """Whether scalars under a name certainly need no mask. A fast check."""
         suspects = self.suspects
         if suspects is None or (not self.is_open and _says_what(key)):
             return False
         try:
             return all(suspects.has_none_of(some) for some in parts)
-        except TypeError:  # there are parts of parts
+        except TypeError:  # a part is a list or an object
             return False
 
     def _object(self, value: dict[str, object], key: str) -> object:
@@ -299,7 +301,7 @@ class _Masking:
 
 
 def _cut(words: Words, search: Search, *, is_guess: bool) -> Words:
-    """Mask what a search finds in the parts of a text that are not masked yet."""
+    """Mask the findings of a search in the unmasked parts of a text."""
     made: list[str | Mask] = []
     is_same = True
     for part in words:
@@ -315,7 +317,7 @@ def _cut(words: Words, search: Search, *, is_guess: bool) -> Words:
 
 
 def _tokens(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the parts of findings that may be masked: plain tokens, and lines of a private key."""
+    """Yield the parts of findings that a guess may mask: plain tokens, lines of private keys."""
     for first, last in spans:
         found = text[first:last]
         if _RUN.fullmatch(found):
@@ -330,7 +332,7 @@ def _replaced(word: str | Mask, clear: str, mask: Mask) -> Iterator[str | Mask]:
         yield word
         return
     whole = re.escape(clear)
-    if len(clear) < 6:  # not inside of other words
+    if len(clear) < 6:  # do not mask a short text inside of other words
         whole = rf"(?<!\w){whole}(?!\w)"
     for number, part in enumerate(re.split(whole, word)):
         if number:
@@ -343,7 +345,7 @@ def _replaced(word: str | Mask, clear: str, mask: Mask) -> Iterator[str | Mask]:
 
 
 def _quoted(text: str) -> str:
-    """Put a text in quotes that would be taken for another value, or for nothing at all."""
+    """Quote a text that people could mistake for another value or for no value."""
     return json.dumps(text, ensure_ascii=False) if _needs_quotes(text) else text
 
 
@@ -357,7 +359,7 @@ def _needs_quotes(text: str) -> bool:
 
 
 def _as_data(value: object) -> object:
-    """Masked data as JSON data, with masks as texts."""
+    """Convert masked data to JSON data, with masks as texts."""
     match value:
         case TextWithMasks(words=words):
             return written(words)

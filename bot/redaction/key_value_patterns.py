@@ -35,7 +35,7 @@ NAMES_GATE = Pattern(
     "(?i)pass|pw|secret|token|key|cookie|credential|authorization|bearer|jwt|otp|cvc|cvv|kennwort"
     "|contrase|mdp|senha|wachtwoord|mnemonic|phrase|psk|pin[ :='\"]"
 )
-"""A text in which it finds nothing has no value that a name makes secret."""
+"""Pre-check: a text without a match has no value with a secret name."""
 
 _NO_SECRETS = """
     a an and are at been being bool boolean by changed correct empty encrypted expired false hashed
@@ -45,7 +45,7 @@ _NO_SECRETS = """
     up used valid weak what wrong falsch leer nicht richtig correcta incorrecta incorrect vide faux
 """
 _UNSAID = frozenset(_NO_SECRETS.split())
-"""Words after “password is” and the like that are not the password."""
+"""Words that can follow “password is” without being the password."""
 
 _BEGINS = r"(?:(?<![\w.$@\\])|(?<=\\[nrt])|(?<=\\)(?![nrt]))"
 _SCHEME = r"(?:(?:bearer|basic|token|digest|negotiate|apikey)[ \t]{1,3})?"
@@ -58,14 +58,15 @@ _QUOTED = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a text where a name says what the value after it is.
+    """A syntax in which a name is followed by its value, such as `name: value`.
 
     Attributes:
-        before: Matches the name, as a group, and what stands between it and the value.
+        before: Matches the name, as the group `name`, and everything up to the value.
         value: Matches the value.
-        follow: What has to follow a value that is one plain token.
-        needles: A text with this place has at least one of them. Empty: try it on every text.
-        is_prose: Whether it is a sentence: its end is kept, and the value has to look secret.
+        follow: Must match after a value that is a plain token.
+        needles: Texts of which every match contains at least one; empty without a pre-check.
+        is_prose: Whether it is a sentence. Then its final punctuation is kept, and the value must
+            look like a secret.
     """
 
     before: re.Pattern[str]
@@ -75,11 +76,11 @@ class Place:
     is_prose: bool = False
 
     def may_be_in(self, text: str) -> bool:
-        """Whether a text may have this place, found out quickly."""
+        """Whether a text may contain this syntax. A fast check."""
         return not self.needles or has_any(self.needles, text)
 
     def mask(self, text: str) -> str:
-        """Mask the values with secret names; a value without one may have names in it."""
+        """Mask the values of secret names. Other values are searched for further names."""
         pieces: list[str] = []
         done = at = 0
         while (before := self.before.search(text, at)) is not None:
@@ -92,7 +93,7 @@ class Place:
         return "".join([*pieces, text[done:]])
 
     def plain_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield begin and end of the values with secret names that are one plain token."""
+        """Yield start and end of the values of secret names that are plain tokens."""
         at = 0
         while (before := self.before.search(text, at)) is not None:
             at = before.end()
@@ -107,14 +108,14 @@ class Place:
                 at = value.end()
 
     def _ends(self, text: str, before: re.Match[str], found: re.Match[str]) -> bool:
-        """Tell whether the value ends with a token: what comes after is no part of it."""
+        """Whether the value ends after the token."""
         if found["quote"]:
             return text.startswith(found["quote"], found.end())
         follow = _END_OF_FIELD if before[0].rstrip()[-1:] == ":" else self.follow
         return follow.match(text, found.end()) is not None
 
     def _tells(self, name: str, value: str) -> bool:
-        """Tell whether a value can be the secret itself."""
+        """Whether a value can be the secret itself."""
         core = value.strip(_AROUND)
         if not core or core in _MASKED or core.lower() in _UNSAID or _FILE.search(name):
             return False
@@ -134,7 +135,7 @@ _PLAIN_VALUE = re.compile(
 )
 _END_OF_WORD = re.compile(r"[\s\"',;&|<>)\]}]|\\[\"'nrt]|\Z")
 _END_OF_FIELD = re.compile(r"[ \t]*+(?:[\n\"',;&>)\]}]|\\[\"'nrt]|\Z)")
-"""A colon gives its whole line a name: more words after the first are a part of the value."""
+"""After a colon, the whole line is the value: a token followed by more words is not all of it."""
 _END_OF_LINE = re.compile(r"[ \t]*+(?:\n|\Z)")
 _END_OF_SENTENCE = re.compile(r"[,;:!?)\]]*+(?:\s|\Z)")
 _END_OF_ELEMENT = re.compile("<")
@@ -153,10 +154,10 @@ def _end_of(sentence: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The values of a Secret of Kubernetes, written as YAML."""
+    """The values of a Kubernetes Secret in YAML."""
 
     def may_be_in(self, text: str) -> bool:
-        """Whether a text may have them, found out quickly."""
+        """Whether a text may contain a Secret. A fast check."""
         return "kind:" in text
 
     def mask(self, text: str) -> str:
@@ -164,7 +165,7 @@ class Manifest:
         return mask_spans(text, self._spans(text))
 
     def plain_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield begin and end of the values that are one plain token."""
+        """Yield start and end of the values that are plain tokens."""
         for first, last in self._spans(text):
             if _PLAIN_VALUE.fullmatch(text, first, last):
                 yield first, last
@@ -198,15 +199,15 @@ class Nested:
     """An object or a list with a secret name, in text that is JSON or looks like it."""
 
     def may_be_in(self, text: str) -> bool:
-        """Whether a text may have one, found out quickly."""
+        """Whether a text may contain an object or a list. A fast check."""
         return "[" in text or "{" in text
 
     def mask(self, text: str) -> str:
-        """Mask such values, whole."""
+        """Mask each such value as a whole."""
         return mask_spans(text, self._spans(text))
 
     def plain_spans(self, text: str) -> Iterator[tuple[int, int]]:  # noqa: ARG002 - as in `Place`
-        """Yield nothing: such a value is no plain token."""
+        """Yield nothing: such a value is not a plain token."""
         return iter(())
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
@@ -226,11 +227,13 @@ _BEFORE_NESTED = re.compile(
 )
 _BRACKET = re.compile(r"\\.|\"(?:[^\"\\]|\\.){0,4000}+\"|[\[\]{}]", re.DOTALL)
 _NESTED = 20_000
-"""Characters in which a nested value has to end; else all of the text that follows is masked."""
+"""Length within which a nested value must end, in characters. Otherwise the rest of the text is
+masked.
+"""
 
 
 def _end_of_nested(text: str, begin: int) -> int:
-    """Return where the bracket that begins here is closed again."""
+    """Return the position after the matching closing bracket."""
     depth = 0
     for found in _BRACKET.finditer(text, begin, begin + _NESTED):
         depth += (found[0] in "[{") - (found[0] in "]}")
@@ -309,14 +312,14 @@ CURL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Words in which a secret is encoded for an address, or in base64."""
+    """Words that contain a secret in URL encoding or base64."""
 
     def mask(self, text: str) -> str:
-        """Mask such words, whole."""
+        """Mask each such word as a whole."""
         return mask_spans(text, self.spans(text)) if ENCODED_GATE.finds(text) else text
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield begin and end of each."""
+        """Yield start and end of each word."""
         for found in _ENCODED_WORD.finditer(text):
             decoded = _from_base64(found[0]) if found["base64"] else unquote_plus(found[0])
             if decoded and _has_secret(decoded, is_login=found["base64"] is not None):
@@ -325,7 +328,7 @@ class Encoded:
 
 ENCODED = Encoded()
 ENCODED_GATE = Pattern("%(?:3[AaDd]|2[0Ff]|40)|(?:[A-Za-f][A-Za-z0-9+/]{3}){4}")
-"""Escaped signs of an address; four groups of ASCII in base64, each of which begins like this."""
+"""Matches URL-encoded separators, and base64 of at least twelve ASCII characters."""
 _FOUR = "[A-Za-f][A-Za-z0-9+/][A-Za-z0-9+/][A-Za-z0-9+/]"
 _ENCODED_WORD = re.compile(
     r"(?<![\w%.~-])(?P<url>(?=[\w.~!*'()+-]{0,200}+%[0-9A-Fa-f]{2})[\w.~%!*'()+-]{8,4000}+)"
@@ -336,7 +339,7 @@ _LOGIN_PAIR = re.compile(r"[\w.@+-]{1,64}:(?!/)(?=\S*[A-Za-z])(?=\S*[^A-Za-z\s])
 
 
 def _from_base64(word: str) -> str:
-    """Return what a word encodes, when that is plain text; else nothing."""
+    """Return the decoded text of a word; empty if it is not printable ASCII."""
     try:
         text = base64.b64decode(word + "=" * (-len(word) % 4), validate=True).decode("ascii")
     except ValueError:
@@ -356,23 +359,23 @@ _GATES = tuple(
     Pattern("|".join(f"(?:{gate.text})" for gate in some))
     for some in ((FIRST_GATE, NAMES_GATE, CURL_GATE), (MORE_GATE, ENCODED_GATE))
 )
-"""Two, as one expression of all would be too large."""
+"""Two patterns, because a single one would exceed RE2's size limit."""
 
 
 def may_have_guess(text: str) -> bool:
-    """Whether a text may have a secret that is guessed at without rules; most texts have none."""
+    """Whether a text may contain a guessed secret, without the operator's rules. A fast check."""
     return any(gate.finds(text) for gate in _GATES)
 
 
 Search: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
-"""Finds begin and end of what looks like a secret, in order."""
+"""Finds start and end of texts that look like secrets, in order."""
 
 OWN, TOKEN, CARD, MORE, PLACE, LOGIN, RULE, CODED = (1 << number for number in range(8))
-"""Groups of what may be secret in a text, each a bit: the bot's own secrets, and guesses."""
+"""Bits of the groups of secrets: the bot's own secrets, and kinds of guesses."""
 
 
 def forms_in(text: str) -> int:
-    """The groups of which something may be in a text, as bits; found out quickly."""
+    """Return the groups of secrets that a text may contain, as bits. A fast check."""
     if not (rules_now().keys or may_have_guess(text)):
         return OWN | RULE
     return (
@@ -387,10 +390,12 @@ def forms_in(text: str) -> int:
 
 
 def gates_now(*, is_open: bool = False) -> Gates | None:
-    """The gates of all groups that are guessed at, for `sweep`; None where nobody can know.
+    """Return the pre-check patterns of all guessed groups, for `suspects_in`.
+
+    None if an operator's rule cannot be checked on joined texts.
 
     Args:
-        is_open: Whether guesses are shown.
+        is_open: Whether guesses are shown, so that nothing is searched.
     """
     rules = rules_now()
     return () if is_open else _gates(rules.keys, rules.patterns)
@@ -403,7 +408,7 @@ def _gates(keys: tuple[tuple[str, ...], ...], patterns: tuple[Pattern, ...]) -> 
         return None
     try:
         more = [Pattern("(?i)" + "|".join(map(re.escape, words)))] if words else []
-    except PatternError:  # of so many words
+    except PatternError:  # the names together exceed RE2's size limit
         return None
     return (
         (TOKEN, TOKEN_GATE),
@@ -417,24 +422,24 @@ def _gates(keys: tuple[tuple[str, ...], ...], patterns: tuple[Pattern, ...]) -> 
 
 
 _NAMES = Pattern(f"{NAMES_GATE.text}|{NAME_GATE.text}|auth")
-"""The names in a text, and all that `names` looks at: a login of a registry stands under *auth*."""
+"""Matches secret names in texts and keys, and `auth`, which `secret_fields` checks."""
 
 
 _BOUND = re.compile(r"\\[^dDsSwWnrtfavpPx.*+?()\[\]{}|/:_-]|\$|(?<!(?<!\\)\[)\^")
-"""All that may say where in a text something stands. In doubt, it does."""
+"""Matches anchors and other position assertions; in doubt, anything that could be one."""
 
 
 def is_free(pattern: Pattern) -> bool:
-    """Whether a pattern finds in a text what it finds in a longer one around it."""
+    """Whether a pattern has no position assertions, so that it matches in joined texts, too."""
     return _BOUND.search(pattern.text) is None
 
 
 def searches(text: str, forms: int) -> Iterator[Search]:
-    """Yield what guesses at secrets, one form after the other; only what may be in this text.
+    """Yield the searches for secrets that may succeed in a text, in order.
 
     Args:
-        text: This one.
-        forms: The groups that are looked for, as bits.
+        text: The text.
+        forms: The groups to search for, as bits.
     """
     groups = ((TOKEN, FIRST_LOOKS), (CARD, CARD_LOOK), (MORE, MORE_LOOKS))
     for group, looks in groups:

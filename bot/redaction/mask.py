@@ -1,9 +1,9 @@
-"""Masks secrets by the name of their key and by their look: the one choke point.
+"""Masks secrets by the name of their key and by their form: the single choke point.
 
-Whatever goes to Slack, logs, audit or metrics and comes from a model, a tool or a person passes
-here. When in doubt, it masks. What the operator adds (`COUNTERSIGN_REDACT`) and the bot's own
-secrets are put in force for the whole process, like the set-up of the log: a place that forgot to
-ask for them would be a leak.
+All texts of models, tools and people pass here on their way to Slack, logs, audit and metrics. In
+doubt, a text is masked. The operator's rules (`COUNTERSIGN_REDACT`) and the bot's own secrets apply
+to the whole process, like the configuration of the log. As an argument of the callers, a forgotten
+rule would leak.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ __all__ = [
 
 
 def mask(key: str, value: object) -> object:
-    """Mask what is secret in a value of JSON data.
+    """Mask the secrets in JSON data.
 
     Args:
-        key: The name that the value has; empty when it has none.
+        key: Name of the value; empty without one.
         value: JSON data of any depth.
 
     Returns:
-        The value with `REDACTED` in place of secrets; equal to the value when there are none.
+        The value with `REDACTED` in place of secrets; an equal value without secrets.
     """
     if (is_secret_key(key) and not is_harmless(key, value)) or is_card_value(key, value):
         return REDACTED
@@ -77,7 +77,7 @@ def mask(key: str, value: object) -> object:
 
 
 def mask_text(text: str) -> str:
-    """Mask what is, or looks like, a secret inside a text."""
+    """Mask secrets, and texts that look like secrets, inside a text."""
     text = mask_values(text, rules_now())
     if rules_now().keys or may_have_guess(text):
         text = _mask_guesses(text)
@@ -85,7 +85,7 @@ def mask_text(text: str) -> str:
 
 
 def _mask_guesses(text: str) -> str:
-    """Mask what has the form of a secret, or stands where a name says that it is one."""
+    """Mask texts with the form of a secret, and values of secret names."""
     text = ENCODED.mask(mask_looks(text))
     if rules_now().keys or NAMES_GATE.finds(text):
         for place in ALL_PLACES:
@@ -94,14 +94,14 @@ def _mask_guesses(text: str) -> str:
 
 
 def mask_values(text: str, rules: MaskRules) -> str:
-    """Mask the texts that rules call secret wherever they stand."""
+    """Mask every occurrence of the secret texts of rules."""
     for value in rules.values:
         text = text.replace(value, REDACTED)
     return text
 
 
 def _mask_patterns(text: str, rules: MaskRules) -> str:
-    """Mask what the patterns of rules match, but never what is masked already."""
+    """Mask the matches of the rules' patterns, outside of existing masks."""
     for pattern in rules.patterns:
         parts = [mask_spans(part, joined(pattern, part)) for part in text.split(REDACTED)]
         text = REDACTED.join(parts)
@@ -109,22 +109,22 @@ def _mask_patterns(text: str, rules: MaskRules) -> str:
 
 
 def mask_words(text: str, data: object) -> str:
-    """Mask what is, or looks like, a secret in a text that was made from data, such as a title.
+    """Mask secrets in a text that was built from data, such as a title.
 
     Args:
-        text: May have values of the data in it, where no name says that they are secret.
-        data: JSON data.
+        text: The text. It may contain secret values without their names.
+        data: The JSON data.
     """
     for value in sorted(set(_secrets_in(data, mask("", data))), key=len, reverse=True):
         whole = re.escape(value)
-        if len(value) < SHORTEST_VALUE:  # not inside of other words
+        if len(value) < SHORTEST_VALUE:  # do not mask a short text inside of other words
             whole = rf"(?<!\w){whole}(?!\w)"
         text = re.sub(whole, REDACTED, text)
     return mask_text(text)
 
 
 def _secrets_in(value: object, masked: object) -> Iterator[str]:
-    """The values of data that are masked as a whole."""
+    """Yield the values of data that are masked as a whole."""
     match value, masked:
         case dict(), dict():
             for item, shown in zip(value.values(), masked.values(), strict=True):
@@ -157,7 +157,7 @@ def _mask_object(value: Mapping[str, object]) -> dict[str, object]:
     masked: dict[str, object] = {}
     for key, item in value.items():
         name = text = mask_text(str(key))
-        while text in masked:  # two secret names must not become one, or a value would vanish
+        while text in masked:  # masked names can be equal; a duplicate key would drop a value
             text = f"{name} ({len(masked) + 1})"
         place = secret_label if secret_label and str(key).lower() == "value" else str(key)
         masked[text] = mask("secret" if key in secret else place, item)

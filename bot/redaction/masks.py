@@ -1,7 +1,7 @@
 """The masked values of a call, for one rendering.
 
-One mask, a text with masks, declared names; and the texts and values of a card, which needs each of
-them several times.
+Has masks, texts with masks, the tool author's names, and a cache: a card needs its masked texts and
+values several times.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """A mask in the place of something that is not shown.
+    """A mask in place of a hidden text.
 
     Attributes:
-        size: Characters that it hides.
-        fingerprint: Equal for equal texts; empty when no key is in force.
-        is_guess: Whether it only looks like a secret: then who agrees has to open it before.
-        clear: What it hides.
+        size: Length of the hidden text, in characters.
+        fingerprint: Equal for equal texts; empty without a key.
+        is_guess: Whether the text only looks like a secret. Then approvers must open it before they
+            approve.
+        clear: The hidden text.
     """
 
     size: int
@@ -49,17 +50,17 @@ class Mask:
 
 
 Words: TypeAlias = tuple[str | Mask, ...]
-"""A text with masks in it."""
+"""A text with masks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The tool author's lists of names of arguments.
+    """The tool author's lists of argument names.
 
     Attributes:
-        secret: Names of those that nobody is shown.
-        shown: Names of those that are no secrets, whatever they look like.
-        is_open: Whether guesses are shown, for who opens them in private.
+        secret: Names of arguments that are never shown.
+        shown: Names of arguments that are not secret, even if they look like secrets.
+        is_open: Whether guesses are shown, because a person opened them in private.
     """
 
     secret: tuple[str, ...] = ()
@@ -71,30 +72,31 @@ NO_NAMES = Names()
 
 
 def length(words: Words) -> int:
-    """Characters of a text, with its masks as they are written."""
+    """Return the length of a text with its masks, as people see it."""
     return sum(len(str(part)) for part in words)
 
 
 def masks_in(words: Iterable[str | Mask]) -> Iterator[Mask]:
-    """The masks of a text."""
+    """Return the masks of a text."""
     return (part for part in words if isinstance(part, Mask))
 
 
 def has_guess(words: Iterable[str | Mask]) -> bool:
-    """Tell whether something is masked that is not surely secret."""
+    """Whether a text has a mask of a guess."""
     return any(isinstance(part, Mask) and part.is_guess for part in words)
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """All that was made for one drawing.
+    """The cache of one rendering.
 
     Attributes:
-        texts: Masked texts, each by itself and whether guesses are shown.
-        values: Masked objects and lists, each by its name, as JSON, and what its author says.
-        same: The same by identity, with what has it: as long as that is kept, its id is its own.
-        read: JSON data, each by its text.
-        of: What `once` has made, by its maker and the identity of what it is made of, with that.
+        texts: Masked texts, by text and whether guesses are shown.
+        values: Masked objects and lists, by name, JSON text and the author's lists.
+        same: The same by the identity of the object, with the object: keeping it prevents reuse of
+            its id.
+        read: Parsed JSON, by its text.
+        of: Results of `once`, by function and the identity of the source, with the source.
     """
 
     texts: dict[tuple[str, bool], Words] = field(default_factory=dict)
@@ -109,9 +111,9 @@ _made: ContextVar[Made | None] = ContextVar("made", default=None)
 
 @contextmanager
 def masked_once() -> Iterator[None]:
-    """Read and mask each text and each value once inside of this block, and of those inside of it.
+    """Cache parsed and masked values within this block and nested ones.
 
-    Nobody changes what is read inside of it.
+    Cached values must not be changed within the block.
     """
     if _made.get() is not None:
         yield
@@ -124,15 +126,15 @@ def masked_once() -> Iterator[None]:
 
 
 made_now = _made.get
-"""All that was made for this drawing so far; None outside of one."""
+"""Returns the cache of the current rendering; None outside of `masked_once`."""
 
 
 def once(make: Callable[[Source], Result], source: Source) -> Result:
-    """Make something of a source, once inside of `masked_once`.
+    """Compute a value from a source, once within `masked_once`.
 
     Args:
-        make: Makes always the same of the same.
-        source: Kept until the end of the block; nobody changes it.
+        make: A pure function.
+        source: The argument, which must not change until the end of the block.
     """
     made = made_now()
     if made is None:
@@ -144,7 +146,7 @@ def once(make: Callable[[Source], Result], source: Source) -> Result:
 
 
 def read_strictly(text: str) -> object:
-    """Read JSON data, in which NaN is no number; None when they are damaged, or too deep."""
+    """Parse JSON without NaN and infinity; None for damaged or too deeply nested text."""
     made = _made.get()
     if made is not None and text in made.read:
         return made.read[text]
@@ -158,7 +160,7 @@ def read_strictly(text: str) -> object:
 
 
 def read_data(text: str) -> object:
-    """Read JSON data as the runtime does, for which NaN is one; None when they are damaged."""
+    """Parse JSON as the runtime does, with NaN and infinity; None for damaged text."""
     found = read_strictly(text)
     if found is not None:
         return found
@@ -173,4 +175,4 @@ def _refuse(name: str) -> object:
 
 
 _STRICT = json.JSONDecoder(parse_constant=_refuse)
-"""Made once: `json.loads` would make another for each text."""
+"""Created once, because `json.loads` with an option creates a decoder for each call."""

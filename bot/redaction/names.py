@@ -24,7 +24,7 @@ _SECRET_WORDS = _set(
     """
 )
 _SECRET_LAST = _set("pass pw")
-"""Words that name a secret as the last ones of a name: `DB_PASS`, but not `pass_rate`."""
+"""Words that make a name secret if they are its last word: `DB_PASS`, but not `pass_rate`."""
 _SECRET_PAIRS = frozenset(
     (first, second)
     for first, seconds in {
@@ -58,20 +58,20 @@ _SECRET_ENDS = (
         "identitytoken",
     ),
 )
-"""The ends of names that are written as one word: `PGPASSWORD`."""
+"""Suffixes of secret names that are written as one word: `PGPASSWORD`."""
 
 
 def _needles() -> Iterator[str]:
-    """Yield texts of which each name of a secret has one, in small letters or capitals."""
+    """Yield texts of which every secret name contains at least one, in any case."""
     yield from (*_SECRET_WORDS, *_SECRET_LAST, *_SECRET_ENDS)
     for pair in _SECRET_PAIRS:
         yield "key" if any(word.startswith("key") for word in pair) else max(pair, key=len)
 
 
 NAME_GATE = Pattern("(?i)" + "|".join(sorted({*_needles()})))
-"""A text in which it finds nothing is no name of a secret, but for the operator's."""
+"""Pre-check: a text without a match is not a secret name, apart from the operator's rules."""
 _HARMLESS_NAMES = frozenset({("image", "pull", "secret"), ("image", "pull", "secrets")})
-"""They refer to secrets that are elsewhere."""
+"""Names of references to secrets; the secrets are stored elsewhere."""
 _HARMLESS_ENDS = _set(
     """
     alg algorithm at audience banner budget consent count counts days enabled endpoint expires
@@ -82,13 +82,13 @@ _HARMLESS_ENDS = _set(
 
 
 def is_secret_key(key: str) -> bool:
-    """Tell whether the name of a key says that its value is a secret."""
+    """Whether the name of a key means that its value is a secret."""
     is_secret = _is_secret if len(key) <= _MOST_KEPT else _is_secret.__wrapped__
     return is_secret(key, rules_now().keys)
 
 
 _MOST_KEPT = 64
-"""Characters of a name of which is kept whether it is secret: most names come again and again."""
+"""Length of a name in characters, up to which its result is cached: most names recur."""
 
 
 @lru_cache(maxsize=4_096)
@@ -111,15 +111,15 @@ def _is_secret(key: str, keys: tuple[tuple[str, ...], ...]) -> bool:
 _PLACE = re.compile(r"[/~$.].*", re.DOTALL)
 _RELEASE = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,6}){1,3}(?:-[a-z0-9.]{1,20})?")
 _PIN = re.compile(r"\s*\d(?:[ -]?\d){3,11}(?:\.0)?\s*")
-"""4 to 12 digits (ISO 9564), in groups or not; a fraction that is none is a number, too."""
+"""4 to 12 digits (ISO 9564), possibly in groups. A float without a fraction counts, too."""
 _LONGEST_NUMBER = 80
-"""Bits: a longer number is no count, and could not even be written out."""
+"""Size of a number in bits, from which it cannot be a count."""
 
 
 def is_harmless_text(key: str, value: str) -> bool:
-    """Tell whether a text under a secret name is something else that has such a name.
+    """Whether a text under a secret name is known to be something else.
 
-    `PWD` is a directory for a shell, `OTP` a release of Erlang, and a pin may be one of a chip.
+    For a shell, `PWD` is a directory; `OTP` can be a release of Erlang, and `pin` a pin of a chip.
     """
     if rules_now().has_key(words_of(key)):
         return False
@@ -135,16 +135,16 @@ def is_harmless_text(key: str, value: str) -> bool:
 
 
 def secret_fields(value: Mapping[str, object]) -> frozenset[str]:
-    """Name the fields of an object that are secret for what the object is, not by their names."""
+    """Return the fields of an object that are secret because of the object's type."""
     fields = {"data", "stringData"} if value.get("kind") == "Secret" else set()
-    login = value.get("auth")  # of a registry
+    login = value.get("auth")  # the login of a container registry
     if isinstance(login, str) and is_login(login):
         fields.add("auth")
     return frozenset(fields)
 
 
 def is_harmless(key: str, value: object) -> bool:
-    """Tell whether a value under a secret name says nothing: nothing at all, yes or no, a count."""
+    """Whether a value under a secret name is empty, a boolean or a count."""
     match value:
         case None | bool() | "" | [] | ():
             return True
@@ -163,7 +163,7 @@ def _is_harmless_number(key: str, value: float) -> bool:
 
 
 def is_counted(key: str, *counted: str) -> bool:
-    """Tell whether a key is secret for nothing but words of things that are counted, too."""
+    """Whether a key is secret only because of words that can also be counted, such as tokens."""
     words = words_of(key)
     found = {word for word in words if word in _SECRET_WORDS or word in _SECRET_LAST}
     return bool(found) and found <= set(counted) and not rules_now().has_key(words)

@@ -1,8 +1,8 @@
 """The patterns of secrets: the forms of tokens, keys, logins and card numbers.
 
-Every pattern takes time in proportion to the text: what repeats is bounded, or cannot be given
-back (possessive), and a run of characters is entered at its beginning only. A pattern is tried
-only on a text that has one of its needles.
+Every pattern takes linear time: repetitions are bounded or possessive (without backtracking), and a
+run of characters is matched only from its start. A pattern is tried only on texts with one of its
+needles.
 
 Sources:
     https://docs.slack.dev/authentication/tokens, https://github.blog/2021-04-05 (token formats),
@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from agents.core.patterns import Pattern
 
 REDACTED = "•••• redacted"
-"""Stands in the place of a secret."""
+"""The text in place of a secret."""
 
 _START = r"(?:(?<![A-Za-z0-9_\\-])|(?<=\\[nrt])|(?<=\\)(?![nrt]))"
-"""The places where a token may begin: not inside of a word; an escaped line end is no word."""
+"""Position where a token may begin: not inside of a word. An escaped line end ends a word."""
 _END = r"(?![A-Za-z0-9])"
 
 
@@ -33,11 +33,12 @@ class Look:
     """One form of a secret.
 
     Attributes:
-        needles: A text with this form has at least one of them. Empty: try it on every text.
-        pattern: Matches the secret, and what stands before it as the group `keep`.
-        is_secret: Looks closer at a match; None when the form says enough.
-        hint: Found in every text with this form, and quicker to look for; None without one.
-        gate: The same for RE2, which looks for all gates at once; empty for the needles.
+        needles: Texts of which every match contains at least one; empty without this pre-check.
+        pattern: Matches the secret, and the text before it as the group `keep`.
+        is_secret: Checks a match in detail; None if the pattern is sufficient.
+        hint: A faster pattern that matches in every text with this form, or None.
+        gate: The same as an RE2 pattern, for one combined pre-check of all forms; empty to use the
+            needles.
     """
 
     needles: tuple[str, ...]
@@ -47,13 +48,13 @@ class Look:
     gate: str = ""
 
     def may_be_in(self, text: str) -> bool:
-        """Whether a text may have this form, found out quickly."""
+        """Whether a text may contain this form. A fast check."""
         if self.needles and not has_any(self.needles, text):
             return False
         return self.hint is None or self.hint.search(text) is not None
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield begin and end of each secret of this form, in order."""
+        """Yield start and end of each secret of this form, in order."""
         if not self.may_be_in(text):
             return
         has_keep = "keep" in self.pattern.groupindex
@@ -62,12 +63,12 @@ class Look:
                 yield (found.end("keep") if has_keep else found.start()), found.end()
 
     def mask(self, text: str) -> str:
-        """Mask it in a text."""
+        """Mask the secrets of this form."""
         return mask_spans(text, self.spans(text))
 
 
 def mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Put `REDACTED` in the place of parts of a text that are in order and do not overlap."""
+    """Replace parts of a text by `REDACTED`. The parts are ordered and do not overlap."""
     pieces: list[str] = []
     end = 0
     for first, last in spans:
@@ -77,7 +78,7 @@ def mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def looks_for(text: str) -> Iterator[Look]:
-    """Yield, in order, the forms that a text may have; found out quickly."""
+    """Yield the forms that a text may contain, in order. A fast check."""
     if FIRST_GATE.finds(text):
         yield from (*FIRST_LOOKS, *CARD_LOOK)
     if MORE_GATE.finds(text):
@@ -85,14 +86,14 @@ def looks_for(text: str) -> Iterator[Look]:
 
 
 def mask_looks(text: str) -> str:
-    """Mask everything in a text that has the form of a secret."""
+    """Mask all texts with the form of a secret."""
     for look in looks_for(text):
         text = look.mask(text)
     return text
 
 
 def has_any(needles: Sequence[str], text: str) -> bool:
-    """Tell whether a text holds one of the needles."""
+    """Whether a text contains one of the needles."""
     for needle in needles:  # noqa: SIM110 - three times as quick as `any`, and asked of every text
         if needle in text:
             return True
@@ -100,11 +101,11 @@ def has_any(needles: Sequence[str], text: str) -> bool:
 
 
 def is_random(text: str, *, longest: int = 20) -> bool:
-    """Tell whether a word was hardly written as a word: with digits, odd capitals, or very long.
+    """Whether a text looks random: it has digits or unusual capitals, or is very long.
 
     Args:
         text: The word.
-        longest: How long words can be.
+        longest: Length from which a text counts as random, in characters.
     """
     if len(text) >= longest or any(char.isdigit() or char in "=_+/" for char in text):
         return True
@@ -116,18 +117,18 @@ _CARD_WORD = re.compile(
     r"|american express|diners|jcb|ccn?|pan|(?:kredit)?karten?(?:nummer)?|tarjeta|carte"
     r"|cart[aã]o)(?![a-z])|Card(?![a-z])"
 )
-"""Says of a number beside it that it is a payment card's."""
+"""Matches words for payment cards, which mark a nearby number as a card number."""
 CARD_WORD_BEFORE, CARD_WORD_BEHIND = 40, 20
-"""Characters before and behind a number in which such a word stands."""
+"""Number of characters before and after a number that are searched for such a word."""
 
 
 def names_card(key: str) -> bool:
-    """Tell whether the name of a key says that its value is the number of a payment card."""
+    """Whether the name of a key means that its value is a payment card's number."""
     return _CARD_WORD.search(key) is not None
 
 
 def is_card_value(key: str, value: object) -> bool:
-    """Tell whether a value is the number of a payment card, and its name says so."""
+    """Whether a value is a payment card's number, and its name says so."""
     if isinstance(value, bool) or not isinstance(value, int | str) or not names_card(key):
         return False
     text = value if isinstance(value, str) else str(value) if value.bit_length() < 80 else ""
@@ -143,12 +144,12 @@ def _is_card(found: re.Match[str]) -> bool:
     if not any(map(names_card, beside)):
         return False
     digits = "".join(re.findall("[0-9]", found[0]))
-    # In groups of four, three more may be its check value.
+    # Three digits after the groups of four can be the card verification code.
     return is_card(digits) or (len(found[0]) > len(digits) and is_card(digits[:16]))
 
 
 def is_card(digits: str) -> bool:
-    """Tell whether digits are a payment card's number: issuer, length and check digit."""
+    """Whether digits are a payment card's number: by issuer, length and check digit."""
     if not any(len(digits) in sizes and issuer.match(digits) for issuer, sizes in _ISSUERS):
         return False
     doubled = [sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2]]
@@ -168,7 +169,7 @@ _ISSUERS = (
 
 _LONG_WORD = 20
 _ODD_BASE64 = re.compile("(?=[A-Za-z+/]{0,20}[0-9=])[A-Za-z0-9+/]++={0,2}+")
-"""Base64 text with a digit or padding among its first 20 characters: no word has that."""
+"""Matches base64 with a digit or padding among its first 20 characters, unlike any word."""
 
 
 def _is_credential(found: re.Match[str]) -> bool:
@@ -181,12 +182,12 @@ def _is_credential(found: re.Match[str]) -> bool:
 
 
 def _token(*needles: str, form: str, whole: bool = False) -> Look:
-    """A token that begins with something of its own; a whole one has a fixed length."""
+    """Return the form of a token with a distinctive prefix; a whole one has a fixed length."""
     return Look(needles, re.compile(f"{_START}(?:{form}){_END if whole else ''}"))
 
 
 def _is_signed(found: re.Match[str]) -> bool:
-    """Azure writes a sign of its own near the end of a key."""
+    """Whether a match has the signature that Azure puts near the end of a key."""
     return re.search(r"(?:AZDO|AzFu|\+ASt|APIM|ACDb|\+AMC|\+ABa)", found[0][30:]) is not None
 
 
@@ -199,7 +200,7 @@ def _is_login(found: re.Match[str]) -> bool:
 
 
 def is_login(text: str) -> bool:
-    """Tell whether a text is a name and a password, as registries and HTTP encode them."""
+    """Whether a text is base64 of a name and a password, as in HTTP and container registries."""
     try:
         return b":" in base64.b64decode(text, validate=True)
     except ValueError:
@@ -220,7 +221,7 @@ FIRST_LOOKS = (
     ),
     _token("eyJ", form=r"eyJ[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+){1,3}+"),
     Look(
-        ("xox", "xapp-"),  # Slack; wherever it stands, as nothing else looks like it
+        ("xox", "xapp-"),  # Slack: matched inside of words, too, because the prefix is unmistakable
         re.compile(r"(?:xox[a-z]{1,2}(?:\.xox[a-z])?|xapp)-[A-Za-z0-9-]{6,}+"),
     ),
     Look(
@@ -253,7 +254,7 @@ FIRST_LOOKS = (
     _token("AGE-SECRET-KEY-", form="AGE-SECRET-KEY-1[A-Z0-9]{20,}+"),
     _token(":AA", form="[0-9]{8,10}+:AA[A-Za-z0-9_-]{30,}+"),
     Look(
-        ("://",),  # a login in an address; a port is none
+        ("://",),  # the password in a URL, but not a port
         re.compile(
             r"(?P<keep>://[^\s/:@\"'<>]{0,200}+:)(?!//)(?![0-9]{1,5}+/)"
             # No "+" behind {0,4}: Python 3.11.0 to 3.11.4 then does not find what is there.
@@ -380,7 +381,7 @@ VENDORS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("live_",), r"live_(?=[A-Za-z_=-]{0,39}[0-9])(?=[a-z0-9_=-]{0,39}[A-Z])[\w=-]{40}(?![\w=-])"),
     (("eyJrIjoi",), "eyJrIjoi[A-Za-z0-9+/]{60,}+={0,3}+"),
 )
-"""Needles and forms of tokens that begin with something of their own, vendor by vendor."""
+"""Needles and forms of tokens with distinctive prefixes, by vendor."""
 
 MORE_LOOKS = (
     _token("gsk_", "r8_", "ntn_", form="(?:gsk|r8|ntn)_[A-Za-z0-9]{20,}+"),
@@ -393,7 +394,7 @@ MORE_LOOKS = (
     _token("key-", form="key-[0-9a-f]{32}", whole=True),
     *(_token(*needles, form=form) for needles, form in VENDORS),
     Look(
-        ("@",),  # the address of an error tracker: its name is the key
+        ("@",),  # the URL of an error tracker: its user name is the key
         re.compile(r"(?P<keep>://)[0-9a-f]{32}(?=@)"),
         gate="://[0-9a-f]{32}@",
     ),
@@ -495,7 +496,7 @@ MORE_LOOKS = (
 
 
 def _gate(looks: tuple[Look, ...]) -> Pattern:
-    """One expression that finds something in every text that has one of these."""
+    """Return one pattern that matches in every text with one of these forms."""
     gates = [
         [look.gate] if look.gate else [re.escape(needle) for needle in look.needles]
         for look in looks
@@ -505,7 +506,7 @@ def _gate(looks: tuple[Look, ...]) -> Pattern:
 
 FIRST_GATE, MORE_GATE = _gate((*FIRST_LOOKS, *CARD_LOOK)), _gate(MORE_LOOKS)
 TOKEN_GATE, CARD_GATE = _gate(FIRST_LOOKS), _gate(CARD_LOOK)
-"""The parts of `FIRST_GATE`."""
+"""Pre-checks of the tokens and of the card numbers; `FIRST_GATE` combines them."""
 
 LOOKS = (*FIRST_LOOKS, *CARD_LOOK, *MORE_LOOKS)
-"""In the order in which they are tried: what is longer and surer first."""
+"""All forms in the order of the search: longer and more certain forms first."""

@@ -1,8 +1,7 @@
-"""The operator's own masks, beside those that are always on: read, checked, put in force.
+"""The operator's masking rules, in addition to the built-in ones: parse, check, activate.
 
-Those in force, with the bot's own secrets and a key, are those of the whole process. Like the
-set-up of the log they are no argument of who masks: a place that forgot to ask for them would be a
-leak.
+The active rules, with the bot's own secrets and a key, apply to the whole process, like the
+configuration of the log. As an argument of the callers, a forgotten rule would leak.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ class RuleError(ValueError):
     """A rule that cannot be used.
 
     Attributes:
-        fault: What is wrong, as a clause.
-        remedy: What would be right, as a clause.
+        fault: The fault, as a clause.
+        remedy: The remedy, as a clause.
     """
 
     def __init__(self, fault: str, remedy: str) -> None:
@@ -40,12 +39,12 @@ class RuleError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskRules:
-    """Masks beside those that are always on.
+    """Masking rules in addition to the built-in ones.
 
     Attributes:
-        keys: Names of keys, each as its words in lower case: a value under such a key is secret.
-        patterns: What they match is secret.
-        values: Texts that are secret wherever they stand, the longest first.
+        keys: Secret names of keys, each as its words in lower case.
+        patterns: Patterns of secrets.
+        values: Secret texts, the longest first.
     """
 
     keys: tuple[tuple[str, ...], ...] = ()
@@ -53,7 +52,7 @@ class MaskRules:
     values: tuple[str, ...] = ()
 
     def has_key(self, words: Sequence[str]) -> bool:
-        """Tell whether the words of a key's name hold one of `keys`, side by side."""
+        """Whether the words of a key's name contain one of `keys`, as adjacent words."""
         return any(
             key == tuple(words[start : start + len(key)])
             for key in self.keys
@@ -65,21 +64,22 @@ NO_RULES = MaskRules()
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a key's name, in lower case: `dbPassword` and `DB-PASSWORD` have the same."""
+    """Return the words of a key's name in lower case; equal for `dbPassword` and `DB-PASSWORD`."""
     return [word.lower() for word in _WORDS.findall(name)]
 
 
 def read_rules(text: str) -> MaskRules:
-    """Read rules, separated by line ends, or by commas that are in no brackets.
+    """Parse rules, separated by line ends, or by commas outside of brackets.
 
-    What consists of letters, digits, `_` and `-` alone is the name of a key; all else is a regular
+    A rule of letters, digits, `_` and `-` alone is the name of a key; every other rule is a regular
     expression.
 
     Args:
         text: The rules.
 
     Raises:
-        RuleError: There are too many, or one is too long, broken, or matches nothing.
+        RuleError: There are too many rules, or a rule is too long, invalid, or matches nothing or
+            everything.
     """
     entries = list(dict.fromkeys(entry for entry in map(str.strip, _split(text)) if entry))
     if not entries:
@@ -126,7 +126,7 @@ def _compiled(entry: str) -> Pattern:
 
 
 def joined(pattern: Pattern, text: str) -> list[tuple[int, int]]:
-    """Begin and end of all that a pattern finds; what touches is one."""
+    """Return start and end of a pattern's matches; adjacent matches are joined."""
     spans: list[tuple[int, int]] = []
     for first, last in pattern.spans(text):
         if spans and first <= spans[-1][1]:
@@ -137,7 +137,9 @@ def joined(pattern: Pattern, text: str) -> list[tuple[int, int]]:
 
 
 SHORTEST_VALUE = 6
-"""A shorter secret would be masked inside ordinary words; patterns still find it in its place."""
+"""Minimum length of a secret text, in characters. A shorter one would be masked inside of ordinary
+words. Patterns and names of keys still find it.
+"""
 
 
 _rules = NO_RULES
@@ -147,12 +149,12 @@ _keys: list[bytes] = []
 
 @contextmanager
 def in_force(rules: MaskRules, *, secrets: Sequence[str] = (), key: bytes = b"") -> Iterator[None]:
-    """Mask more than what is masked anyway, in the whole process, as long as the block lasts.
+    """Activate rules and secrets in the whole process while the block runs.
 
     Args:
-        rules: What the operator wants masked.
-        secrets: Texts that are masked wherever they stand; those that are too short are not.
-        key: Makes the fingerprints of what is masked in calls; without one there are none.
+        rules: The operator's rules.
+        secrets: Texts to mask everywhere; too short ones are ignored.
+        key: Key of the fingerprints in masked calls; without a key there are no fingerprints.
     """
     part = with_secrets(rules, secrets)
     _parts.append(part)
@@ -167,22 +169,22 @@ def in_force(rules: MaskRules, *, secrets: Sequence[str] = (), key: bytes = b"")
 
 
 def with_secrets(rules: MaskRules, secrets: Sequence[str]) -> MaskRules:
-    """Add texts that are masked wherever they stand; those that are too short are left out."""
+    """Add texts that are masked everywhere; too short ones are ignored."""
     long = {secret for secret in secrets if len(secret) >= SHORTEST_VALUE}
     values = sorted({*rules.values, *long}, key=len, reverse=True)
     return replace(rules, values=tuple(values))
 
 
 def print_key(secret: str) -> bytes:
-    """Derive the key of fingerprints from a secret that all replicas of an installation have."""
+    """Derive the key of fingerprints from a secret that all processes of a deployment have."""
     return hmac.digest(secret.encode(), b"countersign.fingerprint/1", "sha256")
 
 
 def print_of(clear: str) -> str:
-    """A fingerprint of what is masked: 12 hexadecimal digits; empty when no key is in force.
+    """Return the fingerprint of a masked text: 12 hexadecimal digits; empty without a key.
 
-    Equal texts have equal ones, so that people can compare what they do not see. Without the key
-    nobody can try out texts until one fits.
+    Equal texts have equal fingerprints, so that people can compare hidden values. Without the key,
+    nobody can find a text by trying candidates.
     """
     key = next((key for key in reversed(_keys) if key), b"")
     if not key:
@@ -200,12 +202,12 @@ def _join() -> None:
 
 
 def rules_now() -> MaskRules:
-    """Return the operator's masks, and the bot's own secrets."""
+    """Return the active rules: the operator's, and the bot's own secrets."""
     return _rules
 
 
 def own_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of the texts that are surely secret: see `in_force`."""
+    """Yield start and end of the active secret texts; see `in_force`."""
     found = sorted((at, -len(value)) for value in _rules.values for at in _places_of(value, text))
     end = 0
     for at, size in found:

@@ -1,7 +1,7 @@
 """Find the texts of a value that may contain secrets, in one pass.
 
-Whoever masks a value of many parts looks closer at these alone. Nothing is left out: what is found
-here is more than what is masked, and where that cannot be known, it is everything.
+The masking of a large value then examines only these texts. The result is always a superset of the
+texts to mask; if that cannot be guaranteed, it is every text.
 """
 
 from __future__ import annotations
@@ -15,42 +15,44 @@ from agents.core.patterns import Pattern, utf8
 from bot.redaction.rules import rules_now
 
 Gates: TypeAlias = Sequence[tuple[int, Pattern]]
-"""Groups of what may be secret, each a bit, and what finds something in every text that has one."""
+"""Pre-check patterns by the bit of their group. A pattern matches in every text with a secret of
+its group.
+"""
 
 
 class Suspects:
-    """The texts and numbers of a value that may have something to be masked.
+    """The texts and numbers of a value that may need a mask.
 
     Args:
-        forms: The groups of which each may have something in it, as bits.
+        forms: By text or number, the groups of secrets that it may contain, as bits.
     """
 
     def __init__(self, forms: Mapping[object, int]) -> None:
         self._forms = forms
 
     def forms(self, one: object) -> int:
-        """The groups of which something may be in a text or a number."""
+        """Return the groups of secrets that a text or number may contain, as bits."""
         return self._forms.get(one, 0)
 
     def has_none_of(self, many: Iterable[object]) -> bool:
-        """Whether none of these has anything in it, found out quickly.
+        """Whether none of these values may need a mask. A fast check.
 
         Raises:
-            TypeError: One of these has parts.
+            TypeError: A value is a list or an object.
         """
         return self._forms.keys().isdisjoint(many)
 
 
 def suspects_in(value: object, own: int, gates: Gates | None) -> Suspects | None:
-    """Find the texts and numbers of a value that may have something to be masked, or name a secret.
+    """Find the texts and numbers of a value that may need a mask or are secret names.
 
     Args:
-        value: JSON data of any depth; the names of its keys are texts, too.
-        own: The group of the bot's own secrets.
-        gates: See `places.gates_now`.
+        value: JSON data of any depth. Keys of objects are texts, too.
+        own: The bit of the bot's own secrets.
+        gates: See `gates_now`.
 
     Returns:
-        None where that cannot be known.
+        The suspects; None if unknown.
     """
     if gates is None:
         return None
@@ -66,9 +68,9 @@ def suspects_in(value: object, own: int, gates: Gates | None) -> Suspects | None
 
 
 def _scalars(value: object) -> Iterator[str | float]:
-    """Yield all texts and numbers of a value, and the names of its keys, each once.
+    """Yield each distinct text, number and key of a value.
 
-    Of numbers that are equal, such as 1 and 1.0, it is one of them.
+    Of equal numbers, such as 1 and 1.0, one is returned.
     """
     found: set[object] = set()
     parts = [value]
@@ -82,31 +84,31 @@ def _scalars(value: object) -> Iterator[str | float]:
             continue
         try:
             found.update(one)
-        except TypeError:  # one has parts
+        except TypeError:  # a part is a list or an object
             parts += one
     return (one for one in found if isinstance(one, str | int | float))
 
 
 _MOST_DIGITS = 30
-"""A longer number is not masked for its digits."""
+"""Number of digits, up to which a number is searched for secrets."""
 
 
 def _digits(number: float) -> str:
-    """A whole number as it is written; nothing of another, which is never masked for its digits."""
+    """Return the digits of an integral number; empty for other numbers, which are not searched."""
     if not isinstance(number, int) and not number.is_integer():
         return ""
     return str(int(number)) if abs(number) < 10**_MOST_DIGITS else ""
 
 
 _BETWEEN = "\n"
-"""Stands between two texts. A gate may find more for it, but nothing less."""
+"""Separator between joined texts. It can cause additional matches, but prevent none."""
 
 
 class _Scan:
-    """Many texts, searched as one.
+    """Searches many texts as a single joined text.
 
     Args:
-        texts: These.
+        texts: The texts.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -117,12 +119,12 @@ class _Scan:
         self._data = utf8(self._joined)
 
     def that_hold(self, part: str) -> Iterator[int]:
-        """Yield the numbers of the texts that hold another."""
+        """Yield the indexes of the texts that contain a given text."""
         if part in self._joined:
             yield from (number for number, text in enumerate(self._texts) if part in text)
 
     def hits(self, gate: Pattern) -> Iterator[int]:
-        """Yield the numbers of the texts in which a gate finds something, wherever that ends."""
+        """Yield the indexes of all texts that a match of a pattern touches."""
         number = 0
         while number < len(self._texts):
             span = gate.first_in(self._data, self._ends[number - 1] if number else 0)

@@ -1,4 +1,4 @@
-"""Write JSON data with masks for people, as `json.dumps` does."""
+"""Format JSON data with masks for people, like `json.dumps`."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from bot.redaction.masks import Mask, Words
 
 @dataclass(frozen=True, slots=True)
 class TextWithMasks:
-    """A text of JSON data in which something is masked."""
+    """A JSON text with masks."""
 
     words: Words
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectWithMasks:
-    """An object of JSON data in which something is masked."""
+    """A JSON object with masks."""
 
     pairs: tuple[tuple[Words, object], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ListWithMasks:
-    """A list of JSON data in which something is masked."""
+    """A JSON list with masks."""
 
     items: tuple[object, ...]
 
 
 def joined_words(words: Iterable[str | Mask]) -> Words:
-    """Words of which no two texts stand beside each other."""
+    """Join adjacent texts."""
     made: list[str | Mask] = []
     texts: list[str] = []
     for word in words:
@@ -44,12 +44,12 @@ def joined_words(words: Iterable[str | Mask]) -> Words:
 
 
 def write(value: object, indent: int | None, depth: int = 1) -> Iterator[str | Mask]:
-    """Write masked JSON data as `json.dumps` does, with the masks in it.
+    """Format masked JSON data like `json.dumps`, with its masks.
 
     Args:
-        value: JSON data, with texts and objects with masks.
-        indent: Spaces of one step; None for all on one line.
-        depth: Steps of what is inside.
+        value: JSON data, with texts, objects and lists with masks.
+        indent: Spaces per level; None for a single line.
+        depth: Level of the contained values.
     """
     match value:
         case TextWithMasks(words=words):
