@@ -54,8 +54,7 @@ def call(risk: str = "medium", *stages: Stage, **changes: Any) -> Approval:
     )
     ask = AnswerForm(form=Form.CALL, named=("service", "version", "environment"))
     fields = {
-        "team_id": TEAM,
-        "channel_id": OPS,
+        "thread_id": f"{TEAM}:{OPS}:1700000000.000100",
         "requester_id": ROSA,
         "arguments_json": json.dumps(DEPLOY),
         "preview": "Replaces 1.4.1, one replica after another.",
