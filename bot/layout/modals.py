@@ -6,18 +6,25 @@ from typing import Literal
 
 from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId, encode
-from bot.layout.blocks import Block, brief, context, line, literal, mrkdwn, rich, section
-from bot.layout.inputs import (
+from bot.layout.blocks import (
     MOST_ANSWER,
     MOST_REASON,
+    Block,
     Errors,
     Values,
+    brief,
+    context,
+    line,
+    literal,
+    mrkdwn,
     read_state,
     read_text,
+    rich,
+    section,
     text_input,
 )
+from bot.layout.sentences import title_of
 from bot.layout.text import clip
-from bot.layout.titles import title_of
 from bot.words import say
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Sentences of messages, as rich text and as text for notifications.
+"""Sentences and titles for people, as rich text and as text for notifications.
 
 People see rich text, which Slack does not parse; phones and screen readers get escaped mrkdwn. Both
 come from one text of the catalog, so they cannot differ.
@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.layout.blocks import Block, Card, line, literal, rich
-from bot.layout.text import clip
+from bot.approvals.model import Approval
+from bot.layout.blocks import HEADER, Block, Card, line, literal, rich
+from bot.layout.text import clip, clip_mrkdwn, show
+from bot.redaction.call import mask_call, written
 from bot.redaction.masks import Words
 from bot.words import say
 from bot.words.mrkdwn import escape, mention, utc
@@ -161,3 +163,20 @@ def _element(name: str) -> Block:
 
 def _tag(name: str) -> str:
     return f"<#{name}>" if _CHANNEL.fullmatch(name) else mention(name)
+
+
+def title_of(approval: Approval) -> str:
+    """Return the title with secrets masked; never empty."""
+    return (
+        written(mask_call(approval.title.strip())) or approval.tool.strip() or say("line.untitled")
+    )
+
+
+def title_hidden(approval: Approval) -> int:
+    """Return the number of characters of the title that the header does not show."""
+    return show(title_of(approval), HEADER, one_line=True).hidden
+
+
+def spoken_title(approval: Approval) -> str:
+    """Return the title for use inside a sentence."""
+    return clip_mrkdwn(title_of(approval), 300)

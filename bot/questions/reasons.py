@@ -7,19 +7,20 @@ from enum import StrEnum
 from bot.approvals.model import Approval
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, plain
-from bot.layout.data import read_pairs
-from bot.layout.inputs import (
+from bot.layout.blocks import (
     MOST_REASON,
+    Block,
     Errors,
     Values,
+    plain,
     read_state,
     read_text,
     text_input,
 )
+from bot.layout.data import read_pairs
+from bot.layout.sentences import title_of
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip, is_plain
-from bot.layout.titles import title_of
 from bot.people.terms_of import is_critical, terms_of, wants_reason
 from bot.policy.refusals import is_blank
 from bot.policy.terms import Terms, TermsError

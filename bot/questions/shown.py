@@ -13,8 +13,8 @@ from bot.layout.action_ids import ActionId, encode
 from bot.layout.arguments import Budget, Listed, list_arguments
 from bot.layout.blocks import Block, button, line, literal, numbered
 from bot.layout.data import read_object
+from bot.layout.sentences import title_hidden, title_of
 from bot.layout.text import more, show
-from bot.layout.titles import title_hidden, title_of
 from bot.questions.base import RecordQuestion, question_of
 from bot.questions.yes import Proof
 from bot.redaction.call import mask_call, written

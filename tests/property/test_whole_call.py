@@ -45,7 +45,7 @@ from bot.slack.home.digest import waitlist_card
 from bot.slack.home.state import HomeState, Shown
 from bot.slack.home.view import HomePage, home_view, list_blocks
 from bot.slack.listeners.slash_commands.lists import _shown
-from bot.slack.side_messages.decide_prompt import choice_card
+from bot.slack.side_messages.private import choice_card
 from bot.threads.agents import Catalog
 from bot.words import say as words
 from tests.support.force import forced

@@ -24,8 +24,7 @@ from bot.policy.evaluation_context import PolicyWorld, world_of
 from bot.policy.parser.checks import CheckedPolicy, check
 from bot.policy.parser.problems import PolicyError
 from bot.questions.record import Rules
-from bot.slack.app import build
-from bot.slack.bot import Countersign
+from bot.slack.app import Countersign, build
 from bot.stores import Stores
 from bot.threads.named_agents import Roster
 

@@ -16,14 +16,13 @@ from typing import Any
 
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block
+from bot.layout.blocks import Block, Values, read_state
 from bot.layout.data import same
 from bot.layout.forms.edit import MOST_BLOCKS, MOST_BYTES, ceiling, drawn, in_order, weight_of
 from bot.layout.forms.fields import Field, FieldKind, NotEditable, fields_of
 from bot.layout.forms.leaves import Missing, Path, rebuilt
 from bot.layout.forms.parse import EditResult, place, read_fields
 from bot.layout.forms.schema import Schema, check_arguments
-from bot.layout.inputs import Values, read_state
 from bot.redaction.masks import NO_NAMES, Names
 
 DRAFT = "draft"

@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+from bot.layout.blocks import Values, read_state
 from bot.layout.data import same
 from bot.layout.forms.fields import (
     EMPTY_LISTS,
@@ -24,7 +25,6 @@ from bot.layout.forms.fields import (
     plain_number,
 )
 from bot.layout.forms.leaves import Missing, Path
-from bot.layout.inputs import Values, read_state
 from bot.layout.text import clip
 from bot.redaction.mask import mask_text
 from bot.words import say

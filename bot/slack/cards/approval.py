@@ -13,8 +13,8 @@ from bot.layout.card_layout import bold_title, notes, open_card, small_lines
 from bot.layout.data import read_pairs
 from bot.layout.parts import Body, agreed, body, spoken, stuck_words
 from bot.layout.preview import preview
+from bot.layout.sentences import title_hidden, title_of
 from bot.layout.text import show
-from bot.layout.titles import title_hidden, title_of
 from bot.questions.shown import ShownQuestion, shown_question
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text

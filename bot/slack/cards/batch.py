@@ -9,13 +9,12 @@ from bot.approvals.batches import MOST_CARDS, Chosen
 from bot.approvals.execution import run_of
 from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId, decode, encode
-from bot.layout.blocks import Block, brief, context, line, literal, plain, quote, rich
+from bot.layout.blocks import Block, Errors, brief, context, line, literal, plain, quote, rich
 from bot.layout.card_layout import small_lines
-from bot.layout.inputs import Errors
 from bot.layout.modals import MOST_REASON, Values, modal, read_state, read_text, text_input
 from bot.layout.parts import deciders_names
+from bot.layout.sentences import title_of
 from bot.layout.text import clip, show
-from bot.layout.titles import title_of
 from bot.people.terms_of import wants_reason
 from bot.policy.refusals import is_blank
 from bot.questions.reasons import REASON, rejection_inputs

@@ -26,8 +26,8 @@ from bot.layout.blocks import (
 )
 from bot.layout.card_layout import closed_card, open_card, quoted, small_lines, state_line
 from bot.layout.parts import asked_by, deciders_names, spoken, stuck_words
+from bot.layout.sentences import title_of
 from bot.layout.text import clip, clip_mrkdwn, show
-from bot.layout.titles import title_of
 from bot.people.terms_of import wants_reason
 from bot.ports.tools import BatchWords
 from bot.questions.shown import shown_question, what_runs

@@ -11,8 +11,8 @@ from bot.layout.argument_fields import Naming, humanised
 from bot.layout.arguments import NAME, as_text, is_ambiguous
 from bot.layout.blocks import Block, line, literal
 from bot.layout.data import read_pairs
+from bot.layout.sentences import title_of
 from bot.layout.text import ShownText, clip, show, width
-from bot.layout.titles import title_of
 from bot.questions.shown import shown_question, what_runs
 from bot.redaction.call import mask_call, written
 from bot.redaction.masks import once

@@ -13,9 +13,8 @@ from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, actions, button, mrkdwn, plain
 from bot.layout.card_layout import closed_card, quoted, small_lines, state_line, third_line
 from bot.layout.parts import asked_by
-from bot.layout.sentences import is_address
+from bot.layout.sentences import is_address, spoken_title, title_of
 from bot.layout.text import clip_mrkdwn, own_words
-from bot.layout.titles import spoken_title, title_of
 from bot.questions.shown import ShownQuestion, what_runs
 from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.break_glass import reasons_of

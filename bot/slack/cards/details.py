@@ -28,8 +28,8 @@ from bot.layout.blocks import (
 from bot.layout.data import read_pairs
 from bot.layout.modals import named
 from bot.layout.parts import asked_by
+from bot.layout.sentences import title_of
 from bot.layout.text import chunks, show, width
-from bot.layout.titles import title_of
 from bot.questions.form import Form
 from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.questions.yes import Proof, yes

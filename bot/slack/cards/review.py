@@ -9,6 +9,7 @@ from bot.approvals.model import Approval, Kind, Status
 from bot.layout.action_ids import ActionId, encode_page
 from bot.layout.blocks import (
     Block,
+    Values,
     actions,
     brief,
     button,
@@ -18,14 +19,15 @@ from bot.layout.blocks import (
     mrkdwn,
     plain,
     quote,
+    read_state,
+    read_text,
     rich,
 )
-from bot.layout.inputs import Values, read_state, read_text
 from bot.layout.modals import alert
 from bot.layout.parts import asked_by
+from bot.layout.sentences import title_of
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip, show
-from bot.layout.titles import title_of
 from bot.people.progress import progress_of
 from bot.people.terms_of import is_critical
 from bot.questions.call import CallQuestion

@@ -13,8 +13,8 @@ from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, context, line, literal, mrkdwn, plain, rich
 from bot.layout.modals import Errors, Values, modal, named, read_state, read_text, text_input
+from bot.layout.sentences import title_of
 from bot.layout.text import clip
-from bot.layout.titles import title_of
 from bot.people.deadlines import end_of_day
 from bot.people.model import DelegationRecord
 from bot.policy.localtime import to_local, to_ms

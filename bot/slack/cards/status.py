@@ -11,8 +11,8 @@ from bot.approvals.model import Approval, Kind, RunState, Status
 from bot.layout.blocks import Block
 from bot.layout.card_layout import state_line
 from bot.layout.parts import asked_by, deciders_names
+from bot.layout.sentences import spoken_title
 from bot.layout.text import clip_mrkdwn
-from bot.layout.titles import spoken_title
 from bot.maintenance.pending import ANEW
 from bot.people.progress import progress_of
 from bot.people.terms_of import is_allowed_by_rule, risk_of, terms_of

@@ -15,9 +15,9 @@ from bot.approvals.overview import GrantWithOrigin, HealthSummary
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, button, plain
+from bot.layout.sentences import title_of
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip
-from bot.layout.titles import title_of
 from bot.people.progress import progress_of
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError

@@ -1,4 +1,4 @@
-"""Modal of an absence, and the sample card."""
+"""Forms for personal settings: absences, quiet hours, copies and digests."""
 
 from __future__ import annotations
 
@@ -8,14 +8,26 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, actions, brief, context, header, plain, section
-from bot.layout.inputs import Values, read_state
+from bot.layout.blocks import (
+    Block,
+    Values,
+    actions,
+    brief,
+    context,
+    header,
+    plain,
+    read_state,
+    section,
+)
+from bot.notifications.preferences import check_hours
+from bot.people.model import PersonRecord
 from bot.policy.localtime import to_ms
 from bot.words import say
 
 AWAY_FORM = "countersign:home_away_form"
-UNTIL, WHO = "away_until", "away_who"
+AWAY_UNTIL, WHO = "away_until", "away_who"
 TEST_YES, TEST_NO = "countersign:home_test_yes", "countersign:home_test_no"
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 
@@ -44,10 +56,9 @@ def away_form() -> Block:
         "submit": brief(say("button.save")),
         "close": brief(say("form.cancel")),
         "blocks": [
-            _input(UNTIL, say("form.away_until"), {"type": "datepicker"}),
+            _input(AWAY_UNTIL, say("form.away_until"), {"type": "datepicker"}),
             {
-                **_input(WHO, say("form.away_who"), {"type": "users_select"}),
-                "optional": True,
+                **_optional(WHO, say("form.away_who"), {"type": "users_select"}),
                 "hint": plain(say("form.hand_help")),
             },
         ],
@@ -56,7 +67,7 @@ def away_form() -> Block:
 
 def read_away(values: Values, zone: ZoneInfo) -> Absence | dict[str, str]:
     """Parse the modal; return errors by input if invalid."""
-    picked = read_state(values, UNTIL).get("selected_date")
+    picked = read_state(values, AWAY_UNTIL).get("selected_date")
     who = read_state(values, WHO).get("selected_user") or ""
     try:
         day = date.fromisoformat(picked) if isinstance(picked, str) else None
@@ -64,7 +75,7 @@ def read_away(values: Values, zone: ZoneInfo) -> Absence | dict[str, str]:
     except (ValueError, OverflowError):
         after = None
     if after is None:
-        return {UNTIL: say("error.date")}
+        return {AWAY_UNTIL: say("error.date")}
     if who and not (isinstance(who, str) and _PERSON.fullmatch(who)):
         return {WHO: say("error.choice")}
     return Absence(until_ms=to_ms(after, zone) - 1_000, delegate_id=who)
@@ -88,3 +99,84 @@ def test_card() -> dict[str, Any]:
 def _input(block_id: str, label: str, element: Block) -> Block:
     element = {**element, "action_id": str(ActionId.VALUE)}
     return {"type": "input", "block_id": block_id, "label": plain(label), "element": element}
+
+
+def _optional(block_id: str, label: str, element: Block) -> Block:
+    return {**_input(block_id, label, element), "optional": True}
+
+
+MESSAGES_FORM = "countersign:home_messages_form"
+FROM, QUIET_UNTIL = "messages_from", "messages_until"
+COPIES, LIST = "messages_copies", "messages_list"
+_YES = "yes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagePreferences:
+    """Submitted notification preferences.
+
+    Attributes:
+        quiet: Start and end of quiet hours; two empty texts for none.
+        has_digest: Whether they want a daily digest.
+        has_copies: Whether they want cards by direct message.
+    """
+
+    quiet: tuple[str, str]
+    has_digest: bool
+    has_copies: bool
+
+
+def messages_form(person: PersonRecord) -> Block:
+    """Render the modal with the current preferences."""
+    copies = _box(say("form.copies_yes"), is_ticked=person.has_copies)
+    digest = _box(say("form.list_yes"), is_ticked=person.has_digest)
+    return {
+        "type": "modal",
+        "callback_id": MESSAGES_FORM,
+        "title": brief(say("form.messages")),
+        "submit": brief(say("button.save")),
+        "close": brief(say("form.cancel")),
+        "blocks": [
+            _optional(FROM, say("form.quiet_from"), _time(person.quiet_from)),
+            {
+                **_optional(QUIET_UNTIL, say("form.quiet_until"), _time(person.quiet_until)),
+                "hint": plain(say("form.quiet_help")),
+            },
+            {
+                **_optional(COPIES, say("form.copies"), copies),
+                "hint": plain(say("form.copies_help")),
+            },
+            _optional(LIST, say("form.list"), digest),
+        ],
+    }
+
+
+def read_messages(values: Values) -> MessagePreferences | dict[str, str]:
+    """Parse the modal; return errors by input if invalid.
+
+    Raises:
+        InvalidInputError: It was not sent by our modal.
+    """
+    picked = [read_state(values, one).get("selected_time") or "" for one in (FROM, QUIET_UNTIL)]
+    boxes = [read_state(values, one).get("selected_options") or [] for one in (COPIES, LIST)]
+    start, until = picked
+    is_ours = all(isinstance(one, list) for one in boxes)
+    if not isinstance(start, str) or not isinstance(until, str) or not is_ours:
+        raise InvalidInputError("this form")
+    if bool(start) != bool(until):
+        return {QUIET_UNTIL if start else FROM: say("error.quiet_both")}
+    if start and start == until:
+        return {QUIET_UNTIL: say("error.quiet_same")}
+    check_hours(start, until)
+    copies, digest = map(bool, boxes)
+    return MessagePreferences(quiet=(start, until), has_digest=digest, has_copies=copies)
+
+
+def _box(label: str, *, is_ticked: bool) -> Block:
+    yes = {"text": plain(label), "value": _YES}
+    boxes: Block = {"type": "checkboxes", "options": [yes]}
+    return {**boxes, "initial_options": [yes]} if is_ticked else boxes
+
+
+def _time(text: str) -> Block:
+    return {"type": "timepicker", **({"initial_time": text} if text else {})}

@@ -9,8 +9,8 @@ from bot.approvals.model import Approval
 from bot.approvals.overview import HomeData
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, actions, button, context, header, line, literal, plain, rich
+from bot.layout.sentences import title_of
 from bot.layout.text import clip
-from bot.layout.titles import title_of
 from bot.questions.shown import what_runs
 from bot.slack.home.items import (
     ShownNames,

@@ -20,7 +20,7 @@ from bot.errors import (
 )
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
-from bot.layout.titles import spoken_title
+from bot.layout.sentences import spoken_title
 from bot.people.access import Access
 from bot.people.lookup_cache import DelegationCache, LookupOnce
 from bot.policy.refusals import RefusalCode

@@ -13,8 +13,7 @@ from bot.errors import InvalidInputError, UserFacingError
 from bot.ports.people import Actor
 from bot.slack.listeners.context import ListenerContext, actor_of
 from bot.slack.listeners.slash_commands.answers import TypedAnswer
-from bot.slack.listeners.slash_commands.shown import marked
-from bot.slack.listeners.slash_commands.words import answer
+from bot.slack.listeners.slash_commands.words import answer, marked
 
 COMMAND = "/countersign"
 

@@ -44,7 +44,7 @@ from bot.slack.destinations import NO_MESSAGE, ClickedMessage
 from bot.slack.home.homes import HomeViews
 from bot.slack.listeners.modals import Window
 from bot.slack.listeners.slash_commands.answers import Asker
-from bot.slack.listeners.slash_commands.shown import ShownLists
+from bot.slack.listeners.slash_commands.words import ShownLists
 from bot.stores import Stores
 from bot.threads.agents import AgentFacts
 from bot.threads.inbox import ThreadInbox

@@ -13,18 +13,20 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.errors import SlackClientError
 
 from bot.errors import DeliveryError, InvalidInputError, UserFacingError
-from bot.layout.inputs import Values
+from bot.layout.blocks import Values
 from bot.ports.people import Actor
 from bot.slack.calls import slack_fault
 from bot.slack.home import view
-from bot.slack.home.messages import MESSAGES_FORM, messages_form, read_messages
 from bot.slack.home.settings import (
     AWAY_FORM,
+    AWAY_UNTIL,
+    MESSAGES_FORM,
     TEST_NO,
     TEST_YES,
-    UNTIL,
     away_form,
+    messages_form,
     read_away,
+    read_messages,
     test_card,
 )
 from bot.slack.home.state import PAGE, HomeState, Shown, state_of
@@ -163,7 +165,7 @@ async def _go_away(desk: ListenerContext, body: Mapping[str, Any], actor: Actor)
             )
         await delegating.go_away(actor, team_id=team_id, until_ms=chosen.until_ms)
     except UserFacingError as error:
-        return {chosen.block if chosen.delegate_id else UNTIL: str(error)[:300]}
+        return {chosen.block if chosen.delegate_id else AWAY_UNTIL: str(error)[:300]}
     desk.homes.changed()
     return {}
 

@@ -10,8 +10,8 @@ from bot.approvals.model import Approval, Kind
 from bot.errors import DirectoryError, RefusalError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
+from bot.layout.sentences import title_of
 from bot.layout.text import clip_mrkdwn
-from bot.layout.titles import title_of
 from bot.people.requesters import is_requester
 from bot.people.terms_of import terms_of
 from bot.people.waiting import WaitingLook

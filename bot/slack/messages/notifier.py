@@ -6,26 +6,207 @@ Every post carries its record's id as metadata, so a lost post is found before i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
 
+import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import Approval, Kind, SideMessage, Status
+from bot.approvals.model import UNKNOWN_TS, Approval, Kind, SideMessage, Status
 from bot.errors import DeliveryError
-from bot.layout.blocks import Card
-from bot.ports.notifier import Newest
+from bot.layout.blocks import Card, section
+from bot.ports.notifier import NO_OFFER, Newest, Offer
 from bot.ports.process import Clock
+from bot.slack.calls import Addresses, Putting, post_json, slack_fault
 from bot.slack.cards.card_for import card_for
-from bot.slack.destinations import Spot, approvers_text, is_broadcast, mentioned_on, places_of
+from bot.slack.destinations import (
+    Spot,
+    approvers_text,
+    card_of,
+    is_broadcast,
+    mentioned_on,
+    places_of,
+    spot_of,
+)
 from bot.slack.messages.pacing import Arguments
-from bot.slack.messages.posts import GONE
-from bot.slack.messages.private import PrivateWords
-from bot.slack.messages.reminders import PREFIX, CardReminders
+from bot.slack.messages.posts import GONE, Posts, suppress_gone
 from bot.slack.messages.texts import AgentTexts
 from bot.slack.ratelimit import Pacer
 from bot.slack.side_messages.copies import Sees, copy_lead, may_read, sees_all, withheld_card
-from bot.slack.side_messages.reminders import line_card
-from bot.words import said_to_all
+from bot.slack.side_messages.private import choice_card, withdrawal_card
+from bot.slack.side_messages.reminders import (
+    closed_question,
+    concluded_text,
+    line_card,
+    nudge_text,
+    question_message,
+)
+from bot.threads.model import Thread
+from bot.words import said_to_all, say
+
+QUESTION_EVENT = "countersign_question"
+PREFIX = "countersign_"
+
+
+class CardReminders(Posts):
+    """Messages about the cards of one workspace."""
+
+    @said_to_all
+    async def ask_back(
+        self, approval: Approval, *, key: str, by: str, text: str, mentions: Sequence[str]
+    ) -> str:
+        link = await self._link(approval)
+        card = question_message(approval, by=by, text=text, mentions=mentions, link=link)
+        putting = Putting(
+            event=QUESTION_EVENT,
+            record_id=key,
+            channel_id=approval.channel_id,
+            thread_ts=approval.thread_ts,
+            mentions=mentions,
+        )
+        return await self.put(putting, card)
+
+    @said_to_all
+    async def close_question(
+        self, approval: Approval, *, ts: str, by: str, text: str, is_answered: bool
+    ) -> None:
+        link = await self._link(approval)
+        card = closed_question(approval, by=by, text=text, is_answered=is_answered, link=link)
+        place: Arguments = {"channel": approval.channel_id, "ts": ts}
+        with suppress_gone():
+            await self._call("chat.update", {**place, "text": card.text, "blocks": card.blocks})
+
+    @said_to_all
+    async def nudge(
+        self,
+        approval: Approval,
+        message: SideMessage,
+        *,
+        look_first: bool,
+        go: Callable[[], Awaitable[bool]],
+    ) -> SideMessage | None:
+        message = await self.with_channel(message)
+        spot = spot_of(approval, message)
+        message = message.changed(channel=spot.channel_id)
+        if look_first and (ts := await self._find_beside(approval, message, spot)):
+            return message.changed(ts=ts)
+        link = await self._link(approval, card_of(approval, message))
+        card = nudge_text(approval, message.kind, message.mentions, link=link)
+
+        async def arguments() -> Arguments | None:
+            if not await go():
+                return None
+            event, record_id = f"{PREFIX}{message.kind}", approval.approval_id
+            mentions, key = message.mentions, message.key
+            shown = await self.addressed(card, mentions, spot.channel_id)
+            return self._posting(spot, shown, event, record_id, mentions=mentions, key=key)
+
+        answer = await self._send("chat.postMessage", spot.channel_id, arguments, tries=1)
+        return message.changed(ts=str(answer["ts"])) if answer else None
+
+    async def remove(self, approval: Approval, message: SideMessage) -> None:
+        if found := await self._posted(approval, message):
+            with suppress_gone():
+                await self._call("chat.delete", {"channel": found.channel, "ts": found.ts})
+
+    @said_to_all
+    async def close(self, approval: Approval, message: SideMessage) -> None:
+        if found := await self._posted(approval, message):
+            link = await self._link(approval, card_of(approval, found))
+            card = concluded_text(approval, link=link)
+            arguments: Arguments = {"channel": found.channel, "ts": found.ts}
+            with suppress_gone():
+                shown = {**arguments, "text": card.text, "blocks": card.blocks}
+                await self._call("chat.update", shown)
+
+    async def _posted(self, approval: Approval, message: SideMessage) -> SideMessage | None:
+        """Return a reminder's location; None if it was not posted."""
+        if message.ts not in {"", UNKNOWN_TS}:
+            return message.changed(channel=message.channel or approval.channel_id)
+        message = await self.with_channel(message)
+        spot = spot_of(approval, message)
+        ts = await self._find_beside(approval, message, spot)
+        return message.changed(channel=spot.channel_id, ts=ts) if ts else None
+
+    async def _find_beside(self, approval: Approval, message: SideMessage, spot: Spot) -> str:
+        event, record_id = f"{PREFIX}{message.kind}", approval.approval_id
+        return await self._find(spot, event, record_id, key=message.key)
+
+
+LOST_EVENT = "countersign_lost"
+"""Event type of a direct message about a thread that cannot be written to."""
+
+
+class PrivateWords(Posts, ABC):
+    """Private messages of one workspace."""
+
+    @cached_property
+    def _addresses(self) -> Addresses:
+        return Addresses(self._client.base_url)
+
+    async def send_ephemeral(
+        self,
+        channel_id: str,
+        user_id: str,
+        text: str,
+        *,
+        thread_ts: str = "",
+        offer: Offer = NO_OFFER,
+    ) -> None:
+        place = {"thread_ts": thread_ts} if thread_ts else {}
+        arguments: Arguments = {"channel": channel_id, "user": user_id, "text": text, **place}
+        if offer.withdraw:
+            arguments["blocks"] = withdrawal_card(text, offer.withdraw).blocks
+        elif offer.decide:
+            arguments["blocks"] = choice_card(text, offer.decide).blocks
+        await self._call("chat.postEphemeral", arguments)
+
+    async def respond(
+        self,
+        address: str,
+        text: str,
+        *,
+        thread_ts: str = "",
+        instead: Sequence[Mapping[str, object]] | None = None,
+    ) -> None:
+        if not self._addresses.are_slacks(address):
+            raise DeliveryError("response_url", "it is no address of Slack's")
+        place = {"thread_ts": thread_ts} if thread_ts else {}
+        answer = {"response_type": "ephemeral", "replace_original": False, "text": text, **place}
+        if instead is not None:
+            answer |= {"replace_original": True, "blocks": [*instead] or [section(text)]}
+        try:
+            await post_json(self._client, address, answer)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise DeliveryError("response_url", slack_fault(error)) from error
+
+    @said_to_all
+    async def lose(self, place: Approval | Thread, reason: str) -> None:
+        channel_id = place.channel_id
+        if channel_id.startswith("D"):
+            return  # there is no other place to reach that person
+        opened = await self._ask("conversations.open", {"users": place.requester_id})
+        direct = Spot(channel_id=str((opened.get("channel") or {}).get("id") or ""))
+        if not direct.channel_id or await self._find(direct, LOST_EVENT, place.thread_id):
+            return
+        words = lost_text(reason, f"<#{channel_id}>")
+        card = Card(text=words, blocks=[section(words)])
+        await self._call(
+            "chat.postMessage", self._posting(direct, card, LOST_EVENT, place.thread_id)
+        )
+
+
+def lost_text(reason: str, channel: str) -> str:
+    """Describe why a thread cannot be written to, and the consequence."""
+    match reason:
+        case "is_archived" | "is_inactive":
+            return say("message.lost_archived", channel=channel)
+        case "thread_not_found":
+            return say("message.lost_thread", channel=channel)
+        case _:
+            return say("message.lost_removed", channel=channel)
+
 
 CARD_EVENT = "countersign_card"
 CARD_EVENTS = {Kind.DOUBT: "countersign_doubt"}

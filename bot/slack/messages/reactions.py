@@ -18,7 +18,7 @@ from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.slack.calls import Putting
 from bot.slack.destinations import Spot, approvers_text, is_broadcast
-from bot.slack.side_messages.channel_notice import root_card
+from bot.slack.side_messages.notices import root_card
 
 logger = logging.getLogger(__name__)
 

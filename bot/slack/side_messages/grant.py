@@ -6,8 +6,8 @@ from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId, encode, encode_option
 from bot.layout.blocks import Block, Card, button, context, menu, mrkdwn, plain
 from bot.layout.card_layout import closed_card, state_line
+from bot.layout.sentences import spoken_title, title_of
 from bot.layout.text import clip
-from bot.layout.titles import spoken_title, title_of
 from bot.people.model import Grant
 from bot.questions.shown import what_runs
 from bot.redaction.masks import masked_once

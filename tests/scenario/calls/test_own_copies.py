@@ -10,7 +10,7 @@ import pytest
 
 from bot.layout.action_ids import ActionId
 from bot.sandbox.workspace.people import BEN, FINANCE, ONCALL
-from bot.slack.home.messages import COPIES, FROM, LIST, MESSAGES_FORM, UNTIL
+from bot.slack.home.settings import COPIES, FROM, LIST, MESSAGES_FORM, QUIET_UNTIL
 from bot.slack.home.view import MESSAGES
 from bot.words import say
 from tests.scenario.calls.batch_agents import RAN
@@ -59,7 +59,7 @@ async def ask_for_cards(stage: Stage) -> None:
     yes = {"text": {"type": "plain_text", "text": "x"}, "value": "yes"}
     values = {
         FROM: {ActionId.VALUE: {"type": "timepicker", "selected_time": None}},
-        UNTIL: {ActionId.VALUE: {"type": "timepicker", "selected_time": None}},
+        QUIET_UNTIL: {ActionId.VALUE: {"type": "timepicker", "selected_time": None}},
         COPIES: {ActionId.VALUE: {"type": "checkboxes", "selected_options": [yes]}},
         LIST: {ActionId.VALUE: {"type": "checkboxes", "selected_options": [yes]}},
     }

@@ -8,9 +8,9 @@ from bot.approvals.model import Approval, Status
 from bot.approvals.overview import MOST_ENDED, GrantWithOrigin, StoppableThread
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, button, context, header, plain
+from bot.layout.sentences import title_of
 from bot.layout.short_ids import prefix_of, short_id
 from bot.layout.text import clip, clip_mrkdwn
-from bot.layout.titles import title_of
 from bot.questions.shown import what_runs
 from bot.redaction.mask import mask_text
 from bot.slack.home.items import (

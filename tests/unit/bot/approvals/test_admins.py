@@ -12,7 +12,7 @@ from bot.approvals.queries import newest_of
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
 from bot.slack.cards.card_for import card_for
-from bot.slack.side_messages.admin import admin_card
+from bot.slack.side_messages.notices import admin_card
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import TOM, an_office, asked
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, typed

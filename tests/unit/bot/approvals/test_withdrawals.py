@@ -16,7 +16,7 @@ from bot.audit.report import story
 from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
 from bot.layout.action_ids import ActionId
 from bot.slack.cards.card_for import card_for
-from bot.slack.side_messages.withdrawal import withdrawal_card
+from bot.slack.side_messages.private import withdrawal_card
 from bot.stores import Stores
 from bot.threads.message_event import NO_TURN
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError

@@ -43,15 +43,16 @@ from bot.slack.home.items import ShownNames
 from bot.slack.home.state import HomeState, Shown
 from bot.slack.home.times import TimeReader
 from bot.slack.home.view import HomePage, home_view
-from bot.slack.side_messages.admin import admin_card
-from bot.slack.side_messages.alert import alert_card
-from bot.slack.side_messages.channel_notice import root_card
-from bot.slack.side_messages.decide_prompt import choice_card
 from bot.slack.side_messages.grant import grant_card
-from bot.slack.side_messages.question import closed_question, question_message
-from bot.slack.side_messages.reminders import concluded_text, line_card, nudge_text
-from bot.slack.side_messages.summary import summary_card
-from bot.slack.side_messages.withdrawal import withdrawal_card
+from bot.slack.side_messages.notices import admin_card, alert_card, root_card, summary_card
+from bot.slack.side_messages.private import choice_card, withdrawal_card
+from bot.slack.side_messages.reminders import (
+    closed_question,
+    concluded_text,
+    line_card,
+    nudge_text,
+    question_message,
+)
 from tests.unit.bot.asked import form_of, review_pages
 from tests.unit.bot.slack.cards.samples import (
     CREATED,

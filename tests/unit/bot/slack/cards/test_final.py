@@ -13,9 +13,8 @@ from bot.questions.shown import what_runs
 from bot.slack.cards.card_for import card_for
 from bot.slack.home.state import HomeState, Shown
 from bot.slack.home.view import HomePage, home_view
-from bot.slack.side_messages.channel_notice import root_card
+from bot.slack.side_messages.notices import root_card, summary_card
 from bot.slack.side_messages.reminders import concluded_text
-from bot.slack.side_messages.summary import summary_card
 from tests.unit.bot.asked import details_of
 from tests.unit.bot.slack.cards.samples import (
     DECIDED,

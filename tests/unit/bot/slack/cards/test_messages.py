@@ -9,8 +9,8 @@ import pytest
 from bot.approvals.model import Approval, Kind, Status, StoredEdits
 from bot.layout.blocks import Card
 from bot.sandbox.blockkit.rules import message_errors
-from bot.slack.side_messages.question import closed_question
 from bot.slack.side_messages.reminders import (
+    closed_question,
     concluded_text,
     line_card,
     nudge_text,

@@ -17,8 +17,17 @@ from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.agent_view import PROMPTS, SuggestedPrompts
 from bot.slack.home import view
 from bot.slack.home.homes import HomeViews
-from bot.slack.home.messages import COPIES, FROM, LIST, MESSAGES_FORM, UNTIL as QUIET_UNTIL
-from bot.slack.home.settings import AWAY_FORM, TEST_YES, UNTIL, WHO
+from bot.slack.home.settings import (
+    AWAY_FORM,
+    AWAY_UNTIL,
+    COPIES,
+    FROM,
+    LIST,
+    MESSAGES_FORM,
+    QUIET_UNTIL,
+    TEST_YES,
+    WHO,
+)
 from bot.slack.home.state import HomeState, Shown
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import ASK, TWO, an_office, asked
@@ -173,7 +182,7 @@ async def test_the_right_of_somebody_else_counts_when_it_was_handed_on(counter: 
 
 def away(*, until: str | None, who: str | None, by: str = MIA) -> dict[str, Any]:
     values = {
-        UNTIL: {ActionId.VALUE: {"type": "datepicker", "selected_date": until}},
+        AWAY_UNTIL: {ActionId.VALUE: {"type": "datepicker", "selected_date": until}},
         WHO: {ActionId.VALUE: {"type": "users_select", "selected_user": who}},
     }
     form = {
@@ -473,11 +482,11 @@ async def test_an_absence_is_set_and_ended(counter: Counter) -> None:
 @pytest.mark.parametrize(
     ("until", "who", "block", "words"),
     [
-        (None, None, UNTIL, "Use a date"),
-        ("soon", None, UNTIL, "Use a date"),
-        ("9999-12-31", None, UNTIL, "Use a date"),
-        ("2026-01-01", None, UNTIL, "time has passed"),
-        ("2029-01-01", None, UNTIL, "30 days or less"),
+        (None, None, AWAY_UNTIL, "Use a date"),
+        ("soon", None, AWAY_UNTIL, "Use a date"),
+        ("9999-12-31", None, AWAY_UNTIL, "Use a date"),
+        ("2026-01-01", None, AWAY_UNTIL, "time has passed"),
+        ("2029-01-01", None, AWAY_UNTIL, "30 days or less"),
         ("2027-01-20", MIA, WHO, "You can't delegate to yourself."),
         ("2027-01-20", GUS, WHO, "Choose an active member"),
         ("2027-01-20", "x", WHO, "Choose one"),

@@ -7,7 +7,7 @@ import pytest
 from agents.models import call, say
 from bot.approvals.model import Status
 from bot.errors import DeliveryError
-from bot.slack.messages.private import lost_text
+from bot.slack.messages.notifier import lost_text
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ROSA, THREAD_ID, Office
 from tests.unit.bot.slack.messages.test_notifier import Scene, scene

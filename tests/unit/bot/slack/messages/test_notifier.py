@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.approvals.model import UNKNOWN_TS, Approval, Decision, SideMessage, Status
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId, encode
-from bot.layout.titles import title_of
+from bot.layout.sentences import title_of
 from bot.ports.notifier import Began, Begins, Newest, Offer, Stream
 from bot.ports.tools import ToolTask
 from bot.sandbox.server import Sandbox

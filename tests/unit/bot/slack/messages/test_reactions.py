@@ -17,7 +17,7 @@ from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.calls import Putting
 from bot.slack.destinations import Spot
 from bot.slack.messages.reactions import EMOJI, SlackReactions
-from bot.slack.side_messages.channel_notice import root_card
+from bot.slack.side_messages.notices import root_card
 from tests.unit.bot.slack.cards.samples import an_approval
 
 

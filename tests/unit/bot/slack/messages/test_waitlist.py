@@ -19,7 +19,7 @@ from bot.slack.home.digest import waitlist_card
 from bot.slack.home.items import ShownNames
 from bot.slack.home.times import TimeReader
 from bot.slack.home.view import LIST
-from bot.slack.messages.digests import SlackLists
+from bot.slack.messages.notices import SlackLists
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory
 

@@ -14,8 +14,8 @@ from bot.people.model import Grant
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.calls import Putting
 from bot.slack.messages.notices import SlackNotices
-from bot.slack.side_messages.alert import alert_card
 from bot.slack.side_messages.grant import grant_card
+from bot.slack.side_messages.notices import alert_card
 from bot.words import say
 from bot.words.catalog import Catalogue, catalogue, speaking
 from tests.unit.bot.slack.cards.reading import parts, seen, symbols

@@ -17,7 +17,7 @@ from bot.questions.reasons import confirmation_inputs
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.dialog import MOST_SHOWN
-from bot.slack.side_messages.question import question_message
+from bot.slack.side_messages.reminders import question_message
 from tests.unit.bot.slack.cards.reading import links
 from tests.unit.bot.slack.cards.samples import CREATED, a_doubt, an_approval
 from tests.unit.bot.slack.cards.test_progress import SECURITY, TERMS, a_vote, under

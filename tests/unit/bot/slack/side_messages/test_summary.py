@@ -8,7 +8,7 @@ import pytest
 
 from bot.approvals.model import Approval, Run, RunState, Status
 from bot.sandbox.blockkit.rules import message_errors
-from bot.slack.side_messages.summary import summary_card
+from bot.slack.side_messages.notices import summary_card
 from tests.unit.bot.slack.cards.reading import seen, symbols
 from tests.unit.bot.slack.cards.samples import an_approval, decided
 
