@@ -21,12 +21,10 @@ from bot.approvals.votes import Votes
 from bot.errors import ApprovalClosedError, DeliveryError, OutdatedCardError, RefusalError
 from bot.people.break_glass import Reasons, glass_of, left_out, why_not_break
 from bot.policy.refusals import RefusalCode
-from bot.policy.terms import TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Spawn
 from bot.ports.threads import Notices
 from storage.documents import update
-from storage.errors import RecordFormatError
 
 logger = logging.getLogger(__name__)
 
@@ -50,14 +48,8 @@ class BreakGlassDecisions:
         Raises:
             RefusalError: With the reason.
             DirectoryError: A look-up failed.
-            RecordFormatError: The terms are invalid.
         """
-        try:
-            against = await why_not_break(self.votes.census, approval, actor)
-        except TermsError as error:
-            raise RecordFormatError(
-                "approval", 1, str(error), record_id=approval.approval_id
-            ) from error
+        against = await why_not_break(self.votes.census, approval, actor)
         if against in _PERSONS:
             raise _refused(against)
         if why := await self.votes.policy.denied(approval):
@@ -117,11 +109,7 @@ class BreakGlassAlert:
         if approval.approval_id in self._begun:  # the approval's worker calls this, too
             return
         untold = self._begun[approval.approval_id] = set[str]()
-        try:
-            told = await self._people(approval)
-        except TermsError as error:
-            self._fault(approval, str(error))
-            return
+        told = await self._people(approval)
         untold.update(told)
         tasks = [asyncio.ensure_future(self._tell(approval, to, untold)) for to in told]
         if tasks:

@@ -53,7 +53,7 @@ _EDITED = (
     "counted",
     "stuck",
     "expires_ms",
-    "terms_json",
+    "terms",
     "policy_file",
     "votes",
     "stage",

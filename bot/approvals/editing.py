@@ -15,7 +15,7 @@ from bot.approvals.model import Approval, Decision, Status, StoredEdits
 from bot.approvals.service import Approvals
 from bot.audit.invalidated import last_edit, note_edit, note_edit_refusal
 from bot.errors import OutdatedCardError, plain_words
-from bot.people.terms_of import is_critical, terms_of
+from bot.people.terms_of import is_critical
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.ports.process import Clock
@@ -226,7 +226,7 @@ def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:
 
 def _under_same_ruling(before: Approval, after: Approval) -> bool:
     """Whether an edit kept the terms, so the same people decide (2.8)."""
-    return terms_of(before).digest == terms_of(after).digest
+    return before.terms.digest == after.terms.digest
 
 
 def _same_people(approval: Approval, call: CheckedCall) -> Approval:

@@ -28,7 +28,7 @@ from bot.errors import DeliveryError, DirectoryError, UnknownApprovalError, User
 from bot.people.model import Grant
 from bot.people.requesters import is_requester, requesters_of
 from bot.policy.grants import fixed_part, limits_of
-from bot.policy.terms import GrantTerms, Terms, TermsError
+from bot.policy.terms import GrantTerms
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.ports.threads import Notices
@@ -262,12 +262,12 @@ def is_alike(one: Approval, approval: Approval) -> bool:
     if one.approval_id == approval.approval_id:
         return False
     try:
-        same = Terms.from_text(one.terms_json).digest == Terms.from_text(approval.terms_json).digest
         texts = [fixed_part(each.arguments_json, ()) for each in (one, approval)]
-    except (TermsError, TypeError, ValueError):
+    except (TypeError, ValueError):
         return False
     asked, by = requesters_of(one), requesters_of(approval)
     is_place = agents_at(one.address) == agents_at(approval.address)
+    same = one.terms.digest == approval.terms.digest
     return same and is_place and texts[0] == texts[1] and set(asked) <= set(by)
 
 
@@ -301,7 +301,7 @@ def why_never(approval: Approval, allowance: GrantRequest) -> str:
     is_call = approval.kind is Kind.APPROVAL and bool(approval.tool)
     if not is_call:
         return say("reason.grant_never")
-    limits = limits_of(Terms.from_text(approval.terms_json))
+    limits = limits_of(approval.terms)
     if limits is None:
         return say("reason.grant_rule")
     return "" if is_within(allowance, limits) else say("reason.grant_beyond")
@@ -320,7 +320,7 @@ def why_none(approval: Approval, allowance: GrantRequest) -> str:
 
 def a_grant(approval: Approval, allowance: GrantRequest) -> Grant:
     """Build the grant of an approval; the result is the same in every process."""
-    decision, terms = approval.decision, Terms.from_text(approval.terms_json)
+    decision, terms = approval.decision, approval.terms
     limits = limits_of(terms)
     if decision is None or limits is None:
         raise ValueError("there is no grant with this")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import StringConstraints
+from pydantic import StringConstraints, model_validator
 
+from bot.policy.terms import StoredTerms
 from storage.documents import FreeJson, FreeObject, Index, Part, Spec, Text, Where, WorkDocument
 
 UNKNOWN_TS = "?"
@@ -526,7 +527,7 @@ class Approval(WorkDocument):
                 "rule",
                 "ruling",
                 "self_approval",
-                "terms_json",
+                "terms",
                 "thread_id",
                 "title",
                 "tool",
@@ -571,6 +572,9 @@ class Approval(WorkDocument):
     """User ids, user group ids, or `channel`. Only an edit changes them later."""
     self_approval: bool
     """Whether the requesters may decide."""
+    terms: StoredTerms
+    """The terms under which people decide, frozen with the interrupt. A record without readable
+    terms is damaged: nobody can decide it."""
     created_ms: int
     expires_ms: int
     status: Status = Status.PENDING
@@ -615,9 +619,6 @@ class Approval(WorkDocument):
     """Why this request repeats one that was decided before; empty if it does not."""
     restored: Restored = Restored()
     """The effects of restores of the database on this request."""
-    terms_json: str = ""
-    """The terms under which people decide, as `bot.policy.terms.Terms` writes them; frozen with the
-    interrupt."""
     policy_file: str = ""
     """Hash of the policy file in effect at the request; empty without a policy file."""
     votes: tuple[CastVote, ...] = ()
@@ -663,6 +664,13 @@ class Approval(WorkDocument):
     `rejected`; empty for none. See `bot.approvals.due.thread_reactions`."""
     batch: StoredBatch = StoredBatch()
     """The batch card that the approval is on, or was on."""
+
+    @model_validator(mode="after")
+    def _stage_exists(self) -> Self:
+        stages = 1 if self.kind is Kind.DOUBT else len(self.terms.stages)
+        if not 0 <= self.stage < stages:
+            raise ValueError("the terms have no such stage")
+        return self
 
     @property
     def checkpoint_id(self) -> str:

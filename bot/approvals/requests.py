@@ -182,7 +182,8 @@ def under_policy(
     if call is not None and call.terms:
         return approval
     is_named = call is not None and bool(call.approvers)
-    if terms := "" if is_named else policy.defaults(approval.channel_id):
+    terms = None if is_named else policy.defaults(approval.channel_id)
+    if terms is not None:
         return under_terms(approval, terms, now_ms=approval.created_ms)
     if places and approval.channel_id not in places:
         return undecidable(approval, NobodyError.elsewhere([*places]))

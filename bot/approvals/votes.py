@@ -42,13 +42,12 @@ from bot.people.under_terms import next_step_ms
 from bot.policy.eligibility import REQUESTERS, Eligibility, Exclusion, PeopleSnapshot
 from bot.policy.refusals import RefusalCode, VoteAttempt, VoteResult, judge_take_back, judge_vote
 from bot.policy.tally import Ballot
-from bot.policy.terms import Terms, TermsError
+from bot.policy.terms import Terms
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.questions.base import question_of
 from storage.documents import update
-from storage.errors import RecordConflictError, RecordFormatError
-from storage.log import SCHEMA_VERSION
+from storage.errors import RecordConflictError
 
 APPROVERS = "approvers"
 """Value of `editors`: all current approvers may edit."""
@@ -129,7 +128,7 @@ class Votes:
         )
         poll = await self._judged(approval, actor, attempt)
         refusal = poll.result.refusal
-        rights = Eligibility(_ballot(approval).terms, poll.standing)
+        rights = Eligibility(approval.terms, poll.standing)
         is_own = rights.exclusion(actor.user_id) is Exclusion.OWN_REQUEST
         if is_own and (refusal is None or refusal is RefusalCode.NOT_APPROVER):
             refusal = RefusalCode.OWN_REQUEST
@@ -183,7 +182,7 @@ class Votes:
             RefusalError: With the reason.
             DirectoryError: A look-up failed.
         """
-        terms = _ballot(approval).terms
+        terms = approval.terms
         standing = await self.census.take(
             approval, terms, people=[actor], groups=_editing_groups(terms)
         )
@@ -257,7 +256,7 @@ class Votes:
             UserFacingError: There is no such vote, or the approval is decided.
         """
         for _ in range(_TRIES):
-            ballot = _ballot(approval)
+            ballot = ballot_of(approval)
             groups = groups_of(ballot, is_begun=True)
             attempt = VoteAttempt(
                 by=actor.user_id,
@@ -349,7 +348,7 @@ class Votes:
             is_denied: Whether the policy denies the call; None if unknown.
             shown: Of an edit, the digest of the call before.
         """
-        ballot, loop = _ballot(approval), asyncio.get_running_loop()
+        ballot, loop = ballot_of(approval), asyncio.get_running_loop()
         people, deadline = _voters(ballot, actor), loop.time() + PATIENCE_S
         is_stop = attempt.choice in STOPS
         steps = len(ballot.terms.escalate)
@@ -461,7 +460,7 @@ class Votes:
 
     def _others(self, poll: VoteOutcome, refusal: RefusalCode) -> RefusalError:
         """Add to a refusal who can decide now, and when this person can."""
-        approval, terms = poll.approval, _ballot(poll.approval).terms
+        approval, terms = poll.approval, poll.approval.terms
         is_backup = refusal is RefusalCode.NOT_YOUR_TURN and len(terms.stages) == 1
         return OthersTurnError(
             refusal.value,
@@ -506,23 +505,9 @@ def begun_anew(approval: Approval, now_ms: int) -> Approval:
     return approval.changed(ladder_ms=now_ms, steps=0)
 
 
-def _ballot(approval: Approval) -> Ballot:
-    """Return the votes of a record.
-
-    Raises:
-        RecordFormatError: The votes or terms are invalid.
-    """
-    try:
-        return ballot_of(approval)
-    except TermsError as error:
-        raise RecordFormatError(
-            "approval", SCHEMA_VERSION, str(error), record_id=approval.approval_id
-        ) from error
-
-
 def _decided(approval: Approval) -> Ballot:
     """Return the deciding votes; without any, one of the person who decided."""
-    ballot, decision = _ballot(approval), approval.decision
+    ballot, decision = ballot_of(approval), approval.decision
     if ballot.votes or decision is None or is_allowed_by_rule(approval):
         return ballot
     choice, answer = question_of(approval).choice(decision)

@@ -17,9 +17,8 @@ from agents.core.observers import WorkStarting
 from bot.approvals.model import Approval, CastVote, Decision, Kind, Status, UnrecordedAct
 from bot.audit.acts import Act
 from bot.errors import ApprovalClosedError, UserFacingError
-from bot.people.terms_of import ballot_of, is_allowed_by_rule, terms_of
+from bot.people.terms_of import ballot_of, is_allowed_by_rule
 from bot.people.under_terms import added_by, next_step_ms
-from bot.policy.terms import TermsError
 from bot.questions.form import ask_of
 from bot.redaction.call import mask_data
 from bot.redaction.mask import mask
@@ -351,10 +350,7 @@ def edit_entries(approval: Approval) -> list[AuditEntry]:
 
 def entries_of_votes(approval: Approval, votes: Sequence[CastVote] = ()) -> list[AuditEntry]:
     """Build the entries of an approval's current votes and of the given earlier votes."""
-    try:
-        ballot = ballot_of(approval)
-    except TermsError:  # the terms are damaged
-        return []
+    ballot = ballot_of(approval)
     return [
         vote_entry(
             approval,
@@ -441,10 +437,7 @@ def resume_entries(decided: Iterable[Approval], at_ms: int) -> list[AuditEntry]:
 
 async def note_steps(store: AuditStore, approval: Approval, steps: range, *, at_ms: int) -> None:
     """Record escalation steps: who can decide in addition, and since when."""
-    try:
-        terms = terms_of(approval)
-    except TermsError:
-        return
+    terms = approval.terms
     await store.append_all(
         [
             entry_of(

@@ -10,9 +10,7 @@ from bot.approvals.changes import decided
 from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.audit.entries import note_decision
 from bot.errors import BotError
-from bot.people.terms_of import terms_of
 from bot.policy.rotation import on_duty
-from bot.policy.terms import Terms, TermsError
 from bot.ports.process import Clock
 from bot.stores import Stores
 from storage.documents import update
@@ -105,12 +103,8 @@ def why_not(approval: Approval) -> str:
 
 def _named(approval: Approval, now_ms: int) -> set[str]:
     """Return the ids that the rule's groups name, including who is on call now."""
-    try:
-        terms: Terms = terms_of(approval)
-    except TermsError:
-        return set()
     found: set[str] = set()
-    for group in terms.groups.values():
+    for group in approval.terms.groups.values():
         found.update((*group.users, *group.usergroups, *group.channels))
         duty = on_duty(group.rotation, now_ms) if group.rotation else None
         found.update([duty] if duty else [])

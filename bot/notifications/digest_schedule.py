@@ -24,7 +24,6 @@ from bot.people.model import PersonRecord
 from bot.people.progress import progress_of
 from bot.people.recipient_ids import asked_groups, audience_of, is_person, is_usergroup
 from bot.people.requesters import requesters_of
-from bot.people.terms_of import terms_of
 from bot.people.waiting import Waits
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.terms import QuietHours, Terms, TermsError
@@ -100,7 +99,7 @@ class DigestSchedule:
         if is_first and now - approval.schedule_ms < milliseconds(LATE):
             return found
         try:
-            loud = is_loud(terms_of(approval))
+            loud = is_loud(approval.terms)
             for user_id in sorted(people)[:_MOST_MARKED]:
                 later = await self._reminded(approval, user_id, now, loud=loud)
                 if later is not None:
@@ -184,8 +183,8 @@ class DigestSchedule:
         handed, away = delegations_of(records), absent_of(records)
         groups: dict[str, frozenset[str]] = {}
         async for approval in self._pending(now):
+            terms = approval.terms
             try:
-                terms = terms_of(approval)
                 people = await self._people(approval, terms, groups)
             except TermsError:
                 continue
@@ -266,7 +265,7 @@ def _soon(day: WorkingDay, person: PersonRecord, now: int) -> int | None:
 def _house(approvals: Iterable[Approval]) -> QuietHours | None:
     """Return the policy's quiet hours from the approvals' terms."""
     for approval in approvals:
-        terms = terms_of(approval)
+        terms = approval.terms
         if terms.quiet is not None and not terms.urgent:
             return terms.quiet
     return None

@@ -22,7 +22,6 @@ from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
 from bot.people.lookup import PATIENCE_S
 from bot.people.model import PersonRecord
-from bot.people.terms_of import terms_of
 from bot.policy.hours import quiet_end
 from bot.policy.terms import QuietHours, Terms, TermsError
 from bot.ports.people import Actor
@@ -144,7 +143,7 @@ class NotificationPreferences:
             End times by user id; empty for urgent and high-risk requests.
         """
         try:
-            if not people or is_loud(terms_of(approval)):
+            if not people or is_loud(approval.terms):
                 return {}
             known = await self._wishing(approval.team_id)
             now, found = self.clock(), {}

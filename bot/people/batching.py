@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bot.approvals.model import Approval, Kind, Status
-from bot.policy.terms import Terms, TermsError
 
 
 def common_ruling(approval: Approval) -> str:
@@ -12,9 +11,6 @@ def common_ruling(approval: Approval) -> str:
         return ""
     if not approval.tool or approval.stuck:
         return ""
-    try:
-        terms = Terms.from_text(approval.terms_json)
-    except TermsError:
-        return ""
+    terms = approval.terms
     is_plain = terms.risk in {"low", "medium"} and not terms.always_ask
     return terms.digest if is_plain else ""

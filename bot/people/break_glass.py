@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.approvals.model import Approval, Kind
 from bot.errors import DirectoryError
 from bot.people.lookup import PeopleLookup
-from bot.people.terms_of import ballot_of, groups_of, terms_of
+from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.eligibility import EDITORS, Eligibility, PeopleSnapshot
 from bot.policy.refusals import RefusalCode
 from bot.policy.tally import Ballot
@@ -50,14 +50,10 @@ class Reasons:
 
 
 def glass_of(approval: Approval) -> BreakGlass | None:
-    """Return who may break glass under the frozen terms, or None.
-
-    Raises:
-        TermsError: The terms are invalid.
-    """
+    """Return who may break glass under the frozen terms, or None."""
     if approval.kind is not Kind.APPROVAL:
         return None
-    terms = terms_of(approval)
+    terms = approval.terms
     return None if terms.always_ask else terms.break_glass
 
 
@@ -72,7 +68,7 @@ async def why_not_break(
     Raises:
         DirectoryError: A look-up failed.
     """
-    glass, terms = glass_of(approval), terms_of(approval)
+    glass, terms = glass_of(approval), approval.terms
     groups = glass.groups if glass is not None else ()
     barred = Eligibility(terms, PeopleSnapshot(people={}, members={})).excluded
     standing = await census.take(approval, terms, people=[actor], groups={*groups, *barred})

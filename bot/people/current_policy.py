@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from bot.approvals.model import Approval
-from bot.policy.terms import Group
+from bot.policy.terms import Group, Terms
 
 
 class CurrentPolicy(Protocol):
@@ -26,10 +26,10 @@ class CurrentPolicy(Protocol):
         """Return the group definitions; None without a policy: the frozen ones apply."""
         ...
 
-    def defaults(self, channel_id: str) -> str:
-        """Return a channel's default terms, as text, for requests that no rule covers.
+    def defaults(self, channel_id: str) -> Terms | None:
+        """Return a channel's default terms, for requests that no rule covers.
 
-        Empty without a policy, or if its defaults name no approvers.
+        None without a policy, or if its defaults name no approvers.
         """
         ...
 
@@ -55,9 +55,9 @@ class NoPolicy:
         """Return None."""
         return
 
-    def defaults(self, channel_id: str) -> str:  # noqa: ARG002 - a port
-        """Return an empty text."""
-        return ""
+    def defaults(self, channel_id: str) -> None:  # noqa: ARG002 - a port
+        """Return None."""
+        return
 
     async def denied(self, approval: Approval) -> str:  # noqa: ARG002 - a port
         """Return an empty text."""

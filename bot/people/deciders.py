@@ -29,9 +29,9 @@ def deciders_of(
         standing: Group memberships as looked up: people who left are not named. None names everyone
             on record.
     """
+    ballot = ballot_of(approval)
+    groups = _groups(ballot, approval.steps)
     try:
-        ballot = ballot_of(approval)
-        groups = _groups(ballot, approval.steps)
         audience = audience_of(ballot.terms, groups, at_ms)
         if standing is not None and not ballot.is_doubt:
             free = waits_for(ballot, standing)
@@ -39,7 +39,7 @@ def deciders_of(
                 name: by for name, by in audience.items() if _is_left(name, by, free, standing)
             }
         names = tuple(audience)
-    except TermsError:
+    except TermsError:  # a time zone is unknown on this machine
         return ()
     return _named(approval, names, _left_out(approval, ballot.terms.exclude))
 

@@ -12,7 +12,7 @@ from bot.errors import DirectoryError, NobodyError, decider_words
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.lookup import PeopleLookup, channels_of, frozen_members, is_direct
 from bot.people.recipient_ids import requirement_words
-from bot.people.terms_of import ballot_of, groups_of, terms_of
+from bot.people.terms_of import ballot_of, groups_of
 from bot.people.under_terms import named_by
 from bot.policy.missing_approvers import Feasibility, MissingApprovers, prospect
 from bot.policy.terms import Terms, TermsError
@@ -77,7 +77,7 @@ class FeasibilityCheck:
         """Return what is missing; channels that are too large are named first."""
         if found.shortage is None:
             return None
-        groups = terms_of(approval).groups.values()
+        groups = approval.terms.groups.values()
         obstacles = []
         for name in dict.fromkeys(one for group in groups for one in channels_of(group, approval)):
             with suppress(DirectoryError):
@@ -85,7 +85,7 @@ class FeasibilityCheck:
                 if count > MOST_MEMBERS:
                     words = say("nobody.too_large", count=f"{count:,}", most=MOST_MEMBERS)
                     obstacles.append(("", f"<#{name}> {words}"))
-        terms = terms_of(approval)
+        terms = approval.terms
         if not any(named_by(terms, one) for one in terms.requirements.values()):
             return NobodyError([])
         if is_direct(approval) and any(one.here for one in groups):
@@ -117,7 +117,7 @@ class FeasibilityCheck:
             DirectoryError: A channel could not be looked up.
         """
         known = frozen_members(approval) or {}
-        groups = terms_of(approval).groups.values()
+        groups = approval.terms.groups.values()
         places = {one for group in groups for one in channels_of(group, approval)}
         for name in sorted(places - known.keys()):
             found = await self.directory.channel_members(name)

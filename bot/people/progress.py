@@ -8,7 +8,6 @@ from bot.approvals.model import Approval, CastVote, Kind
 from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.eligibility import PeopleSnapshot
 from bot.policy.tally import Ballot, Tally
-from bot.policy.terms import TermsError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +33,10 @@ class VoteProgress:
 
 
 def progress_of(approval: Approval) -> VoteProgress:
-    """Return the progress; empty if the terms are invalid."""
+    """Return the progress; empty for a question."""
     if approval.kind is Kind.QUESTION:
         return VoteProgress()
-    try:
-        ballot = ballot_of(approval)
-    except TermsError:
-        return VoteProgress()
+    ballot = ballot_of(approval)
     tallies = () if ballot.is_doubt else ballot.progress(_as_counted(ballot))
     return VoteProgress(
         stage=ballot.current.name if len(ballot.stages) > 1 else "",

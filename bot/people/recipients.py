@@ -57,7 +57,7 @@ class Audience:
         """Return whose votes are missing after a number of escalation steps.
 
         Raises:
-            TermsError: The votes or a time zone are invalid.
+            TermsError: A time zone is unknown on this machine.
         """
         ballot, groups = _asked_now(approval, terms, steps)
         census = PeopleLookup(self.directory, self.policy, self.clock)
@@ -77,7 +77,7 @@ class Audience:
         Failed look-ups give an empty result.
 
         Raises:
-            TermsError: The votes or a time zone are invalid.
+            TermsError: A time zone is unknown on this machine.
         """
         ballot, groups = _asked_now(approval, terms, steps)
         actors = [Actor(user_id=one, team_id="") for one in people]
@@ -170,7 +170,7 @@ def _asked_now(approval: Approval, terms: Terms, steps: int) -> tuple[Ballot, fr
     """Return the ballot after escalation steps, and the groups of its stage.
 
     Raises:
-        TermsError: The votes or a time zone are invalid.
+        TermsError: A time zone is unknown on this machine.
     """
     ballot = replace(ballot_of(approval), steps=steps)
     stage = ballot.stages[0 if ballot.is_doubt else ballot.stage]

@@ -1,21 +1,10 @@
-"""Read the frozen terms of an approval."""
+"""What the frozen terms of an approval say about it, and its ballot."""
 
 from __future__ import annotations
 
 from bot.approvals.model import Approval, Kind, Status
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
 from bot.policy.tally import Ballot
-from bot.policy.terms import Risk, Terms, TermsError
-from bot.words import say
-
-
-def terms_of(approval: Approval) -> Terms:
-    """Return the terms of an approval.
-
-    Raises:
-        TermsError: The terms are invalid, so the approval cannot be decided.
-    """
-    return Terms.from_text(approval.terms_json)
 
 
 def groups_of(ballot: Ballot, *, is_begun: bool = False, steps: int = 0) -> frozenset[str]:
@@ -44,51 +33,28 @@ def is_allowed_by_rule(approval: Approval) -> bool:
 
 
 def ballot_of(approval: Approval) -> Ballot:
-    """Return the current votes on an approval or a doubt.
-
-    Raises:
-        TermsError: The terms are invalid, so the approval cannot be decided.
-    """
-    ballot = Ballot(
-        terms=terms_of(approval),
+    """Return the current votes on an approval or a doubt."""
+    return Ballot(
+        terms=approval.terms,
         digest=approval.decision.digest if approval.decision else approval.digest,
         votes=approval.votes,
         stage=approval.stage,
         steps=approval.steps,
         is_doubt=approval.kind is Kind.DOUBT,
     )
-    if not 0 <= ballot.stage < len(ballot.stages):
-        raise TermsError(say("nobody.no_stage"))
-    return ballot
-
-
-def risk_of(approval: Approval) -> Risk:
-    """Return the risk of an approval; the default if unknown."""
-    try:
-        return terms_of(approval).risk
-    except TermsError:
-        return "medium"
 
 
 def wants_reason(approval: Approval, *, rejects: bool) -> bool:
-    """Whether a vote needs a reason; False if the terms are invalid."""
+    """Whether a vote needs a reason."""
     if approval.kind is not Kind.APPROVAL:
         return False
-    try:
-        terms = ballot_of(approval).terms
-    except TermsError:
-        return False
+    terms = approval.terms
     return terms.reject_reason if rejects else terms.approve_reason or terms.risk == "critical"
 
 
 def is_critical(approval: Approval) -> bool:
     """Whether approval needs a reason and the typed name of its subject."""
-    if approval.kind is not Kind.APPROVAL:
-        return False
-    try:
-        return terms_of(approval).risk == "critical"
-    except TermsError:
-        return False
+    return approval.kind is Kind.APPROVAL and approval.terms.risk == "critical"
 
 
 def ends_run(approval: Approval) -> bool:
@@ -98,7 +64,4 @@ def ends_run(approval: Approval) -> bool:
 
 def ends_then(approval: Approval) -> bool:
     """Whether the run ends if the approval expires."""
-    try:
-        return terms_of(approval).on_expiry == "cancel_run"
-    except TermsError:
-        return False
+    return approval.terms.on_expiry == "cancel_run"

@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.approvals.model import Approval, Status
-from bot.people.terms_of import terms_of
 from bot.policy.eligibility import EDITORS, REQUESTERS
 from bot.policy.escalation import EscalationState, deadline, next_begin
 from bot.policy.terms import Escalation, Group, Requirement, Terms, TermsError
 from bot.ports.people import CHANNEL
 
 
-def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
+def under_terms(approval: Approval, terms: Terms, *, now_ms: int) -> Approval:
     """Set the terms of an approval: its times, and the people whom its card names.
 
     These fields are for display and messages only; decisions use the terms.
-
-    Raises:
-        TermsError: The terms are invalid.
     """
-    terms = Terms.from_text(text)
     steps = terms.escalate[:1]
     asked = [name for one in terms.stages[0].approve for name in one.groups]
     return approval.changed(
-        terms_json=text,
+        terms=terms,
         approvers=_names(terms.groups[name] for name in asked),
         backups=_names(terms.groups[name] for one in steps for name in one.add),
         self_approval=REQUESTERS not in terms.exclude,
@@ -47,7 +42,7 @@ def next_step_ms(approval: Approval) -> int | None:
         is_deserted=approval.current_escalation.deserted,
     )
     try:
-        return next_begin(terms_of(approval), course)
+        return next_begin(approval.terms, course)
     except TermsError:
         return None
 

@@ -7,7 +7,6 @@ decide. Look-ups may be a minute old; a click looks everything up again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from bot.approvals.model import AGAIN, APPROVE, Approval, Kind
@@ -22,7 +21,6 @@ from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.eligibility import Delegation, Eligibility, Exclusion, PeopleSnapshot, either, every
 from bot.policy.refusals import VoteAttempt, judge_vote
 from bot.policy.tally import Ballot
-from bot.policy.terms import TermsError
 from bot.ports.people import Actor, Directory
 from bot.ports.process import Clock
 
@@ -73,10 +71,7 @@ class WaitingLook:
         """Whether the person could decide or answer now; False if a look-up fails."""
         if approval.kind is Kind.QUESTION:
             return await self._may_answer(approval)
-        try:
-            ballot = ballot_of(approval)
-        except TermsError:
-            return False
+        ballot = ballot_of(approval)
         attempt = VoteAttempt(
             by=self.actor.user_id,
             choice=AGAIN if ballot.is_doubt else APPROVE,
@@ -143,10 +138,7 @@ class WaitingLook:
         """
         if approval.kind is Kind.QUESTION:
             return False
-        try:
-            ballot = ballot_of(approval)
-        except TermsError:
-            return False
+        ballot = ballot_of(approval)
         terms, by = ballot.terms, self.actor.user_id
         standing = await self.census.take(
             approval,
@@ -185,7 +177,7 @@ class WaitingLook:
         known = None if members is None else tuple(members.items())
         where = (approval.team_id, approval.channel_id, known)
         about = tuple(one for one in self.handed if one.approval_id == approval.approval_id)
-        key = (approval.terms_json, *where, groups, frozenset(voters), ballot.stage, about)
+        key = (ballot.terms.digest, *where, groups, frozenset(voters), ballot.stage, about)
         standing = self._known.get(key)
         if standing is None:
             people = [self.actor, *(Actor(user_id=one, team_id="") for one in sorted(voters))]
@@ -208,7 +200,6 @@ def _channels(approval: Approval) -> tuple[str, ...]:
     """Return ids of channels that have a card of a request or its break-glass alert."""
     found = [approval.channel_id, approval.place]
     if approval.decision is not None and approval.decision.emergency:
-        with suppress(TermsError):
-            glass = glass_of(approval)
-            found.append(glass.alert if glass is not None else "")
+        glass = glass_of(approval)
+        found.append(glass.alert if glass is not None else "")
     return tuple(dict.fromkeys(one for one in found if one))

@@ -10,11 +10,19 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 Risk = Literal["low", "medium", "high", "critical"]
 """The harm that a call can do. From `high` on, approvals are confirmed by default."""
@@ -276,7 +284,7 @@ class Terms(_Frozen):
         times = self.remind_times if self.remind_s else 0
         return tuple(self.remind_s * (2**number - 1) for number in range(1, times + 1))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Digest of the terms: 64 hexadecimal digits.
 
@@ -287,9 +295,17 @@ class Terms(_Frozen):
         text = json.dumps({"effect": "ask", **data}, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
-    def to_text(self) -> str:
-        """Serialize as canonical JSON for `Terms.from_text`."""
+    @cached_property
+    def text(self) -> str:
+        """The terms as canonical JSON, for `Terms.from_text`."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other values. It does not keep the digest and the text."""
+        copy = super().model_copy(update=update, deep=deep)
+        for name in ("digest", "text"):
+            copy.__dict__.pop(name, None)
+        return copy
 
     @classmethod
     def from_text(cls, text: str) -> Terms:
@@ -320,6 +336,23 @@ def _read(text: str) -> Terms:
     try:
         return Terms.model_validate_json(text)
     except (ValidationError, RecursionError) as error:
-        raise TermsError(
-            "the terms of this request cannot be read; nobody can decide it"
-        ) from error
+        raise TermsError("the terms of this request cannot be read") from error
+
+
+def _from_stored(value: object, info: ValidationInfo) -> object:
+    if info.mode != "json":
+        return value
+    if not isinstance(value, str):
+        raise ValueError("terms are stored as a text")  # noqa: TRY004 - pydantic takes ValueError
+    return Terms.from_text(value)
+
+
+def _to_stored(terms: Terms) -> str:
+    return terms.text
+
+
+StoredTerms = Annotated[
+    Terms, BeforeValidator(_from_stored), PlainSerializer(_to_stored, when_used="json")
+]
+"""Terms as a field of a document. They are stored as a text with all values, so that a later
+default changes no stored terms."""

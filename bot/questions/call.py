@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 
 from agents import ApprovalInfo, ReviewEditInfo, ReviewEditResult
@@ -27,7 +26,6 @@ from bot.people.batching import common_ruling
 from bot.people.break_glass import glass_of
 from bot.people.terms_of import is_critical, wants_reason
 from bot.policy.grants import limits_of
-from bot.policy.terms import Terms, TermsError
 from bot.ports.tools import CheckedCall
 from bot.questions.base import QuestionDraft, as_object
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
@@ -216,9 +214,8 @@ class CallQuestion(InputsQuestion):
 
     def emergency(self) -> Iterator[Block]:
         """*Emergency…*, where the rule names people who may let it run alone."""
-        with suppress(TermsError):
-            if glass_of(self.approval) is not None:
-                yield self.button(say("button.override"), ActionId.OVERRIDE)
+        if glass_of(self.approval) is not None:
+            yield self.button(say("button.override"), ActionId.OVERRIDE)
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
         """Approve; or open the form of the edit."""
@@ -276,10 +273,7 @@ class CallQuestion(InputsQuestion):
         """Whether an approver may allow later calls, too."""
         if self.approval.kind is not Kind.APPROVAL:
             return False
-        try:
-            return limits_of(Terms.from_text(self.approval.terms_json)) is not None
-        except TermsError:
-            return False
+        return limits_of(self.approval.terms) is not None
 
     def _is_rebound(self, info: CallInfo) -> bool:
         """Whether an edit bound the card to another call than its interrupt shows."""

@@ -21,9 +21,8 @@ from bot.layout.data import read_pairs
 from bot.layout.sentences import title_of
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip, is_plain
-from bot.people.terms_of import is_critical, terms_of, wants_reason
+from bot.people.terms_of import is_critical, wants_reason
 from bot.policy.refusals import is_blank
-from bot.policy.terms import Terms, TermsError
 from bot.questions.form import ask_of
 from bot.redaction.call import is_masked, mask_call, written
 from bot.words import for_all, say
@@ -65,7 +64,7 @@ def rejection_inputs(approval: Approval) -> list[Block]:
 
     The words may be left out unless the rule wants a reason, and has none to choose from.
     """
-    canned = _canned(approval)
+    canned = approval.terms.reasons
     is_needed = wants_reason(approval, rejects=True)
     hint = say("form.own_words_hint")
     options = [
@@ -103,7 +102,7 @@ def read_reason(approval: Approval, values: Values) -> str:
     value = _chosen(values)
     if value is None or value == RejectionKind.OTHER:
         return typed
-    known = {str(number): text for number, text in enumerate(_canned(approval))}
+    known = {str(number): text for number, text in enumerate(approval.terms.reasons)}
     chosen = known.get(value) or _verdict_words(value)
     if not chosen:
         raise InvalidInputError("this form")
@@ -169,8 +168,8 @@ def confirmation_errors(approval: Approval, values: Values) -> Errors:
 
 def confirmed(button: Block, approval: Approval) -> Block:
     """A button that lets a call run, with a dialog in between where the rule wants one."""
-    terms = _terms(approval)
-    if terms is None or not terms.confirm:
+    terms = approval.terms
+    if not terms.confirm:
         return button
     what = _what_changes(approval)
     is_alone = sum(one.count for stage in terms.stages for one in stage.approve) == 1
@@ -195,19 +194,6 @@ def _what_changes(approval: Approval) -> str:
     is_sentence = first.endswith((".", "!")) and "\n" not in first and "\t" not in first
     left = _MOST_CONFIRMED - len(title)
     return f"{title} {first}" if is_sentence and is_plain(first) and len(first) < left else title
-
-
-def _terms(approval: Approval) -> Terms | None:
-    """The terms of an approval; None where they cannot be read: nobody decides it then."""
-    try:
-        return terms_of(approval)
-    except TermsError:
-        return None
-
-
-def _canned(approval: Approval) -> tuple[str, ...]:
-    terms = _terms(approval)
-    return terms.reasons if terms is not None else ()
 
 
 def _chosen(values: Values) -> str | None:

@@ -20,6 +20,7 @@ from bot.people.named_terms import NamedPeople, named_terms
 from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms
 from bot.policy.eligibility import EDITORS, REQUESTERS
+from bot.policy.terms import Terms
 from bot.ports.people import CHANNEL
 from bot.questions.base import QuestionDraft, brief_of, kind_at
 from bot.questions.form import in_order
@@ -98,6 +99,10 @@ def approval_from(
     """
     brief, thread, info = brief_of(context.info), origin.thread, context.info
     kind, masks = kind_at(context, brief), brief.ask.masks
+    request = _Request(
+        kind=kind, channel_id=thread.channel_id, requesters=origin.requesters, rule=brief.rule
+    )
+    terms = _terms(request, info, rules)
     approval = Approval(
         approval_id=approval_id_of(context.id),
         kind=kind,
@@ -119,13 +124,14 @@ def approval_from(
         requesters=origin.requesters,
         created_ms=now_ms,
         due_ms=now_ms,
+        terms=terms,
         # The terms set these three.
         approvers=(),
         self_approval=False,
         expires_ms=now_ms,
         **_under_ruling(info),
     )
-    approval = under_terms(approval, _terms(approval, info, rules), now_ms=now_ms)
+    approval = under_terms(approval, terms, now_ms=now_ms)
     if isinstance(info, InDoubtInfo):
         return deciders_from(approval, info.frozen, now_ms=now_ms)
     return approval
@@ -142,8 +148,29 @@ def _titled(brief: QuestionDraft, subject: str) -> str:
     return say("card.about", subject=about, title=brief.title)
 
 
-def _terms(approval: Approval, info: object, rules: Rules) -> str:
-    """Return the terms of a request, as text: its own, or those of the settings."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """The facts of a request that its terms depend on.
+
+    Attributes:
+        kind: Its kind.
+        channel_id: Its channel.
+        requesters: User ids, the latest first; never empty.
+        rule: Name of the rule that asks.
+    """
+
+    kind: Kind
+    channel_id: str
+    requesters: tuple[str, ...]
+    rule: str
+
+
+def _terms(request: _Request, info: object, rules: Rules) -> Terms:
+    """Return the terms of a request: its own, or those of the settings.
+
+    Raises:
+        TermsError: Its own terms cannot be read.
+    """
     named = NamedPeople(
         approvers=rules.approvers,
         backups=rules.escalate_to,
@@ -153,14 +180,14 @@ def _terms(approval: Approval, info: object, rules: Rules) -> str:
         escalate=rules.escalate_after,
         max_age=rules.max_age,
     )
-    if approval.kind is Kind.QUESTION:  # every member of its channel may answer
-        answers = (approval.requester_id, CHANNEL)
+    if request.kind is Kind.QUESTION:  # every member of its channel may answer
+        answers = (request.requesters[0], CHANNEL)
         named = replace(named, approvers=answers, backups=(), exclude=())
     elif isinstance(info, CallInfo):
         if info.terms:
-            return info.terms
+            return Terms.from_text(info.terms)
         named = _of_code(info, named)
-    return named_terms(_in_place(approval, named, rules), rule=approval.rule).to_text()
+    return named_terms(_in_place(request, named, rules), rule=request.rule)
 
 
 def _of_code(info: CallInfo, named: NamedPeople) -> NamedPeople:
@@ -181,10 +208,10 @@ def _of_code(info: CallInfo, named: NamedPeople) -> NamedPeople:
     )
 
 
-def _in_place(approval: Approval, named: NamedPeople, rules: Rules) -> NamedPeople:
+def _in_place(request: _Request, named: NamedPeople, rules: Rules) -> NamedPeople:
     """Return the people without a channel that nobody set up, and without requesters as backups."""
-    is_set_up = approval.kind is Kind.QUESTION or approval.channel_id in rules.channels
-    asked = () if rules.self_approval else requesters_of(approval)
+    is_set_up = request.kind is Kind.QUESTION or request.channel_id in rules.channels
+    asked = () if rules.self_approval else request.requesters
     return replace(
         named,
         approvers=[name for name in named.approvers if is_set_up or name != CHANNEL],
@@ -224,7 +251,13 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, now_ms: int) ->
         digest=brief.digest,
         **_under_ruling(info),
     )
-    changed = under_terms(changed, _terms(changed, info, rules), now_ms=now_ms)
+    request = _Request(
+        kind=approval.kind,
+        channel_id=approval.channel_id,
+        requesters=requesters_of(approval),
+        rule=brief.rule,
+    )
+    changed = under_terms(changed, _terms(request, info, rules), now_ms=now_ms)
     return changed.changed(
         expires_ms=min(changed.expires_ms, approval.expires_ms),
         original_json=approval.original_json or approval.arguments_json,
@@ -246,7 +279,7 @@ def deciders_of(approval: Approval) -> dict[str, Json]:
         members=approval.members,
         requesters=requesters_of(approval),
         # Who may fill in what is missing is no approver.
-        terms="" if approval.kind is Kind.QUESTION else approval.terms_json,
+        terms="" if approval.kind is Kind.QUESTION else approval.terms.text,
         approved=_approved(approval),
     )
     return deciders.model_dump(mode="json", exclude_defaults=True)
@@ -278,7 +311,9 @@ def deciders_from(approval: Approval, frozen: Mapping[str, Json], *, now_ms: int
     asked = approval.changed(prior_approval=noted.approved, requesters=requesters)
     if not noted.terms:
         return asked
-    return under_terms(asked, noted.terms, now_ms=now_ms).changed(members=noted.members)
+    return under_terms(asked, Terms.from_text(noted.terms), now_ms=now_ms).changed(
+        members=noted.members
+    )
 
 
 def _under_ruling(info: object) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from bot.approvals.due.visit import BATCH
 from bot.approvals.model import Approval, Kind, SideMessage
 from bot.layout.parts import approvers_words
 from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_channel, is_person
-from bot.people.terms_of import terms_of
 from bot.policy.terms import Terms, TermsError
 from bot.ports.people import CHANNEL
 
@@ -105,8 +104,8 @@ def is_broadcast(approval: Approval) -> bool:
     """Whether the card is also shown in its channel: its members can decide."""
     if approval.place or approval.kind is Kind.QUESTION:
         return False
-    with suppress(TermsError):
-        terms = terms_of(approval)
+    terms = approval.terms
+    with suppress(TermsError):  # a time zone is unknown on this machine
         names = audience_of(terms, asked_groups(terms, approval.stage), approval.created_ms)
         return terms.mention and bool({HERE, approval.channel_id} & names.keys())
     return False
@@ -124,11 +123,10 @@ def approvers_text(approval: Approval) -> str:
     """
     if approval.kind is Kind.QUESTION:
         return approvers_words([CHANNEL])
+    terms = approval.terms
     try:
-        terms = terms_of(approval)
-        groups = asked_groups(terms, approval.stage)
-        names = audience_of(terms, groups, approval.created_ms)
-    except TermsError:
+        names = audience_of(terms, asked_groups(terms, approval.stage), approval.created_ms)
+    except TermsError:  # a time zone is unknown on this machine
         return approvers_words(())
     told = _told(approval, terms, names)
     held = held_of(approval)

@@ -60,7 +60,7 @@ def call(risk: str = "medium", *stages: Stage, **changes: Any) -> Approval:
         "preview": "Replaces 1.4.1, one replica after another.",
         "why": "",
         "form_json": replace(ask, schema=SCHEMA).to_text(),
-        "terms_json": terms.to_text(),
+        "terms": terms,
         **changes,
     }
     return an_approval(**fields)

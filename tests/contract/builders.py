@@ -8,7 +8,7 @@ from bot.people.model import DelegationRecord, Grant, PersonRecord
 from bot.threads.messages import EphemeralMessage, Message, Post
 from bot.threads.model import Thread
 from storage.audit import AuditEntry
-from tests.support.named import under_lists
+from tests.support.named import NOBODY, under_lists
 
 THREAD_ID = "T1:C1:1700000000.000100"
 APPROVAL_ID = "apr_0123456789abcdef"
@@ -59,6 +59,7 @@ def an_approval(**changes: Any) -> Approval:
         digest=DIGEST,
         approvers=("channel",),
         self_approval=False,
+        terms=NOBODY,
         created_ms=1_000,
         expires_ms=9_000,
         due_ms=1_000,

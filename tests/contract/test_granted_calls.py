@@ -35,7 +35,7 @@ def an_approved() -> Approval:
         digest="d1" * 32,
         requester_id="UROSA",
         requesters=("UROSA",),
-        terms_json=TERMS.to_text(),
+        terms=TERMS,
         votes=(vote,),
         status=Status.APPROVED,
         decision=Decision(status=Status.APPROVED, by="UADA", at_ms=AT_MS, digest="d1" * 32),

@@ -89,7 +89,7 @@ def asked(terms: Terms) -> Approval:
     """Return the approval as people were asked."""
     approval = an_approval(
         requester_id=ROSA,
-        terms_json=terms.to_text(),
+        terms=terms,
         expires_ms=EXPIRES_MS,
         due_ms=START_MS,
     )

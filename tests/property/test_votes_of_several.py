@@ -221,7 +221,7 @@ class History:
             return
         assert not self.denies, "it is denied by now"
         assert not self.office.directory.is_down, "nobody could be looked up"
-        terms = Terms.from_text(card.terms_json)
+        terms = card.terms
         votes = [one for one in card.votes if one.choice == "approve"]
         barred = self._barred(card, terms)
         for number, stage in enumerate(terms.stages):

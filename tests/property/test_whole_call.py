@@ -114,7 +114,7 @@ def holding(arguments: Mapping[str, Any], preview: str, title: str, secret: bool
         preview=preview,
         arguments_json=json.dumps(arguments),
         form_json=ask.to_text(),
-        terms_json=GRANTS.to_text(),
+        terms=GRANTS,
         position=1,
     )
 

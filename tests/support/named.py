@@ -5,15 +5,29 @@ from typing import Any
 
 from bot.approvals.model import Approval, Kind, StoredEscalation
 from bot.people.named_terms import NamedPeople, named_terms
+from bot.policy.terms import Group, Requirement, Stage, Terms
+
+NOBODY = Terms(
+    rules=(),
+    stages=(Stage(approve=(Requirement(name="nobody", groups=("nobody",)),)),),
+    groups={"nobody": Group()},
+)
+"""Terms under which nobody decides."""
 
 
 def under_lists(
-    approval: Approval, *, escalates_ms: int = 0, begun_ms: int = 0, **changes: Any
+    approval: Approval,
+    *,
+    terms: Terms | None = None,
+    escalates_ms: int = 0,
+    begun_ms: int = 0,
+    **changes: Any,
 ) -> Approval:
-    """Return the approval under terms of its people and times, unless it has terms.
+    """Return the approval under terms, by default of its people and times.
 
     Args:
         approval: The approval to change.
+        terms: The terms; None for terms of its people and times.
         escalates_ms: When its backups may decide, too; 0 for never.
         begun_ms: When they could decide since, if it has escalated.
         changes: Other values of its fields.
@@ -21,8 +35,8 @@ def under_lists(
     approval = approval.changed(**changes)
     if begun_ms:
         approval = escalated(approval, begun_ms)
-    if approval.terms_json:
-        return approval
+    if terms is not None:
+        return approval.changed(terms=terms)
     exclude = () if approval.self_approval else ("requesters",)
     named = NamedPeople(
         approvers=approval.approvers,
@@ -33,9 +47,8 @@ def under_lists(
         escalate=_after(approval, begun_ms or escalates_ms or approval.expires_ms),
         max_age=timedelta(minutes=15),
     )
-    if approval.kind is Kind.QUESTION:
-        return approval.changed(terms_json=named_terms(named).to_text())
-    return approval.changed(terms_json=named_terms(named, rule=approval.rule).to_text())
+    rule = "" if approval.kind is Kind.QUESTION else approval.rule
+    return approval.changed(terms=named_terms(named, rule=rule))
 
 
 def escalated(approval: Approval, begun_ms: int) -> Approval:

@@ -24,8 +24,6 @@ from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.people.batching import common_ruling
-from bot.people.terms_of import terms_of
-from bot.policy.terms import TermsError
 from bot.ports.batches import BatchCards, Items
 from bot.ports.process import Clock
 from storage.documents import update_or_none
@@ -137,11 +135,7 @@ def _likeness(approval: Approval) -> tuple[object, ...]:
     shared = approval.changed(batch=StoredBatch(keeper=approval.approval_id))
     if not ruling or is_elsewhere or not stays(shared):
         return ()
-    try:
-        stages = terms_of(approval).stages
-    except TermsError:
-        return ()
-    if sum(one.count for stage in stages for one in stage.approve) != 1:
+    if sum(one.count for stage in approval.terms.stages for one in stage.approve) != 1:
         return ()
     return (
         approval.tool,

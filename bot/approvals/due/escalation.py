@@ -43,7 +43,6 @@ from bot.people.recipient_ids import (
     is_usergroup,
 )
 from bot.people.recipients import Audience, Waiting
-from bot.people.terms_of import terms_of
 from bot.policy.escalation import Due, Notice, begin, due, next_moment, tells_nobody
 from bot.policy.terms import Terms, TermsError
 from bot.ports.process import Clock
@@ -178,8 +177,8 @@ class EscalationPlanner:
 
         The caller sends the messages.
         """
+        terms = _ladder_terms(approval)
         try:
-            terms = _ladder_terms(approval)
             found = due(terms, course_of(approval, terms), now_ms)
         except TermsError as error:
             logger.warning(
@@ -210,8 +209,8 @@ class EscalationPlanner:
 
     def next_ms(self, approval: Approval) -> int:
         """Return when the next step is due: the expiry at the latest."""
+        terms = _ladder_terms(approval)
         try:
-            terms = _ladder_terms(approval)
             return next_moment(terms, course_of(approval, terms), self.clock())
         except TermsError:
             return approval.expires_ms
@@ -443,10 +442,6 @@ def _few(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _ladder_terms(approval: Approval) -> Terms:
-    """Return the terms. An approval in doubt has no reminders (3.12).
-
-    Raises:
-        TermsError: The stored terms are invalid.
-    """
-    terms = terms_of(approval)
+    """Return the terms. An approval in doubt has no reminders (3.12)."""
+    terms = approval.terms
     return terms.model_copy(update={"remind_s": 0}) if approval.kind is Kind.DOUBT else terms

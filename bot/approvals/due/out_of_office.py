@@ -20,8 +20,6 @@ from bot.leases import LOOK_PATIENCE
 from bot.people.delegated import absent_of, delegations_of
 from bot.people.feasibility import FeasibilityCheck
 from bot.people.model import DelegationRecord, DelegationStore
-from bot.people.terms_of import terms_of
-from bot.policy.terms import TermsError
 from bot.ports.process import Clock
 from bot.stores import Stores
 
@@ -43,7 +41,7 @@ class Absences:
     async def away(self, approval: Approval) -> Mapping[str, tuple[str, ...]]:
         """Return absent people, with the people to mention instead; see `Audience`."""
         records = await self._records(approval)
-        handed = delegations_of(records) if terms_of(approval).delegation else ()
+        handed = delegations_of(records) if approval.terms.delegation else ()
         return {
             owner: tuple(
                 one.delegate
@@ -121,13 +119,7 @@ class FeasibilityMonitor:
 
 def waits_for_people(approval: Approval) -> bool:
     """Whether the approval would escalate at once if no approver were left."""
-    if approval.status is not Status.PENDING:
-        return False
-    try:
-        terms = terms_of(approval)
-    except TermsError:
-        return False
-    return can_hasten(approval, terms)
+    return approval.status is Status.PENDING and can_hasten(approval, approval.terms)
 
 
 async def waiting_for_people(storage: Stores, team_id: str) -> AsyncIterator[Approval]:

@@ -10,7 +10,6 @@ from bot.layout.blocks import Block, actions, menu
 from bot.layout.card_layout import ButtonRow
 from bot.layout.parts import Body
 from bot.people.progress import progress_of
-from bot.people.terms_of import risk_of
 from bot.questions.form import Form
 from bot.questions.shown import ShownQuestion
 from bot.questions.yes import Proof
@@ -99,7 +98,7 @@ def _options(question: ShownQuestion) -> Iterator[tuple[str, ActionId]]:
         yield say("button.unclaim"), ActionId.LET_GO
     else:
         yield say("button.claim"), ActionId.CLAIM
-    if risk_of(approval) != "critical":
+    if approval.terms.risk != "critical":
         yield say("button.snooze"), ActionId.SNOOZE
     if question.can_withdraw():
         yield say("button.withdraw"), ActionId.WITHDRAW

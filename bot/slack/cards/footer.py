@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from bot.approvals.model import APPROVE, Approval, CastVote, Kind
 from bot.layout.blocks import Block, literal, quote, rich
@@ -13,11 +12,11 @@ from bot.layout.text import own_words, show
 from bot.people.progress import VoteProgress, progress_of
 from bot.people.recipient_ids import requirement_words
 from bot.people.requesters import requesters_of
-from bot.people.terms_of import ends_then, terms_of
+from bot.people.terms_of import ends_then
 from bot.people.under_terms import named_by
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.tally import Tally
-from bot.policy.terms import Requirement, TermsError
+from bot.policy.terms import Requirement
 from bot.redaction.mask import mask_text
 from bot.words import say
 from bot.words.mrkdwn import channel, clock, date, mention, moment
@@ -179,7 +178,7 @@ def _open(approval: Approval, requirement: Requirement, tally: Tally) -> str:
 
 def _group(approval: Approval, requirement: Requirement) -> str:
     """Return the title of a requirement's groups; empty if one has none."""
-    terms = terms_of(approval)
+    terms = approval.terms
     has_titles = all(terms.groups[one].title for one in requirement.groups)
     return requirement_words(terms, requirement) if has_titles else ""
 
@@ -193,15 +192,9 @@ def _fillers(approval: Approval, requirement: Requirement) -> list[str]:
 
 def _able(approval: Approval, requirement: Requirement) -> list[str]:
     """Return who can still fill a requirement: no voters and no requesters."""
-    own = () if _allows_own(approval) else requesters_of(approval)
+    own = requesters_of(approval) if REQUESTERS in approval.terms.exclude else ()
     gone = {*own, *(one for vote in progress_of(approval).votes for one in vote.persons)}
     return [one for one in _named(approval, requirement) if one not in gone]
-
-
-def _allows_own(approval: Approval) -> bool:
-    with suppress(TermsError):
-        return REQUESTERS not in terms_of(approval).exclude
-    return False
 
 
 def missing(approval: Approval, found: VoteProgress) -> str:
@@ -212,10 +205,7 @@ def missing(approval: Approval, found: VoteProgress) -> str:
 
 
 def _requirements(approval: Approval) -> tuple[Requirement, ...]:
-    try:
-        return terms_of(approval).stages[approval.stage].approve
-    except (TermsError, IndexError):
-        return ()
+    return approval.terms.stages[approval.stage].approve
 
 
 def _needed(approval: Approval, names: Sequence[str]) -> str:
@@ -246,7 +236,7 @@ def _so_many(approval: Approval, requirement: Requirement) -> str:
 
 
 def _named(approval: Approval, requirement: Requirement) -> tuple[str, ...]:
-    return named_by(terms_of(approval), requirement)
+    return named_by(approval.terms, requirement)
 
 
 def _decide(approval: Approval, names: Sequence[str]) -> str:

@@ -29,9 +29,9 @@ from bot.layout.modals import (
     text_input,
 )
 from bot.layout.text import clip
-from bot.people.terms_of import terms_of, wants_reason
+from bot.people.terms_of import wants_reason
 from bot.policy.grants import limits_of
-from bot.policy.terms import GrantTerms, TermsError
+from bot.policy.terms import GrantTerms
 from bot.policy.values import seconds
 from bot.questions.drawing import OpenModal
 from bot.questions.form import ask_of
@@ -51,12 +51,7 @@ _TITLE = 300
 
 def limits_for(approval: Approval) -> GrantTerms | None:
     """Return the limits of an approval's grant; None if no grant is possible."""
-    if approval.kind is not Kind.APPROVAL:
-        return None
-    try:
-        return limits_of(terms_of(approval))
-    except TermsError:
-        return None
+    return limits_of(approval.terms) if approval.kind is Kind.APPROVAL else None
 
 
 def grant_modal(approval: Approval, limits: GrantTerms | None, *, covered: int = 0) -> OpenModal:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.approvals.execution import run_of
@@ -15,8 +14,7 @@ from bot.layout.sentences import spoken_title
 from bot.layout.text import clip_mrkdwn
 from bot.maintenance.pending import ANEW
 from bot.people.progress import progress_of
-from bot.people.terms_of import is_allowed_by_rule, risk_of, terms_of
-from bot.policy.terms import TermsError
+from bot.people.terms_of import is_allowed_by_rule
 from bot.ports.people import CHANNEL
 from bot.questions.form import Form, ask_of
 from bot.questions.shown import ShownQuestion
@@ -50,7 +48,7 @@ class CardStatus:
 
 def risk_marks(approval: Approval) -> list[str]:
     """Return the risk and the external destination; empty if normal."""
-    risk = risk_of(approval)
+    risk = approval.terms.risk
     marks = [_RISKS[risk].format(say(f"risk.{risk}"))] if risk in _RISKS else []
     leaves = _leaves(approval)
     return [*marks, *leaves] if risk in {"high", "critical"} else [*leaves, *marks]
@@ -100,7 +98,7 @@ def _needed(question: ShownQuestion, about: Mapping[str, str]) -> CardStatus:
 
 def spoken_risk(approval: Approval) -> str:
     """Return the risk for notifications, to be added after the state."""
-    risk = risk_of(approval)
+    risk = approval.terms.risk
     said = [] if risk == "medium" else [say(f"risk.{risk}")]
     said += _leaves(approval)
     return "".join(say("notify.risk", risk=f"{one[:1].lower()}{one[1:]}") for one in said)
@@ -124,12 +122,9 @@ def _progress(approval: Approval, about: Mapping[str, str]) -> Iterator[CardStat
         who = missing(approval, found)
         yield CardStatus("⏳", words, say("notify.votes", have=have, need=need, who=who, **about))
     if approval.stage:
-        with suppress(TermsError):
-            count = len(terms_of(approval).stages)
-            words = say("status.stage", n=approval.stage + 1, of=count)
-            yield CardStatus(
-                "⏳", words, say("notify.stage", n=approval.stage + 1, of=count, **about)
-            )
+        count = len(approval.terms.stages)
+        words = say("status.stage", n=approval.stage + 1, of=count)
+        yield CardStatus("⏳", words, say("notify.stage", n=approval.stage + 1, of=count, **about))
 
 
 _ENDS = {

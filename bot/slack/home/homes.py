@@ -178,7 +178,7 @@ class Composer:
         groups: dict[tuple[str, str], list[Approval]] = {}
         for one in overview.waiting:
             if one.kind is Kind.APPROVAL:
-                groups.setdefault((one.checkpoint_id, one.terms_json), []).append(one)
+                groups.setdefault((one.checkpoint_id, one.terms.digest), []).append(one)
         several = [found for found in groups.values() if len(found) > 1]
         for found in several[:_MOST_TRIED]:
             able = [one for one in found[:_MOST_TRIED] if self._is_able(one)]

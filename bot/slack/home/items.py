@@ -19,8 +19,6 @@ from bot.layout.sentences import title_of
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip
 from bot.people.progress import progress_of
-from bot.people.terms_of import terms_of
-from bot.policy.terms import TermsError
 from bot.ports.people import Directory
 from bot.questions.shown import shown_question, what_runs
 from bot.slack.cards.buttons import way_in
@@ -222,12 +220,7 @@ def is_risky(approval: Approval) -> bool:
 
 
 def _risk_of(approval: Approval) -> str:
-    if approval.kind is not Kind.APPROVAL:
-        return ""
-    try:
-        return terms_of(approval).risk
-    except TermsError:
-        return ""
+    return approval.terms.risk if approval.kind is Kind.APPROVAL else ""
 
 
 def _risk(approval: Approval) -> str:

@@ -141,13 +141,13 @@ async def _introduce(desk: ListenerContext, facts: Facts, incoming: Incoming) ->
             "introduction of the agent not sent: %s", error, extra={"action": "whisper_failed"}
         )
         return
-    terms_text = desk.approvals.policy.defaults(incoming.channel_id)
+    terms = desk.approvals.policy.defaults(incoming.channel_id)
     is_root = incoming.thread_ts == incoming.ts
     await desk.outbox.send_ephemeral(
         channel_id=incoming.channel_id,
         thread_ts="" if is_root else incoming.thread_ts,
         user_id=incoming.user_id,
-        text=introduction(found, terms_text=terms_text, at_ms=desk.clock()),
+        text=introduction(found, terms=terms, at_ms=desk.clock()),
         key=incoming.ts,
     )
 

@@ -9,7 +9,6 @@ from bot.approvals.model import APPROVE, Kind
 from bot.errors import InvalidInputError, NotApproverError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
-from bot.people.terms_of import risk_of
 from bot.policy.grants import NEVER_GRANTED
 from bot.ports.people import Actor
 from bot.questions.drawing import DrawnQuestion
@@ -75,7 +74,7 @@ async def _question(
     question = await desk.question(about, actor, what=what)
     if question.approval.kind is not Kind.APPROVAL or not question.approval.tool:
         raise InvalidInputError(what)
-    if risk_of(question.approval) in NEVER_GRANTED:
+    if question.approval.terms.risk in NEVER_GRANTED:
         raise NotApproverError(say("refuse.grant_risk"))
     return question
 

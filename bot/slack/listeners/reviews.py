@@ -23,10 +23,9 @@ from bot.layout.blocks import Block
 from bot.layout.modals import Errors, Values
 from bot.people.break_glass import glass_of, why_not_break
 from bot.people.requesters import is_requester
-from bot.people.terms_of import terms_of
 from bot.people.under_terms import next_step_ms
 from bot.policy.refusals import RefusalCode
-from bot.policy.terms import Group, TermsError
+from bot.policy.terms import Group
 from bot.ports.people import Actor
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DecisionDraft, drawn_question
@@ -174,10 +173,7 @@ def why_you(approval: Approval, vote: CastVote) -> str:
     """Return why a person can decide, as escaped mrkdwn; empty if obvious."""
     if vote.on_behalf_of:
         return say("line.why_you_delegate", who=mention(vote.on_behalf_of))
-    try:
-        known = terms_of(approval).groups
-    except TermsError:
-        return ""
+    known = approval.terms.groups
     groups = [known[name] for name in vote.groups if name in known]
     return next((words for one in groups if (words := _by_group(approval, one, vote.by))), "")
 
@@ -208,10 +204,7 @@ def _why_not(approval: Approval, error: UserFacingError) -> str:
 
 def _backup_ms(approval: Approval) -> int:
     """Return when only the backups are asked; 0 if unknown."""
-    try:
-        terms = terms_of(approval)
-    except TermsError:
-        return 0
+    terms = approval.terms
     is_plain = len(terms.stages) == 1 == len(terms.escalate)
     return (next_step_ms(approval) or 0) if is_plain else 0
 
@@ -227,11 +220,11 @@ async def _can_reject(desk: ListenerContext, approval: Approval, actor: Actor) -
 
 async def _can_override(desk: ListenerContext, approval: Approval, actor: Actor) -> bool:
     """Whether the person may break glass; False if a look-up fails."""
+    if glass_of(approval) is None:
+        return False
     try:
-        if glass_of(approval) is None:
-            return False
         return await why_not_break(desk.approvals.votes.census, approval, actor) is None
-    except (TermsError, DirectoryError):
+    except DirectoryError:
         return False
 
 

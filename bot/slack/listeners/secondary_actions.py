@@ -13,7 +13,6 @@ from bot.layout.modals import Errors, Values
 from bot.layout.sentences import title_of
 from bot.layout.text import clip_mrkdwn
 from bot.people.requesters import is_requester
-from bot.people.terms_of import terms_of
 from bot.people.waiting import WaitingLook
 from bot.policy.delegations import LONGEST_MS
 from bot.policy.eligibility import REQUESTERS
@@ -154,7 +153,7 @@ async def _own_right(
         decided.census.directory, replace(decided.census, delegations=None), actor, (), desk.clock()
     )
     calls = [one for one in waiting if one.kind is not Kind.QUESTION]
-    return [one for one in await look.among(calls) if terms_of(one).delegation]
+    return [one for one in await look.among(calls) if one.terms.delegation]
 
 
 async def submit_hand_over(
@@ -196,7 +195,7 @@ def _handing_errors(approval: Approval, handing: Handing, actor: Actor, *, now_m
     """Return input errors of the delegation modal."""
     if handing.to == actor.user_id:
         return {TO: say("refuse.delegate_self")}
-    if is_requester(approval, handing.to) and REQUESTERS in terms_of(approval).exclude:
+    if is_requester(approval, handing.to) and REQUESTERS in approval.terms.exclude:
         return {TO: say("refuse.delegate_own")}
     return {DAY: say("refuse.time_long")} if handing.until_ms - now_ms > LONGEST_MS else {}
 

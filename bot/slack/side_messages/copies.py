@@ -11,9 +11,7 @@ from bot.layout.blocks import Card, context, plain
 from bot.layout.parts import asked_by
 from bot.layout.sentences import is_address
 from bot.people.recipient_ids import asked_groups
-from bot.people.terms_of import terms_of
 from bot.policy.rotation import on_duty
-from bot.policy.terms import TermsError
 from bot.questions.shown import shown_question
 from bot.slack.cards.footer import who_line
 from bot.words import say
@@ -71,11 +69,8 @@ def copy_lead(
 
 def _why(approval: Approval, copy: SideMessage) -> str:
     """Return why the person can decide; empty if it needs a look-up."""
-    try:
-        terms = terms_of(approval)
-        names = asked_groups(terms, approval.stage, approval.steps)
-    except TermsError:
-        return ""
+    terms = approval.terms
+    names = asked_groups(terms, approval.stage, approval.steps)
     groups = [terms.groups[name] for name in names if name in terms.groups]
     if any(copy.user in one.users for one in groups):
         return say("line.why_you_named")

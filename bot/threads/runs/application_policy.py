@@ -246,7 +246,7 @@ def _ruling(
                 expires_in=timedelta(seconds=verdict.expires_s),
                 remind_in=timedelta(seconds=verdict.remind_s) if verdict.remind_s else None,
                 exclude_editors="editors" in verdict.exclude,
-                terms=verdict.to_text(),
+                terms=verdict.text,
                 bound=verdict.digest,
             )
         case _:
@@ -259,7 +259,7 @@ def _doubt_terms(rulebook: PolicyEvaluator, tool: ToolFacts, names: tuple[str, .
         terms = defaults_of(rulebook.file, tool)
     except AskingError:
         return ""
-    return terms.model_copy(update={"rules": names}).to_text() if terms.stages else ""
+    return terms.model_copy(update={"rules": names}).text if terms.stages else ""
 
 
 def _thread_of(call: PolicyCall) -> str:

@@ -49,17 +49,17 @@ class PolicyOfCards:
         """Return the group definitions of the file."""
         return self.in_force().rulebook.groups
 
-    def defaults(self, channel_id: str) -> str:
+    def defaults(self, channel_id: str) -> Terms | None:
         """Return default terms; see `CurrentPolicy`. People may edit if a form permits it."""
         policy, thing = self.in_force(), ToolFacts(name="", gate="review")
         file = policy.rulebook.file
         try:
             if policy.is_settings:  # the single rule of the settings names approvers and channels
-                return next((one.to_text() for one in _asked(file, thing, channel_id)), "")
+                return next(iter(_asked(file, thing, channel_id)), None)
             terms = defaults_of(file, thing)
         except AskingError:
-            return ""
-        return terms.model_copy(update={"rules": (DEFAULT,)}).to_text() if terms.stages else ""
+            return None
+        return terms.model_copy(update={"rules": (DEFAULT,)}) if terms.stages else None
 
     async def denied(self, approval: Approval) -> str:
         """Judge the call again if the policy has changed since the request.

@@ -25,8 +25,6 @@ from bot.audit.invalidated import note_lapse
 from bot.clock import milliseconds
 from bot.config.durations import format_duration
 from bot.errors import DirectoryError
-from bot.people.terms_of import terms_of
-from bot.policy.terms import TermsError
 from bot.ports.process import Clock
 from bot.questions.record import approval_id_of, deciders_of
 from bot.stores import Stores
@@ -166,10 +164,7 @@ class StartCheck:
 
 def _max_age(approval: Approval) -> timedelta:
     """Return the maximum age of a decision under its terms."""
-    try:
-        return timedelta(seconds=terms_of(approval).max_age_s)
-    except TermsError:
-        return timedelta(0)
+    return timedelta(seconds=approval.terms.max_age_s)
 
 
 def _age(now: int, at_ms: int) -> int:

@@ -10,6 +10,7 @@ import pytest
 
 from bot.approvals.model import Approval
 from bot.approvals.queries import waiting
+from bot.policy.terms import Terms
 from bot.stores import Stores
 from bot.words import say
 from tests.contract.spoiling import spoil
@@ -40,7 +41,7 @@ def a_copy(first: Approval, number: int, *, decider: str, requester: str) -> App
         interrupt_id=f"{number:016x}",
         position=number,
         title=f"Deploy {number}",
-        terms_json=named(first.terms_json),
+        terms=Terms.from_text(named(first.terms.text)),
         approvers=tuple(map(named, first.approvers)),
         requester_id=requester,
         requesters=(requester,),

@@ -28,12 +28,12 @@ def asks_who(words: str) -> bool:
     return _WHO.fullmatch(words.strip().rstrip("?!. ")) is not None
 
 
-def introduction(facts: AgentFacts, *, terms_text: str, at_ms: int) -> str:
+def introduction(facts: AgentFacts, *, terms: Terms | None, at_ms: int) -> str:
     """Return the description, in mrkdwn.
 
     Args:
         facts: The agent.
-        terms_text: The policy's default terms; may be empty.
+        terms: The policy's default terms, if any.
         at_ms: Time for rotations.
     """
     what = clip_mrkdwn(facts.description.strip(), _LONGEST)
@@ -43,7 +43,7 @@ def introduction(facts: AgentFacts, *, terms_text: str, at_ms: int) -> str:
         lines.append(say("intro.free", tools=_listed(facts.free)))
     if facts.gated:
         lines.append(say("intro.gated", tools=_listed(facts.gated)))
-    if who := _deciders(terms_text, at_ms):
+    if who := _deciders(terms, at_ms):
         lines.append(say("intro.deciders", who=who))
     lines.append(say("intro.stop"))
     return "\n".join(lines)
@@ -54,11 +54,10 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(shown) + ("…" if len(names) > _MOST else "")
 
 
-def _deciders(terms_text: str, at_ms: int) -> str:
+def _deciders(terms: Terms | None, at_ms: int) -> str:
     try:
-        terms = Terms.from_text(terms_text) if terms_text else None
         names = audience_of(terms, asked_groups(terms, 0), at_ms) if terms else {}
-    except (TermsError, ValueError, IndexError):
+    except TermsError:  # a time zone is unknown on this machine
         return ""
     people = [CHANNEL if name == HERE or is_channel(name) else name for name in names]
     return approvers_words(list(dict.fromkeys(people))) if people else ""

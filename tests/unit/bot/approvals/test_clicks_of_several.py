@@ -9,7 +9,6 @@ from agents.gates.rulings import Judgement
 from bot.approvals.model import Approval, Status
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
-from bot.people.terms_of import terms_of
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import (
@@ -85,7 +84,7 @@ async def test_a_click_leaves_all_the_evidence_of_its_vote(storage: SqliteStores
         "groups_read_ms": office.clock(),
         "shown": approval.digest,
         "digest": approval.digest,
-        "ruling": terms_of(approval).digest,
+        "ruling": approval.terms.digest,
         "file": "f2",
     }
 

@@ -278,7 +278,7 @@ async def test_setting_excludes_editors_under_each_rule(storage: SqliteStores) -
 
 @pytest.mark.parametrize("excluded", [False, True])
 async def test_edit_that_cannot_be_judged(room: Room, excluded: bool) -> None:
-    before = (await room.ask()).changed(editors_excluded=excluded, terms_json="")
+    before = (await room.ask()).changed(editors_excluded=excluded)
     before = under_lists(before)
     checked = CheckedCall(arguments={"amount": 7}, title="Pay 7")
     edited = await room.edits.edit(before, checked, None, actor=an_actor(ADA))

@@ -11,6 +11,7 @@ from bot.policy.terms import Group, Requirement, Rotation, Stage, Terms
 from bot.stores import Stores
 from tests.contract.builders import THREAD_ID, an_approval
 from tests.support.decided import decide
+from tests.support.named import NOBODY
 from tests.unit.bot.commands.test_upkeep import Place, place
 
 __all__ = ["place"]
@@ -18,13 +19,13 @@ __all__ = ["place"]
 FAR_MS = 4_000_000_000_000
 
 
-def terms(*users: str, rotation: Rotation | None = None) -> str:
+def terms(*users: str, rotation: Rotation | None = None) -> Terms:
     group = Group(users=users, usergroups=("S0SRE",), rotation=rotation)
     return Terms(
         rules=("default", "second"),
         stages=(Stage(approve=(Requirement(name="sre", groups=("sre",), count=2),)),),
         groups={"sre": group},
-    ).to_text()
+    )
 
 
 def waiting(number: int, **changes: object) -> Approval:
@@ -32,7 +33,7 @@ def waiting(number: int, **changes: object) -> Approval:
         "interrupt_id": f"{number:032x}",
         "title": f"Do {number}",
         "rule": "default + second",
-        "terms_json": terms("U1"),
+        "terms": terms("U1"),
         "expires_ms": FAR_MS - number,
         "policy_file": "old",
         **changes,
@@ -54,8 +55,8 @@ def test_what_waits_is_listed_by_deadline_and_choice(place: Place, tmp_path: Pat
         for one in (
             waiting(1),
             waiting(2, stuck="nobody is left", policy_file=now),
-            waiting(3, rule="other", terms_json=terms("U2"), policy_file=now),
-            waiting(4, kind=Kind.QUESTION, rule="", terms_json="", expires_ms=1),
+            waiting(3, rule="other", terms=terms("U2"), policy_file=now),
+            waiting(4, kind=Kind.QUESTION, rule="", terms=NOBODY, expires_ms=1),
             waiting(5, status=Status.EXPIRED),
         ):
             await storage.approvals.insert(one)

@@ -27,7 +27,7 @@ async def test_people_are_asked_anew_by_the_bot_that_runs(storage: SqliteStores)
     await office.queue.run()
     second = await office.the_approval()
     assert second.approval_id != first.approval_id
-    assert "security" in second.terms_json
+    assert "security" in second.terms.groups
     assert second.asked_again
     old = await storage.approvals.get(first.approval_id)
     assert (old.status, old.open) == (Status.SUPERSEDED, False)

@@ -55,7 +55,7 @@ async def ask(office: Office, number: int, asked: Terms | None = None, **changes
         title=f"Pay {number}",
         position=number,
         requester_id=ROSA,
-        terms_json=asked.to_text(),
+        terms=asked,
         created_ms=now,
         expires_ms=now + asked.expires_s * 1000 + number,
         **changes,

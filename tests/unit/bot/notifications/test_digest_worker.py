@@ -499,7 +499,7 @@ async def test_what_one_turn_asks_for_stands_as_on_its_card(storage: SqliteStore
             interrupt_id=f"{number:032x}",
             position=number,
             requester_id=ROSA,
-            terms_json=terms(ADA).to_text(),
+            terms=terms(ADA),
             created_ms=office.clock(),
             expires_ms=office.clock() + 3_600_000,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from bot.audit.report import story
 from bot.errors import DirectoryError, InvalidInputError, NotApproverError
 from bot.notifications.digest_schedule import left_to_list
 from bot.people.model import PersonRecord, PostedDigest
+from bot.policy.terms import Group, Rotation
 from bot.ports.people import Actor
 from bot.slack.destinations import approvers_text
 from storage.errors import StoreUnavailableError
@@ -479,15 +481,19 @@ async def test_a_group_that_cannot_be_looked_up_keeps_nobody_else_from_a_list(
     assert {*await storage.people.of("T1", [ADA, BEN])} == {ADA, BEN}
 
 
-async def test_terms_that_cannot_be_read_keep_nobody_else_from_a_list(
+async def test_an_unknown_time_zone_keeps_nobody_else_from_a_list(
     storage: SqliteStores,
 ) -> None:
     office = lists_office(storage, "2026-11-23 08:00")
-    broken = (await ask(office, 1)).changed(approval_id="apr_broken", terms_json="{")
+    approval = await ask(office, 1)
+    start = datetime(2026, 11, 1)  # noqa: DTZ001 - local
+    duty = Rotation(start=start, every="1d", people=(ADA,), timezone="Mars/Base")
+    groups = dict.fromkeys(approval.terms.groups, Group(rotation=duty))
+    nowhere = approval.terms.model_copy(update={"groups": groups})
+    broken = approval.changed(approval_id="apr_broken", terms=nowhere)
     await storage.approvals.insert(broken)
     await pass_time(office, hours=2)
     assert sent(office) == [f"{ADA}:2026-11-23"]
-    assert await office.plans.covered(broken, [ADA]) == {}
 
 
 async def test_more_than_a_page_that_waits_is_looked_through(storage: SqliteStores) -> None:

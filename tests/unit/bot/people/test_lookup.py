@@ -38,7 +38,7 @@ def a_card(groups: Mapping[str, Group], **changes: object) -> Approval:
     """Asked under terms with these groups."""
     one = Requirement(name="all", groups=tuple(groups))
     terms = Terms(rules=("r",), stages=(Stage(approve=(one,)),), groups=dict(groups))
-    card = an_approval().changed(terms_json=terms.to_text(), thread_id=f"T1:{ROOM}:1.1")
+    card = an_approval().changed(terms=terms, thread_id=f"T1:{ROOM}:1.1")
     return card.changed(**changes)
 
 
@@ -50,7 +50,7 @@ async def taken(
     people: tuple[Actor, ...] = (),
     clock: FakeClock | None = None,
 ) -> PeopleSnapshot:
-    terms = Terms.from_text(card.terms_json)
+    terms = card.terms
     census = PeopleLookup(directory, policy or Present(terms.groups), clock or FakeClock())
     return await census.take(card, terms, people=people, groups=terms.groups, patience_s=0.05)
 

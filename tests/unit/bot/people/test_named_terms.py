@@ -53,7 +53,7 @@ def test_an_escalation_that_never_comes_is_no_step(escalate: timedelta | None) -
 
 
 def under_named_terms() -> Approval:
-    return an_approval(terms_json=named_terms(NAMED, rule="code").to_text())
+    return an_approval(terms=named_terms(NAMED, rule="code"))
 
 
 def test_what_only_a_policy_can_offer_is_not_offered() -> None:
@@ -71,8 +71,8 @@ class OtherPolicy:
     def groups(self) -> dict[str, Group]:
         return {"approvers": Group(users=(BEN,))}
 
-    def defaults(self, _: str) -> str:
-        return ""
+    def defaults(self, _: str) -> None:
+        return
 
     async def denied(self, _: Approval) -> str:
         return ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.approvals.model import APPROVE, Approval, CastVote, Kind
 from bot.people.progress import VoteProgress, progress_of
 from bot.people.terms_of import wants_reason
@@ -28,7 +26,7 @@ def a_card(*, stages: int = 1, **changes: object) -> Approval:
             **changes,
         }
     )
-    return an_approval().changed(terms_json=terms.to_text())
+    return an_approval(terms=terms)
 
 
 def test_votes_fill_slots_by_the_groups_that_they_counted_by() -> None:
@@ -48,22 +46,12 @@ def test_of_a_doubt_only_the_votes_are_known() -> None:
     assert progress_of(a_card().changed(kind=Kind.DOUBT)).tallies == ()
 
 
-@pytest.mark.parametrize(
-    "card",
-    [
-        a_card().changed(terms_json="{"),
-        a_card().changed(stage=3),
-        a_card().changed(kind=Kind.QUESTION),
-    ],
-    ids=["terms", "stage", "question"],
-)
-def test_what_cannot_be_read_has_no_progress(card: Approval) -> None:
-    assert progress_of(card) == NONE
+def test_a_question_has_no_progress() -> None:
+    assert progress_of(a_card().changed(kind=Kind.QUESTION)) == NONE
 
 
 def test_a_reason_is_wanted_as_the_terms_say() -> None:
     card = a_card()
     assert wants_reason(card, rejects=False)
     assert not wants_reason(card, rejects=True)
-    assert not wants_reason(card.changed(terms_json="{"), rejects=False)
     assert not wants_reason(card.changed(kind=Kind.DOUBT), rejects=False)

@@ -35,7 +35,7 @@ TERMS = Terms(
 
 
 def test_terms_are_read_as_they_were_written() -> None:
-    assert Terms.from_text(TERMS.to_text()) == TERMS
+    assert Terms.from_text(TERMS.text) == TERMS
 
 
 def test_the_names_of_all_rules_are_shown_joined() -> None:
@@ -65,6 +65,14 @@ def test_the_digest_does_not_cover_how_people_are_told(change: dict[str, object]
     assert TERMS.model_copy(update=change).digest == TERMS.digest
 
 
+def test_a_copy_with_other_values_has_its_own_digest_and_text() -> None:
+    before = (TERMS.digest, TERMS.text)
+    copy = TERMS.model_copy(update={"reject": 2})
+    assert Terms.from_text(copy.text) == copy
+    assert copy.digest not in before
+    assert (TERMS.digest, TERMS.text) == before
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"rules":["x"],"stages":[]', "null"])
 def test_damaged_terms_let_nobody_decide(text: str) -> None:
     with pytest.raises(TermsError):
@@ -73,4 +81,4 @@ def test_damaged_terms_let_nobody_decide(text: str) -> None:
 
 def test_terms_of_a_later_release_let_nobody_decide() -> None:
     with pytest.raises(TermsError):
-        Terms.from_text(TERMS.to_text().replace('"rules"', '"laws"', 1))
+        Terms.from_text(TERMS.text.replace('"rules"', '"laws"', 1))

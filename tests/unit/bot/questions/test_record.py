@@ -27,7 +27,6 @@ from agents.policy import Ask
 from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.people.under_terms import next_step_ms
-from bot.policy.terms import Terms
 from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
 from bot.questions.form import (
     FORM,
@@ -213,7 +212,7 @@ def test_policy_can_only_shorten_the_wait(
 ) -> None:
     approval = approval_of(ApprovalInfo(**call_fields(expires_in=expires, remind_in=reminds)))
     until = (approval.expires_ms - NOW) / 60_000
-    first = Terms.from_text(approval.terms_json).reminders_s[:1]
+    first = approval.terms.reminders_s[:1]
     assert (until, first[0] / 60 if first else None) == minutes
 
 

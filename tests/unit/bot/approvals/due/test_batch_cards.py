@@ -351,15 +351,14 @@ async def test_the_next_that_waits_is_reminded_of_when_the_first_is_decided(
 # ---- which are on one card -----------------------------------------------------------------
 
 
-def terms(risk: str, group: str, count: int, *, always: bool) -> str:
-    found = Terms(
+def terms(risk: str, group: str, count: int, *, always: bool) -> Terms:
+    return Terms(
         rules=("one",),
         stages=(Stage(approve=(Requirement(name="who", groups=(group,), count=count),)),),
         groups={group: Group(users=("U1",))},
         risk=risk,  # type: ignore[arg-type]
         always_ask=always,
     )
-    return found.to_text()
 
 
 @st.composite
@@ -376,7 +375,7 @@ def approvals(draw: st.DrawFn) -> Approval:
         stuck=draw(st.sampled_from(["", "", "nobody"])),
         cards=draw(st.sampled_from([(), (), (SideMessage(key="card:U1", kind="card"),)])),
         asked_again=draw(st.sampled_from(["", "", "restored"])),
-        terms_json=draw(
+        terms=draw(
             st.builds(
                 terms,
                 st.sampled_from(["low", "medium", "medium", "high", "critical"]),
@@ -399,10 +398,10 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
         assert 2 <= len(items) <= MOST_ON_CARD
         assert items[0].approval_id == keeper
         assert [bool(one.batch.ts) for one in items] == [True, *([False] * (len(items) - 1))]
-        assert len({(one.tool, one.terms_json, one.expires_ms) for one in items}) == 1
+        assert len({(one.tool, one.terms.text, one.expires_ms) for one in items}) == 1
         assert len({one.requesters for one in items}) == 1
         for one in items:
-            read = Terms.from_text(one.terms_json)
+            read = one.terms
             assert read.risk in {"low", "medium"}
             assert not read.always_ask
             assert sum(need.count for need in read.stages[0].approve) == 1
@@ -411,7 +410,7 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
             assert one.approval_id not in refused
             assert stays(one)
     alone = [one for one in made if not one.batch.keeper and one.approval_id not in refused]
-    alike = {(one.tool, one.terms_json, one.expires_ms, one.requesters) for one in alone}
+    alike = {(one.tool, one.terms.text, one.expires_ms, one.requesters) for one in alone}
     assert alike or not alone
 
 

@@ -13,6 +13,7 @@ from bot.approvals.model import Approval, CardClaim, Status
 from bot.audit.report import story
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId
+from bot.policy.terms import QuietHours
 from bot.slack.cards.card_for import card_for
 from tests.support.decided import write
 from tests.support.force import forced
@@ -364,10 +365,12 @@ async def test_a_decision_in_the_moment_of_a_reminder_has_nobody_told(
     assert (done.status, done.messages) == (Status.APPROVED, ())
 
 
-async def test_terms_that_cannot_be_read_leave_only_the_deadline(storage: SqliteStores) -> None:
+async def test_an_unknown_time_zone_leaves_only_the_deadline(storage: SqliteStores) -> None:
     office = await asked(storage, STEPS)
     approval = await office.the_approval()
-    broken = approval.changed(approval_id="apr_b", terms_json="{")
+    quiet = QuietHours(start="20:00", until="08:00", timezone="Mars/Base")
+    nowhere = approval.terms.model_copy(update={"quiet": quiet})
+    broken = approval.changed(approval_id="apr_b", terms=nowhere)
     ladder = office.attendance.ladder()
     assert ladder.next_ms(broken) == broken.expires_ms
     assert await ladder.climb(broken, office.clock() + 10**7) == (broken, frozenset())

@@ -206,4 +206,4 @@ def test_terms_with_two_requirements_of_one_name_cannot_be_read() -> None:
     (stage,) = one.stages
     twice = stage.model_copy(update={"approve": (*stage.approve, *stage.approve)})
     with pytest.raises(TermsError):
-        Terms.from_text(one.model_copy(update={"stages": (twice,)}).to_text())
+        Terms.from_text(one.model_copy(update={"stages": (twice,)}).text)

@@ -48,7 +48,7 @@ def an_item(base: Approval, number: int, amount: str, **changes: Any) -> Approva
         preview="",
         arguments_json=json.dumps(arguments),
         form_json=ASK.to_text(),
-        terms_json=TERMS.to_text(),
+        terms=TERMS,
         batch=StoredBatch(keeper=first, ts=UNKNOWN_TS if number == 0 else ""),
         digest=f"{number:02x}" * 32,
     )

@@ -38,7 +38,7 @@ from bot.slack.side_messages.reminders import (
     line_card,
     nudge_text,
 )
-from tests.support.named import under_lists
+from tests.support.named import NOBODY, under_lists
 from tests.unit.bot.asked import (
     answer_modal,
     choose_modal,
@@ -112,6 +112,7 @@ def an_approval(**changes: Any) -> Approval:
         digest="d1" * 32,
         approvers=("channel",),
         self_approval=False,
+        terms=NOBODY,
         created_ms=CREATED,
         expires_ms=CREATED + 8 * 3_600_000,
         due_ms=CREATED,
@@ -453,7 +454,7 @@ UNREAD = replace(ADA, has_read=False, pages=1)
 
 def under(terms: Terms) -> Approval:
     """An approval under some terms."""
-    return an_approval(terms_json=terms.to_text())
+    return an_approval(terms=terms)
 
 
 def a_long_call() -> Approval:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from bot.approvals.model import Approval, CastVote, Kind, Status
 from bot.layout.action_ids import ActionId
 from bot.people.progress import progress_of
@@ -21,7 +19,7 @@ TERMS = Terms(rules=("big",), stages=(Stage(approve=(SRE, SECURITY)),), groups=G
 
 
 def under(terms: Terms, *votes: CastVote, **changes: object) -> Approval:
-    kept = an_approval().changed(terms_json=terms.to_text(), votes=votes)
+    kept = an_approval(terms=terms, votes=votes)
     return kept.changed(**changes)
 
 
@@ -101,13 +99,6 @@ def test_a_rejection_that_does_not_suffice_is_said() -> None:
     card = drawn(under(terms, a_vote("UADA", "sre", choice="reject")))
     assert "<@UADA> rejected" in card
     assert "It takes 2 people to reject this." in card
-
-
-@pytest.mark.parametrize("changes", [{"terms_json": "{}"}, {"stage": 9}])
-def test_what_cannot_be_read_is_not_drawn(changes: dict[str, object]) -> None:
-    assert progress_of(under(TERMS, **changes)).is_plain
-    assert drawn(under(TERMS, **changes))
-    assert not wants_reason(under(TERMS, **changes), rejects=True)
 
 
 def test_a_doubt_lists_its_votes() -> None:

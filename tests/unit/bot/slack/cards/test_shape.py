@@ -68,7 +68,7 @@ def at_risk(risk: str, **changes: Any) -> Approval:
             "confirm": risk in {"high", "critical"},
         }
     )
-    return a_deploy(terms_json=terms.to_text(), **changes)
+    return a_deploy(terms=terms, **changes)
 
 
 def draw(approval: Approval) -> Card:

@@ -333,9 +333,9 @@ async def test_a_page_that_is_gone_is_the_last_one(counter: Counter) -> None:
 
 
 async def test_filters_leave_out_what_does_not_fit(counter: Counter) -> None:
-    terms = json.loads((await counter.office.the_approval()).terms_json)
-    risky = json.dumps({**terms, "risk": "high"}, sort_keys=True, separators=(",", ":"))
-    await with_many(counter, 1, terms_json=risky)
+    terms = (await counter.office.the_approval()).terms
+    risky = terms.model_copy(update={"risk": "high"})
+    await with_many(counter, 1, terms=risky)
 
     await counter.send(picked(view.ONLY, "risk"))
     (item,) = [one for one in texts(newest(counter)) if "\n" in one and "·" in one]

@@ -37,7 +37,7 @@ def test_any_other_question_is_for_the_agent(words: str) -> None:
 
 
 def test_it_says_what_it_does_alone_and_what_it_asks_about() -> None:
-    text = introduction(FACTS, terms_text="", at_ms=1)
+    text = introduction(FACTS, terms=None, at_ms=1)
     assert text.splitlines() == [
         "I'm *deployer*: Puts &lt;!channel&gt; services live.",
         "Without asking, I can: get status.",
@@ -47,20 +47,15 @@ def test_it_says_what_it_does_alone_and_what_it_asks_about() -> None:
 
 
 def test_it_says_who_decides() -> None:
-    text = introduction(FACTS, terms_text=TERMS.to_text(), at_ms=1)
+    text = introduction(FACTS, terms=TERMS, at_ms=1)
     assert "<@U0ADA>, the members of this channel can approve." in text
 
 
-@pytest.mark.parametrize("damaged", ["{", '{"stages": 7}', "[]"])
-def test_damaged_terms_name_nobody(damaged: str) -> None:
-    assert "decided by" not in introduction(FACTS, terms_text=damaged, at_ms=1)
-
-
 def test_an_agent_without_words_of_its_own_has_a_name() -> None:
-    text = introduction(AgentFacts(name="A"), terms_text="", at_ms=1)
+    text = introduction(AgentFacts(name="A"), terms=None, at_ms=1)
     assert text.splitlines() == ["I'm *A*.", "To stop me, type *stop*."]
 
 
 def test_many_tools_are_cut() -> None:
     many = AgentFacts(name="A", free=tuple(f"t{number}" for number in range(30)))
-    assert "t19…" in introduction(many, terms_text="", at_ms=1)
+    assert "t19…" in introduction(many, terms=None, at_ms=1)

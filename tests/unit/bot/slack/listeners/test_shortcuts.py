@@ -101,7 +101,7 @@ async def test_of_more_than_a_page_the_form_says_how_many_there_are(
             interrupt_id=f"{number:032x}",
             position=number,
             requester_id=ROSA,
-            terms_json=terms(ADA).to_text(),
+            terms=terms(ADA),
             digest="ab" * 32,
             created_ms=office.clock(),
             expires_ms=office.clock() + 3_600_000,

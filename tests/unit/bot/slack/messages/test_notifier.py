@@ -312,7 +312,6 @@ def escalated(scene: Scene, backups: str) -> Approval:
     lists = scene.approval.changed(
         approvers=(ada,),
         backups=(backups, "channel", backups),
-        terms_json="",
     )
     return under_lists(lists, begun_ms=1_200)
 

@@ -51,7 +51,7 @@ async def test_a_card_by_direct_message_says_where_it_is_from_and_why_it_is_here
     group = Group(users=(ben,))
     stage = Stage(approve=(Requirement(name="sre", groups=("sre",)),))
     terms = Terms(rules=("big",), groups={"sre": group}, stages=(stage,))
-    found = await posted(scene, scene.approval.changed(terms_json=terms.to_text()))
+    found = await posted(scene, scene.approval.changed(terms=terms))
     words = str(scene.sandbox.messages(found.channel)[0]["blocks"])
     assert f"> in <#{scene.approval.channel_id}>. <http" in words
     assert "|Open the thread>" in words
@@ -73,7 +73,7 @@ async def test_a_card_for_a_member_of_a_group_names_it_where_that_is_certain(
 ) -> None:
     stage = Stage(approve=(Requirement(name="sre", groups=("sre",)),))
     terms = Terms(rules=("big",), groups={"sre": group}, stages=(stage,))
-    approval = scene.approval.changed(terms_json=terms.to_text())
+    approval = scene.approval.changed(terms=terms)
     copy = card_for_ben(scene).changed(key=f"{key}UBEN")
     found = await scene.notifier.post_copy(
         approval, copy, look_first=False, newest=reading(approval)

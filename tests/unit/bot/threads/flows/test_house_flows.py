@@ -14,8 +14,7 @@ from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
 from agents.models import ScriptedModel, Turn, call, say
 from bot.approvals.model import Kind, Status
 from bot.approvals.requests import under_policy
-from bot.people.terms_of import terms_of
-from bot.policy.terms import Group, Terms
+from bot.policy.terms import Group
 from tests.contract.builders import an_approval
 from tests.support.force import forced, of_settings
 from tests.support.stores import SqliteStores
@@ -113,7 +112,7 @@ async def test_the_defaults_say_who_approves_a_step_of_a_graph(storage: SqliteSt
     office = Office(storage, [], make_agent=a_step, policy=force, rules=NOBODY)
     await office.hear("<@UBOT> go")
     approval = await office.the_approval()
-    (requirement,) = terms_of(approval).stages[0].approve
+    (requirement,) = approval.terms.stages[0].approve
     assert (requirement.groups, requirement.count) == (("sre",), 2)
     assert approval.expires_ms - approval.created_ms == 2 * 3_600_000
     assert (approval.status, approval.policy_file) == (Status.PENDING, "f1")
@@ -135,7 +134,7 @@ async def test_the_settings_say_who_approves_a_step_of_a_graph(storage: SqliteSt
     force = of_settings(APPROVERS="UADA,UBEN", EXPIRE_AFTER="2h", SELF_APPROVAL="yes")
     office = Office(storage, [], make_agent=a_step, policy=force, rules=NOBODY)
     await office.hear("<@UBOT> go")
-    terms = terms_of(await office.the_approval())
+    terms = (await office.the_approval()).terms
     assert terms.groups == {"approvers": Group(users=("UADA", "UBEN"))}
     assert (terms.exclude, terms.expires_s) == ((), 7200)
 
@@ -145,15 +144,17 @@ async def test_the_settings_name_people_for_steps_in_their_channels_only(
 ) -> None:
     force = of_settings(APPROVERS="channel", CHANNELS="C0OPS,C0PAY")
     cards = Office(storage, [], policy=force).cards
-    assert Terms.from_text(cards.defaults("C0PAY")).groups == {"approvers": Group(here=True)}
-    assert cards.defaults("C0ANY") == ""
+    in_pay = cards.defaults("C0PAY")
+    assert in_pay is not None
+    assert in_pay.groups == {"approvers": Group(here=True)}
+    assert cards.defaults("C0ANY") is None
 
 
 async def test_the_defaults_say_who_chooses_what_a_call_does(storage: SqliteStores) -> None:
     force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]})
     policy = Office(storage, [], policy=force).cards
-    chosen = under_policy(an_approval(terms_json=""), CallInfo(**call_fields()), policy)
-    assert list(terms_of(chosen).requirements) == ["sre"]
+    chosen = under_policy(an_approval(), CallInfo(**call_fields()), policy)
+    assert list(chosen.terms.requirements) == ["sre"]
 
 
 async def test_people_whom_code_names_are_not_replaced_by_the_defaults(
@@ -161,7 +162,7 @@ async def test_people_whom_code_names_are_not_replaced_by_the_defaults(
 ) -> None:
     force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]})
     policy = Office(storage, [], policy=force).cards
-    approval = an_approval(approvers=("UMIA",), terms_json="")
+    approval = an_approval(approvers=("UMIA",))
     doubt = InDoubtInfo(tool_name="look", arguments={}, title="Look", call_id="c1")
     for info in (CallInfo(**call_fields(approvers=("UMIA",))), doubt):
         assert under_policy(approval, info, policy).approvers == ("UMIA",)

@@ -120,7 +120,7 @@ async def test_f3_doubt_of_two_gates_is_for_those_whom_a_rule_names(
     [{}, {"approvers": "UBEN"}, {"approvers": [5], "backups": []}, {"requesters": ["UGUS"]}],
 )
 def test_f3_damaged_note_leaves_a_doubt_with_the_settings(frozen: dict[str, Any]) -> None:
-    assert deciders_from(an_approval(), frozen).terms_json == an_approval().terms_json
+    assert deciders_from(an_approval(), frozen).terms == an_approval().terms
 
 
 def test_f3_nobody_who_asked_meanwhile_decides_a_doubt() -> None:
@@ -128,13 +128,13 @@ def test_f3_nobody_who_asked_meanwhile_decides_a_doubt() -> None:
     doubt = deciders_from(an_approval(), deciders_of(call))
     assert {"UGUS", an_approval().requester_id} <= {*doubt.requesters}
     assert (doubt.approvers, doubt.self_approval) == (("UBEN",), True)
-    assert doubt.terms_json == call.terms_json
+    assert doubt.terms == call.terms
 
 
 def test_f3_who_may_fill_in_what_is_missing_is_no_decider_of_a_doubt() -> None:
     filled = an_approval(kind=Kind.QUESTION, approvers=("UGUS", "channel"), self_approval=True)
     doubt = deciders_from(an_approval(), deciders_of(filled))
-    assert doubt.terms_json == an_approval().terms_json
+    assert doubt.terms == an_approval().terms
 
 
 # ---- age -----------------------------------------------------------------------------------------
