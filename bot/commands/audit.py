@@ -23,17 +23,17 @@ from bot.stores import Stores
 from storage.chain import Head, Verdict, Wrong
 
 _LEAST = timedelta(days=31)
-"""Longer than anything can wait for a decision."""
+"""Minimum age of entries that can be pruned: longer than any approval can be pending."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 _FORMULA = tuple("=+-@\t\r")
-"""Characters with which a cell begins that a spreadsheet would compute."""
+"""First characters of cells that a spreadsheet would evaluate as a formula."""
 _FLAT = ("tool", "status", "choice", "reason", "note", "outcome")
-"""Evidence that has a column of its own in a table."""
+"""Evidence with a column of its own in a CSV export."""
 
 
 async def execute(call: Call) -> None:
     """Run the command."""
-    with in_force(call.redact):  # also what was not secret when it was written
+    with in_force(call.redact):  # the rules may be newer than the entries
         await _PARTS[call.arguments.part or ""](call)
 
 
@@ -109,7 +109,7 @@ async def _verify(call: Call) -> None:
 
 
 def _told(call: Call, team_id: str, verdict: Verdict) -> str:
-    """Say what is right; return what is wrong."""
+    """Print the result of a valid chain; return the fault of an invalid one."""
     if verdict.fault is not None:
         fault = f"{team_id}: entry {verdict.fault.at} is {_WORDS[verdict.fault.wrong]}"
         if verdict.segments:
@@ -168,7 +168,7 @@ def _row(cells: Sequence[object]) -> str:
 
 
 def _cell(value: object) -> str:
-    """Write a cell so that no program computes it."""
+    """Format a cell so that no spreadsheet evaluates it as a formula."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
@@ -222,7 +222,7 @@ def _open(call: Call) -> AbstractAsyncContextManager[Stores]:
 
 
 def _head(text: str) -> Head | None:
-    """Read a head as it was noted; None for none."""
+    """Parse a recorded head `NUMBER:HASH`; None for an empty text."""
     if not text:
         return None
     seq, _, hash_ = text.partition(":")
@@ -232,7 +232,7 @@ def _head(text: str) -> Head | None:
 
 
 def _moment(text: str) -> int | None:
-    """Read a moment: a date, a time in UTC, or so long ago; None for none."""
+    """Parse a date, a time in UTC, or an age; None for an empty text."""
     if not text:
         return None
     try:

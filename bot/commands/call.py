@@ -26,21 +26,21 @@ logger = logging.getLogger(__name__)
 STOP_S = 9.5
 """Longest time from the signal to stop to the end of the process, in seconds."""
 CUT_OFF = 3
-"""The exit code of a process in which something hung."""
+"""Exit code after a shutdown that exceeded its time limit."""
 
 RunBot: TypeAlias = Callable[..., Coroutine[None, None, None]]
-"""Runs the bot until it is told to stop: see `bot.main.run`, which a call need not load to name."""
+"""Runs the bot until a stop signal; see `bot.main.run`, which this module must not import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call of the program.
+    """One invocation of the program.
 
     Attributes:
-        arguments: What was typed.
-        environ: The variables.
-        run_bot: Runs the bot; the real one, with its log, when None.
-        say: Shows a text to the person at the terminal.
+        arguments: The parsed command line.
+        environ: The environment.
+        run_bot: Runs the bot; None for the real bot with its log.
+        say: Prints a text to the terminal.
     """
 
     arguments: argparse.Namespace
@@ -56,7 +56,7 @@ class Call:
 
     @property
     def uri(self) -> str:
-        """The address of the shared database; empty for the embedded one."""
+        """Address of the shared database; empty for the embedded one."""
         return self.environ.get("MONGODB_URI", "").strip()
 
     @property
@@ -91,20 +91,20 @@ class Call:
             raise SettingsError("COUNTERSIGN_AUDIT_KEY", fault, stores.KEY_REMEDY) from error
 
     def open_beside(self) -> AbstractAsyncContextManager[Stores]:
-        """Open the database to change it; see `stores.open_beside`."""
+        """Open the database for changes; see `stores.open_beside`."""
         return stores.open_beside(self.data_dir, uri=self.uri, driver=self.driver, seal=self.seal)
 
 
 def owner() -> str:
-    """A name for this command in leases."""
+    """Return the owner name of this command in leases."""
     return f"command:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
 
 def stopped_by_signals(then: Callable[[], object] | None = None) -> asyncio.Event:
-    """An event that SIGINT and SIGTERM set.
+    """Return an event that SIGINT and SIGTERM set.
 
     Args:
-        then: Called with the first of them.
+        then: Called on the first signal.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -115,7 +115,7 @@ def stopped_by_signals(then: Callable[[], object] | None = None) -> asyncio.Even
         stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # not every system has such handlers
+        with suppress(NotImplementedError):  # some systems do not support signal handlers
             loop.add_signal_handler(number, begin)
     return stop
 
@@ -123,14 +123,15 @@ def stopped_by_signals(then: Callable[[], object] | None = None) -> asyncio.Even
 def end_in_time(
     within_s: float = STOP_S, *, leave: Callable[[int], object] = os._exit
 ) -> threading.Timer:
-    """End this process after some seconds, whatever hangs in it.
+    """Exit this process after a time limit, even if something hangs.
 
-    Each step of the stop has its time. This is for what no step can end: a tool in a thread, a disk
-    that does not answer, a task that cannot be cancelled. What is cut off so is on record.
+    Each step of the shutdown has its own limit. This limit is for what no step can end: a tool in a
+    thread, a disk that does not respond, a task that ignores cancellation. The interrupted work is
+    stored.
 
     Args:
-        within_s: After how many seconds.
-        leave: Ends the process, with an exit code.
+        within_s: Time limit in seconds.
+        leave: Exits the process with an exit code.
     """
 
     def end() -> None:
@@ -148,9 +149,9 @@ class Finding:
     """A finding about one subject.
 
     Attributes:
-        subject: What was looked at.
-        text: How it is.
-        remedy: What to do; empty when all is well.
+        subject: The checked subject.
+        text: The result.
+        remedy: The remedy; empty without a fault.
     """
 
     subject: str
@@ -159,7 +160,7 @@ class Finding:
 
     @property
     def is_ok(self) -> bool:
-        """Whether nothing has to be done."""
+        """Whether there is no fault."""
         return not self.remedy
 
     def __str__(self) -> str:

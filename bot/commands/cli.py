@@ -1,4 +1,4 @@
-"""The command line: loads the module of the command that was typed."""
+"""The command line: imports the module of the typed command and runs it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def main(
     """Run a command.
 
     Args:
-        argv: The arguments after the program's name; those of the process when None.
-        environ: The variables; those of the process when None.
-        run_bot: Runs the bot; the real one when None.
-        say: Shows a text to the person at the terminal; on standard output when None.
+        argv: The arguments after the program's name; None for the arguments of the process.
+        environ: The environment; None for the environment of the process.
+        run_bot: Runs the bot; None for the real bot.
+        say: Prints a text to the terminal; None for standard output.
 
     Returns:
         The exit code: 0, `FAILED` or `WRONG_SETTINGS`.
@@ -43,11 +43,11 @@ def main(
     try:
         return asyncio.run(carry_out(call, _complain))
     except BrokenPipeError:
-        # Whoever read the output has enough, as `head` has. Python would complain once more when
-        # it flushes at its end.
+        # The reader of the output has closed it, as `head` does. Without this, Python reports the
+        # error again when it flushes the output on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except KeyboardInterrupt:  # before the command listens to signals itself
+    except KeyboardInterrupt:  # before the command has registered its signal handlers
         return 0
 
 
@@ -56,14 +56,14 @@ async def carry_out(call: Call, complain: Callable[[str], object]) -> int:
 
     Args:
         call: The command.
-        complain: Shows the person at the terminal what is wrong.
+        complain: Prints an error to the terminal.
 
     Returns:
         The exit code.
     """
     command = import_module(f"bot.commands.{call.arguments.command}")
     try:
-        # Into the environment itself: libraries of models, and tools, look for their keys there.
+        # Set in the environment itself, because model libraries and tools read their keys there.
         call.environ.update(secret_files(call.environ))
         await command.execute(call)
     except (FaultyPolicyError, InvalidSettingsError, SettingsError) as error:

@@ -17,7 +17,7 @@ from storage.errors import (
 )
 
 MOST_NAMED = 20
-"""Records that cannot be read are named up to this number."""
+"""Number of unreadable records up to which the doctor lists them by name."""
 
 _KEEP = "stop the bot and keep the files as they are"
 _GUIDE = "docs/how-to/repair.md"
@@ -57,7 +57,7 @@ _SHARED_ELSE = "check that the server is running, its address, and the network"
 async def look_at_storage(
     settings: Settings, make_storage: Callable[[Settings], Stores]
 ) -> AsyncIterator[Finding]:
-    """Open the database, write to it, try it out, and name what cannot be read in it."""
+    """Open the database, write to it, test the server, and list unreadable records."""
     is_embedded = settings.mongodb_uri is None
     subject = "COUNTERSIGN_DATA_DIR" if is_embedded else "MONGODB_URI"
     storage = make_storage(settings)
@@ -120,7 +120,7 @@ def _busy(error: StoreBusyError) -> Finding:
 
 
 async def _unreadable_beside(storage: Stores) -> AsyncIterator[Finding]:
-    """Look into a database that a running bot has."""
+    """Check a database that a running bot has open."""
     try:
         await storage.open_to_read()
         async for finding in _unreadable(storage):

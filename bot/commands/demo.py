@@ -1,4 +1,4 @@
-"""`countersign demo`: run the sandbox and the bot in one process, with a database of their own."""
+"""`countersign demo`: run the sandbox and the bot in one process, with a temporary database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bot.ports.people import CHANNEL
 from bot.sandbox import Sandbox, surfaces_of
 
 AGENTS = "bot.demo:channels"
-"""The agents that work there, unless the environment names others."""
+"""Default agents of the demo, in the form of `COUNTERSIGN_AGENT`."""
 
 _OURS = "bot.demo:"
 _NOT_TAKEN_OVER = frozenset({"COUNTERSIGN_HOST", "COUNTERSIGN_PORT"})
@@ -55,7 +55,7 @@ TOPICS = {
     "Mia too. Refunds above 100: @finance. Use the clock to skip ahead.",
     "finance": "Write: @countersign refund order 1234 120.50, or: refund order 1234 20.00",
 }
-"""The topics of the demo's channels while its policy holds."""
+"""The topics of the demo's channels, if the demo's policy applies."""
 WELCOME_YOURS = """\
 Countersign is ready, with {agent}. Open this page:
 
@@ -73,7 +73,7 @@ model, set COUNTERSIGN_MODEL and its key.
 
 async def execute(call: Call) -> None:
     """Run the command."""
-    # Slack's library reads variables of its own, such as SLACK_CLIENT_ID; the demo knows no Slack.
+    # Slack's library reads variables such as SLACK_CLIENT_ID, which must not affect the demo.
     for name in [name for name in call.environ if name.startswith("SLACK_")]:
         del call.environ[name]
     await try_out(
@@ -96,22 +96,22 @@ async def try_out(  # noqa: PLR0913 - all given by name
     say: Callable[[str], object],
     pace: Callable[[], float] | None = None,
 ) -> None:
-    """Run the demo until it is told to stop.
+    """Run the demo until a stop signal.
 
-    Nothing of it reaches a real Slack or a real database, whatever the environment says. Its
-    database lies in a directory of its own and goes with it, as the stand-in forgets all too.
+    The demo never contacts a real Slack or a real database, whatever the environment contains. Its
+    database is in a temporary directory, which is deleted at the end.
 
     Args:
-        environ: The variables of the process; of them, only the bot's own ones are used.
-        port: Where the page shall be; None takes `PORT`, or a free one when that is taken.
-        clock: The time, for the page and the bot; on the page people put it forward.
+        environ: The variables of the process; only the bot's variables are used.
+        port: Port of the page; None for `PORT`, or a free port if `PORT` is taken.
+        clock: The time of the page and the bot, which people can advance on the page.
         run_bot: Runs the bot.
-        stop: Ends everything when set.
-        say: Shows a text to the person at the terminal.
-        pace: Seconds, by which calls are counted against Slack's rate limits; `clock` when None.
+        stop: Ends the demo when it is set.
+        say: Prints a text to the terminal.
+        pace: A clock in seconds for Slack's rate limits; None for `clock`.
 
     Raises:
-        InvalidSettingsError: A variable of the bot is wrong.
+        InvalidSettingsError: A variable of the bot is invalid.
         BotError: The port is taken, or the data directory cannot be written.
     """
     checked = demo_environment(environ, "http://127.0.0.1/", "xoxb-demo", "xapp-demo", ["C000000"])
@@ -144,9 +144,9 @@ def welcome(
 
     Args:
         url: Address of the page.
-        agent: Which agents work: as `COUNTERSIGN_AGENT` names them, or their file.
-        model: With which model, as `COUNTERSIGN_MODEL` names it.
-        policy: The policy file; only the demo's own is explained.
+        agent: The agents, in the form of `COUNTERSIGN_AGENT`, or the path of their file.
+        model: The model, in the form of `COUNTERSIGN_MODEL`.
+        policy: The policy file, or None. The text explains only the demo's own policy.
     """
     if not agent.startswith(_OURS):
         note = DEMO_MODEL_NOTE if model == DEMO_MODEL else ""
@@ -160,7 +160,7 @@ def welcome(
 
 
 def _agents_of(settings: Settings) -> str:
-    """The agents that work: the file that has them, or as `COUNTERSIGN_AGENT` names them."""
+    """Return the agents for the greeting: the path of their file, or `COUNTERSIGN_AGENT`."""
     return str(settings.agents_file or settings.agent)
 
 
@@ -189,7 +189,7 @@ async def _sandbox(
     settings: Settings,
     pace: Callable[[], float] | None,
 ) -> AsyncIterator[Sandbox]:
-    """A sandbox that has what the manifest asks for, and not more; with the demo's channels."""
+    """Open a sandbox with exactly the permissions of the manifest and the demo's channels."""
     manifest = read_manifest(manifest_text())
     make = partial(
         Sandbox,
@@ -237,7 +237,7 @@ def demo_environment(
     app_token: str,
     channels: Sequence[str],
 ) -> dict[str, str]:
-    """The bot's own variables, with the stand-in's addresses and tokens in place of Slack's."""
+    """Return the bot's variables, with the sandbox's addresses and tokens instead of Slack's."""
     ours = {
         name: value
         for name, value in environ.items()
@@ -257,10 +257,10 @@ def demo_environment(
 
 
 def _deciders(ours: Mapping[str, str], channels: Sequence[str]) -> dict[str, str]:
-    """The settings for the deciders, where the environment has none.
+    """Return default settings for the approvers, if the environment has none.
 
-    The demo's agents get the demo's policy. With others, and beside settings that a policy takes
-    the place of, whoever is in the channel decides.
+    The demo's agents get the demo's policy. With other agents, or with settings that conflict with
+    a policy, all members of the channel are approvers.
     """
     if "COUNTERSIGN_POLICY" in ours:
         return {}

@@ -1,4 +1,4 @@
-"""`countersign doctor`: check all that the bot needs, and say how to fix what fails."""
+"""`countersign doctor`: check everything that the bot needs, and print remedies."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Tools:
 
     Attributes:
         manifest: The text of the app's manifest.
-        load_model: Makes the model that a name means; raises `SettingsError`.
-        load_agents: Imports the agents that a path means, by channel; raises `SettingsError`.
-        ask_model: Asks a model for one word; raises `ModelError`. None asks it nothing.
-        make_storage: Makes the storage that the settings mean; not open.
+        load_model: Creates a model by name; raises `SettingsError`.
+        load_agents: Imports agents by their path; returns them by channel; raises `SettingsError`.
+        ask_model: Asks a model for one word; raises `ModelError`. None skips this check.
+        make_storage: Creates the configured storage without opening it.
         clock: The time now.
     """
 
@@ -83,11 +83,11 @@ async def execute(call: Call) -> None:
 
 
 async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Finding]:
-    """Look at one subject after the other. Missing tables and indexes are made on the way.
+    """Check one subject after the other. Missing tables and indexes are created.
 
     Args:
         environ: The variables of the process.
-        tools: What the doctor needs of the rest.
+        tools: The doctor's access to the rest of the program.
     """
     yield _look_at_manifest(tools.manifest)
     try:
@@ -121,7 +121,7 @@ def _look_at_manifest(text: str) -> Finding:
 
 
 def _look_at_agents(settings: Settings, tools: Tools) -> tuple[list[Finding], Sequence[Agent]]:
-    """Load the agents, and return them; none when they cannot be loaded."""
+    """Load the agents; return the findings and the agents, without agents after a failure."""
     try:
         roster = load_roster(settings, tools.load_model(settings.model), load=tools.load_agents)
     except InvalidSettingsError as error:
@@ -214,7 +214,7 @@ def _compare_scopes(granted: frozenset[str]) -> Finding:
 async def _look_at_deciders(
     settings: Settings, named: Sequence[str], directory: SlackDirectory
 ) -> AsyncIterator[Finding]:
-    """Look at all who are named as deciders, by the settings and by the policies of tools."""
+    """Check all approvers that the settings and the policies of tools name."""
     if settings.policy is None:
         yield await _look_at_people("COUNTERSIGN_APPROVERS", settings.approvers, directory)
     if settings.escalate_to:

@@ -12,20 +12,20 @@ _EVENTS = "/slack/events"
 
 
 async def execute(call: Call) -> None:
-    """Print it.
+    """Run the command.
 
     Raises:
-        SettingsError: The address is none that Slack could reach.
+        SettingsError: Slack cannot reach the URL.
     """
     url = "" if call.arguments.socket else _address(call.arguments.url)
     call.say(manifest_for(url, has_agent_view=not call.arguments.no_agent_view).rstrip())
 
 
 def _address(url: str) -> str:
-    """The address for events; of a host alone, the path where the bot listens.
+    """Return the URL for events. For a URL without a path, add the bot's path.
 
     Raises:
-        SettingsError: It is none that Slack could reach.
+        SettingsError: Slack cannot reach the URL.
     """
     parts = _read(url.strip())
     if parts is None:
@@ -35,7 +35,7 @@ def _address(url: str) -> str:
 
 
 def _read(url: str) -> SplitResult | None:
-    """The parts of an address by https without more than a path; None for any other text."""
+    """Parse an https URL without query, fragment or login; None for any other text."""
     try:
         parts = urlsplit(url)
         is_https = parts.scheme == "https" and bool(parts.hostname) and parts.port != 0

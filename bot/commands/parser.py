@@ -1,4 +1,4 @@
-"""The parser of the command line. It loads no command."""
+"""The parser of the command line. It imports no command, so that it starts fast."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from importlib.metadata import version
 from bot.config.durations import LONGEST_RETENTION, parse_duration
 
 DISTRIBUTION = "countersign-bot"
-"""Name of the package; another project has the name `countersign` on the package index."""
+"""Name of the distribution on the package index, where another project is called `countersign`."""
 
 PORT = 8900
-"""The port of the sandbox's page, unless another program has it."""
+"""Default port of the sandbox's page. If it is taken, a free port is used."""
 
 _DESCRIPTION = "A self-hosted Slack approval bot for AI agents."
 _OUTDATED_HELP = "only requests created under a different version of the policy"
@@ -22,13 +22,13 @@ _DATA_DIR_HELP = "data directory (default: COUNTERSIGN_DATA_DIR, else .countersi
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Read what was typed; ends the program where that is wrong, or asks for help.
+    """Parse the command line; exit the program on an error or for help.
 
     Args:
-        argv: The arguments after the program's name; those of the process when None.
+        argv: The arguments after the program's name; None for the arguments of the process.
 
     Returns:
-        The arguments, with the name of the `command`: its module in `bot.commands`.
+        The arguments. `command` is the name of a module in `bot.commands`.
     """
     parser = build_parser()
     arguments = parser.parse_args(argv)
@@ -67,7 +67,7 @@ class _CommandParser(argparse.ArgumentParser):
     """The parser of one command; the help of `run` lists the variables, too."""
 
     def format_help(self) -> str:
-        """The help; the settings are loaded only for it."""
+        """Return the help text. The settings are imported only here."""
         if self.get_default("command") == "run":
             settings = import_module("bot.config.settings")
             rows = (
@@ -204,7 +204,7 @@ def _add_audit(commands: _Commands[_CommandParser]) -> None:
         "--older-than", metavar="TIME", type=_age, required=True, help="such as 400d"
     )
     _add_yes(pruned)
-    # What was typed before the name of a part holds, unless it is typed again.
+    # An option before the subcommand's name stays valid, unless it is repeated after it.
     for part in (found, shown, verified, exported, pruned):
         _add_data_dir(part, default=argparse.SUPPRESS)
 

@@ -58,7 +58,7 @@ async def _reask(call: Call, requests: PendingRequests) -> None:
             continue
         try:
             await requests.reask(approval.approval_id)
-        except BotError as error:  # somebody was quicker
+        except BotError as error:  # the request was decided or closed since
             call.say(str(error))
         else:
             call.say(f"{approval.approval_id}: asked again.")
@@ -67,10 +67,10 @@ async def _reask(call: Call, requests: PendingRequests) -> None:
 
 
 def _file_hash(call: Call) -> str:
-    """Hash of the policy file.
+    """Return the hash of the policy file.
 
     Raises:
-        BotError: There is none, or it cannot be read.
+        BotError: No policy file is set, or it cannot be read.
     """
     path = call.environ.get("COUNTERSIGN_POLICY", "").strip()
     if not path:
@@ -82,7 +82,7 @@ def _file_hash(call: Call) -> str:
 
 
 def pending_line(approval: Approval) -> str:
-    """Write a request for a terminal: id, deadline, rule, title, progress, why nobody can."""
+    """Format a request for a terminal: id, expiry, rule, title, progress, missing approvers."""
     progress = progress_of(approval)
     waits = ", ".join(f"{one.name} {one}" for one in progress.tallies)
     if approval.kind is Kind.DOUBT:

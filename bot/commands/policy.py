@@ -1,4 +1,4 @@
-"""`countersign policy`: check a policy file, and show the policy in force."""
+"""`countersign policy`: check a policy file, and show the current policy."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _ANY_TOKENS = {"SLACK_BOT_TOKEN": "xoxb-none", "SLACK_APP_TOKEN": "xapp-none"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsedCall(Call):
-    """A call in a made-up world.
+    """An invocation in a simulated world.
 
     Attributes:
-        world: Its tools and agents.
-        slack: Who answers there about ids.
+        world: The simulated tools and agents.
+        slack: Looks up ids in the simulated workspace.
     """
 
     world: PolicyWorld
@@ -87,16 +87,16 @@ _ACTIONS: Mapping[str, Callable[[Call], Awaitable[None]]] = {
 async def check_file(
     path: Path, world: PolicyWorld, slack: SlackFacts | None, say: Callable[[str], object]
 ) -> CheckedPolicy:
-    """Look at a policy file, and say how it is.
+    """Check a policy file and print the result.
 
     Args:
         path: The file.
         world: The tools and agents that exist.
-        slack: Who answers about ids; None looks none up.
-        say: Shows a text to the person at the terminal.
+        slack: Looks up ids; None skips the look-ups.
+        say: Prints a text to the terminal.
 
     Raises:
-        FaultyPolicyError: It has faults: all of them, a line each.
+        FaultyPolicyError: The file has faults. The text lists all of them, one per line.
     """
     data = await _read(path)
     if slack is None:
@@ -111,7 +111,7 @@ async def check_file(
 
 
 async def look_at_policy(path: Path, world: PolicyWorld, slack: SlackFacts) -> Finding:
-    """The doctor's finding about a policy file."""
+    """Check a policy file for the doctor."""
     told: list[str] = []
     large: list[str] = []
 
@@ -130,11 +130,11 @@ async def look_at_policy(path: Path, world: PolicyWorld, slack: SlackFacts) -> F
 
 
 def load_world(environ: Mapping[str, str]) -> PolicyWorld:
-    """The tools of the agents that `COUNTERSIGN_AGENT` names; nothing else has to be set.
+    """Return the tools of the agents in `COUNTERSIGN_AGENT`; other settings may be missing.
 
     Raises:
-        InvalidSettingsError: A setting is wrong.
-        SettingsError: They cannot be loaded.
+        InvalidSettingsError: A setting is invalid.
+        SettingsError: The agents cannot be loaded.
     """
     names = (*_AGENT_SETTINGS, "COUNTERSIGN_MODEL")
     given = {name: environ[name] for name in names if name in environ}
@@ -151,7 +151,7 @@ async def _read(path: Path) -> bytes:
 
 @asynccontextmanager
 async def _slack(environ: Mapping[str, str]) -> AsyncIterator[SlackFacts]:
-    # It takes a second, and only a look at Slack needs it.
+    # The import takes a second, and only checks in Slack need it.
     from bot.slack import connect  # noqa: PLC0415
     from bot.slack.directory import SlackDirectory  # noqa: PLC0415
     from bot.slack.ratelimit import Pacer  # noqa: PLC0415

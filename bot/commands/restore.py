@@ -1,4 +1,4 @@
-"""`countersign restore`: go back to a backup, while no bot runs."""
+"""`countersign restore`: restore a backup, while no bot runs."""
 
 from __future__ import annotations
 

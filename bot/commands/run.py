@@ -14,7 +14,7 @@ async def execute(call: Call) -> None:
 
 
 def _bot() -> RunBot:
-    """The bot itself. It takes a second; wrong settings are said without it."""
+    """Import the bot. The import takes a second, so settings are checked before."""
     from bot import main  # noqa: PLC0415
 
     return main.run_alone

@@ -32,17 +32,17 @@ _NAMES = {
 
 
 async def forget_thread(forgetting: Forgetting, name: str, *, do_it: bool, say: Say) -> None:
-    """Delete all of one thread, or say what would be deleted.
+    """Delete a thread with all its records, or print what would be deleted.
 
     Args:
-        forgetting: Does it.
+        forgetting: Deletes threads.
         name: The thread; see `Forgetting.find`.
-        do_it: False only looks.
-        say: Shows a text to the person at the terminal.
+        do_it: Whether to delete; False only prints.
+        say: Prints a text to the terminal.
 
     Raises:
-        BotError: The thread is not over.
-        RecordNotFoundError: There is none.
+        BotError: The thread has unfinished work.
+        RecordNotFoundError: The thread does not exist.
     """
     thread_id = await forgetting.find(name)
     forecast = await forgetting.forecast(thread_id)
@@ -61,15 +61,15 @@ async def forget_thread(forgetting: Forgetting, name: str, *, do_it: bool, say: 
 
 
 async def go_back(restoring: Restoring, *, is_shared: bool, say: Say) -> None:
-    """Make a database that went back to a copy fit the world again.
+    """Mark the unfinished work of a restored database.
 
     Args:
-        restoring: Marks what the copy left unfinished.
-        is_shared: Whether it is MongoDB, where a bot may still run.
-        say: Shows a text to the person at the terminal.
+        restoring: Marks the work.
+        is_shared: Whether the database is MongoDB, where a bot may still run.
+        say: Prints a text to the terminal.
 
     Raises:
-        BotError: Somebody works on the database, or it is empty.
+        BotError: A process holds a lease in the database.
     """
     if is_shared and await restoring.storage.restoring.leased(now_ms=restoring.clock()):
         raise BotError(
@@ -98,13 +98,13 @@ def _were(count: int) -> str:
 
 
 async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: Say) -> None:
-    """Delete all threads in which nothing has happened for long, or say which.
+    """Delete all old threads, or print which would be deleted.
 
     Args:
-        forgetting: Does it.
-        older: For how long.
-        do_it: False only looks.
-        say: Shows a text to the person at the terminal.
+        forgetting: Deletes threads.
+        older: Minimum time since the last activity.
+        do_it: Whether to delete; False only prints.
+        say: Prints a text to the terminal.
     """
     before_ms = forgetting.clock() - milliseconds(older)
     done = kept = 0
@@ -131,11 +131,11 @@ async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: S
 
 
 async def clear_log(storage: Stores, say: Say) -> None:
-    """See to it that deleted content is not in the database's write-ahead log, either.
+    """Remove deleted content from the database's write-ahead log, too.
 
     Args:
-        storage: Open.
-        say: Shows a text to the person at the terminal.
+        storage: An open database.
+        say: Prints a text to the terminal.
     """
     if not await storage.retention.clear_log():
         say(_LOG_REMAINS)

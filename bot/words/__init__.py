@@ -1,4 +1,4 @@
-"""The words of the product, and how Slack wants them written."""
+"""The product's texts, and Slack's markup for them."""
 
 from bot.words.catalog import (
     Catalogue,

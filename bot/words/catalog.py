@@ -1,9 +1,9 @@
-"""The catalogue: every text that people read, by key, in each language that there is.
+"""The catalogue: every text for people, by key, in each available language.
 
-A language is one JSON file of keys and texts beside this one. English has all keys; another
-language that lacks one is read in English there. Names and numbers are values of a text and are
-never glued to it, so that a translation can place them; a text that counts has a key for each
-plural form (`home.waiting.one`, `home.waiting.other`).
+A language is a JSON file of keys and texts in this package. English has all keys. A key that is
+missing in another language is shown in English. Names and numbers are placeholders of a text and
+are never concatenated to it, so that a translation can move them. A text with a number has a key
+for each plural form (`home.waiting.one`, `home.waiting.other`).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Catalogue:
     """The texts of one language.
 
     Args:
-        language: Its code, such as `en`.
+        language: The language code, such as `en`.
         texts: Texts by key.
-        fallback: The texts where this language has none.
+        fallback: The texts for keys that this language lacks.
     """
 
     language: str
@@ -44,7 +44,7 @@ class Catalogue:
     fallback: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, key: str, values: Mapping[str, object]) -> str:
-        """Write a text with its values; see `say`."""
+        """Return a text with its values filled in; see `say`."""
         found = self._found(key, values.get("n"))
         missing = sorted(set(_PLACE.findall(found)) - values.keys())
         if missing:
@@ -52,7 +52,7 @@ class Catalogue:
         return _FILLED.sub(lambda match: _set_in(str(values[match[1]]), match[2] or ""), found)
 
     def has(self, key: str) -> bool:
-        """Whether there is such a text, with plural forms or without."""
+        """Whether a key exists, with or without plural forms."""
         known = (self.texts, self.fallback)
         return any(key in one or f"{key}.other" in one for one in known)
 
@@ -66,31 +66,31 @@ class Catalogue:
 
 
 def say(key: str, /, **values: object) -> str:
-    """Write a text of the catalogue in the language that is spoken here.
+    """Return a text of the catalogue in the current language.
 
     Args:
-        key: The text's key, such as `button.approve`. A key with plural forms is given without
-            them: the value `n` chooses.
-        **values: The values of its places. They are set in as they are: whoever writes mrkdwn
-            escapes them first. A place inside of a value is not filled. A full stop behind a value
-            that ends a sentence itself is left out.
+        key: The text's key, such as `button.approve`. A key with plural forms is given without its
+            form; the value `n` selects the form.
+        **values: The values of the placeholders. They are inserted unchanged, so mrkdwn in them
+            must be escaped before. Placeholders inside of a value are not filled. A full stop after
+            a value that already ends a sentence is left out.
 
     Returns:
         The text.
 
     Raises:
-        KeyError: There is no such text, or a value is missing: a mistake in the program.
+        KeyError: The key is unknown or a value is missing: an error in the program.
     """
     return (_spoken.get() or _here[-1]).text(key, values)
 
 
 @contextmanager
 def speaking(language: str | Catalogue) -> Iterator[Catalogue]:
-    """Speak a language in what is written inside of this block.
+    """Set the current language for a block.
 
     Args:
-        language: A locale as Slack names it (`de-DE`), a language (`de`), or a catalogue. One that
-            there is no catalogue for is English.
+        language: A locale of Slack (`de-DE`), a language (`de`), or a catalogue. A language without
+            a catalogue means English.
 
     Yields:
         The catalogue.
@@ -105,7 +105,7 @@ def speaking(language: str | Catalogue) -> Iterator[Catalogue]:
 
 @contextmanager
 def workspace_language(language: str | Catalogue) -> Iterator[Catalogue]:
-    """Speak a language in the whole process where nobody's own is spoken, inside of this block.
+    """Set the language of the process for a block; `speaking` takes precedence.
 
     Args:
         language: As in `speaking`.
@@ -123,10 +123,10 @@ def workspace_language(language: str | Catalogue) -> Iterator[Catalogue]:
 
 @contextmanager
 def working_for(company: str) -> Iterator[None]:
-    """Know in the whole process whose people work here, inside of this block.
+    """Set the company of the process for a block.
 
     Args:
-        company: Its name; empty where it is not known.
+        company: Name of the company; empty if unknown.
     """
     _companies.append(company.strip())
     try:
@@ -136,24 +136,24 @@ def working_for(company: str) -> Iterator[None]:
 
 
 def company() -> str:
-    """The name of the company whose people work here; empty where it is not known."""
+    """Return the name of the company whose people use this workspace; empty if unknown."""
     return _companies[-1]
 
 
 def spoken_language() -> str:
-    """The language that is spoken here, for what is written later."""
+    """Return the code of the current language, to store it for a later text."""
     return (_spoken.get() or _here[-1]).language
 
 
 def for_all() -> AbstractContextManager[Catalogue]:
-    """Speak the workspace's language in what is written inside, as everybody reads it."""
+    """Set the workspace's language for a block, because many people read the text."""
     return speaking(_here[-1])
 
 
 def said_to_all(
     work: Callable[P, Coroutine[Any, Any, T]],
 ) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Let a function speak the workspace's language, whoever it is called for."""
+    """Decorate a function so that it writes in the workspace's language."""
 
     @wraps(work)
     async def speak(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -165,7 +165,7 @@ def said_to_all(
 
 @contextmanager
 def adding(added: Catalogue) -> Iterator[None]:
-    """Know one more language inside of this block, such as one that is being tried out."""
+    """Add a language for a block, for example to test a translation."""
     _added[added.language] = added
     try:
         yield
@@ -174,12 +174,12 @@ def adding(added: Catalogue) -> Iterator[None]:
 
 
 def languages() -> tuple[str, ...]:
-    """The languages that there are catalogues of, English among them."""
+    """Return the codes of all languages with a catalogue, including English."""
     return tuple(sorted({*_files(), *_added}))
 
 
 def catalogue(locale: str) -> Catalogue:
-    """The catalogue of a locale; English where there is none."""
+    """Return the catalogue of a locale, or the English one."""
     language = re.split(r"[-_]", locale.strip().lower(), maxsplit=1)[0]
     if language in _added:
         return _added[language]
@@ -187,19 +187,19 @@ def catalogue(locale: str) -> Catalogue:
 
 
 def _set_in(value: str, stop: str) -> str:
-    """A value, and the full stop behind it unless the value ends a sentence by itself."""
+    """Return a value and the full stop after it, unless the value ends a sentence."""
     return value if value.endswith(_ENDS) else f"{value}{stop}"
 
 
 def plural(language: str, number: int) -> str:
-    """The plural form of a number in a language, as CLDR names it.
+    """Return the CLDR plural form of a number in a language.
 
     Source:
         https://cldr.unicode.org/index/cldr-spec/plural-rules
     """
     if language == ENGLISH:
         return _PLURALS[0] if number == 1 else _PLURALS[1]
-    # Only where a translation is in use: reading its data takes a while.
+    # Imported only if a translation is used, because its data loads slowly.
     from babel import Locale  # noqa: PLC0415
 
     return str(Locale.parse(language).plural_form(number))
@@ -221,7 +221,7 @@ def _files() -> frozenset[str]:
 
 
 def _texts(language: str) -> dict[str, str] | None:
-    """The texts of a language; None where it has no file."""
+    """Return the texts of a language, or None if it has no file."""
     place = resources.files(__package__) / f"{language}.json"
     if not place.is_file():
         return None
@@ -231,7 +231,7 @@ def _texts(language: str) -> dict[str, str] | None:
 
 _spoken: ContextVar[Catalogue | None] = ContextVar("spoken", default=None)
 _here: list[Catalogue] = [_loaded(ENGLISH)]
-"""The workspace's language stands last."""
+"""The last item is the workspace's language."""
 _companies = [""]
-"""The one whose people work here stands last."""
+"""The last item is the company of this process."""
 _added: dict[str, Catalogue] = {}

@@ -1,4 +1,4 @@
-"""The few pieces of Slack's mrkdwn that the bot writes itself: escapes, people, dates."""
+"""The parts of Slack's mrkdwn that the bot writes: escapes, mentions, dates."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """A text as somebody typed it, from one that Slack sent: the reverse of `escape`."""
+    """Convert a text from Slack to the typed text: the reverse of `escape`."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def mention(slack_id: str) -> str:
-    """Write a user or a user group as a mention; anything else as harmless text."""
+    """Format a user or user group as a mention; escape any other text."""
     if _PERSON.fullmatch(slack_id):
         return f"<@{slack_id}>"
     if _GROUP.fullmatch(slack_id):
@@ -36,18 +36,18 @@ def mention(slack_id: str) -> str:
 
 
 def is_person(slack_id: str) -> bool:
-    """Tell whether an id has the form of a user id."""
+    """Whether an id has the form of a user id."""
     return _PERSON.fullmatch(slack_id) is not None
 
 
 def utc(at_ms: int) -> str:
-    """Write a time for everybody, to the minute."""
+    """Format a time in UTC, to the minute."""
     moment = datetime.fromtimestamp(min(max(at_ms, 0), _LAST_MS) // 1_000, tz=UTC)
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def date(at_ms: int) -> str:
-    """Write a time that each reader sees in their own time zone, such as “today at 10:00 AM”.
+    """Format a time that Slack shows in each reader's time zone, such as “today at 10:00 AM”.
 
     Source:
         https://docs.slack.dev/messaging/formatting-message-text (date formatting)
@@ -56,17 +56,17 @@ def date(at_ms: int) -> str:
 
 
 def clock(at_ms: int) -> str:
-    """A time of the day alone, for what is of today."""
+    """Format a time of day without a date, for times of today."""
     return _token(at_ms, "{time}")
 
 
 def moment(at_ms: int, *, since_ms: int) -> str:
-    """A time of the day, with the day where it is long after something else."""
+    """Format a time of day, with the date if it is long after another time."""
     return clock(at_ms) if abs(at_ms - since_ms) < _HALF_A_DAY_MS else date(at_ms)
 
 
 def channel(channel_id: str) -> str:
-    """Write a channel as a mention; empty where the id has not that form."""
+    """Format a channel as a mention; empty if the id is malformed."""
     return f"<#{channel_id}>" if _CHANNEL.fullmatch(channel_id) else ""
 
 

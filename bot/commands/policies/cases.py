@@ -1,4 +1,4 @@
-"""`countersign policy test`: play cases against a policy file."""
+"""`countersign policy test`: run cases against a policy file."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from bot.policy.parser.lookups import SlackFacts
 
 
 class CasesDifferError(BotError):
-    """Not all cases went as they expect."""
+    """Some cases differ from their expectations."""
 
 
 async def execute(call: Call) -> None:
     """Run the command."""
     file = read_case_file(Path(call.arguments.cases))
-    file.cases({})  # faults of the cases come first: the policy is checked against their world
+    file.cases({})  # report faults of the cases first: the policy is checked against their world
     slack = SlackFacts(lookups=WorldLookups(world=file.world), bot_user_id=BOT)
     policy = await check_file(Path(call.arguments.file), policy_world(file.world), slack, call.say)
     cases = file.cases(cast(Data, policy.root.plain()))
@@ -46,7 +46,7 @@ async def execute(call: Call) -> None:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Keep the log of the bot on stage from the terminal: cases let much go wrong on purpose."""
+    """Suppress the log of the simulated bot: cases cause many errors on purpose."""
     handler, log = logging.NullHandler(), logging.getLogger()
     log.addHandler(handler)
     try:

@@ -31,7 +31,7 @@ class _Form(BaseModel):
 
 
 class ToolForm(_Form):
-    """A tool, as a call's file describes it."""
+    """A tool in a call's file."""
 
     tags: tuple[str, ...] = ()
     risk: Risk = "medium"
@@ -40,7 +40,7 @@ class ToolForm(_Form):
 
 
 class CodeForm(_Form):
-    """A ruling of code on the call: it asks, or denies with a reason."""
+    """A decision of code on the call: ask, or deny with a reason."""
 
     rule: str = Field(min_length=1)
     kind: Literal["approval", "review"] = "approval"
@@ -48,18 +48,18 @@ class CodeForm(_Form):
     deny: str | None = None
 
     def ruling(self) -> Ruling:
-        """It, as the runtime has it."""
+        """Convert the decision to a ruling of the runtime."""
         if self.deny is not None:
             return Deny(self.deny, rule=self.rule)
         return Ask(rule=self.rule, kind=self.kind, approvers=self.approvers)
 
 
 class WorldForm(_Form):
-    """The world that the call is judged in, as far as it matters.
+    """The tools and user groups for the evaluation of the call.
 
     Attributes:
-        tools: By name; the tool of the call is among them.
-        usergroups: Members of user groups, by id; of others it is not known who they are.
+        tools: Tools by name; must include the tool of the call.
+        usergroups: Members of user groups by id; other user groups are unknown.
     """
 
     tools: dict[str, ToolForm] = {}
@@ -67,7 +67,7 @@ class WorldForm(_Form):
 
 
 class CallForm(_Form):
-    """A call, as it is written for this command; `said` is everybody whose words led to it."""
+    """A call in the file format of this command; `said` are the requesters."""
 
     tool: str
     args: dict[str, JsonValue] = {}
@@ -80,7 +80,7 @@ class CallForm(_Form):
 
 @dataclass(frozen=True, slots=True)
 class _KnownPeople:
-    """Members of groups, from user groups that are known."""
+    """Looks up members of groups, from the user groups in the file."""
 
     usergroups: Mapping[str, tuple[str, ...]]
 
@@ -116,7 +116,7 @@ async def execute(call: Call) -> None:
 
 
 def _as_case(file: PolicyFile, form: CallForm, judged: Judged) -> str:
-    """Write a file of cases in which the call is judged as it was just now."""
+    """Return a file of cases that expects the call's present evaluation."""
     groups = file.groups.values()
     usergroups = {
         one: [*form.world.usergroups.get(one, ())] for g in groups for one in g.usergroups
