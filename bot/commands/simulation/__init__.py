@@ -1,4 +1,4 @@
-"""Rehearsals: a policy is played by cases, with the real use cases and cards, and a made-up Slack.
+"""Simulations: run cases against a policy, with the real use cases and cards, and a fake Slack.
 
-Time is a clock that the case moves; people, groups, channels and tools are those of its world.
+The case moves the clock. People, groups, channels and tools are from the world of the case.
 """

@@ -1,4 +1,4 @@
-"""Agents of a rehearsal: they make the calls of a case, and note the answers."""
+"""Agents of a simulation: they make the calls of a case, and record the results."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from bot.commands.simulation.models import Data
 from bot.config.durations import parse_duration
 
 RAN = "ran"
-"""The result of all tools."""
+"""The result of every tool."""
 
 
 class DiedError(BaseException):
-    """Ends the work as kill -9 does: no handler of errors sees it."""
+    """Simulates a crash of the process: no error handler catches it."""
 
 
 @dataclass
@@ -42,12 +42,12 @@ class Script:
     """The acts of the agents in a case.
 
     Attributes:
-        calls: For each turn to come, the calls that its model makes.
-        heard: Results of calls, in the order in which a model read them.
-        ran: Arguments with which tools ran.
-        crash: Whether the process dies in the next call of a tool.
-        has_died: Whether it has.
-        code: Policies in code, by the statement of the call that they are about.
+        calls: For each future turn, the calls that its model makes.
+        heard: Results of calls, in the order in which the models read them.
+        ran: Arguments of the calls that ran.
+        crash: Whether the process crashes during the next call of a tool.
+        has_died: Whether the process has crashed.
+        code: Decisions of policies in code about the present request.
     """
 
     calls: deque[list[ToolCallPart]] = field(default_factory=deque)
@@ -58,17 +58,17 @@ class Script:
     code: list[Data] = field(default_factory=list)
 
     def next_turn(self, requests: Sequence[Data]) -> None:
-        """Let the next turn make these calls at once."""
+        """Add a turn that makes these calls in one answer."""
         self.calls.append([call(str(one["tool"]), one["args"]) for one in requests])
 
 
 def actors(script: Script, world: World, requests: Sequence[Data]) -> dict[str, Agent]:
-    """Make the agents of a world, by name.
+    """Create the agents of a world, by name.
 
     Args:
-        script: What they do.
-        world: Their tools.
-        requests: All requests of the case: they say which tools have policies in code.
+        script: The acts of the agents.
+        world: The world, which has their tools.
+        requests: All requests of the case. They name the tools with policies in code.
     """
     code = {str(one["tool"]) for one in requests if one.get("code")}
     nested = {str(one["tool"]): one["nested"] for one in requests if one.get("nested")}
@@ -85,7 +85,7 @@ def actors(script: Script, world: World, requests: Sequence[Data]) -> dict[str, 
 
 
 _ANY_ARGUMENTS: Data = {"type": "object", "additionalProperties": True}
-"""The schema of a tool whose world gives none."""
+"""Default schema of a tool."""
 
 
 def _spec(name: str, facts: Data) -> ToolSpec:
@@ -112,7 +112,7 @@ def _gated(tool: Tool, facts: Data, script: Script, *, has_code: bool) -> Tool:
 
 @dataclass(frozen=True, slots=True)
 class _Prop:
-    """A tool that does nothing but note that it ran."""
+    """A tool that only records that it ran."""
 
     spec: ToolSpec
     script: Script
@@ -149,7 +149,7 @@ class _Prop:
 
 
 async def ruling_in_code(code: Sequence[Data], call: PolicyCall) -> Ruling:
-    """The ruling of several policies in code on a call: the strictest; a failing one denies."""
+    """Return the strictest ruling of several policies in code; a failing policy denies."""
     return strictest([await ruling_of(_Fixed(rule), call) for rule in code] or [Allow()])
 
 
@@ -171,7 +171,7 @@ def _ruled(rule: Data) -> Ruling:
 
 @dataclass(frozen=True, slots=True)
 class _Fixed:
-    """A policy in code that says the same of each call."""
+    """A policy in code with the same ruling for each call."""
 
     rule: Data
 
@@ -181,7 +181,7 @@ class _Fixed:
 
 @dataclass(frozen=True, slots=True)
 class _Coded:
-    """The policy in code of the request that is played."""
+    """The policy in code of the present request."""
 
     script: Script
 

@@ -1,4 +1,4 @@
-"""Play cases about entries that are appended to the audit."""
+"""Run cases about entries that are appended to the audit."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from storage.chain import NO_KEY
 
 _TEAM = "T0CASES"
 _BEFORE = 5
-"""Entries of the chain when two append at once."""
+"""Number of entries in the chain before two concurrent appends."""
 _VOTE_OF = re.compile(r"the vote of ([A-Z]+\d+)")
 
 
 async def play_append(case: Case) -> dict[str, object]:
-    """Append what a case is about; return what came of it, by the keys that it expects.
+    """Append the entries of a case; return the results by the keys that the case expects.
 
     Raises:
-        CaseError: It expects something that is not known here.
+        CaseError: The case expects an unknown key.
     """
     expect = case.data["expect"]
     storage = stores.in_memory()
@@ -63,7 +63,7 @@ async def _twice(_: Case, storage: Stores) -> dict[str, object]:
 
 
 async def _on_record(case: Case, storage: Stores) -> dict[str, object]:
-    """The vote of a flow."""
+    """Return the results for the vote of a flow."""
     found = _VOTE_OF.search(str(case.data.get("about", "")))
     if found is None:
         raise CaseError(f"case {case.id}: its `about` does not say of which flow the vote is")
@@ -99,4 +99,4 @@ _PLAYS: Mapping[str, Callable[[Case, Stores], Awaitable[dict[str, object]]]] = {
     "entries_with_id": _twice,
     "action": _on_record,
 }
-"""How each is played, by a key that it expects."""
+"""The function that runs a case, by a key that the case expects."""

@@ -1,4 +1,4 @@
-"""Read a file of cases: worlds, policies, and the events of each case."""
+"""Parse a file of cases: worlds, policies, and the events of each case."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from bot.commands.simulation.models import (
 )
 
 ZONE = ZoneInfo("Europe/Berlin")
-"""The zone of the times in cases."""
+"""The time zone of the times in cases."""
 START = "2026-11-23T10:00"
-"""The time at which a case begins, unless it says another."""
+"""Default start of a case."""
 _OFFSET = re.compile(r"\+(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """The made-up world of a case.
+    """The simulated world of a case.
 
     Attributes:
         people: Flags by Slack user id: `guest`, `external`, `bot`, `deactivated`.
-        usergroups: Members by id.
-        channels: Members by id, or a `size`.
-        bot_in: Ids of the channels where the bot is.
-        agents: Names.
+        usergroups: Members by user group id.
+        channels: Members by channel id, or a `size`.
+        bot_in: Ids of the channels that the bot is a member of.
+        agents: Names of the agents.
         tools: By name: `schema`, `tags`, `risk`, `gate`.
     """
 
@@ -51,7 +51,7 @@ class World:
     tools: Mapping[str, Data]
 
     def changed(self, parts: Mapping[str, Any]) -> World:
-        """The same world with parts of it replaced, entry by entry."""
+        """Return the world with some entries replaced."""
         data: Data = {
             "people": {**self.people, **parts.get("people", {})},
             "usergroups": {**self.usergroups, **parts.get("usergroups", {})},
@@ -68,11 +68,11 @@ class Case:
     """One case.
 
     Attributes:
-        id: Unique in its file.
+        id: Name of the case, unique in its file.
         kind: `check`, `explain`, `flow`, `settings`, `cli`, `audit` or `append`.
-        data: All that is written there.
-        world: In which it plays.
-        file: The file that it is in.
+        data: The case as in the file.
+        world: The world of the case.
+        file: The file of the case.
     """
 
     id: str
@@ -83,18 +83,18 @@ class Case:
 
     @property
     def policy(self) -> Data:
-        """The policy that it is about.
+        """Return the policy of the case.
 
         Raises:
-            CaseError: It names one that is not in the file.
+            CaseError: The case names a policy that the file does not have.
         """
         return self.policy_named(self.data["policy"])
 
     def policy_named(self, given: object) -> Data:
-        """A policy by its name, or as it is written in place of a name.
+        """Return a policy by its name; a value that is not a name is the policy itself.
 
         Raises:
-            CaseError: There is none of that name.
+            CaseError: No policy has this name.
         """
         if isinstance(given, dict):
             return given
@@ -104,13 +104,13 @@ class Case:
 
     @property
     def is_strict(self) -> bool:
-        """Whether everything that happens has to be named; else only what is named is compared."""
+        """Whether the case must name everything that happens; otherwise only named keys count."""
         own = self.data.get("strict")
         return self.file.is_strict if own is None else bool(own)
 
     @property
     def start_ms(self) -> int:
-        """The time at which it begins: milliseconds since the epoch."""
+        """Start of the case, in milliseconds since the epoch."""
         local = datetime.fromisoformat(str(self.data.get("at", START)))
         return round(local.replace(tzinfo=ZONE).timestamp() * 1_000)
 
@@ -120,10 +120,10 @@ class CaseFile:
     """A file of cases.
 
     Attributes:
-        world: In which all of them play that change nothing about it.
-        policies: By name.
-        entries: The cases as they are written.
-        is_strict: Whether a case has to name everything that happens.
+        world: The world of all cases; a case can replace entries of it.
+        policies: Policies by name.
+        entries: The cases as in the file.
+        is_strict: Whether cases must name everything that happens.
     """
 
     world: World
@@ -132,13 +132,13 @@ class CaseFile:
     is_strict: bool = False
 
     def cases(self, policy: Data | None = None) -> list[Case]:
-        """All cases.
+        """Return all cases.
 
         Args:
-            policy: Taken by flows and explanations that name none.
+            policy: The policy of flows and explanations that name none.
 
         Raises:
-            CaseError: Some do not have the form of a case. All faults, a line each.
+            CaseError: Some cases are malformed. The text lists all faults, one per line.
         """
         found: list[Case] = []
         faults: list[str] = []
@@ -152,10 +152,10 @@ class CaseFile:
         return found
 
     def case(self, name: str) -> Case:
-        """A case by its id.
+        """Return a case by its id.
 
         Raises:
-            CaseError: There is none of that id, or it has not the form of a case.
+            CaseError: No case has this id, or the case is malformed.
         """
         for one in self.entries:
             if isinstance(one, dict) and one.get("id") == name:
@@ -165,14 +165,14 @@ class CaseFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Something that did not happen as a case expects it.
+    """A difference between an expected and an actual value.
 
     Attributes:
-        case: Its id.
-        step: The number of the event, from 1; 0 where there are no events.
-        key: What is compared, such as `told`.
-        expected: As the case has it.
-        found: As it was.
+        case: Id of the case.
+        step: Number of the event, from 1; 0 if the case has no events.
+        key: Name of the compared value, such as `told`.
+        expected: The value in the case.
+        found: The actual value.
     """
 
     case: str
@@ -190,13 +190,13 @@ class Difference:
 
 
 def read_case_file(path: Path) -> CaseFile:
-    """Read a file of cases.
+    """Parse a file of cases.
 
     Args:
         path: A YAML file with `world`, `policies` and `cases`.
 
     Raises:
-        CaseError: It cannot be read, or has not the form of one.
+        CaseError: The file cannot be read, or is malformed.
     """
     try:
         data = yaml.load(path.read_text("utf-8"), Loader=_Plain)  # noqa: S506 - a safe loader
@@ -214,20 +214,20 @@ def read_case_file(path: Path) -> CaseFile:
 
 
 def read_cases(path: Path) -> list[Case]:
-    """Read the cases of a file; see `read_case_file`."""
+    """Return the cases of a file; see `read_case_file`."""
     return read_case_file(path).cases()
 
 
 def as_text(value: object) -> str:
-    """A value of a case as it is compared, and told to people."""
+    """Format a value of a case for comparison and for people."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
 def offset(text: object) -> timedelta:
-    """Read a time since the start of a case, such as `+1h30m`.
+    """Parse a time since the start of a case, such as `+1h30m`.
 
     Raises:
-        CaseError: It is none.
+        CaseError: The text is malformed.
     """
     found = _OFFSET.fullmatch(str(text))
     if found is None:
@@ -237,11 +237,11 @@ def offset(text: object) -> timedelta:
 
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""In C, where PyYAML was built with it."""
+"""The fast loader in C, if PyYAML has it."""
 
 
 class _Plain(_Loader):  # type: ignore[misc]
-    """Reads times as texts: they have no zone before somebody says which."""
+    """Loads times as texts, because their zone is only known later."""
 
 
 _Plain.yaml_implicit_resolvers = {

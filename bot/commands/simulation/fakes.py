@@ -21,29 +21,29 @@ from bot.slack.connect import Slack
 
 @dataclass(slots=True)
 class StageClock:
-    """The time, as the case moves it: milliseconds since the epoch."""
+    """A clock in milliseconds since the epoch, which the case moves."""
 
     now_ms: int
 
     def __call__(self) -> int:
-        """The time now."""
+        """Return the time."""
         return self.now_ms
 
     def seconds(self) -> float:
-        """The same in seconds."""
+        """Return the time in seconds."""
         return self.now_ms / 1_000
 
 
 class AnswersCalls(Protocol):
-    """Answers calls of Slack's API."""
+    """Responds to calls of Slack's API."""
 
     def answer(self, method: str, values: Mapping[str, Any]) -> Payload:
-        """Answer one."""
+        """Return the response to a call."""
         ...
 
 
 class _MadeUpClient(AsyncWebClient):
-    """Slack's client, whose calls end in the made-up workspace."""
+    """A Slack client whose calls go to the simulated workspace."""
 
     stage: AnswersCalls
 
@@ -72,10 +72,10 @@ class _MadeUpClient(AsyncWebClient):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeUpSlack(Slack):
-    """The access to the made-up Slack.
+    """The access to the simulated Slack.
 
     Attributes:
-        stage: What answers.
+        stage: Responds to the calls.
     """
 
     stage: AnswersCalls

@@ -1,7 +1,7 @@
-"""The harness of a rehearsal: the bot between a sandbox and a database, in one process.
+"""The harness of a simulation: the bot between a sandbox and a database, in one process.
 
-What people do reaches the bot as Slack's payloads, through Bolt and the listeners; what the bot
-does reaches the made-up workspace as calls of Slack's API, whose strict checks of cards hold here.
+Acts of people reach the bot as Slack's payloads, through Bolt and the listeners. The bot's calls of
+Slack's API go to the simulated workspace, which checks cards as strictly as the sandbox.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from storage.audit import AuditEntry
 
 _TOKEN = "xoxb-rehearsal"  # noqa: S105 - of a made-up workspace
 _PATIENCE = timedelta(minutes=5)
-"""The time after which something hangs, on whatever machine."""
+"""Timeout that only a deadlock exceeds, even on a slow machine."""
 _FAILS = frozenset({"users.info", "users.list", "usergroups.list", "conversations.members"})
-"""The methods that look up who may decide."""
+"""The methods that look up people and groups."""
 
 
 @dataclass(slots=True)
 class BoltWire:
-    """The way to the bot: each payload goes to Bolt as a Socket Mode connection hands it over.
+    """Sends each payload to Bolt, like a Socket Mode connection.
 
     Attributes:
-        bot: The one that there is now.
+        bot: Returns the current bot.
     """
 
     bot: Callable[[], Countersign]
@@ -65,7 +65,7 @@ class BoltWire:
     async def send(self, parcel: Parcel) -> AppReply:
         """See `Transport.send`."""
         bot = self.bot()
-        # Bolt changes what it is given, and Slack's payloads are of JSON alone.
+        # A copy as JSON data, because Bolt modifies the payload.
         body = json.loads(json.dumps(parcel.payload))
         with bot.answering():
             response = await bot.bolt.async_dispatch(
@@ -78,18 +78,19 @@ class BoltWire:
 
 @dataclass(slots=True, kw_only=True)
 class Simulation:
-    """One bot in a made-up workspace.
+    """One bot in a simulated workspace.
 
     Attributes:
-        storage: Open.
-        world: Who and what there is.
+        storage: An open database.
+        world: The people, groups, channels and tools.
         clock: The time.
-        make: Joins the bot anew, as a new process does.
-        policy: The policy in force; None where the settings rule.
-        lookups_fail: Whether Slack does not say who people are.
-        writers: Those of whom it says that all the same: they write, and decide nothing.
-        noted: Ids of the entries of the audit, in the order in which they were made.
-        posted: All messages of the bot as they were posted; some are changed or deleted later.
+        make: Creates a bot for a new process name.
+        policy: The current policy; None if the settings apply.
+        lookups_fail: Whether Slack refuses look-ups of people.
+        writers: User ids of the writers, who are looked up even then. They cannot decide.
+        noted: Ids of the audit entries, in the order of their creation.
+        posted: All messages of the bot as they were posted, including later changed and deleted
+            ones.
     """
 
     storage: Stores
@@ -124,7 +125,7 @@ class Simulation:
 
     @property
     def slack(self) -> Slack:
-        """The access of the bot to this Slack."""
+        """The bot's access to the simulated Slack."""
         workspace = self.sandbox.workspace
         return MadeUpSlack(
             token=_TOKEN,
@@ -140,24 +141,24 @@ class Simulation:
         )
 
     def process(self, owner: str) -> Process:
-        """A process whose time is the stage's: no work is late by the clock of the machine.
+        """Return the dependencies of a process with the simulated time.
 
         Args:
-            owner: Its name.
+            owner: Name of the process in leases.
         """
         return Process(
             owner=owner,
             clock=self.clock,
             pacer=Pacer(limits={}),
-            lookup_age=timedelta(0),  # what a case changes counts at once
+            lookup_age=timedelta(0),  # changes by the case take effect at once
             sleep=self.sleep,
             beat=self.beat,
             patience=_PATIENCE,
-            has_lists=False,  # they are no part of a policy
+            has_lists=False,  # lists do not depend on a policy
         )
 
     def restart(self) -> None:
-        """Let a new process take over; what slept in the one before does not wake up any more."""
+        """Start a new process, and cancel the waits of the previous one."""
         for _, woken in [*self._sleepers, *self._beats.values()]:
             woken.cancel()
         self._sleepers.clear()
@@ -166,7 +167,7 @@ class Simulation:
         self.bot = self.make(self, f"process-{self._processes}")
 
     async def bury(self, thread_id: str) -> None:
-        """Let a new process take over from one that has died, when its lease has ended."""
+        """Start a new process after a crash, and release the crashed process's lease."""
         self.restart()
         thread = await self.storage.threads.get(thread_id)
         await self.storage.threads.release(
@@ -175,7 +176,7 @@ class Simulation:
         await self.tick()
 
     def answer(self, method: str, values: Mapping[str, Any]) -> Payload:
-        """Answer a call of Slack's API."""
+        """Return the response to a call of Slack's API."""
         is_writer = values.get("user") in self.writers
         if self.lookups_fail and method in _FAILS and not is_writer:
             return {"ok": False, "error": "missing_scope"}
@@ -189,14 +190,14 @@ class Simulation:
     # ---- time -------------------------------------------------------------------------------
 
     async def settle(self) -> None:
-        """Wait until nothing goes on, neither in Slack nor in the bot, but for what sleeps."""
+        """Wait until Slack and the bot are idle, except for tasks that sleep."""
         while True:
             await self.sandbox.idle()
             if self.sandbox.is_busy:
                 continue
             if len(self.bot.tasks) <= len(self._sleepers) and not self._beating:
                 return
-            self._slept.clear()  # nothing was awaited since the look at who sleeps
+            self._slept.clear()  # no `await` since the check of the sleepers, so no wake-up is lost
             idle = asyncio.ensure_future(self.bot.tasks.one_ended())
             asleep = asyncio.create_task(self._slept.wait())
             await asyncio.wait({idle, asleep}, return_when=asyncio.FIRST_COMPLETED)
@@ -204,7 +205,7 @@ class Simulation:
                 task.cancel()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until the case has moved the time so far; for no time at all, nothing moves it."""
+        """Sleep for a time of the simulated clock; a time of zero only yields."""
         if round(seconds * 1_000) <= 0:
             await asyncio.sleep(0)
             return
@@ -214,14 +215,14 @@ class Simulation:
         self._slept.set()
         try:
             await woken
-        finally:  # who is cut off sleeps no more
+        finally:  # a cancelled task no longer sleeps
             self._sleepers = [one for one in self._sleepers if one is not sleeper]
 
     async def beat(self, seconds: float) -> None:
-        """Wait like `sleep`, beside work that goes on: leases are kept in the time of the case.
+        """Sleep between renewals of a lease, while the task that holds it works.
 
         Raises:
-            RuntimeError: No task waits.
+            RuntimeError: Called outside of a task.
         """
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         task = asyncio.current_task()
@@ -236,7 +237,7 @@ class Simulation:
             self._beats.pop(task, None)
 
     def _has_beaten(self, task: asyncio.Task[Any]) -> None:
-        """A task that keeps a lease waits again, or has ended."""
+        """Note that a task which renews a lease sleeps again, or has ended."""
         self._beating.discard(task)
         self._slept.set()
 
@@ -251,7 +252,7 @@ class Simulation:
                 woken.set_result(None)
 
     async def advance(self, to_ms: int) -> None:
-        """Move the time; what falls due on the way happens on time."""
+        """Advance the clock step by step, so that due work runs at its time."""
         await self.settle()
         while (due := await self._next_due(to_ms)) is not None:
             self.clock.now_ms = max(self.clock.now_ms, due)
@@ -261,7 +262,7 @@ class Simulation:
         await self.tick()
 
     async def tick(self) -> None:
-        """Do what is due now."""
+        """Run all work that is due now."""
         self._wake()
         await self.settle()
         for _ in range(20):
@@ -274,7 +275,7 @@ class Simulation:
         approvals = await self.storage.approvals.due(now_ms=to_ms, limit=100)
         threads = await self.storage.threads.due(now_ms=to_ms, limit=100)
         work: list[Approval | Thread] = [*approvals, *threads]
-        # A lease that its holder extends ends later than the record was due.
+        # A renewed lease expires after the due time of its record.
         times = [max(one.due_ms, one.leased_until_ms) for one in work if one.due_ms is not None]
         waits = [*self._sleepers, *self._beats.values()]
         times += [at_ms for at_ms, _ in waits if at_ms <= to_ms]
@@ -283,7 +284,7 @@ class Simulation:
     # ---- what people do ---------------------------------------------------------------------
 
     def card_of(self, approval: Approval, user: str) -> tuple[str, str]:
-        """The channel and the `ts` of the card of an approval that somebody sees."""
+        """Return channel and `ts` of the card that a person sees."""
         cards = [one for one in approval.cards if one.ts]
         own = next((one for one in cards if one.user == user), None)
         if own is None:
@@ -293,7 +294,7 @@ class Simulation:
         return (own.channel, own.ts) if own else (approval.channel_id, approval.card.ts)
 
     def _batch_ts(self, keeper: str) -> str:
-        """The `ts` of the card that an approval keeps for several."""
+        """Return the `ts` of a batch card."""
         found = (
             str(one.ts)
             for one in self.posted
@@ -306,16 +307,16 @@ class Simulation:
     async def press(
         self, user: str, approval: Approval, action: ActionId, *, shown: str = ""
     ) -> list[Payload]:
-        """Press a button of a card; a button that it does not have is pressed all the same.
+        """Press a button of a card, even if the card no longer has the button.
 
         Args:
-            user: Who.
-            approval: Whose card.
-            action: Which.
-            shown: The digest that the person saw; that of the record when empty.
+            user: Slack user id of the person.
+            approval: The approval of the card.
+            action: The button.
+            shown: Digest that the person saw; empty for the current one.
 
         Returns:
-            The modal that is open for the person then.
+            The modals that are open for the person afterwards.
         """
         channel, ts = self.card_of(approval, user)
         value = encode(approval.approval_id, shown or approval.digest)
@@ -335,13 +336,16 @@ class Simulation:
         return self.sandbox.open_views(user)
 
     def _payload(self, user: str, channel_id: str, ts: str) -> Payload:
-        """The frame of a click on a message, by somebody who need not be in its channel."""
+        """Return the payload of a click on a message, without the action.
+
+        The person need not be a member of the channel.
+        """
         workspace = self.sandbox.workspace
         channel, message = workspace.channels[channel_id], workspace.message(channel_id, ts)
         before, is_member = message.blocks, user in channel.members
-        if not is_member:  # a public channel can be read by everybody
+        if not is_member:  # everyone can read a public channel
             channel.members.append(user)
-        # Whoever is late still has the buttons on the screen.
+        # A person's screen can still show buttons that the message no longer has.
         message.blocks = _ANY_BUTTON
         try:
             return self.sandbox.payload_of_click(user, channel_id, ts, "any")
@@ -370,7 +374,7 @@ class Simulation:
         return outcome
 
     async def force(self, user: str, view: Payload, callback_id: str) -> object:
-        """Submit a modal that has nothing to submit, as if it were another; return the answer."""
+        """Submit a modal without a submit button under another callback id; return the response."""
         workspace = self.sandbox.workspace
         payload = {
             "type": "view_submission",
@@ -384,7 +388,7 @@ class Simulation:
         return answer
 
     async def close_views(self, user: str) -> None:
-        """Close what is open for a person."""
+        """Close all open modals of a person."""
         for view in reversed(self.sandbox.open_views(user)):
             await self.sandbox.close_view(user, view)
         await self.settle()
@@ -392,14 +396,14 @@ class Simulation:
     # ---- what there is to see ---------------------------------------------------------------
 
     async def approvals(self, thread_id: str) -> list[Approval]:
-        """All approvals of a thread, the oldest first."""
+        """Return all approvals of a thread, the oldest first."""
         found = await newest_of(self.storage.approvals, thread_id, limit=100)
         return sorted(found, key=lambda one: (one.created_ms, one.position))
 
     async def entries(self, thread_ids: Iterable[str]) -> list[AuditEntry]:
-        """The entries of some threads, and those of none, in the order in which they were made.
+        """Return the audit entries of some threads, and of no thread, in the order of creation.
 
-        In a rehearsal the time stands still while much happens: the time of entries does not do.
+        Their times do not give the order, because the simulated clock stands still.
         """
         found: list[AuditEntry] = []
         for thread_id in ("", *thread_ids):
@@ -408,16 +412,16 @@ class Simulation:
         return sorted(found, key=lambda one: places.get(one.entry_id, len(places)))
 
     async def standing(self, approval: Approval, ballot: Ballot) -> PeopleSnapshot:
-        """The groups of an approval's terms, as they are now."""
+        """Look up the groups of an approval's terms."""
         census = self.bot.approvals.votes.census
         return await census.take(approval, ballot.terms, people=(), groups=ballot.terms.groups)
 
     async def is_stuck(self, approval: Approval) -> bool:
-        """Whether nobody can complete a ballot now."""
+        """Whether no one can complete a ballot now."""
         return await self.bot.approvals.outlook().missing(approval) is not None
 
     async def pending(self, thread_id: str) -> list[Approval]:
-        """Those that wait."""
+        """Return the pending approvals of a thread."""
         return [one for one in await self.approvals(thread_id) if one.status is Status.PENDING]
 
 

@@ -1,4 +1,4 @@
-"""The world of a case, as checks and evaluation of a policy need it."""
+"""The world of a case, as input for checks and evaluations of a policy."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from bot.ports.people import Person
 BOT = "U0COUNTER"
 """The bot's user in the world of a case."""
 CHANNEL = "C0OPS"
-"""The channel of a call that names none."""
+"""Default channel of a call."""
 SAID = ("U0ROSA",)
-"""The people whose words led to a call that names none."""
+"""Default requesters of a call."""
 _TEAM = "T0CASES"
 
 
 def policy_world(world: World) -> PolicyWorld:
-    """The tools and agents."""
+    """Return the tools and agents of a world."""
     tools = tuple(tool_facts(world, name) for name in world.tools)
     return PolicyWorld(tools=tools, agents=frozenset(world.agents))
 
 
 def tool_facts(world: World, name: str) -> ToolFacts:
-    """A tool, as its author declares it.
+    """Return the facts about a tool.
 
     Raises:
-        CaseError: There is none of that name.
+        CaseError: The world has no tool of this name.
     """
     if name not in world.tools:
         raise CaseError(f"there is no tool {name!r} in the world of the case")
@@ -50,11 +50,11 @@ def tool_facts(world: World, name: str) -> ToolFacts:
 
 
 def question_of(world: World, call: Mapping[str, Data]) -> PolicyQuestion:
-    """The question that a call is.
+    """Return a call as input of an evaluation.
 
     Args:
-        world: Of the case.
-        call: `tool` and `args`; if it is not as in all cases, `said`, `channel` and `agent`.
+        world: The world of the case.
+        call: `tool` and `args`; optionally `said`, `channel` and `agent`.
     """
     facts = tool_facts(world, str(call["tool"]))
     return PolicyQuestion(
@@ -68,7 +68,7 @@ def question_of(world: World, call: Mapping[str, Data]) -> PolicyQuestion:
 
 
 async def rulings_of(code: Sequence[Data]) -> list[Ruling]:
-    """The rulings of policies in code on a call; one that fails denies, as in the bot."""
+    """Return the rulings of policies in code on a call; a failing policy denies, as in the bot."""
     return [
         await in_time(partial(_ruled, one), str(one.get("rule", "")), time_limit=TIME_LIMIT)
         for one in code
@@ -88,12 +88,12 @@ async def _ruled(one: Data) -> Ruling:
 def members_of(
     world: World, at_ms: int | None = None
 ) -> Callable[[Group], Awaitable[frozenset[str] | None]]:
-    """Looks up members of groups.
+    """Return a function that looks up members of groups.
 
     Args:
-        world: Of the case.
-        at_ms: The time of the click, at which somebody is on duty. None for conditions on
-            requesters: when a call is judged, a rotation is as unknown as `here` is.
+        world: The world of the case.
+        at_ms: Time of the click, for the person on duty. None for conditions on requesters: during
+            an evaluation, rotations and `here` are unknown.
     """
 
     async def members(group: Group) -> frozenset[str] | None:
@@ -118,18 +118,18 @@ def _members(world: World, channel: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorldLookups:
-    """Slack's answers about the people, user groups and channels of a world.
+    """Looks up the people, user groups and channels of a world.
 
     Attributes:
         world: The world.
-        is_down: Whether no look-up works.
+        is_down: Whether all look-ups fail.
     """
 
     world: World
     is_down: bool = False
 
     async def person(self, user_id: str) -> Person:
-        """Read a user; one who is nobody's is external, and of no workspace."""
+        """Look up a user; an unknown user is external, without a workspace."""
         self._answer()
         flags = self.world.people.get(user_id)
         if flags is None:
@@ -145,14 +145,14 @@ class WorldLookups:
         )
 
     async def group_members(self, group_id: str) -> frozenset[str]:
-        """User ids of the members of a user group."""
+        """Return the user ids of a user group's members."""
         self._answer()
         if group_id not in self.world.usergroups:
             raise DirectoryError("usergroups.users.list: no_such_subteam")
         return frozenset(self.world.usergroups[group_id])
 
     async def channel_members(self, channel_id: str) -> frozenset[str]:
-        """User ids of the members of a channel, and the bot's if it is there."""
+        """Return the user ids of a channel's members, including the bot."""
         self._answer()
         if channel_id not in self.world.channels:
             raise DirectoryError("conversations.members: channel_not_found")

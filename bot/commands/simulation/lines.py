@@ -1,4 +1,4 @@
-"""Play a command line of a case, in a folder with the case's files."""
+"""Run a command line of a case, in a directory with the case's files."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ _ONE_OF_SRE: Data = {
     "default": {"ask": {}},
     "rules": [],
 }
-"""A policy without a fault: the file `good.yaml`, where no policy has that name."""
+"""A valid policy: the content of `good.yaml`, unless the file has a policy of that name."""
 _UP_TO = re.compile(r"([A-Z]+\d+) up to (\w+)")
 _REASON = re.compile(r'a rejection reason that begins with "(.+)"')
 
 
 async def play_line(case: Case) -> dict[str, object]:
-    """Type the command of a case.
+    """Run the command of a case.
 
-    The policies of its file lie in the folder as `NAME.yaml`, the texts of checks as `ID.yaml`,
-    the calls of explanations as `ID.json`, and the file itself, without commands, as `cases.yaml`.
-    What is `given` happens first, on the database that the command opens.
+    The directory has the policies of the case's file as `NAME.yaml`, the texts of checks as
+    `ID.yaml`, the calls of explanations as `ID.json`, and the file itself, without commands, as
+    `cases.yaml`. The events of `given` happen before, in the command's database.
 
     Args:
-        case: With `args`, and `expect` of `exit`, `says` and `json`.
+        case: A case with `args`, and `expect` with `exit`, `says` and `json`.
 
     Returns:
-        The exit code, those of the expected words that were said, and those of the expected
-        entries that the printed object has.
+        The exit code, the expected words that were printed, and the expected entries that the
+        printed object has.
 
     Raises:
-        CaseError: It cannot be played as it is written.
+        CaseError: The case cannot be run as written.
     """
     with tempfile.TemporaryDirectory(prefix="countersign-case-") as name:
         directory = Path(name)
@@ -85,7 +85,7 @@ async def _typed(case: Case, directory: Path) -> tuple[int, str]:
 
 
 def _file(file: CaseFile, argument: str, directory: Path) -> str:
-    """An argument; where it names a file of the case's folder, that file, written."""
+    """Return an argument. If it names a file of the case, write the file and return its path."""
     name, dot, kind = argument.rpartition(".")
     if not dot or kind not in {"yaml", "json"}:
         return argument
@@ -107,7 +107,7 @@ def _content(file: CaseFile, name: str, kind: str) -> str:
 
 
 def _cases(file: CaseFile) -> str:
-    """The file of cases, without those that would play it again."""
+    """Return the file of cases without its commands, which would run it again."""
     data = {
         "world": {
             "people": file.world.people,
@@ -124,7 +124,7 @@ def _cases(file: CaseFile) -> str:
 
 
 async def _happen(case: Case, given: str, directory: Path) -> None:
-    """Let happen, on the database in a folder, what a case says was before."""
+    """Apply the events of `given` to the database in a directory."""
     if found := _UP_TO.fullmatch(given):
         flow = case.file.case(found[1])
         end = offset(f"+{found[2]}")

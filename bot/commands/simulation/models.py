@@ -27,16 +27,16 @@ from pydantic_core import ErrorDetails
 from bot.errors import BotError
 
 Data: TypeAlias = dict[str, Any]
-"""YAML as it is read."""
+"""Parsed YAML."""
 _USED_ALWAYS = frozenset({"at", "expect"})
 
 
 class CaseError(BotError):
-    """A file of cases cannot be played as it is written."""
+    """A file of cases cannot be run as written."""
 
 
 class Places(Protocol):
-    """The names that the world of a case has."""
+    """The names in the world of a case."""
 
     @property
     def people(self) -> Mapping[str, object]:
@@ -670,16 +670,17 @@ KINDS: Mapping[str, type[CaseEntry]] = {
 
 
 def check(model: type[Written], data: object, place: str, known: Known | None = None) -> None:
-    """Compare data with its model.
+    """Validate data by its model.
 
     Args:
-        model: The form that it has to have.
-        data: As it was read.
-        place: Where it is, in words for people, such as `case production`.
-        known: The names that it may use; None where they do not matter.
+        model: The model.
+        data: The parsed data.
+        place: Location of the data for people, such as `case production`.
+        known: The names that the data may use; None skips this check.
 
     Raises:
-        CaseError: It differs. All faults, a line each, with their places.
+        CaseError: The data is invalid. The text lists all faults with their locations, one per
+            line.
     """
     try:
         model.model_validate(data, context=known)
@@ -709,11 +710,11 @@ def _line(fault: ErrorDetails, place: str, model: type[Written]) -> str:
 
 
 _TAGS = frozenset({_SHORT, _LONG, "str", "dict[str,any]", "list[str]", "ChannelEntry"})
-"""Steps of a place that pydantic adds, and nobody has written."""
+"""Path segments of a fault that pydantic adds and the file does not have."""
 
 
 def _keys_at(annotation: Any, steps: Sequence[str | int]) -> list[str]:
-    """The keys that may stand at a place: those of the models that its annotation names."""
+    """Return the keys that are permitted at a path, from the models in its annotation."""
     if not (isinstance(annotation, type) and issubclass(annotation, Written)):
         rest = steps[1:] if get_origin(annotation) in {list, dict} else steps
         return [key for one in get_args(annotation) for key in _keys_at(one, rest)]

@@ -57,7 +57,7 @@ ACTIONS = frozenset(
         "checkpoint",
     }
 )
-"""The actions that the specification names; the bot notes some more."""
+"""The actions that cases name. The bot's audit has some more."""
 KINDS = {
     "countersign_card": "card",
     BATCH_EVENT: "card",
@@ -88,11 +88,11 @@ _HEARD: tuple[tuple[str, str], ...] = (
 
 @dataclass(slots=True)
 class Watcher:
-    """Sees what is new since it last looked.
+    """Returns what is new since the last step.
 
     Attributes:
-        stage: What it looks at.
-        start_ms: The time from which times are counted.
+        stage: The simulation.
+        start_ms: Start of the case, to which times are relative.
     """
 
     stage: Simulation
@@ -103,11 +103,11 @@ class Watcher:
     async def entries(
         self, thread_ids: Iterable[str], *, only: Approval | None = None
     ) -> list[AuditEntry]:
-        """New entries of the audit, in order, of these threads and of none.
+        """Return new audit entries of some threads, and of no thread, in order.
 
         Args:
             thread_ids: Ids of threads.
-            only: Leave those about others for later.
+            only: Return only the entries of this approval; others stay new.
         """
         found = [
             one
@@ -120,10 +120,10 @@ class Watcher:
         return found
 
     def messages(self, *, only: Approval | None = None) -> list[list[Any]]:
-        """New messages of the bot, each as `[time, kind, mentioned]`, or with `{dm: people}`.
+        """Return new messages, each as `[time, kind, mentioned]`, with `{dm: people}` if direct.
 
         Args:
-            only: Leave those about others for later.
+            only: Return only the messages about this approval; others stay new.
         """
         new: list[SlackMessage] = []
         batch = only.batch.keeper if only is not None else ""
@@ -132,7 +132,7 @@ class Watcher:
             is_other = only is not None and _record_of(message) != only.approval_id
             is_shared = bool(batch) and _record_of(message, BATCH_EVENT) == batch
             if only is not None and is_shared:
-                # One card of several is a card of each.
+                # A batch card counts as a card of each of its approvals.
                 key, is_other = (only.approval_id, message.ts), False
             if key in self._seen_messages or is_other:
                 continue
@@ -142,7 +142,7 @@ class Watcher:
         return _merged([self._told(one) for one in sorted(new, key=lambda one: one.ts)])
 
     async def card(self, approval: Approval | None) -> dict[str, Any]:
-        """Return what is on record of an approval's rules and votes, and whether it is stuck."""
+        """Return an approval's rules, stage and votes, and whether it can be decided."""
         if approval is None or approval.kind is Kind.DOUBT:
             return {}
         found: dict[str, Any] = {"rules": approval.rule, "stage": approval.stage + 1}
@@ -156,7 +156,7 @@ class Watcher:
         return found
 
     async def _grant(self, approval: Approval) -> str:
-        """The counter of the newest standing grant of a thread; empty without one."""
+        """Return the counter of a thread's newest standing grant; empty without one."""
         now, grants = self.stage.clock(), self.stage.storage.grants
         current = await grants.current(approval.thread_id, now_ms=now)
         if not current:
@@ -174,14 +174,14 @@ class Watcher:
             people = [
                 one for one in channel.members if one != self.stage.sandbox.workspace.bot_user
             ]
-            if _kind(message) == "snooze_over":  # always a direct message
+            if _kind(message) == "snooze_over":  # this kind of message is always direct
                 return time, _kind(message), people, []
             return time, _kind(message), [], people
         return time, _kind(message), mentioned, []
 
 
 def _merged(told: Iterable[tuple[str, str, list[str], list[str]]]) -> list[list[Any]]:
-    """Join what was sent at one moment for one reason: one message, and private ones beside it."""
+    """Join messages of the same time and kind into one, with the recipients of direct ones."""
     found: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     for time, kind, mentioned, people in told:
         known = found.setdefault((time, kind), ([], []))
@@ -194,7 +194,7 @@ def _merged(told: Iterable[tuple[str, str, list[str], list[str]]]) -> list[list[
 
 
 def _record_of(message: SlackMessage, event: str = "") -> str:
-    """Id of the record of a message; empty where it is of another event."""
+    """Return the id of a message's record; empty if the message has another event type."""
     metadata = message.metadata or {}
     payload: Mapping[str, Any] = metadata.get("event_payload") or {}
     return str(payload.get("id", "")) if event in {"", metadata.get("event_type")} else ""
@@ -205,9 +205,9 @@ def _kind(message: SlackMessage) -> str:
 
 
 def _mentions(message: SlackMessage, *, is_direct: bool) -> list[str]:
-    """The people and groups that a message mentions: first those whom it is for, in their order.
+    """Return the mentioned people and groups: the recipients in their order, then all others.
 
-    Who is mentioned in a direct message of somebody else does not hear of it.
+    Slack does not notify people who are mentioned in a direct message to another person.
     """
     payload: Mapping[str, Any] = (message.metadata or {}).get("event_payload") or {}
     meant = [str(one["id"]) for one in payload.get("mentions") or ()]
@@ -218,7 +218,7 @@ def _mentions(message: SlackMessage, *, is_direct: bool) -> list[str]:
 
 
 def heard(results: Sequence[str]) -> str:
-    """The last thing that the agent heard, in the words of cases; `ran` for a result."""
+    """Return the last result that the agent received, in the words of cases; `ran` if it ran."""
     if not results:
         return ""
     text = results[-1]
@@ -226,7 +226,7 @@ def heard(results: Sequence[str]) -> str:
 
 
 def agent_heard(word: str, approval: Approval | None, entries: Sequence[AuditEntry]) -> str:
-    """The same, with why it ran: nobody was asked of what a rule or a grant let run."""
+    """Return what the agent received, with the reason: empty if no one was asked."""
     if approval is not None and approval.kind is Kind.DOUBT and word:
         return _after_doubt(word, approval)
     if word != RAN:
@@ -240,7 +240,7 @@ def agent_heard(word: str, approval: Approval | None, entries: Sequence[AuditEnt
 
 
 def _after_doubt(word: str, approval: Approval) -> str:
-    """The result of a call that was in doubt: of a second run, in people's words, or none."""
+    """Return the result of a call in doubt: of the second run, a person's text, or none."""
     match approval.answered("choice"):
         case "again":
             return "result" if word == RAN else word
@@ -251,12 +251,12 @@ def _after_doubt(word: str, approval: Approval) -> str:
 
 
 def state_of(approval: Approval | None, entries: Sequence[AuditEntry] = ()) -> str:
-    """The state of an approval in the words of cases.
+    """Return the state of an approval in the words of cases.
 
     Args:
-        approval: The newest one; None without one.
-        entries: What is new on record: of calls about which nobody was asked, and of approved
-            ones that a rule denied before they started.
+        approval: The newest approval, or None.
+        entries: New audit entries: of calls without a request, and of approved calls that a rule
+            denied before their start.
     """
     actions = {one.action for one in entries}
     if "grant_used" in actions or ("allowed" in actions and "doubted" not in actions):

@@ -1,4 +1,4 @@
-"""Play one flow: its events in order, and the differences from the expected."""
+"""Run one flow: its events in order, and the differences from the expected outcome."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from storage.audit import AuditEntry
 
 _NOT_EVENTS = frozenset({"at", "expect"})
 _ALWAYS = frozenset({"audit", "messages", "runs", "agent", "told"})
-"""The keys that strict cases compare always: nothing of the kind may have happened unnamed."""
+"""The keys that strict cases always compare: an absent key means that nothing happened."""
 _SHOWN = frozenset({"ask_back", "reveal"})
-"""Events after which a person has read something, in place of having been counted."""
+"""Events that show something to a person; other events count something."""
 REFUSED_GRANT = "over the policy's limits"
 _FIXED = {
     **dict.fromkeys(
@@ -42,18 +42,18 @@ _FIXED = {
     "start": "waits",
     "say": "kept",
 }
-"""The answers after events that no person waits for an answer to; `start` may have to wait."""
+"""The answers to events without a response to a person; `start` may have to wait."""
 
 
 @dataclass
 class Flow:
-    """A flow that is played.
+    """A running flow.
 
     Attributes:
-        case: Which.
-        acts: Its people.
-        watcher: Sees what happens.
-        script: The agents.
+        case: The case.
+        acts: The acts of people and operators.
+        watcher: Observes each step.
+        script: The acts of the agents.
     """
 
     case: Case
@@ -65,10 +65,10 @@ class Flow:
     _stage: int = 0
 
     async def play(self, *, is_judged: bool = True) -> list[Difference]:
-        """Play all events; return what was not as expected, of the first such event alone.
+        """Run all events; return the differences of the first event that has any.
 
         Args:
-            is_judged: Whether that event is the last.
+            is_judged: Whether to stop at that event.
         """
         events = [dict(one) for one in self.case.data["timeline"]]
         number = 0
@@ -94,7 +94,7 @@ class Flow:
         await stage.settle()
 
     async def _found(self, event: Data, place: int, *, of: int) -> Data:
-        """Return what happened in a step; of several calls of one turn, what is of this one."""
+        """Return the outcome of a step; for one of several calls of a turn, only its own part."""
         approvals = await self.acts.newest()
         if of > 1:
             approval: Approval | None = approvals[place - of]
@@ -136,13 +136,13 @@ class Flow:
     async def _word(
         self, event: Data, approval: Approval | None, entries: Sequence[AuditEntry]
     ) -> str:
-        """The word for what the agent has heard, or is about to hear; empty for nothing."""
+        """Return the word for the agent's present or coming result; empty without one."""
         word = heard(self.script.heard[self._heard :])
         is_decided = approval is not None and approval.status is Status.APPROVED
         if _name(event) == "start" and word == RAN:
-            word = ""  # it was decided before
+            word = ""  # the decision belongs to an earlier step
         elif not word and is_decided and "decided" in {one.action for one in entries}:
-            word = RAN  # the agent hears of it when its process is back
+            word = RAN  # the agent receives it when its process continues
         if not word and await self.acts.was_told_of_the_end():
             word = "expired"
         return word
@@ -174,7 +174,7 @@ def _same(expected: object, found: object) -> bool:
 
 
 def _together(events: list[Data], first: int) -> list[Data]:
-    """Requests of one moment and one thread: the agent makes them in one turn."""
+    """Return the requests of one time and thread, which the agent makes in one turn."""
     found = [events[first]]
     if "request" not in found[0]:
         return found
@@ -187,7 +187,7 @@ def _together(events: list[Data], first: int) -> list[Data]:
 
 
 def _told(event: Data, entries: list[AuditEntry]) -> object:
-    """The answer to the person of an event: a refusal's code, or what became of their act."""
+    """Return the answer to the person of an event: the code of a refusal, or the effect."""
     name, actions = _name(event), {one.action for one in entries}
     if name in _FIXED:
         return "" if name == "start" and entries else _FIXED[name]
@@ -201,7 +201,7 @@ def _told(event: Data, entries: list[AuditEntry]) -> object:
 
 
 def _by_card(entries: list[AuditEntry], cards: Sequence[Approval]) -> list[AuditEntry]:
-    """Sort what happened at one moment by the card that it is about."""
+    """Sort entries of one time by the order of their cards."""
     places = {one.approval_id: place for place, one in enumerate(cards)}
     places.update({one.address: place for place, one in enumerate(cards)})
     last = len(cards)
@@ -216,9 +216,9 @@ def _by_card(entries: list[AuditEntry], cards: Sequence[Approval]) -> list[Audit
 def _told_each(
     entries: list[AuditEntry], cards: Sequence[Approval], *, has_form: bool
 ) -> dict[str, str]:
-    """The words to the person about each card; one without an entry was in no batch.
+    """Return the answer about each card; a card without an entry was not in the batch.
 
-    A person who may not open the form hears the same about each card.
+    If the person may not open the form, the answer is the same for each card.
     """
     codes = {
         one.approval_id: str(one.detail.get("code")) for one in entries if one.action == "refused"
@@ -232,6 +232,6 @@ def _told_each(
 
 
 def _reason(entries: list[AuditEntry]) -> str:
-    """The reason of a denial."""
+    """Return the reason of a denial; empty without one."""
     denied = [one for one in entries if one.action == "denied"]
     return str(denied[-1].detail.get("reason", "")) if denied else ""

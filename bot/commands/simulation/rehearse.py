@@ -1,4 +1,4 @@
-"""Rehearse one flow, starting with an empty database."""
+"""Run one flow, starting with an empty database."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ NOBODY = Rules(
     remind_after=timedelta(minutes=15),
     expire_after=timedelta(hours=8),
 )
-"""The settings of a rehearsal: whatever is asked without a policy can be decided by nobody."""
+"""The settings of a simulation: without a policy, requests are undecidable."""
 _BROKEN = b"version: 1"
 
 
 @dataclass
 class PolicyFileOnStage:
-    """The file of a rehearsed policy, which a case may change.
+    """The simulated policy file, which a case can change.
 
     Attributes:
         data: Its bytes.
-        world: The tools and agents that it is checked against.
-        is_demo: Whether `here` may stand everywhere.
-        storage: Where its news are noted.
+        world: The tools and agents for its checks.
+        is_demo: Whether every rule may use `here`.
+        storage: The database, for audit entries about the policy.
         clock: The time.
     """
 
@@ -58,7 +58,7 @@ class PolicyFileOnStage:
     _is_first: bool = field(default=True)
 
     def source(self, team_id: str) -> PolicySource:
-        """The place that the bot reads it from."""
+        """Return the bot's source of the policy."""
         recorder = PolicyRecorder(
             audit=self.storage.audit,
             tell=nobody,
@@ -82,21 +82,21 @@ class PolicyFileOnStage:
 
 
 async def perform(case: Case, timeline: Sequence[Data], storage: Stores) -> None:
-    """Play other events in the world of a flow, whatever comes of them; see `rehearse`."""
+    """Run other events in the world of a flow, without a comparison; see `rehearse`."""
     data = {**case.data, "timeline": [{**one, "expect": None} for one in timeline]}
     await rehearse(replace(case, data=data), storage, is_judged=False)
 
 
 async def rehearse(case: Case, storage: Stores, *, is_judged: bool = True) -> list[Difference]:
-    """Play a flow; return what was not as it expects.
+    """Run a flow; return the differences from its expectations.
 
     Args:
         case: A flow.
-        storage: Open and empty.
-        is_judged: Whether it ends at the first event that does not go as expected.
+        storage: An open, empty database.
+        is_judged: Whether to stop at the first event with differences.
 
     Raises:
-        CaseError: The case cannot be played as it is written.
+        CaseError: The case cannot be run as written.
     """
     requests = [one["request"] for one in case.data["timeline"] if "request" in one]
     script, clock = Script(), StageClock(case.start_ms)
@@ -121,7 +121,7 @@ async def rehearse(case: Case, storage: Stores, *, is_judged: bool = True) -> li
     try:
         differences = await flow.play(is_judged=is_judged)
         if not is_judged:
-            await theatre.tick()  # what the last event made due
+            await theatre.tick()  # work that the last event made due
         return differences
     finally:
         await theatre.settle()
@@ -150,10 +150,10 @@ async def _theatre(
 
 
 def _places(case: Case, agents: Mapping[str, Agent], requests: list[Data]) -> Mapping[str, Agent]:
-    """The agents by the name that calls them; the first one answers where none is called.
+    """Return the agents by name; the first one answers messages that address no agent.
 
     Raises:
-        CaseError: A thread has requests of two agents: one works in each thread.
+        CaseError: A thread has requests of two agents, but one agent works in each thread.
     """
     by_thread: dict[str, str] = {}
     for one in requests:
@@ -169,14 +169,14 @@ def _places(case: Case, agents: Mapping[str, Agent], requests: list[Data]) -> Ma
 
 
 def _written(policy: Data) -> bytes:
-    """A policy as a file: JSON is YAML, too."""
+    """Return the bytes of a policy file; JSON is valid YAML."""
     return json.dumps(policy, default=str).encode()
 
 
 def joined(
     stage: Simulation, owner: str, *, agents: Mapping[str, Agent], **more: Any
 ) -> Countersign:
-    """Join a bot for a stage."""
+    """Create the bot of a simulation."""
     return build(
         slack=stage.slack,
         storage=stage.storage,

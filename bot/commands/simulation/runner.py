@@ -1,4 +1,4 @@
-"""Run a case of any kind, and report what differs."""
+"""Run a case of any kind, and report the differences."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ from bot.stores import Stores
 from storage.chain import Head, Seal, Verifier
 
 PATIENCE_S = 60
-"""The longest that one case may take, in real seconds."""
+"""Timeout of one case, in seconds of real time."""
 _Rehearse = Callable[[Case, Stores], Awaitable[list[Difference]]]
 _Play = Callable[[Case], Awaitable[dict[str, object]]]
 _TOKENS = {"SLACK_BOT_TOKEN": "xoxb-case", "SLACK_APP_TOKEN": "xapp-case"}
 
 
 def is_played(case: Case) -> bool:
-    """Whether a case is of a kind that is known."""
+    """Whether the kind of a case is known."""
     return case.kind in _KINDS
 
 
 async def examine(case: Case) -> list[Difference]:
-    """Play a case.
+    """Run a case.
 
     Args:
-        case: Of a kind that is played.
+        case: A case of a known kind.
 
     Returns:
-        What was not as it expects; empty when all was. A case that cannot be played as it is
-        written, or does not end, is a difference.
+        The differences; empty without any. A case that cannot be run as written, or does not end,
+        is a difference.
     """
     try:
         async with asyncio.timeout(PATIENCE_S):
@@ -95,7 +95,7 @@ async def _explain(case: Case) -> list[Difference]:
 
 
 def picture(judged: Judged) -> dict[str, object]:
-    """The judgement in the words of cases; of a card that would be posted, all of its terms."""
+    """Return an evaluation in the words of cases, with all terms if people are asked."""
     picture: dict[str, object] = {
         "effect": judged.effect,
         "names": list(judged.names),
@@ -118,7 +118,7 @@ def picture(judged: Judged) -> dict[str, object]:
 
 
 async def _flow(case: Case) -> list[Difference]:
-    # It loads all of the bot, which takes a second, and only flows need it.
+    # Imported here, because it imports the whole bot, which takes a second.
     rehearse: _Rehearse = import_module("bot.commands.simulation.rehearse").rehearse
     storage = stores.in_memory()
     await storage.open()
@@ -145,7 +145,7 @@ async def _settings(case: Case) -> list[Difference]:
 
 
 def deciders_of(settings: Settings) -> str:
-    """The deciders where no rule says it: `here`, or people who are `named`."""
+    """Return the approvers by the settings: `here`, or `named` people."""
     if settings.policy is None:
         file = PolicyFile.model_validate(settings_policy(settings))
     else:

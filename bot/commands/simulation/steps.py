@@ -29,25 +29,24 @@ THREAD = "t1"
 HELD = "another-process"
 _DAY_MS = 86_400_000
 _OLD = "0" * 64
-"""The digest of something that is not asked any more."""
+"""The digest of an outdated card."""
 _BLANK = " "
-"""Typed where no reason is given: Slack does not send a form that lacks what it has to have."""
+"""Input for a missing reason: Slack does not submit a form without its required inputs."""
 
 
 @dataclass
 class SimulatedSteps:
-    """Lets the people of a case act.
+    """The acts of people and operators in a case.
 
     Attributes:
-        case: Which.
-        stage: Where.
-        script: What the agents do.
-        swap_policy: Puts another policy into force, as a change of its file does; it gets the
-            name or the text that the case gives.
-        threads: Ids of threads, by their names in the case.
-        asked_by: Who has written in each of them.
-        ended: Turns whose end was looked at.
-        said: What stood in place of the form that was submitted last, as JSON.
+        case: The case.
+        stage: The simulation.
+        script: The acts of the agents.
+        swap_policy: Changes the policy file; receives the name or the text in the case.
+        threads: Thread ids by their names in the case.
+        asked_by: The writers of each thread.
+        ended: Turns whose end was checked.
+        said: The view that replaced the last submitted form, as JSON.
         has_form: Whether the last form of a batch was opened.
     """
 
@@ -64,10 +63,10 @@ class SimulatedSteps:
     _roots: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     async def play(self, name: str, value: Any) -> None:
-        """Let one event happen.
+        """Run one event.
 
         Raises:
-            CaseError: There is no such event.
+            CaseError: The event is unknown.
         """
         act: Callable[[Any], Awaitable[None]] | None = getattr(self, f"_on_{name}", None)
         if act is None:
@@ -84,7 +83,7 @@ class SimulatedSteps:
     # ---- the agent asks ---------------------------------------------------------------------
 
     async def request(self, requests: Sequence[Data]) -> None:
-        """Let somebody write, and the agent make these calls in one turn."""
+        """Write messages, after which the agent makes these calls in one turn."""
         first = requests[0]
         self.script.code = [*first.get("code", ())]
         self.script.crash = bool(first.get("crash_on_run"))
@@ -116,17 +115,17 @@ class SimulatedSteps:
         self.current = name
 
     async def newest(self) -> list[Approval]:
-        """The approvals of the thread that is played, the oldest first."""
+        """Return the approvals of the current thread, the oldest first."""
         thread_id = self.threads.get(self.current)
         return await self.stage.approvals(thread_id) if thread_id else []
 
     async def is_waiting(self) -> bool:
-        """Whether the turn of the thread that is played goes on."""
+        """Whether the current thread has an open turn."""
         thread_id = self.threads.get(self.current)
         return bool(thread_id and (await self.stage.storage.threads.get(thread_id)).turn_open)
 
     async def was_told_of_the_end(self) -> bool:
-        """Whether it is new that the agent will read of a turn that a rule has ended."""
+        """Whether the end of a turn by a rule, which the agent will read about, is new."""
         thread_id = self.threads.get(self.current)
         if not thread_id or await self.is_waiting():
             return False
@@ -138,10 +137,10 @@ class SimulatedSteps:
         return is_new
 
     async def the_approval(self) -> Approval:
-        """The one that waits, or else the newest.
+        """Return the pending approval, or else the newest one.
 
         Raises:
-            CaseError: There is none.
+            CaseError: The thread has no approval.
         """
         found = await self.newest()
         waiting = [one for one in found if one.status is Status.PENDING]
@@ -159,7 +158,8 @@ class SimulatedSteps:
         if "grant" in given:
             action = ActionId.GRANT
         views = await self.stage.press(user, approval, action, shown=shown)
-        if views and not views[-1].get("submit"):  # there is no yes in it: as if there were one
+        # The modal has no submit button; submit it anyway
+        if views and not views[-1].get("submit"):
             self.said = json.dumps(await self.stage.force(user, views[-1], ActionId.REVIEW_MODAL))
             await self.stage.close_views(user)
         elif views:
@@ -170,7 +170,7 @@ class SimulatedSteps:
                     "reason": given.get("reason") or _BLANK,
                     "for": grant.get("time", ""),
                     "times": str(grant.get("uses", "")),
-                    "only": [],  # all varies that the rule lets vary
+                    "only": [],  # every argument may vary that the rule permits
                     "name": name_to_type(approval),
                 },
             )
@@ -248,7 +248,7 @@ class SimulatedSteps:
             await self._submit(user, {"what": first, "why_now": second, "sure": ["yes"]})
 
     async def _on_revoke(self, user: str) -> None:
-        """End the standing grant by the menu of its own message."""
+        """Revoke the standing grant with the menu of its message."""
         thread_id, grants = self.threads[self.current], self.stage.storage.grants
         current = await grants.current(thread_id, now_ms=self.stage.clock())
         if not current:
@@ -270,7 +270,7 @@ class SimulatedSteps:
             await self._submit(user, {})
 
     async def _change(self, approval: Approval) -> None:
-        """Somebody edits a call while a form that shows it is open."""
+        """Edit a call while a form that shows the call is open."""
         other = f"{int(approval.digest[:8], 16) ^ 1:08x}{approval.digest[8:]}"
         write = partial(
             edited,
@@ -286,7 +286,7 @@ class SimulatedSteps:
         await self._write(self.current, channel, str(value["by"]))
 
     async def _on_turn(self, _: Data) -> None:
-        """The agent reads what was kept: it does so by itself when its turn has ended."""
+        """Do nothing: the agent reads kept messages by itself when its turn has ended."""
 
     # ---- the workspace ----------------------------------------------------------------------
 
@@ -312,12 +312,12 @@ class SimulatedSteps:
         await self.swap_policy(value)
 
     async def _on_clock(self, _: Data) -> None:
-        """Nothing but time."""
+        """Do nothing: only time passes."""
 
     # ---- the process ------------------------------------------------------------------------
 
     async def _on_hold(self, _: object) -> None:
-        """The process is away: another one has the thread, and does nothing."""
+        """Suspend the process: another process holds the thread's lease and does nothing."""
         thread_id, now = self.threads[self.current], self.stage.clock()
         threads = self.stage.storage.threads
         await threads.wake(thread_id, now_ms=now)
@@ -332,7 +332,7 @@ class SimulatedSteps:
         await self.stage.tick()
 
     async def _on_run_ended(self, _: Data) -> None:
-        """The run cannot go on, and its turn is given up."""
+        """End the turn, because the run cannot continue."""
         turns = self.stage.bot.turns
         thread_id, now = self.threads[self.current], self.stage.clock()
         await self.stage.storage.threads.wake(thread_id, now_ms=now)
@@ -347,7 +347,7 @@ class SimulatedSteps:
         )
 
     async def _on_reask(self, _: Data) -> None:
-        """As `countersign pending reask` does."""
+        """Ask again, like `countersign pending reask`."""
         requests = PendingRequests(self.stage.storage, self.stage.clock)
         await requests.reask((await self.the_approval()).approval_id)
         await self.stage.tick()
