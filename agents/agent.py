@@ -26,10 +26,10 @@ from agents.core.errors import (
     OutsideRunError,
     SwallowedInterruptError,
 )
+from agents.core.events import Outlet, current_outlet, passes_on, telling
 from agents.core.interrupt import InterruptSignal, ungrouped
 from agents.core.messages import Cut
 from agents.core.observers import ToolOutcome
-from agents.core.outlet import Outlet, current_outlet, passes_on, telling
 from agents.core.pending import InterruptContext
 from agents.core.scope import Scope, Watch, current_scope, entered
 

@@ -28,7 +28,7 @@ from bot.observability.events import TellEvent, both, nobody
 from bot.observability.readiness import Readiness
 from bot.observability.tracing import Tracing, otlp_provider
 from bot.policy.current import OF_SETTINGS, LoadedPolicy, Tell, source_of
-from bot.policy.evaluation_context import PolicyWorld, world_of
+from bot.policy.evaluation.context import PolicyWorld, world_of
 from bot.policy.parser.lookups import SlackFacts
 from bot.policy.parser.problems import PolicyError
 from bot.ports.process import Clock

@@ -65,9 +65,14 @@ from agents.core.messages import (
 from agents.core.observers import ToolOutcome
 from agents.core.scope import current_scope
 from agents.core.tools import Tool
-from agents.middlewares.base import Middleware, ModelCall, TextStream
+from agents.middlewares.base import (
+    HistoryProcessor,
+    MessagesFunction,
+    Middleware,
+    ModelCall,
+    TextStream,
+)
 from agents.middlewares.chain import Chain
-from agents.middlewares.history import HistoryProcessor, MessagesFunction
 from agents.models import model_error
 from agents.runs.hook_answers import use_answers
 from agents.runs.topology import Component, Key, tool_component

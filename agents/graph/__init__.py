@@ -29,11 +29,10 @@ from agents.graph.messages import (
     add_messages,
     tools_condition,
 )
-from agents.graph.nodes.function import NodeContext
+from agents.graph.nodes.function import NodeContext, task
 from agents.graph.nodes.questions import Question, node_interrupt
-from agents.graph.nodes.task import task
 from agents.graph.state.place import GraphInfo
-from agents.graph.state.retries import RetryPolicy
+from agents.graph.state.plan import RetryPolicy
 from agents.graph.threads.answers import Resume
 from agents.graph.threads.snapshot import GraphResult, Interrupt, StateSnapshot, Task
 

@@ -14,9 +14,9 @@ from agents.core.calls import Exit, ToolReturn
 from agents.core.codec import Json
 from agents.core.component.context import publish
 from agents.core.errors import AgentConfigError, NotAnsweredError
+from agents.core.events import Outlet, current_outlet, telling
 from agents.core.interrupt import refuse_orphans
 from agents.core.observers import ToolOutcome
-from agents.core.outlet import Outlet, current_outlet, telling
 from agents.core.tools import CallText, Tool, ToolSpec
 from agents.gates.decorator import tool
 from agents.graph.compiled import CompiledGraph

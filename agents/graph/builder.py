@@ -17,8 +17,7 @@ from agents.graph.drawing import line_of
 from agents.graph.errors import GraphBuildError
 from agents.graph.options import Options, refuse_unknown
 from agents.graph.state.channels import Channels
-from agents.graph.state.plan import Branch, Draft, Node, NodeFunction, Router, Topology
-from agents.graph.state.retries import RetryPolicy
+from agents.graph.state.plan import Branch, Draft, Node, NodeFunction, RetryPolicy, Router, Topology
 
 EVERY = "*"
 """All nodes, as the value of a breakpoint option."""

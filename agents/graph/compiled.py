@@ -21,15 +21,14 @@ from agents.core.errors import (
     OutsideRunError,
     ResumeError,
 )
+from agents.core.events import telling
 from agents.core.journal import RECOVERED
-from agents.core.outlet import telling
 from agents.core.scope import current_scope
 from agents.graph.commands import Command
 from agents.graph.drawing import mermaid
 from agents.graph.errors import NoCheckpointerError, ThreadBusyError
-from agents.graph.nodes.function import graph_number
+from agents.graph.nodes.function import graph_number, kept
 from agents.graph.nodes.steps import GraphRun, read_state
-from agents.graph.nodes.task import kept
 from agents.graph.state.channels import Values
 from agents.graph.state.place import graph_point, graph_state
 from agents.graph.threads.answers import (

@@ -21,6 +21,7 @@ from agents.core.errors import (
     DuplicateNameError,
     ResumeDataError,
 )
+from agents.core.events import current_outlet
 from agents.core.interrupt import composite_interrupt, keep_waiting
 from agents.core.messages import (
     PlannedCall,
@@ -30,7 +31,6 @@ from agents.core.messages import (
     text_of,
     user_message,
 )
-from agents.core.outlet import current_outlet
 from agents.core.scope import current_scope
 from agents.core.tools import Tool
 from agents.graph.commands import END

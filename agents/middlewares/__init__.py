@@ -1,7 +1,7 @@
 """Middlewares: hooks around the model and the tools of a chat model agent."""
 
 from agents.core.tools import ToolWrapper
-from agents.middlewares.base import CallNext, Middleware, ModelCall, TextStream
+from agents.middlewares.base import CallNext, HistoryProcessor, Middleware, ModelCall, TextStream
 from agents.middlewares.gates import (
     GateMiddleware,
     PolicyMiddleware,
@@ -9,7 +9,6 @@ from agents.middlewares.gates import (
     policy_middleware,
     review_middleware,
 )
-from agents.middlewares.history import HistoryProcessor
 from agents.middlewares.retry import (
     ModelFallbackMiddleware,
     ModelRetryMiddleware,

@@ -24,8 +24,7 @@ from agents.prebuilt.planning import (
 )
 from agents.tools.actions import ActionTool
 from agents.tools.schema import docstring_parts, parameters
-from agents.workflows.loop import LoopAgent
-from agents.workflows.sequential import SequentialAgent
+from agents.workflows.sequential import LoopAgent, SequentialAgent
 
 PLANNER = """\
 You plan how a task is done, and do nothing of it yourself. Call the tool `plan` with the steps,

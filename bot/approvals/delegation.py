@@ -18,9 +18,8 @@ from bot.people.current_policy import CurrentPolicy
 from bot.people.delegated import delegations_of
 from bot.people.lookup import problem_of
 from bot.people.model import DelegationRecord
-from bot.policy.delegations import LONGEST_MS, judge_delegation
 from bot.policy.eligibility import Delegation, Problem
-from bot.policy.refusals import RefusalCode
+from bot.policy.refusals import LONGEST_MS, RefusalCode, judge_delegation
 from bot.ports.people import Actor, Person
 from bot.ports.process import Clock
 from bot.stores import Stores

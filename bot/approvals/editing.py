@@ -19,7 +19,7 @@ from bot.people.terms_of import is_critical
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.ports.process import Clock
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from bot.questions.base import check_decision
 from bot.questions.form import edited_digest, in_order
 from bot.questions.record import Rules, rebound, unknown_names

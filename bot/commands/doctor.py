@@ -23,7 +23,7 @@ from bot.config.agents import load_agents, load_model
 from bot.config.manifest import AGENT_SCOPE, check_manifest, manifest_text, needed_scopes
 from bot.config.settings import Settings
 from bot.errors import BotError, DirectoryError, InvalidSettingsError, SettingsError
-from bot.policy.evaluation_context import world_of
+from bot.policy.evaluation.context import world_of
 from bot.policy.parser.lookups import SlackFacts
 from bot.ports.people import CHANNEL, MOST_MEMBERS
 from bot.ports.process import Clock

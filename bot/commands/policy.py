@@ -13,7 +13,7 @@ from bot.config.agents import load_model
 from bot.config.settings import Settings
 from bot.errors import FaultyPolicyError, SettingsError
 from bot.policy.current import reader_of
-from bot.policy.evaluation_context import PolicyWorld, world_of
+from bot.policy.evaluation.context import PolicyWorld, world_of
 from bot.policy.parser.checks import CheckedPolicy, check, check_all
 from bot.policy.parser.lookups import SlackFacts
 from bot.policy.parser.problems import PolicyError

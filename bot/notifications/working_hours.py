@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
 from bot.people.model import PersonRecord
-from bot.policy.hours import quiet_end
-from bot.policy.localtime import to_local, to_ms, zone_of
+from bot.policy.hours import quiet_end, to_local, to_ms, zone_of
 from bot.policy.terms import QuietHours, TermsError
 
 BEGIN = time(9)

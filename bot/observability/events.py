@@ -1,4 +1,4 @@
-"""Events of the bot's work, for metrics and traces.
+"""Events of the bot's work, for metrics and traces, and the context of its log records.
 
 The code that stores a fact reports its event, so the use cases do not know of events. Without a
 subscriber, no event is created. Events contain whole records: a subscriber may use ids and fixed
@@ -7,7 +7,9 @@ words of them, but no text of people, tools or models.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeAlias, TypeVar
 
@@ -249,3 +251,26 @@ def both(first: TellEvent, second: TellEvent) -> TellEvent:
         second(event)
 
     return tell
+
+
+_about: ContextVar[Mapping[str, str]] = ContextVar("log_context")
+
+
+@contextmanager
+def about(**ids: str) -> Iterator[None]:
+    """Add ids to all log records of the block and of the tasks started in it.
+
+    Args:
+        ids: Ids such as `thread_id`. Empty ids are left out.
+    """
+    known = {name: value for name, value in ids.items() if value}
+    token = _about.set({**context(), **known})
+    try:
+        yield
+    finally:
+        _about.reset(token)
+
+
+def context() -> Mapping[str, str]:
+    """Return the ids of the current block."""
+    return _about.get({})

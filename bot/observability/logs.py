@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from agents.core.codec import well_formed
 from agents.core.errors import ModelError, ToolError
 from bot.config.values import Log
-from bot.observability.context import context
+from bot.observability.events import context
 from bot.redaction.mask import mask, mask_text, mask_values
 from bot.redaction.rules import NO_RULES, MaskRules, with_secrets
 

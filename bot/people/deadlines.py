@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from bot.policy.localtime import to_local, to_ms
+from bot.policy.hours import to_local, to_ms
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _FULL_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.config.settings import Settings
+from bot.policy.evaluation.context import PolicyWorld
 from bot.policy.evaluation.evaluate import PolicyEvaluator
-from bot.policy.evaluation_context import PolicyWorld
 from bot.policy.model import PolicyFile
 from bot.policy.parser.checks import CheckedPolicy, check, check_all
 from bot.policy.parser.lookups import SlackFacts

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bot.policy.assignment import match
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
-from bot.policy.tally import Ballot
+from bot.policy.tally import Ballot, match
 from bot.policy.terms import Requirement
 from bot.words.mrkdwn import mention
 

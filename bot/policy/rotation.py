@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.policy.localtime import to_local, to_ms, zone_of
+from bot.policy.hours import to_local, to_ms, zone_of
 from bot.policy.terms import Override, Rotation
 
 _HOUR_MS = 3_600_000

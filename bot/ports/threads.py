@@ -1,14 +1,70 @@
-"""The ports to other displays of a thread: agent status, running tools, reactions, notices."""
+"""The ports to other displays of a thread: agent status, tools, reactions, notices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
 
 from bot.approvals.model import Approval
 from bot.people.model import Grant
-from bot.ports.tools import ToolTask
 from bot.threads.model import Thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedCall:
+    """A pending call with edited or completed arguments.
+
+    Attributes:
+        arguments: The arguments. If the tool is known, it has validated them and filled in
+            defaults.
+        title: The tool's title for the call: verb and object; empty if the tool has no title.
+        preview: The effect of the call; empty if the tool has no preview.
+    """
+
+    arguments: dict[str, Any]
+    title: str = ""
+    preview: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchWords:
+    """A tool's texts for a batch: several of its calls on one card.
+
+    Attributes:
+        title: Title of all calls on the card; empty if the tool has none.
+        rest: Title of the pending calls; empty if the tool has none.
+        largest: Approval ids, the largest call first; empty if the tool has no order.
+    """
+
+    title: str = ""
+    rest: str = ""
+    largest: tuple[str, ...] = ()
+
+
+class TaskStatus(StrEnum):
+    """The state of a running call. The values are Slack's."""
+
+    RUNNING = "in_progress"
+    COMPLETE = "complete"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolTask:
+    """A running or finished call in a thread's task message.
+
+    Attributes:
+        task_id: Id of the task within its message.
+        title: The tool's name in words, without arguments.
+        status: The state of the call.
+    """
+
+    task_id: str
+    title: str
+    status: TaskStatus = TaskStatus.RUNNING
+
 
 Words = Callable[[], str]
 """Returns a text in the current language, right before the text is shown."""

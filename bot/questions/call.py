@@ -26,7 +26,7 @@ from bot.people.batching import common_ruling
 from bot.people.break_glass import glass_of
 from bot.people.terms_of import is_critical, wants_reason
 from bot.policy.grants import limits_of
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from bot.questions.base import QuestionDraft, as_object
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, labels_in, ruling_text

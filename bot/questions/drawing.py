@@ -16,7 +16,7 @@ from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block
 from bot.layout.modals import MOST_REASON, Errors, Values, modal, named, text_input
 from bot.people.terms_of import wants_reason
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from bot.questions.base import add_kind, question_of
 from bot.questions.reasons import REASON, read_reason, rejection_errors, rejection_inputs
 from bot.questions.shown import ShownQuestion

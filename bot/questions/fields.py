@@ -22,7 +22,7 @@ from bot.layout.forms.hints import humanised
 from bot.layout.forms.pages import NO_DRAFT, FormDraft, read_new_form
 from bot.layout.modals import Errors, Values, named
 from bot.layout.text import show
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from bot.questions.base import QuestionDraft, as_object
 from bot.questions.call import call_brief
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register

@@ -14,18 +14,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.redaction.key_value_patterns import OWN, Search, forms_in, gates_now, searches
-from bot.redaction.masks import NO_NAMES, Mask, Names, Words, length, made_now, masks_in
+from bot.redaction.masks import (
+    NO_NAMES,
+    ListWithMasks,
+    Mask,
+    Names,
+    ObjectWithMasks,
+    TextWithMasks,
+    Words,
+    joined_words,
+    length,
+    made_now,
+    masks_in,
+    write,
+)
 from bot.redaction.names import is_harmless, is_secret_key, secret_fields
 from bot.redaction.patterns import is_card_value, names_card
 from bot.redaction.rules import own_spans, print_of
 from bot.redaction.scan import Suspects, suspects_in
-from bot.redaction.writing import (
-    ListWithMasks,
-    ObjectWithMasks,
-    TextWithMasks,
-    joined_words,
-    write,
-)
 
 __all__ = [
     "INLINE",

@@ -17,12 +17,10 @@ from bot.notifications.digest import DigestBoard
 from bot.observability.events import TellEvent, nobody
 from bot.people.current_policy import CurrentPolicy
 from bot.policy.current import LoadedPolicy
-from bot.ports.batches import BatchCards
-from bot.ports.notifier import Notifier
+from bot.ports.notifier import BatchCards, Notifier
 from bot.ports.people import Directory
 from bot.ports.process import Clock
-from bot.ports.threads import Notices
-from bot.ports.tools import BatchWords
+from bot.ports.threads import BatchWords, Notices
 from bot.slack.calls import Poster
 from bot.slack.directory import MAX_AGE, SlackDirectory
 from bot.slack.messages.addressing import NameOf

@@ -24,16 +24,14 @@ from bot.approvals.service import Approvals
 from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch
 from bot.maintenance.retention import Forgetting, Retention
-from bot.notifications.digest_schedule import DigestSchedule
+from bot.notifications.digest_schedule import DigestSchedule, PersonalDoNotDisturb
 from bot.notifications.digest_worker import DigestWorker
-from bot.notifications.do_not_disturb import PersonalDoNotDisturb
 from bot.notifications.preferences import NotificationPreferences
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
 from bot.people.waiting import Waits
 from bot.ports.people import Actor
-from bot.ports.threads import Presence, TaskBoard
-from bot.ports.tools import BatchWords, CheckedCall
+from bot.ports.threads import BatchWords, CheckedCall, Presence, TaskBoard
 from bot.questions.record import Rules
 from bot.scheduler import DueWork
 from bot.slack.agent_view import AgentSessions, SlackTaskBoard, SuggestedPrompts
@@ -50,11 +48,10 @@ from bot.threads.agents import Catalog
 from bot.threads.inbox import ThreadInbox
 from bot.threads.named_agents import Roster
 from bot.threads.outbox import Outbox
-from bot.threads.runs.application_policy import BotPolicy, GroupMembers, InForce
+from bot.threads.runs.application_policy import BotPolicy, GroupMembers, InForce, policy_of_cards
 from bot.threads.runs.executions import ExecutionRecorder
 from bot.threads.runs.grant_uses import GrantCheck, UseLines
 from bot.threads.runs.history import ThreadHistory
-from bot.threads.runs.policy_of_cards import policy_of_cards
 from bot.threads.runs.preflight import StartCheck
 from bot.threads.summaries import Summaries
 from bot.threads.turns import Turns

@@ -22,7 +22,7 @@ from agents.runs.topology import Component, Described, Key, agent_component
 from agents.tools.several import DescribesSeveral, SeveralText, describer_in
 from bot.approvals.model import Approval, Status
 from bot.config.agents import EVERYWHERE
-from bot.ports.tools import BatchWords, CheckedCall
+from bot.ports.threads import BatchWords, CheckedCall
 from bot.redaction.call import mask_title
 from bot.redaction.masks import Names
 from bot.threads.model import Thread

@@ -37,10 +37,17 @@ from bot.threads.messages import Message
 from bot.threads.model import Thread
 from bot.threads.outbox import Outbox
 from bot.threads.runs.executions import ExecutionRecorder
-from bot.threads.runs.following import RunObserver, RunResult, StoppableRuns
+from bot.threads.runs.following import (
+    UNSEEN,
+    RunObserver,
+    RunResult,
+    StoppableRuns,
+    going_on,
+    thinking,
+    title_of,
+)
 from bot.threads.runs.streaming import SaidBefore, a_post
 from bot.threads.runs.task_board import NO_BOARD
-from bot.threads.runs.typing_status import UNSEEN, going_on, thinking, title_of
 from bot.words import say
 
 logger = logging.getLogger(__name__)

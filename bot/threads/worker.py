@@ -36,7 +36,7 @@ from bot.config.durations import format_duration
 from bot.errors import DeliveryError, DirectoryError, RunEndedError, TurnCrashedError
 from bot.leases import LEASE, THREAD_RETRY, ClaimedRecord, ClaimedWork
 from bot.maintenance.thread_recovery import ThreadRecovery
-from bot.observability.context import about
+from bot.observability.events import about
 from bot.people.thread_pass import LeftOver, ThreadPass
 from bot.ports.process import Clock
 from bot.stores import Stores

@@ -22,8 +22,7 @@ from storage.documents import (
     indexed,
     operators,
 )
-from storage.mongo.commands import Commands, Sort
-from storage.mongo.documents import Filter, Update
+from storage.mongo.commands import Commands, Filter, Sort, Update
 
 _BESIDE = frozenset({"_id", "v", "revision", "_work"})
 """Fields of a stored document that are not part of its body."""

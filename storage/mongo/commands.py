@@ -12,7 +12,11 @@ from pymongo import DeleteOne, ReturnDocument, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from storage.mongo.client import INDEX_S, Apart, Client
-from storage.mongo.documents import Document, Filter, Update
+
+Document = dict[str, Any]
+Filter = dict[str, Any]
+Update = dict[str, dict[str, Any]]
+
 
 Sort = Sequence[tuple[str, int]]
 

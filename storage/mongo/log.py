@@ -7,8 +7,7 @@ from typing import Any
 
 from storage.documents import Where
 from storage.log import Row
-from storage.mongo.commands import Commands, Sort
-from storage.mongo.documents import Update
+from storage.mongo.commands import Commands, Sort, Update
 
 
 class MongoLog:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, timedelta
 from functools import partial
+from typing import ClassVar
 
+from agents.core.checkpoint import StoredCheckpoint
+from agents.core.errors import CheckpointConflictError
 from storage.base import CheckResult, Ledgers
 from storage.chain import NO_KEY, Seal
+from storage.checkpoints import IS_OPEN, Checkpoints, stored_checkpoint
 from storage.documents import Collection, D, Document
-from storage.errors import StoreBrokenError
-from storage.log import MessageHistory
-from storage.mongo.checkpoints import MongoCheckpoints
+from storage.errors import RecordFormatError, StoreBrokenError
+from storage.log import SCHEMA_VERSION, MessageHistory, Row
 from storage.mongo.client import HEALTH, Client, Driver
 from storage.mongo.collection import MongoCollection, indexes
 from storage.mongo.commands import Commands
 from storage.mongo.log import MongoLog
-from storage.mongo.restoring import MongoCopyMarks
 from storage.mongo.selftest import check_kind, self_test
 from storage.mongo.trail import MongoTrail
 
@@ -97,3 +99,61 @@ class MongoStorage:
 
     async def close(self) -> None:
         await self._client.close()
+
+
+_NOTE = "collection"
+"""The key of the document with the UUID of the original collection."""
+
+
+class MongoCopyMarks:
+    """See `storage.base.CopyMarks`.
+
+    Args:
+        notes: The collection of the document with the UUID.
+        identity: Returns the server's UUID of the approvals' collection; empty if unknown. A
+            restore creates the collection again, with another UUID.
+    """
+
+    def __init__(self, notes: Commands, identity: Callable[[], Awaitable[str]]) -> None:
+        self._notes = notes
+        self._identity = identity
+
+    async def is_copy(self) -> bool:
+        present = await self._identity()
+        if not present:
+            return False
+        noted = await self._notes.find({"_id": _NOTE}, [("_id", 1)], 1)
+        if not noted:
+            await self._notes.insert({"_id": _NOTE, "collection": present})
+        return any(one["collection"] != present for one in noted)
+
+    async def end(self) -> None:
+        present = await self._identity()
+        if present and not await self._notes.insert({"_id": _NOTE, "collection": present}):
+            await self._notes.update({"_id": _NOTE}, {"$set": {"collection": present}})
+
+
+class MongoCheckpoints(Checkpoints):
+    """See `storage.checkpoints.Checkpoints`."""
+
+    no_journal: ClassVar[Row] = {"journal": [], "entries": 0}
+    no_changes: ClassVar[Row] = {"changes": None}
+    no_content: ClassVar[Row] = dict.fromkeys(("data", "claim", "changes", "journal", "entries"))
+
+    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
+        found = await self._heads.read({self._heads.key: checkpoint_id}, [], limit=1)
+        return _stored(checkpoint_id, found[0]) if found else None
+
+    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+        where = {self._heads.key: checkpoint_id, "base": base, "v": SCHEMA_VERSION, **IS_OPEN}
+        is_next = {**where, "entries": index}
+        if not await self._heads.change(is_next, {"entries": index + 1}, push=("journal", entry)):
+            raise CheckpointConflictError(checkpoint_id)
+
+
+def _stored(checkpoint_id: str, head: Row) -> StoredCheckpoint:
+    entries = head.get("journal", [])
+    if not isinstance(entries, list) or head.get("entries", 0) != len(entries):
+        fault = "its journal is damaged"
+        raise RecordFormatError("checkpoint", SCHEMA_VERSION, fault, record_id=checkpoint_id)
+    return stored_checkpoint(checkpoint_id, head, entries)

@@ -17,8 +17,7 @@ from storage.audit import AuditEntry
 from storage.chain import PLAIN, Head, Seal, is_alg, is_hash
 from storage.ledger import SEALED, check_alg, open_form, row_of, seal_for, tell_key_begins
 from storage.log import Row
-from storage.mongo.commands import Commands
-from storage.mongo.documents import Document, Filter, Update
+from storage.mongo.commands import Commands, Document, Filter, Update
 from storage.mongo.log import MongoLog
 from storage.trail import BY_TIME, IS_OPEN, PIECE, Trail
 

@@ -30,11 +30,9 @@ from storage.sqlite.file.private import (
     open_private,
     tighten,
 )
-from storage.sqlite.file.reader import Reader, open_reader
 from storage.sqlite.file.statements import Rows, Statement, Values
-from storage.sqlite.file.worker import MEMORY, Prepare, Worker, connect
-from storage.sqlite.schema.migrations import MIGRATIONS
-from storage.sqlite.schema.tables import DATABASE_VERSION, ddl
+from storage.sqlite.file.worker import MEMORY, Prepare, Reader, Worker, connect, open_reader
+from storage.sqlite.tables import DATABASE_VERSION, MIGRATIONS, ddl
 
 MIN_SQLITE = (3, 35, 0)
 """Oldest supported SQLite release: the first with RETURNING."""

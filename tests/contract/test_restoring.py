@@ -10,7 +10,7 @@ from bot.approvals.model import Status
 from bot.maintenance.restoring import asked_anew
 from bot.stores import Stores
 from storage.mongo.commands import Commands
-from storage.mongo.restoring import MongoCopyMarks
+from storage.mongo.storage import MongoCopyMarks
 from tests.contract.builders import (
     APPROVAL_ID,
     THREAD_ID,

@@ -23,7 +23,7 @@ from bot.people.terms_of import ballot_of
 from bot.policy.eligibility import Delegation, PeopleSnapshot
 from bot.policy.refusals import VoteAttempt, VoteResult, judge_take_back, judge_vote
 from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from bot.questions.form import edited_digest
 from bot.questions.record import Rules
 from tests.contract.builders import an_approval

@@ -18,8 +18,8 @@ from bot.leases import LEASE
 from bot.notifications.digest_schedule import MANY
 from bot.notifications.working_hours import BEGIN
 from bot.people.break_glass import LEAST_REASON
-from bot.policy.delegations import LONGEST_MS
 from bot.policy.evaluation.conditions import TEXT_LIMIT
+from bot.policy.refusals import LONGEST_MS
 from bot.policy.terms import MAX_AGE_S, REMIND_S
 from bot.ports.people import MOST_MEMBERS
 from bot.redaction.rules import SHORTEST_VALUE

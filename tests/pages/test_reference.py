@@ -30,8 +30,7 @@ from bot.config.settings import GROUPS, Settings, variables
 from bot.errors import BotError, InvalidSettingsError
 from bot.observability.actions import ACTIONS
 from bot.observability.metrics import Metrics
-from bot.policy.evaluation.context import ToolFacts
-from bot.policy.evaluation_context import PolicyWorld
+from bot.policy.evaluation.context import PolicyWorld, ToolFacts
 from bot.policy.model import PolicyFile
 from bot.policy.parser.checks import check
 from bot.policy.parser.problems import CODES, Code, PolicyError

@@ -22,7 +22,7 @@ from bot.approvals.model import Approval, Status
 from bot.approvals.queries import newest_of
 from bot.errors import UserFacingError
 from bot.policy.terms import Group, Terms
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, RULES, THREAD_ID, Office, an_actor

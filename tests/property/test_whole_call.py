@@ -31,7 +31,7 @@ from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all
 from bot.layout.blocks import Block
 from bot.notifications.digest import Digest, ListItem
 from bot.ports.people import Person
-from bot.ports.tools import BatchWords
+from bot.ports.threads import BatchWords
 from bot.questions.drawing import drawn_question
 from bot.questions.form import AnswerForm, Form
 from bot.slack.cards.batch import batch_modal

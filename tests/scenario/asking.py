@@ -36,7 +36,7 @@ from agents.models import Turn, call, say
 from agents.policy import Ask, PolicyCall, Ruling
 from agents.prebuilt.react import create_react_agent
 from agents.prebuilt.review import ReviewAgent
-from agents.workflows.loop import LoopAgent
+from agents.workflows.sequential import LoopAgent
 from bot.sandbox import BEN
 
 RAN: list[object] = []

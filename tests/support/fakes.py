@@ -11,8 +11,7 @@ from bot.approvals.model import Approval, SideMessage
 from bot.errors import DeliveryError, DirectoryError
 from bot.notifications.digest import Digest
 from bot.people.model import Grant, PostedDigest
-from bot.ports.batches import Items
-from bot.ports.notifier import NO_OFFER, Began, Begins, Newest, Offer
+from bot.ports.notifier import NO_OFFER, Began, Begins, Items, Newest, Offer
 from bot.ports.people import Person
 from bot.threads.messages import Post
 from bot.threads.model import Thread

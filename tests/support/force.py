@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.config.settings import Settings
+from bot.policy.evaluation.context import PolicyWorld
 from bot.policy.evaluation.evaluate import PolicyEvaluator
-from bot.policy.evaluation_context import PolicyWorld
 from bot.policy.model import PolicyFile
 from bot.policy.parser.checks import check
 from bot.policy.parser.settings import policy_text, settings_policy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.errors import DirectoryError
-from bot.policy.evaluation_context import PolicyWorld
+from bot.policy.evaluation.context import PolicyWorld
 from bot.ports.people import Person
 from tests.support.judging import tool_facts
 from tests.support.policies import WORLD

@@ -1,4 +1,4 @@
-"""Runs one node's function and reads its result."""
+"""Runs one node's function and reads its result; `task()` runs a part of a node once."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TypeVar, cast
 
+from agents.core.codec import decode, encode
 from agents.core.component.exits import contained, in_thread
-from agents.core.scope import Scope
+from agents.core.journal import TASK
+from agents.core.scope import Scope, current_scope
 from agents.graph.commands import END, Command
-from agents.graph.errors import GotoError, StateUpdateError
+from agents.graph.errors import GotoError, OutsideNodeError, StateUpdateError
+from agents.graph.nodes.questions import node_here
 from agents.graph.options import is_async
 from agents.graph.state.channels import Channels, Values
 from agents.graph.state.place import Outcome
@@ -144,3 +147,45 @@ def graph_number(scope: Scope, name: str) -> str:
     key = f"{scope.address};{name}"
     counted[1][key] = counted[1].get(key, 0) + 1
     return str(counted[1][key]) if counted[1][key] > 1 else ""
+
+
+T = TypeVar("T")
+
+
+async def task(key: str, work: Callable[[], Awaitable[T]]) -> T:
+    """Run a part of a node's work once, even if the node runs again after an answer.
+
+    Use it for work before an interrupt that has effects or is expensive: sending a message, running
+    an agent. The result is stored when the node stops, and with durability "step" at once. The work
+    may interrupt; a resume then continues here.
+
+    Args:
+        key: Unique in the node, and the same in each run.
+        work: Does the work; its result must be storable.
+
+    Raises:
+        OutsideNodeError: There is no current node.
+        UnstorableValueError: The result cannot be stored.
+    """
+    if node_here() is None:
+        raise OutsideNodeError("task()")
+    return await kept(f"task {current_scope('task()').address} {key}", work)
+
+
+async def kept(key: str, work: Callable[[], Awaitable[T]]) -> T:
+    """Do what `task` does; outside of a node, run the work. For the runtime."""
+    node = node_here()
+    if node is None:
+        return await work()
+    journal = node.run.journal
+    before = journal.find(TASK, key)
+    if before is not None:
+        node.kept[key] = decode(before["result"])
+    if key not in node.kept:
+        result = await work()
+        data = encode(result)
+        if journal.every_step:
+            await journal.append(TASK, key, {"result": data})
+        # Decode the stored form, so that the first run sees the same value as a rerun.
+        node.kept[key] = decode(data)
+    return cast("T", deepcopy(node.kept[key]))

@@ -14,9 +14,9 @@ from agents.core.component.doubts import acts_on_answer
 from agents.core.component.exits import contained
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import SwallowedInterruptError
+from agents.core.events import passing_on
 from agents.core.interrupt import InterruptSignal, unpack_group
 from agents.core.journal import NODE, NODE_FAILED
-from agents.core.outlet import passing_on
 from agents.core.pending import InterruptNode
 from agents.core.scope import Beginning, RunContext, Scope, Watch, entered
 from agents.graph.nodes.function import (

@@ -29,7 +29,7 @@ from agents.core.codec import Json, encode
 from agents.core.errors import UnstorableValueError
 from agents.graph.errors import GraphBuildError, StateUpdateError
 from agents.graph.options import is_async
-from agents.graph.state.schema import ModelSchema, told
+from agents.graph.state.shapes import ModelSchema, told
 
 Values: TypeAlias = dict[str, Any]
 Reducer: TypeAlias = Callable[[Any, Any], object]

@@ -42,13 +42,12 @@ from bot.leases import (
     LEASE,
     ClaimedWork,
 )
-from bot.observability.context import about
+from bot.observability.events import about
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.feasibility import FeasibilityCheck
 from bot.people.lookup_cache import LookupOnce
 from bot.people.recipients import Audience
-from bot.ports.batches import BatchCards
-from bot.ports.notifier import Notifier
+from bot.ports.notifier import BatchCards, Notifier
 from bot.ports.people import Directory
 from bot.ports.process import Clock
 from bot.stores import Stores

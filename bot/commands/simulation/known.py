@@ -10,8 +10,7 @@ from agents.policy.base import TIME_LIMIT, Allow, Ask, Deny, Ruling, in_time
 from bot.commands.simulation.cases import World
 from bot.commands.simulation.models import CaseError, Data
 from bot.errors import DirectoryError
-from bot.policy.evaluation.context import PolicyQuestion, ToolFacts, with_defaults
-from bot.policy.evaluation_context import PolicyWorld
+from bot.policy.evaluation.context import PolicyQuestion, PolicyWorld, ToolFacts, with_defaults
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Group
 from bot.ports.people import Person

@@ -20,7 +20,7 @@ from bot.commands.simulation.steps import THREAD, SimulatedSteps
 from bot.maintenance.policies import PolicyRecorder
 from bot.observability.events import nobody
 from bot.policy.current import LoadedPolicy, PolicyNews, PolicySource
-from bot.policy.evaluation_context import PolicyWorld, world_of
+from bot.policy.evaluation.context import PolicyWorld, world_of
 from bot.policy.parser.checks import CheckedPolicy, check
 from bot.policy.parser.problems import PolicyError
 from bot.questions.record import Rules

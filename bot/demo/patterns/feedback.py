@@ -10,7 +10,7 @@ from agents.agent import Agent
 from agents.chat.agent import ChatModelAgent
 from agents.prebuilt.review import CONTENT_KEY, ReviewAgent
 from agents.tools.actions import EXIT_NAME, exit_tool
-from agents.workflows.loop import LoopAgent
+from agents.workflows.sequential import LoopAgent
 from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
 
 EXAMPLE = "write a short poem about potatoes"

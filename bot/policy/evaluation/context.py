@@ -1,12 +1,15 @@
-"""The input of an evaluation: a tool call and the facts that rules use."""
+"""The input of an evaluation: a tool call, the facts that rules use, and the tools and agents."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from agents import Agent
 from agents.core.codec import Json
+from agents.core.tools import ToolSpec
+from agents.runs.declared import agents_declared, tools_declared
 from bot.policy.terms import Group, Risk
 
 Gate = Literal["none", "approval", "review", "policy"]
@@ -69,3 +72,41 @@ def with_defaults(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> 
         if isinstance(field, dict) and "default" in field
     }
     return {**defaults, **arguments}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyWorld:
+    """The tools and agents of a deployment.
+
+    Attributes:
+        tools: All tools; different agents may have different tools of one name.
+        agents: Names of the agents.
+    """
+
+    tools: tuple[ToolFacts, ...] = ()
+    agents: frozenset[str] = frozenset()
+
+
+def world_of(agents: Iterable[Agent]) -> PolicyWorld:
+    """Return the tools and agents that a deployment's agents declare."""
+    found = list(agents)
+    specs = [spec for agent in found for spec in tools_declared(agent)]
+    return PolicyWorld(
+        tools=tuple(facts_of(spec) for spec in specs),
+        agents=frozenset(name for agent in found for name in agents_declared(agent)),
+    )
+
+
+def facts_of(spec: ToolSpec) -> ToolFacts:
+    """Convert a tool's definition to the facts that rules use."""
+    return ToolFacts(
+        name=spec.name, tags=spec.tags, risk=spec.risk, gate=gate_of(spec.gates), schema=spec.schema
+    )
+
+
+def gate_of(gates: Iterable[str]) -> Gate:
+    """Return the gate as rules see it: review if one of the gates permits edits."""
+    names = set(gates)
+    if names & {"review", "review_edit"}:
+        return "review"
+    return "approval" if names & {"approval", "policy"} else "none"

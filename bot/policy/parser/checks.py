@@ -9,9 +9,8 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.policy.evaluation.context import ToolFacts
+from bot.policy.evaluation.context import PolicyWorld, ToolFacts
 from bot.policy.evaluation.matching import DIRECT, is_named
-from bot.policy.evaluation_context import PolicyWorld
 from bot.policy.model import PolicyFile
 from bot.policy.parser.asks import AskSource, ask_problems, group_names, known_near
 from bot.policy.parser.conditions import condition_problems

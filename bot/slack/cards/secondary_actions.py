@@ -17,7 +17,7 @@ from bot.layout.sentences import title_of
 from bot.layout.text import clip
 from bot.people.deadlines import end_of_day
 from bot.people.model import DelegationRecord
-from bot.policy.localtime import to_local, to_ms
+from bot.policy.hours import to_local, to_ms
 from bot.policy.refusals import is_blank
 from bot.ports.people import Person
 from bot.words import say

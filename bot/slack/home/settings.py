@@ -23,7 +23,7 @@ from bot.layout.blocks import (
 )
 from bot.notifications.preferences import check_hours
 from bot.people.model import PersonRecord
-from bot.policy.localtime import to_ms
+from bot.policy.hours import to_ms
 from bot.words import say
 
 AWAY_FORM = "countersign:home_away_form"

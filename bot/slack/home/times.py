@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from babel import Locale, UnknownLocaleError
 from babel.dates import format_date, format_time
 
-from bot.policy.localtime import zone_of
+from bot.policy.hours import zone_of
 from bot.policy.terms import TermsError
 from bot.ports.people import Person
 from bot.words import say

@@ -31,11 +31,11 @@ from bot.notifications.preferences import NotificationPreferences
 from bot.people.model import Grant
 from bot.people.terms_of import is_critical
 from bot.people.waiting import Waits
-from bot.policy.localtime import zone_of
+from bot.policy.hours import zone_of
 from bot.policy.terms import TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock, Spawn
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, drawn_question
 from bot.questions.yes import Proof
 from bot.slack.agent_view import SuggestedPrompts
@@ -48,7 +48,7 @@ from bot.slack.listeners.slash_commands.words import ShownLists
 from bot.stores import Stores
 from bot.threads.agents import AgentFacts
 from bot.threads.inbox import ThreadInbox
-from bot.threads.message_edits import Revisions
+from bot.threads.message_event import Revisions
 from bot.threads.outbox import Outbox
 from bot.words import languages, say, speaking
 

@@ -14,9 +14,8 @@ from bot.layout.sentences import title_of
 from bot.layout.text import clip_mrkdwn
 from bot.people.requesters import is_requester
 from bot.people.waiting import WaitingLook
-from bot.policy.delegations import LONGEST_MS
 from bot.policy.eligibility import REQUESTERS
-from bot.policy.refusals import RefusalCode
+from bot.policy.refusals import LONGEST_MS, RefusalCode
 from bot.policy.terms import Group
 from bot.ports.people import Actor
 from bot.slack.cards.secondary_actions import (

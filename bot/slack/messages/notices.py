@@ -13,9 +13,9 @@ from bot.layout.blocks import Card
 from bot.notifications.digest import Digest
 from bot.people.current_policy import CurrentPolicy
 from bot.people.model import Grant, PostedDigest
-from bot.ports.batches import Items
+from bot.ports.notifier import Items
 from bot.ports.people import Directory
-from bot.ports.tools import BatchWords
+from bot.ports.threads import BatchWords
 from bot.slack.calls import BATCH_EVENT, Poster, Putting
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.batch_items import batch_title

@@ -7,22 +7,28 @@ that are already being approved.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Protocol, assert_never
+from typing import Any, Protocol, TypeAlias, assert_never
 
+from agents import AgentError
+from agents.gates.rulings import Judgement
 from agents.policy.base import GATE_RULE, Allow, Ask, Deny, PolicyCall, Ruling
 from bot.approvals.grants import agent_at
+from bot.approvals.model import Approval
 from bot.audit.acts import Act
 from bot.audit.entries import TakesEntries, call_key, note
 from bot.errors import DirectoryError
+from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.thread_pass import Requesters, ThreadPass
-from bot.policy.evaluation.asking import AskingError, defaults_of
+from bot.policy.evaluation.asking import AskingError, defaults_of, terms_of
 from bot.policy.evaluation.code_policies import gate_of, strangers, with_code
 from bot.policy.evaluation.context import Members, PolicyQuestion, ToolFacts
-from bot.policy.evaluation.evaluate import PolicyEvaluator
+from bot.policy.evaluation.evaluate import DEFAULT, PolicyEvaluator
 from bot.policy.evaluation.merge import Permit, Refusal, Verdict
+from bot.policy.model import PolicyFile
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Group, Terms, TermsError
 from bot.ports.people import MOST_MEMBERS, Directory
@@ -270,3 +276,74 @@ def _channel_of(call: PolicyCall) -> str:
     """Return the channel of a thread id: `team:channel:thread_ts`."""
     parts = _thread_of(call).split(":")
     return parts[1] if len(parts) > 1 else ""
+
+
+JudgeAnew: TypeAlias = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]
+"""Judges a pending call by the current policy; returns None if unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyOfCards:
+    """Returns what the policy now denies to pending approvals; see `CurrentPolicy`.
+
+    Args:
+        in_force: Returns the policy in force, without waiting.
+        judge: Judges calls.
+    """
+
+    in_force: Callable[[], InForce]
+    judge: JudgeAnew
+
+    @property
+    def file_hash(self) -> str:
+        """Return the file's hash; see `CurrentPolicy`."""
+        return self.in_force().file_hash
+
+    @property
+    def timezone(self) -> str:
+        """Return the time zone; see `CurrentPolicy`."""
+        return self.in_force().rulebook.file.timezone or ""
+
+    def groups(self) -> Mapping[str, Group]:
+        """Return the group definitions of the file."""
+        return self.in_force().rulebook.groups
+
+    def defaults(self, channel_id: str) -> Terms | None:
+        """Return default terms; see `CurrentPolicy`. People may edit if a form permits it."""
+        policy, thing = self.in_force(), ToolFacts(name="", gate="review")
+        file = policy.rulebook.file
+        try:
+            if policy.is_settings:  # the single rule of the settings names approvers and channels
+                return next(iter(_asked(file, thing, channel_id)), None)
+            terms = defaults_of(file, thing)
+        except AskingError:
+            return None
+        return terms.model_copy(update={"rules": (DEFAULT,)}) if terms.stages else None
+
+    async def denied(self, approval: Approval) -> str:
+        """Judge the call again if the policy has changed since the request.
+
+        Without a call, people decide; the call is judged again before it starts.
+        """
+        if not approval.tool or approval.policy_file == self.in_force().file_hash:
+            return ""
+        try:
+            judgement = await self.judge(approval, json.loads(approval.arguments_json))
+        except (AgentError, ValueError):
+            return ""
+        if judgement is not None and judgement.failed:
+            raise DirectoryError("a policy failed")
+        return judgement.denied if judgement is not None else ""
+
+
+def _asked(file: PolicyFile, thing: ToolFacts, channel_id: str) -> Iterator[Terms]:
+    """Yield the terms of the rules that require approval in a channel, in order."""
+    for rule in file.rules:
+        places, ask = rule.when.channel, rule.then.ask
+        if ask is not None and (not places or channel_id in places):
+            yield terms_of(file, ask, rule.name, thing)
+
+
+def policy_of_cards(in_force: Callable[[], InForce] | None, judge: JudgeAnew) -> CurrentPolicy:
+    """Wrap the policy in force; return no policy if only gates in code ask."""
+    return NoPolicy() if in_force is None else PolicyOfCards(in_force=in_force, judge=judge)

@@ -18,7 +18,7 @@ from bot.people.model import Grant
 from bot.policy.grants import fixed_part, limits_of
 from bot.policy.terms import GrantTerms, Terms
 from bot.ports.process import Clock, Spawn
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from bot.stores import Stores
 from bot.threads.messages import Post
 from bot.threads.outbox import Outbox

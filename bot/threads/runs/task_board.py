@@ -17,8 +17,7 @@ from agents import AgentEvent, MessageEvent, ToolEvent
 from agents.core.observers import ToolOutcome
 from bot.errors import DeliveryError
 from bot.ports.process import Clock, Spawn
-from bot.ports.threads import TaskBoard
-from bot.ports.tools import TaskStatus, ToolTask
+from bot.ports.threads import TaskBoard, TaskStatus, ToolTask
 from bot.redaction.mask import mask_text
 from bot.threads.messages import Post, PostStore
 from bot.threads.model import Thread

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +26,7 @@ from storage.sqlite.file.statements import (
     Unit,
     Values,
     run_alone,
+    run_one,
     run_units,
     unexpected,
 )
@@ -301,3 +302,50 @@ def open_file(target: str, *, uri: bool = False) -> sqlite3.Connection:
     # the damaged document.
     connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
     return connection
+
+
+class Reader:
+    """A read-only connection.
+
+    Args:
+        connection: Opened by `open_reader`.
+        watch: Returns why reads are not permitted now, or None.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, watch: Watch) -> None:
+        self._connection = connection
+        self._watch = watch
+
+    def run(self, sql: str, values: Mapping[str, object]) -> Rows | None:
+        """Run a query of few rows by an index; return None if the worker must run it."""
+        if self._watch() is not None:
+            return None
+        try:
+            rows = run_one(self._connection, sql, values)
+        except Exception:  # noqa: BLE001 - the worker is asked, and says what is wrong
+            return None
+        return None if isinstance(rows, StorageError) else rows
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def open_reader(target: str, watch: Watch) -> Reader | None:
+    """Open a second connection to a worker's file; return None on failure.
+
+    Args:
+        target: Path of the file.
+        watch: Returns why reads are not permitted now, or None.
+    """
+    try:
+        connection = open_file(target)
+    except Exception:  # noqa: BLE001 - the worker reads all then
+        return None
+    try:
+        for setting in ("PRAGMA busy_timeout = 0", "PRAGMA query_only = ON"):
+            connection.execute(setting)
+    except Exception:  # noqa: BLE001 - as above
+        connection.close()
+        return None
+    return Reader(connection, watch)

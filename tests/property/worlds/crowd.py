@@ -29,7 +29,7 @@ from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
 from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.errors import UserFacingError
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from tests.property.worlds.bench import (
     CLEO,
     EVE,

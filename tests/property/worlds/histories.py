@@ -13,7 +13,7 @@ from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.clock import milliseconds
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
 from bot.people.under_terms import next_step_ms
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from bot.questions.form import edited_digest, in_order
 from bot.slack.destinations import ClickedMessage
 from bot.threads.message_event import NO_TURN, Incoming

@@ -29,7 +29,7 @@ from bot.commands.simulation.rehearse import NOBODY, PolicyFileOnStage
 from bot.commands.simulation.steps import SimulatedSteps
 from bot.people.model import PersonRecord
 from bot.policy.current import LoadedPolicy
-from bot.policy.evaluation_context import world_of
+from bot.policy.evaluation.context import world_of
 from bot.sandbox.delivery.http import AppReply, Parcel
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.records import Payload, SlackMessage

@@ -25,7 +25,7 @@ from bot.approvals.overview import HomeDataReader
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.leases import CLICK_PATIENCE
 from bot.ports.people import Person
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from bot.slack.agent_view import SuggestedPrompts
 from bot.slack.app import bolt_app, register
 from bot.slack.connect import Identity, Slack

@@ -33,10 +33,9 @@ from bot.observability.events import TellEvent, nobody
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
 from bot.people.model import DelegationRecord
-from bot.ports.batches import BatchCards
+from bot.ports.notifier import BatchCards
 from bot.ports.people import Actor
-from bot.ports.threads import Presence, TaskBoard
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall, Presence, TaskBoard
 from bot.questions.record import Rules
 from bot.scheduler import DueWork
 from bot.slack.process import Process
@@ -47,9 +46,9 @@ from bot.threads.message_event import Incoming
 from bot.threads.named_agents import Roster
 from bot.threads.runs.application_policy import InForce
 from bot.threads.runs.executions import ExecutionRecorder
+from bot.threads.runs.following import UNSEEN
 from bot.threads.runs.preflight import StartCheck
 from bot.threads.runs.task_board import NO_BOARD
-from bot.threads.runs.typing_status import UNSEEN
 from tests.support.fakes import (
     FakeBoard,
     FakeClock,

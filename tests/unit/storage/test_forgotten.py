@@ -7,7 +7,7 @@ from bot.stores import KINDS
 from storage.mongo import MongoStorage
 from storage.mongo.client import INDEXES
 from storage.sqlite import SqliteStorage
-from storage.sqlite.schema.tables import ddl
+from storage.sqlite.tables import ddl
 
 LEFT = {"threads", "audit"}
 """The thread itself goes last, by another statement; the audit loses only its content."""

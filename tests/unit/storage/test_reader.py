@@ -14,7 +14,7 @@ import pytest
 from bot.threads.model import Thread
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
 from storage.sqlite.file.lock import FILE_NAME
-from storage.sqlite.file.reader import Reader, open_reader
+from storage.sqlite.file.worker import Reader, open_reader
 from tests.contract.builders import THREAD_ID, a_post, a_thread
 from tests.support.stores import SqliteStores
 

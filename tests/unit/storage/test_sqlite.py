@@ -16,8 +16,7 @@ from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableEr
 from storage.sqlite import database
 from storage.sqlite.collection import tables
 from storage.sqlite.file.lock import LOCK_NAME, DirectoryLock
-from storage.sqlite.schema.migrations import MIGRATIONS
-from storage.sqlite.schema.tables import DATABASE_VERSION, ddl
+from storage.sqlite.tables import DATABASE_VERSION, MIGRATIONS, ddl
 from tests.contract.builders import (
     APPROVAL_ID,
     DIGEST,

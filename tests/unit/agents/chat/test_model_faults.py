@@ -26,7 +26,7 @@ from agents.core.errors import (
     ModelRefusedError,
     ModelTimeoutError,
 )
-from agents.graph.state.retries import RetryPolicy
+from agents.graph.state.plan import RetryPolicy
 from agents.middlewares import ModelRetryMiddleware
 from agents.middlewares.retry import is_temporary
 from agents.models import ScriptedModel, ask_once, model_error, model_fault, say

@@ -42,8 +42,7 @@ from agents.core.errors import (
 from agents.core.interrupt import InterruptSignal
 from agents.core.messages import user_message
 from agents.core.tools import Tool, ToolWrapper
-from agents.middlewares.base import CallNext, Middleware, ModelCall
-from agents.middlewares.history import HistoryProcessor
+from agents.middlewares.base import CallNext, HistoryProcessor, Middleware, ModelCall
 from agents.models import call, say
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 

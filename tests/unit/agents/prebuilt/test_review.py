@@ -18,7 +18,7 @@ from agents.models import ScriptedModel, say
 from agents.prebuilt.review import ReviewAgent
 from agents.runner import Runner
 from agents.runs.answers import ResumeParams
-from agents.workflows.loop import LoopAgent
+from agents.workflows.sequential import LoopAgent
 from tests.unit.agents.support import collect, contexts
 
 

@@ -30,9 +30,9 @@ from bot.people.break_glass import Reasons
 from bot.people.deciders import deciders_of
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
 from bot.ports.people import MOST_MEMBERS
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from bot.slack.cards.card_for import card_for
-from bot.threads.runs.policy_of_cards import PolicyOfCards
+from bot.threads.runs.application_policy import PolicyOfCards
 from storage.errors import RecordFormatError
 from tests.contract.spoiling import spoil
 from tests.support.force import Forced, forced

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from agents.core.errors import ModelError
 from bot.config.values import Log
-from bot.observability.context import about, context
+from bot.observability.events import about, context
 from bot.observability.logs import OUR_PACKAGES, configure, error_text
 
 SAID = "PLUM-PUDDING at noon"

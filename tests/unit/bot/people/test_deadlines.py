@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bot.people.deadlines import read_until
-from bot.policy.localtime import to_local, to_ms
+from bot.policy.hours import to_local, to_ms
 
 BERLIN = ZoneInfo("Europe/Berlin")
 MONDAY = to_ms(datetime.fromisoformat("2026-11-23T10:00"), BERLIN)

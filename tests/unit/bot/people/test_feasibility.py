@@ -20,7 +20,7 @@ from bot.audit.report import story
 from bot.errors import ApprovalClosedError, NotApproverError
 from bot.people.feasibility import FeasibilityCheck
 from bot.ports.people import MOST_MEMBERS
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from bot.questions.record import Rules
 from bot.slack.cards.card_for import card_for
 from tests.contract.builders import an_approval

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.policy.delegations import LONGEST_MS, judge_delegation
 from bot.policy.eligibility import Delegation, Problem
+from bot.policy.refusals import LONGEST_MS, judge_delegation
 
 NOW = 1_000_000
 PEOPLE = {**dict.fromkeys(("MIA", "TOM", "SAM", "ADA")), "GUS": Problem.GUEST}

@@ -7,7 +7,7 @@ import pytest
 from agents import ChatModelAgent, approval_gate
 from agents.models import ScriptedModel
 from agents.runs.declared import agents_declared, tools_declared
-from bot.policy.evaluation_context import gate_of, world_of
+from bot.policy.evaluation.context import gate_of, world_of
 from tests.support.policies import WORLD
 from tests.support.policyagents import build, world_tools
 from tests.support.policyworld import policy_world

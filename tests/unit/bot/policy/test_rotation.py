@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.policy.localtime import to_ms, zone_of
+from bot.policy.hours import to_ms, zone_of
 from bot.policy.rotation import next_handover, on_duty
 from bot.policy.terms import Rotation, TermsError
 from tests.unit.bot.policy.times import HOUR_MS, MINUTE_MS, at, local

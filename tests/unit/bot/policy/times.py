@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from bot.policy.localtime import to_local, to_ms
+from bot.policy.hours import to_local, to_ms
 
 BERLIN = ZoneInfo("Europe/Berlin")
 MINUTE_MS = 60_000

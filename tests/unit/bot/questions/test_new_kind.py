@@ -13,7 +13,7 @@ from agents.core.codec import Json
 from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.ports.tools import CheckedCall
+from bot.ports.threads import CheckedCall
 from bot.questions.base import _KINDS, QuestionDraft, answer_from
 from bot.questions.drawing import Proposal, drawn_question, register
 from bot.questions.form import FORM, AnswerForm, ask_of

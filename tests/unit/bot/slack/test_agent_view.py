@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot.errors import DeliveryError
-from bot.ports.tools import TaskStatus, ToolTask
+from bot.ports.threads import TaskStatus, ToolTask
 from bot.slack.agent_view import (
     NOT_IN_CHANNEL,
     PROMPTS,

@@ -24,7 +24,7 @@ from agents.models import call
 from agents.workflows import AgentTool
 from bot.approvals.model import Approval, Status
 from bot.errors import DirectoryError
-from bot.ports.tools import BatchWords, CheckedCall
+from bot.ports.threads import BatchWords, CheckedCall
 from bot.threads.agents import Catalog, nobody, tool_at
 from bot.threads.model import Thread
 from tests.contract.builders import an_approval

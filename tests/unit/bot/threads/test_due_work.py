@@ -14,7 +14,7 @@ from bot.approvals.model import Approval, Decision, SideMessage, Status
 from bot.audit.acts import Act
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
-from bot.observability.context import context
+from bot.observability.events import context
 from bot.ports.notifier import Newest
 from bot.ports.people import Person
 from tests.support.decided import write

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from bot.policy.evaluation.context import ToolFacts
-from bot.policy.evaluation_context import PolicyWorld
+from bot.policy.evaluation.context import PolicyWorld, ToolFacts
 from bot.policy.parser.checks import check, check_all
 from bot.policy.parser.lookups import SlackFacts
 from bot.policy.parser.problems import CODES, PolicyError

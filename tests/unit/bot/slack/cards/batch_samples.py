@@ -9,7 +9,7 @@ from typing import Any
 from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Run, RunState, Status, StoredBatch
 from bot.layout.blocks import Card
 from bot.policy.terms import Group, Requirement, Stage, Terms
-from bot.ports.tools import BatchWords
+from bot.ports.threads import BatchWords
 from bot.questions.form import AnswerForm, Form
 from bot.slack.cards.batch import (
     ask_one_modal,

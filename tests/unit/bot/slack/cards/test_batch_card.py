@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from bot.approvals.model import Approval, RunState, Said, Status
 from bot.layout.action_ids import MOST_TARGETS, ActionId, decode_all, encode_all
 from bot.layout.blocks import Card
-from bot.ports.tools import BatchWords
+from bot.ports.threads import BatchWords
 from bot.questions.form import AnswerForm, Form
 from bot.sandbox.blockkit.rules import message_errors, text_characters, view_errors
 from bot.slack.cards.batch import batch_modal, list_modal

@@ -15,7 +15,7 @@ from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.sentences import title_of
 from bot.ports.notifier import Began, Begins, Newest, Offer, Stream
-from bot.ports.tools import ToolTask
+from bot.ports.threads import ToolTask
 from bot.sandbox.server import Sandbox
 from bot.slack.agent_view import SlackTaskBoard
 from bot.slack.cards.card_for import card_for

@@ -9,7 +9,7 @@ import pytest
 from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
 from bot.errors import DeliveryError
 from bot.policy.terms import Group, Requirement, Stage, Terms
-from bot.ports.tools import BatchWords
+from bot.ports.threads import BatchWords
 from bot.slack.messages.notices import SlackBatchCards, SlackNotices
 from tests.unit.bot.slack.cards.batch_samples import an_item
 from tests.unit.bot.slack.messages.test_notifier import APPROVAL_ID, Scene, no, reading, scene, yes

@@ -13,7 +13,7 @@ from agents.gates.rulings import Judgement
 from bot.approvals.model import Approval
 from bot.errors import DirectoryError
 from bot.people.current_policy import NoPolicy
-from bot.threads.runs.policy_of_cards import PolicyOfCards, policy_of_cards
+from bot.threads.runs.application_policy import PolicyOfCards, policy_of_cards
 from tests.contract.builders import an_approval
 from tests.support.force import forced
 

@@ -13,7 +13,7 @@ from agents import MessageEvent, ToolEvent
 from agents.core.calls import ToolCall
 from agents.core.observers import ToolOutcome
 from bot.errors import DeliveryError
-from bot.ports.tools import ToolTask
+from bot.ports.threads import ToolTask
 from bot.threads.messages import Post
 from bot.threads.model import Thread
 from bot.threads.runs.task_board import MARK, TaskUpdates, end_tasks

@@ -1,4 +1,4 @@
-"""The tables of a new database."""
+"""The tables of a new database, and the migrations of older ones."""
 
 from __future__ import annotations
 
@@ -109,3 +109,11 @@ def ddl(tables: str) -> str:
     """
     version = f"PRAGMA user_version = {DATABASE_VERSION};"
     return f"BEGIN IMMEDIATE;\n{_TABLES}\n{tables}\n{version}\nCOMMIT;"
+
+
+MIGRATIONS: dict[int, str] = {}
+"""The migration script by the database version that it starts from; none so far.
+
+A script is `BEGIN IMMEDIATE`, the changes, `PRAGMA user_version = 2`, `COMMIT`. It never changes
+after its release, so it contains its own statements and uses none of the above.
+"""

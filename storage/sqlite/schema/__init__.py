@@ -1,1 +1,0 @@
-"""The tables, and the migrations between their versions."""
