@@ -48,7 +48,7 @@ from bot import main as main_module
 from bot.approvals.model import Decision, Status, StoredCard
 from bot.config.settings import Settings
 from bot.main import Outside, start
-from bot.slack.app import Countersign
+from bot.slack.bot import Countersign
 from bot.slack.cards.card_for import card_for
 from bot.slack.connect import reach_slack
 from bot.slack.intake.http import web_app

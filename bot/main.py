@@ -35,7 +35,8 @@ from bot.ports.process import Clock
 from bot.questions.record import Rules
 from bot.redaction.mask import in_force, print_key
 from bot.scheduler import Scheduler, TimeLapse
-from bot.slack.app import STOP_PATIENCE, Countersign, build, directory_of
+from bot.slack.app import STOP_PATIENCE, build, directory_of
+from bot.slack.bot import Countersign
 from bot.slack.calls import slack_fault
 from bot.slack.connect import Slack, lookup_session, reach_slack
 from bot.slack.intake.http import LAST_ANSWER_S, serve, web_app

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bot.layout.blocks import Block, line, literal, preformatted
 from bot.layout.text import ShownText, clip, more, show, width
 from bot.redaction.call import INLINE, mask_call, mask_value
-from bot.redaction.masks import NO_NAMES, Mask, Names, Words, has_guess, length, masks_in
+from bot.redaction.masks import Mask, Words, has_guess, length, masks_in
 from bot.words import say
 
 NAME = 80
@@ -51,14 +51,12 @@ class Budget:
     names: int = 30
 
 
-def list_arguments(
-    pairs: Iterable[tuple[str, object]], budget: Budget, names: Names = NO_NAMES
-) -> Listed:
+def list_arguments(pairs: Iterable[tuple[str, object]], budget: Budget) -> Listed:
     """Show arguments one below the other, within a budget."""
     listing = _Listing(budget.whole)
     left = budget.names
     for name, value in pairs:
-        text = _MaskedText.of(name, value, names)
+        text = _MaskedText(mask_value(name, value), is_ambiguous(value))
         if left <= 0 or listing.room < 2 * NAME:
             listing.leave_out(name, text)
             continue
@@ -99,11 +97,7 @@ class _MaskedText:
     """A masked value in full."""
 
     words: Words
-    is_ambiguous: bool = False
-
-    @classmethod
-    def of(cls, name: str, value: object, names: Names) -> _MaskedText:
-        return cls(mask_value(name, value, names), is_ambiguous(value))
+    is_ambiguous: bool
 
     def cut(self, most: int) -> _Value:
         shown = show(self.words, most, lines=25)

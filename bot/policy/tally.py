@@ -138,17 +138,13 @@ class Ballot:
         """Return a person's present vote, by any right."""
         return next((vote for vote in self.votes if vote.by == user_id), None)
 
-    def progress(
-        self, standing: PeopleSnapshot, *, choice: str = APPROVE, result: str = ""
-    ) -> tuple[Tally, ...]:
+    def progress(self, standing: PeopleSnapshot) -> tuple[Tally, ...]:
         """Return the progress of the current stage, by the present groups.
 
         Args:
             standing: Its groups. People and delegations may be missing.
-            choice: The counted choice.
-            result: For a call in doubt, the counted result.
         """
-        placed = self.filling(standing, aim=(choice, result)).columns.values()
+        placed = self.filling(standing).columns.values()
         slots = _slots(self.current)
         taken = [slots[column].name for column in placed]
         return tuple(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -14,17 +13,14 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.service import Approvals
 from bot.clock import steady_clock
 from bot.errors import SettingsError
 from bot.observability.events import ClickAnswered, TellEvent
 from bot.observability.instrument import metered
-from bot.policy.current import LoadedPolicy
 from bot.questions.record import Rules
-from bot.scheduler import DueWork
+from bot.slack.bot import Countersign
 from bot.slack.connect import LOOKUP_S, PATIENT_S, QUICK_S, Slack
 from bot.slack.directory import SlackDirectory
-from bot.slack.intake.http import Answering
 from bot.slack.listeners import (
     actions,
     admins,
@@ -51,32 +47,6 @@ from bot.stores import Stores
 from bot.tasks import Tasks
 from bot.threads.named_agents import Roster
 from bot.threads.runs.application_policy import InForce
-from bot.threads.turns import Turns
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Countersign:
-    """The assembled bot.
-
-    Attributes:
-        bolt: Handles Slack's payloads.
-        storage: The database.
-        approvals: Use cases of approvals.
-        turns: Turns of the agents.
-        sweep: Finds due work.
-        tasks: Background tasks.
-        answering: Context manager that holds work back until a response is sent.
-        policy: The policy in force, if any.
-    """
-
-    bolt: AsyncApp
-    storage: Stores
-    approvals: Approvals
-    turns: Turns
-    sweep: DueWork
-    tasks: Tasks
-    answering: Answering
-    policy: LoadedPolicy | None = None
 
 
 def build(

@@ -35,7 +35,8 @@ from agents import ChatModelAgent, tool
 from agents.models import AnsweringModel, call, say
 from bot.clock import system_clock
 from bot.questions.record import Rules
-from bot.slack.app import Countersign, build
+from bot.slack.app import build
+from bot.slack.bot import Countersign
 from bot.slack.connect import Identity, Slack
 from bot.slack.messages.texts import TEXT_EVENT
 from bot.slack.process import Process

@@ -17,7 +17,7 @@ from bot.layout.action_ids import ActionId
 from bot.main import start
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.surfaces import surfaces_of
-from bot.slack.app import Countersign
+from bot.slack.bot import Countersign
 from bot.slack.calls import BATCH_EVENT
 from tests.support.fakes import FakeClock
 from tests.support.pace import brisk, brisk_seconds

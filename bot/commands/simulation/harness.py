@@ -31,7 +31,7 @@ from bot.sandbox.delivery.http import AppReply, Parcel
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.payloads import actor_payload
 from bot.sandbox.workspace.records import Payload, SlackMessage
-from bot.slack.app import Countersign
+from bot.slack.bot import Countersign
 from bot.slack.calls import BATCH_EVENT
 from bot.slack.connect import Identity, Slack
 from bot.slack.process import Process

@@ -24,7 +24,8 @@ from bot.policy.evaluation.context import PolicyWorld, world_of
 from bot.policy.parser.checks import CheckedPolicy, check
 from bot.policy.parser.problems import PolicyError
 from bot.questions.record import Rules
-from bot.slack.app import Countersign, build
+from bot.slack.app import build
+from bot.slack.bot import Countersign
 from bot.stores import Stores
 from bot.threads.named_agents import Roster
 

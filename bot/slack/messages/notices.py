@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
 from bot.errors import DeliveryError
@@ -24,7 +23,8 @@ from bot.slack.destinations import Spot, approvers_text, is_broadcast, mentioned
 from bot.slack.home.digest import approvals_of, waitlist_card
 from bot.slack.home.items import names_of
 from bot.slack.home.times import TimeReader
-from bot.slack.side_messages.copies import Sees, copy_lead, may_read, withheld_card
+from bot.slack.messages.notifier import SlackNotifier
+from bot.slack.side_messages.copies import copy_lead, may_read, withheld_card
 from bot.slack.side_messages.grant import grant_card
 from bot.slack.side_messages.notices import admin_card, alert_card, summary_card
 from bot.threads.model import Thread
@@ -117,41 +117,11 @@ class SlackNotices:
         await self.poster.put(putting, card)
 
 
-class BatchPoster(Protocol):
-    """Posts and updates batch cards.
-
-    Attributes:
-        sees: Whether a person may read the whole request now.
-    """
-
-    sees: Sees
-
-    async def post_late(self, putting: Putting, make: MakeCard, *, broadcast: bool = False) -> str:
-        """Post a message; return its `ts`."""
-
-    async def update_late(self, putting: Putting, make: MakeCard) -> bool:
-        """Update the message at its `ts`; False if it is deleted."""
-
-    async def delete(self, putting: Putting) -> None:
-        """Delete a message, if it exists."""
-
-    async def with_channel(self, message: SideMessage) -> SideMessage:
-        """Return a direct message with its channel."""
-        ...
-
-    async def thread_link(self, approval: Approval) -> str:
-        """Return the URL of the thread's first message; empty if unknown."""
-        ...
-
-    async def find(self, place: Spot, event: str, record_id: str) -> str:
-        """Return the `ts` of a message of ours; empty if not found."""
-
-
 @dataclass(frozen=True, slots=True)
 class SlackBatchCards:
     """Batch cards of one workspace."""
 
-    poster: BatchPoster
+    poster: SlackNotifier
     words: ToolWords
 
     def takes(self, approval: Approval) -> bool:

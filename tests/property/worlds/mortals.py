@@ -33,7 +33,8 @@ from bot.policy.evaluation.context import world_of
 from bot.sandbox.delivery.http import AppReply, Parcel
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.records import Payload, SlackMessage
-from bot.slack.app import Countersign, build
+from bot.slack.app import build
+from bot.slack.bot import Countersign
 from bot.slack.connect import Slack
 from bot.stores import Stores
 from bot.threads.named_agents import Roster
