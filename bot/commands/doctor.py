@@ -53,7 +53,6 @@ class Tools:
         load_agents: Imports agents by their path; returns them by channel; raises `SettingsError`.
         ask_model: Asks a model for one word; raises `ModelError`. None skips this check.
         make_storage: Creates the configured storage without opening it.
-        clock: The time now.
     """
 
     manifest: str

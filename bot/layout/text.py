@@ -224,7 +224,6 @@ class _Reader:
     """Reads a text character by character.
 
     Args:
-        text: The text.
         one_line: Whether line breaks are shown as a sign.
         has_masks: Whether masks are beside the text, so that it must not imitate them.
     """

@@ -42,7 +42,6 @@ class Forecast:
     """Forecast of deleting a thread.
 
     Attributes:
-        thread_id: The thread.
         counts: Number of records by collection.
         refusal: Why the thread cannot be deleted now; empty if it can.
     """

@@ -49,7 +49,6 @@ class MessageWritten:
     """A write of a person's message, successful or not.
 
     Attributes:
-        message: The message.
         write: The write. Its result says whether the message is new.
     """
 
@@ -62,9 +61,7 @@ class RunWritten:
     """A write of a run's step, successful or not.
 
     Attributes:
-        step: The step.
         checkpoint_id: Id of the run's checkpoint.
-        write: The write.
     """
 
     step: RunStep
@@ -77,9 +74,7 @@ class RequestsWritten:
     """A write of new approvals, successful or not.
 
     Attributes:
-        approvals: The approvals.
         new: The approvals that this write created.
-        write: The write.
     """
 
     approvals: Sequence[Approval]

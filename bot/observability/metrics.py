@@ -213,7 +213,6 @@ class Gauges:
     Args:
         storage: The database, for pending and due records.
         tasks: The running tasks of this process.
-        clock: The time now.
     """
 
     def __init__(self, storage: Stores, tasks: Sized, clock: Clock) -> None:

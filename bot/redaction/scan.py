@@ -105,11 +105,7 @@ _BETWEEN = "\n"
 
 
 class _Scan:
-    """Searches many texts as a single joined text.
-
-    Args:
-        texts: The texts.
-    """
+    """Searches many texts as a single joined text."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts

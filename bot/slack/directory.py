@@ -56,7 +56,6 @@ class LookupCache(Generic[T]):
     """Cache by key. Loads each key once at a time, and again after its maximum age.
 
     Args:
-        clock: The time now.
         max_age: Maximum age of an entry, since its request.
     """
 
@@ -134,7 +133,6 @@ class SlackDirectory:
     Args:
         client: Makes the calls.
         team_id: The workspace where the app is installed.
-        clock: The time now.
         pacer: Keeps Slack's rate limits.
         max_age: Maximum age of data used for decisions.
     """

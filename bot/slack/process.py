@@ -36,7 +36,6 @@ class Process:
 
     Attributes:
         owner: Name of this process in leases.
-        clock: The time now.
         tell: Receives events for metrics.
         pacer: Keeps Slack's rate limits for calls that can wait.
         retention: How long threads are kept; None for ever.

@@ -49,7 +49,6 @@ class _Line:
     """Status of one thread.
 
     Attributes:
-        thread: The thread.
         wanted: Returns the text to show; None for none.
         shown: The text that Slack shows, as far as known.
         since_ms: When it was sent.
@@ -79,7 +78,6 @@ class SlackPresence:
 
     Args:
         call: Makes rate-limited calls.
-        clock: The time now.
         spawn: Starts a sending task.
         sleep: Waits for some seconds.
         sessions: Show stop buttons, if the workspace has Slack's agent view.

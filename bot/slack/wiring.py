@@ -70,7 +70,6 @@ class Wiring:
         storage: An open database.
         roster: The agents.
         rules: Approvers and time limits of the settings.
-        process: The process.
         tasks: Background tasks.
         policy: Returns the policy in force; None without a policy.
     """

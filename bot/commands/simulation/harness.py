@@ -83,7 +83,6 @@ class Simulation:
     Attributes:
         storage: An open database.
         world: The people, groups, channels and tools.
-        clock: The time.
         make: Creates a bot for a new process name.
         policy: The current policy; None if the settings apply.
         lookups_fail: Whether Slack refuses look-ups of people.

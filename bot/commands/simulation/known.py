@@ -120,7 +120,6 @@ class WorldLookups:
     """Looks up the people, user groups and channels of a world.
 
     Attributes:
-        world: The world.
         is_down: Whether all look-ups fail.
     """
 

@@ -50,7 +50,6 @@ class Flow:
     """A running flow.
 
     Attributes:
-        case: The case.
         acts: The acts of people and operators.
         watcher: Observes each step.
         script: The acts of the agents.

@@ -48,7 +48,6 @@ class PolicyFileOnStage:
         world: The tools and agents for its checks.
         is_demo: Whether every rule may use `here`.
         storage: The database, for audit entries about the policy.
-        clock: The time.
     """
 
     data: bytes

@@ -39,7 +39,6 @@ class SimulatedSteps:
     """The acts of people and operators in a case.
 
     Attributes:
-        case: The case.
         stage: The simulation.
         script: The acts of the agents.
         swap_policy: Changes the policy file; receives the name or the text in the case.

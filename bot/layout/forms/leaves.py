@@ -31,7 +31,6 @@ class Leaf:
     """A value with an input of its own.
 
     Attributes:
-        path: Its path.
         node: The schema of values other than null.
         nullable: Whether null is allowed.
         required: Whether it is required, if all enclosing objects are present.

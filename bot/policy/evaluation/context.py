@@ -46,7 +46,6 @@ class PolicyQuestion:
     """A call to evaluate.
 
     Attributes:
-        tool: The tool.
         arguments: Canonical arguments.
         requesters: Slack user ids of the people whose words led to the call.
         channel: Id of the thread's channel.

@@ -100,7 +100,6 @@ class _Bench:
     """The rules of a file that can match one tool.
 
     Attributes:
-        tool: The tool.
         rules: The remaining rules, by index.
         misses: The other rules, and why they cannot match.
         rulings: Decision of each rule for this tool, by index.

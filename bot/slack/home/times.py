@@ -29,7 +29,6 @@ class TimeReader:
     Attributes:
         zone: Their time zone.
         locale: Their language and region.
-        now_ms: The time now.
         is_lasting: Whether the text may be read on another day, so no day is “today”.
     """
 

@@ -109,7 +109,6 @@ class ListenerContext:
         outbox: Sends ephemeral messages.
         homes: Open Homes and lists.
         client: Opens modals, with short timeouts.
-        clock: The time now.
         spawn: Starts background work.
         window: Modal of the current click; None for other payloads.
         clicked: Message of the click; empty for a modal.

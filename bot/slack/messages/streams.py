@@ -111,7 +111,6 @@ class BriefText:
     Args:
         growing: Streams a longer text.
         begins: See `Notifier.stream`.
-        clock: The time now.
         is_free: Whether a post would not have to wait.
     """
 
