@@ -170,6 +170,8 @@ class Eligibility:
 
     def bars(self, user_id: str) -> bool:
         """Whether a person is excluded, or a voter of an outer gate."""
+        # An unknown membership of an excluded group does not bar: `Ballot.is_sure` requires that
+        # look-up.
         return user_id in self.standing.counted or self.exclusion(user_id) is not None
 
     @property

@@ -55,6 +55,7 @@ def _leave_out(value: object, path: Sequence[str]) -> None:
             if rest:
                 _leave_out(value[place], rest)
             else:
+                # Cleared, not deleted, so that the other items keep their positions.
                 value[place] = None
     elif isinstance(value, dict) and name in value:
         if rest:

@@ -99,6 +99,7 @@ def _next_quiet(quiet: QuietHours | None, at_ms: int) -> int | None:
 @lru_cache(maxsize=512)
 def _spans(quiet: QuietHours, around: date) -> tuple[Span, ...]:
     """Return the quiet spans from two days before a day on, with adjacent ones joined."""
+    # A span of the day before can still last, and can adjoin a whole quiet day before it.
     days = [around + (number - 2) * _DAY for number in range(_AHEAD + 3)]
     found = sorted(span for day in days for span in _of_day(quiet, day) if span[0] < span[1])
     result: list[Span] = []

@@ -288,6 +288,7 @@ class _Voter:
         own = ballot.vote_of(self._attempt.by)
         if own is not None and own.choice == self._attempt.choice:
             return RefusalCode.ALREADY_VOTED
+        # Such a right exists: `judge` refuses a person without one before.
         right = next(
             right
             for right, holds in self._usable()

@@ -29,6 +29,7 @@ def on_duty(rotation: Rotation, at_ms: int) -> str | None:
     zone = zone_of(rotation.timezone)
     if at_ms < to_ms(rotation.start, zone):
         return None
+    # The last override of a time applies.
     for override in reversed(rotation.overrides):
         if to_ms(override.start, zone) <= at_ms < to_ms(override.until, zone):
             return override.user

@@ -112,6 +112,7 @@ class LookupCache(Generic[T]):
 
     def _end(self, key: str, asked_ms: int, task: asyncio.Task[T]) -> None:
         is_wanted = self._asked.get(key) is task
+        # A dropped load is not cached: its data may be older than the change.
         if is_wanted:
             del self._asked[key]
         if not task.cancelled() and task.exception() is None and is_wanted:
@@ -247,6 +248,7 @@ class SlackDirectory:
         now = self._clock()
         since = now - milliseconds(MAX_AGE)
         self._one_by_one = [at_ms for at_ms in self._one_by_one if since < at_ms <= now]
+        # One call for the list replaces many single calls, which Slack's rate limit would delay.
         if len(self._one_by_one) >= FEW:
             with suppress(DirectoryError):
                 await self._lists.get(_ALL, self._load_people)

@@ -130,6 +130,7 @@ class SlackPresence:
             line.pause.cancel()
         if is_left:
             line.shown, line.is_stoppable = line.shown or "left", True
+        # A text that is being sent now must be removed, too.
         if not line.shown and not line.sending.locked():
             self._forget(line)
             return
@@ -212,6 +213,7 @@ class SlackPresence:
                 logger.info("agent status not shown: %s", error, extra={"action": "status_failed"})
                 channel_id = line.thread.channel_id
                 used = self._unsupported.get(self.way(channel_id))
+                # The status is unsupported here: try again with the next way, the reaction.
                 if used is not None and used.learn(error.reason, channel_id):
                     continue
                 if not text and error.retry_after is not None:

@@ -77,6 +77,7 @@ def merge(verdicts: Iterable[Verdict]) -> Verdict:
         return Permit(tuple(name for one in all_of for name in names_of(one)))
     result = asks[0]
     for other in asks[1:]:
+        # Terms refer to groups by name, so two groups of one name could not be told apart.
         if clash := _clash(result.groups, other.groups):
             name = f"{result.rule} + {other.rule}"
             return Refusal((name,), (f"two groups of different people are named {clash}",))

@@ -165,7 +165,7 @@ def _events(text: str) -> list[Any]:
 
 @dataclass(slots=True)
 class _SourceReader:
-    """Builds nodes from the parser's events, without recursion."""
+    """Builds nodes from the parser's events. `MAX_DEPTH` limits the recursion."""
 
     events: list[Any]
     position: int = 0
@@ -237,6 +237,7 @@ class _SourceReader:
             return _WORDS[text]
         if _WHOLE.fullmatch(text):
             return int(text)
+        # A number with more digits than a float can hold stays a text.
         if _BROKEN.fullmatch(text) and Decimal(repr(float(text))) == Decimal(text):
             return float(text)
         return text

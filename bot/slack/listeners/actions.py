@@ -93,6 +93,8 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = 
             work = common(here, click)
         else:
             work = _press(here, click, means.get(ActionId.DETAILS))
+        # Slack opens no modal later than three seconds after a click, so a slow one starts as a
+        # loading view.
         work = work if window is None else window.while_doing(work)
         await desk.in_time(desk.speak_to(click.actor.user_id, work))
         await ack()
@@ -162,6 +164,7 @@ async def _withdraw(desk: ListenerContext, click: Click) -> None:
     try:
         is_withheld = not await desk.sees(approval, click.actor)
     except DirectoryError:
+        # Without a look-up, the content stays hidden, but the request can be withdrawn.
         is_withheld = True
     view = modals.withdraw_modal(approval, is_withheld=is_withheld)
     await desk.open_view(click.trigger_id, view)

@@ -293,6 +293,7 @@ def _reference(card: Chosen) -> Reference:
 
 async def _known(desk: ListenerContext, first: Approval, count: int) -> dict[str, Approval]:
     """Read all approvals of a turn at once, by id; each write checks its revision."""
+    # A single approval is read by its own id.
     if count < 2:
         return {}
     turn = await of_turn(desk.storage.approvals, first.checkpoint_id)

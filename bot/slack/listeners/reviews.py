@@ -67,6 +67,7 @@ async def turn_page(desk: ListenerContext, about: Reference, actor: Actor, trigg
     if not approval.digest.startswith(about.shown):
         raise OutdatedCardError(approval.approval_id)
     number, of = page_number(about.page), count_pages(approval)
+    # The call may have fewer pages since an edit, or the value was forged.
     if number > of:
         raise InvalidInputError("this page")
     view = await _page(desk, approval, actor, about.page, desk.typed)
@@ -136,6 +137,7 @@ async def _without_reason(
     if REASON not in errors:
         return errors
     code = RefusalCode.REASON_REQUIRED
+    # Raised only to be recorded as a refusal.
     with suppress(RefusalError):
         async with desk.approvals.noting(approval, actor):
             raise RefusalError(code.value, code.words)

@@ -273,6 +273,8 @@ class Posts(PacedCalls):
             ours = (metadata.get("event_type"), payload.get("id"), payload.get("key") or "")
             if ours == (event, record_id, key):
                 return str(message["ts"])
+            # A stream gets its metadata only at its end, so an interrupted stream is recognized by
+            # its text.
             if begun and message.get("streaming_state") and _shows_part_of(begun, message):
                 growing.append(str(message["ts"]))
         return growing[0] if len(growing) == 1 else ""

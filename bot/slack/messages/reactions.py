@@ -86,8 +86,10 @@ class SlackReactions:
         emoji, old = EMOJI[sign], EMOJI.get(was, "")
         if self._has_reactions and emoji != old and not waits:
             await self._react("reactions.add", approval, emoji)
+            # Approvals share the pending reaction: `ThreadReactions` removes it after the last one.
             if old and was != WAITS and self._has_reactions:
                 await self._react("reactions.remove", approval, old)
+        # This also runs after a refusal of the call above: the line replaces the reaction.
         if not self._has_reactions and not again:
             await self._write(approval, sign, look_first=look_first)
 
