@@ -1,4 +1,4 @@
-"""What the frozen terms of an approval say about it, and its ballot."""
+"""Facts from the frozen terms of an approval, and its ballot."""
 
 from __future__ import annotations
 
