@@ -1,4 +1,4 @@
-"""Conversations: turn after turn, with a queue for messages that arrive meanwhile.
+"""Conversations: turn after turn, with a queue for messages that arrive during a turn.
 
 A turn is a run of its own with the checkpoint `<id>#<turn>`. When the turn ends, its messages are
 added to the message log. All other durable data is in one small document, the inbox, which the same

@@ -94,7 +94,7 @@ class MemoryCheckpointStore:
         kept.journal.append(entry)
 
     async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
-        """End the run; may be repeated."""
+        """End the run. Idempotent."""
         kept = self._kept.get(checkpoint_id)
         if kept is not None and kept.status is CheckpointStatus.CLOSED:
             return

@@ -15,7 +15,7 @@ DIGEST_TAG = "countersign.call/2"
 """Version of the digest. Stored: must stay readable."""
 
 _LEAVES = frozenset({NoneType, bool, int, float, str})
-"""Types of values that contain no others."""
+"""Types of JSON values without nested values."""
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 """Made once: `json.dumps` makes a new encoder per value, which doubles the time."""

@@ -72,7 +72,7 @@ class InterruptContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptNode:
-    """An interrupt with all that is stored. Stored: version 1, must stay readable.
+    """An interrupt with all its stored data. Stored: version 1, must stay readable.
 
     Attributes:
         slot: Separates components at the same address; empty for the innermost.

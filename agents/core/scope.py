@@ -222,7 +222,7 @@ class RunContext:
         return point
 
     def waits_at(self, address: Address, slot: str) -> bool:
-        """Whether a component in a slot, or what it wraps, has a pending interrupt."""
+        """Whether a component in a slot, or a component that it wraps, has a pending interrupt."""
         return bool(self._index.at(address, slot))
 
     def unclaimed(self, address: Address) -> list[InterruptNode]:

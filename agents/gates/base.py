@@ -90,7 +90,7 @@ class CallGate(ToolWrapper, ABC):
         default=None, init=False, repr=False, compare=False
     )
 
-    # What a gate says of itself.
+    # Properties of a gate.
 
     @property
     @abstractmethod

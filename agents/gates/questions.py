@@ -198,7 +198,7 @@ class ParametersResult:
 class ParametersInfo(CallInfo):
     """Asks people for arguments that the model omitted; then the call runs.
 
-    `arguments` are those of the model, and defaults. Stored: version 1, must stay readable.
+    `arguments` contains the model's arguments and defaults. Stored: version 1, must stay readable.
 
     Attributes:
         missing: JSON schemas of the requested arguments by name; at least one.

@@ -87,6 +87,7 @@ class Chain:
     async def around_model(self, call: ModelCall) -> ModelResponse:
         """See `Middleware.around_model`."""
         ask: CallNext = ask_model
+        # Built from the inside, so that the first middleware is the outermost.
         for slot, one in reversed(self._hooks["around_model"]):
             ask = partial(_around, slot, one, ask)
         with contained():

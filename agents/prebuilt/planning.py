@@ -174,6 +174,7 @@ class Planner(_Part):
             session.pop(key, None)
 
     def _passed(self, event: AgentEvent, course: _Course) -> list[AgentEvent]:  # noqa: ARG002 - see _Part
+        # The tool for the plan ends the planner with a break, which must not end an enclosing loop.
         return [replace(event, is_done=True) if _is_break(event) else event]
 
     def _end(self, course: _Course) -> list[AgentEvent]:

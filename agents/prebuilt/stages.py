@@ -1,4 +1,4 @@
-"""Stages: people permit an agent to go on before or after its model or its tools.
+"""Stages: people permit an agent to continue before or after its model or its tools.
 
 The module follows gographgo's `WithAgentInterruptBefore` and `WithAgentInterruptAfter`: one
 interrupt per stage, also for several calls. Gates around tools ask about each call instead.
@@ -42,12 +42,12 @@ When = Literal["before", "after"]
 @register("countersign.stage_result/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageResult:
-    """Whether an agent may go on. Stored: version 1, must stay readable.
+    """Whether an agent may continue. Stored: version 1, must stay readable.
 
     Attributes:
-        proceed: Only exactly True lets the agent go on.
+        proceed: Only exactly True lets the agent continue.
         reason: Why the agent must stop.
-        digest: Digest of the shown info; required to go on.
+        digest: Digest of the shown info; required to continue.
         by: The person who decided.
     """
 
@@ -64,7 +64,7 @@ class StageResult:
 @register("countersign.stage_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageInfo:
-    """Asks whether an agent may go on. Stored: version 1, must stay readable.
+    """Asks whether an agent may continue. Stored: version 1, must stay readable.
 
     Attributes:
         agent_name: Name of the agent.
@@ -90,7 +90,7 @@ class StageInfo:
         return f"{self.agent_name!r} stopped {self.when} its {self.stage}.{wants} May it go on?"
 
     def go_on(self, *, by: str | None = None) -> StageResult:
-        """Return the answer that lets the agent go on."""
+        """Return the answer that lets the agent continue."""
         return StageResult(proceed=True, digest=self.digest, by=by)
 
     def stop(self, reason: str | None = None, *, by: str | None = None) -> StageResult:

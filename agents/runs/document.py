@@ -39,7 +39,7 @@ Phase = Literal["running", "paused", "failed", "finished", "cancelled"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDocument:
-    """All that is stored of a run. Stored: version 1, must stay readable.
+    """The stored data of a run. Stored: version 1, must stay readable.
 
     Attributes:
         agent: Name of the root agent or of the graph.

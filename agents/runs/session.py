@@ -240,7 +240,7 @@ class RunSession:
         return Kept(version=version, contexts=contexts, was_stopped=was_stopped, unused=unused)
 
     async def fail(self, error: Exception) -> None:
-        """Make the run pending again after an error, if nothing was stored meanwhile."""
+        """Make the run pending again after an error, if this segment has stored nothing."""
         journal = self.run.journal
         if isinstance(error, ModelError):  # agents and hooks with an answer may retry the model
             with contextlib.suppress(Exception):

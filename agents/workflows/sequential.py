@@ -119,6 +119,7 @@ class Steps:
         names = [agent.name for agent in self.agents]
         if state.agent_name not in names:
             keep_waiting(gone(state.agent_name, names))
+        # Another order of the agents could skip an agent, or run one a second time.
         before = names[: names.index(state.agent_name)]
         if [*state.before] != before:
             was, now = (_after(state.agent_name, some) for some in (state.before, before))
@@ -160,6 +161,7 @@ class Steps:
     async def _turn(self, given: AgentInput, at: Position) -> AsyncGenerator[AgentEvent, None]:
         """Run the current agent; its input is always the same on resume."""
         agent = self.agents[at.index]
+        # Only notes from before this agent, so that a resumed agent receives the same input.
         heard = told(agent.name, given, at.notes.all[: at.begun_at])
         try:
             async with aclosing(run_agent(agent, heard)) as events:

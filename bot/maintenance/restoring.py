@@ -62,6 +62,8 @@ class Restoring:
             threads += 1
         async for approval in self._pending():
             approvals += await ask_anew(self.storage, approval, to_ms=to_ms, now_ms=now_ms)
+        # Last: until here the database still counts as a copy, and a repeated restore marks
+        # everything again.
         await self.storage.restoring.end()
         return Marked(to_ms=to_ms, approvals=approvals, threads=threads)
 
@@ -84,7 +86,7 @@ async def ask_anew(storage: Stores, approval: Approval, *, to_ms: int, now_ms: i
     """Store that an approval is asked again; its card says why.
 
     Returns:
-        False if the record has changed meanwhile.
+        False if the record has changed since.
     """
     decision = approval.decision
     await note(

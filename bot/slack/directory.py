@@ -222,7 +222,7 @@ class SlackDirectory:
             raise
 
     def hear(self, event: Mapping[str, Any]) -> bool:
-        """Invalidate what an event says has changed.
+        """Invalidate the data that an event reports as changed.
 
         Source: https://docs.slack.dev/reference/events (user_change, subteam_members_changed,
         subteam_updated, subteam_created, member_joined_channel, member_left_channel)

@@ -114,7 +114,7 @@ class Pacer:
             except BaseException:
                 self._give_back(method, channel_id, at_ms)
                 raise
-            if self._held_until(method, channel_id) > at_ms:  # Slack asked for a pause meanwhile
+            if self._held_until(method, channel_id) > at_ms:  # Slack has asked for a pause since
                 self._give_back(method, channel_id, at_ms)
                 at_ms = self._take(method, channel_id, self.clock(), until_ms)
 

@@ -161,7 +161,7 @@ class SlackPresence:
             self._forget(line)
 
     async def _pause(self, line: _Line, time: timedelta) -> None:
-        """Wait, at most until the work ends; again if other work has begun meanwhile."""
+        """Wait, at most until the work ends; wait again if other work has begun since."""
         while True:
             pause = line.pause = asyncio.ensure_future(self.sleep(time.total_seconds()))
             try:

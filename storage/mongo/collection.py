@@ -50,6 +50,7 @@ class MongoCollection(Collection[D]):
         self._flagged = {name: one.annotation for name, one in fields if _flags(one.annotation)}
 
     async def delete(self, where: Where, *, limit: int) -> int:
+        # MongoDB has no limit for deletes, so the keys are read first.
         keys = await self._commands.keys(self._where(where), limit)
         return await self._commands.remove(keys)
 

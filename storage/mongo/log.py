@@ -54,6 +54,7 @@ class MongoLog:
 
     async def delete(self, where: Where, *, sort: Sequence[str] = (), limit: int) -> int:
         order = self._order(sort or [self.key])
+        # MongoDB has no limit and no order for deletes, so the keys are read first.
         keys = await self._commands.keys(self._named(where), limit, order)
         return await self._commands.remove(keys)
 

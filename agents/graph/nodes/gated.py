@@ -1,9 +1,9 @@
 """At-most-once start of approved nodes.
 
 A node behind a breakpoint, or with an answered interrupt, is journaled before its code begins, like
-a gated tool call. After a crash meanwhile its effects are unknown, so people are asked. A failure
-is journaled as well, so that neither a recovery, nor a resume after an error, nor a retry around
-the graph runs the node a second time.
+a gated tool call. After a crash during its code, its effects are unknown, so people are asked. A
+failure is journaled as well, so that neither a recovery, nor a resume after an error, nor a retry
+around the graph runs the node a second time.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ class GraphState:
 
     @property
     def remembered(self) -> dict[str, Memory]:
-        """The memories, with those of the finished nodes of this step."""
+        """The memories, including the memories of this step's finished nodes."""
         outcomes = [(task.node, task.outcome) for task in self.tasks if task.outcome]
         return {**self.memories, **{node: one.memory for node, one in outcomes if one.memory}}
 

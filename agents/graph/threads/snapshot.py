@@ -52,7 +52,7 @@ class Task:
         name: Name of the node.
         status: Progress of the node.
         interrupts: Its pending questions.
-        result: Its update of the state; None before it is done.
+        result: Its update of the state; None before it has finished.
         error: The failure, or None.
     """
 

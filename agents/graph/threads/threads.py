@@ -166,7 +166,7 @@ class GraphThreads:
         Raises:
             NoCheckpointerError: The graph has no store that can delete.
             ThreadBusyError: The thread is busy.
-            CheckpointConflictError: Another process wrote meanwhile.
+            CheckpointConflictError: Another process wrote first.
             CheckpointNotFoundError: The thread does not exist.
         """
         store, key = self._listing("delete_thread()"), stored_id(thread_id)
@@ -177,6 +177,8 @@ class GraphThreads:
         for copy in copies:
             found = await store.load(copy)
             await store.delete(copy, expected_version=found.version if found else 0)
+        # The head last: after an error before this, the thread still exists and can be deleted
+        # again.
         await store.delete(key, expected_version=head.version if head else 0)
         if head is None and not copies:
             raise CheckpointNotFoundError(thread_id)

@@ -97,7 +97,7 @@ _STRANGERS = "T0STRANGER"
 
 
 def settle_in(workspace: Workspace, world: World) -> None:
-    """Put the people, groups and channels of a world into a workspace, in place of its own."""
+    """Replace the people, groups and channels of a workspace by those of a world."""
     bot = workspace.person(workspace.bot_user)
     workspace.people.clear()
     workspace.groups.clear()

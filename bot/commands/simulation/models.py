@@ -303,7 +303,7 @@ class EditEvent(Written):
 
 
 class DoubtEntry(Written):
-    """A person says whether a call ran whose process died."""
+    """A person answers whether a call ran before its process crashed."""
 
     by: UserId
     """User id of the person."""

@@ -101,7 +101,7 @@ class Composer:
         return await self.overviews.check(actor, team_id=self.team_id)
 
     async def home(self, actor: Actor, state: HomeState) -> dict[str, Any]:
-        """Build a person's Home view, or the view that says why there is none.
+        """Build a person's Home view, or the view with the reason why the person has none.
 
         Raises:
             DirectoryError: The person could not be looked up.

@@ -163,7 +163,7 @@ class _Connection(asyncio.Protocol):
         self.is_working = False
         self.answered += 1
         patience = self.door.patience
-        # Data received meanwhile begins the next request.
+        # Data that arrived during the response begins the next request.
         self._wait(patience.request if self._is_heard else patience.idle)
 
     def leave(self) -> None:

@@ -192,7 +192,7 @@ async def _see_alert(desk: ListenerContext, click: Click) -> None:
 async def _show_seen(
     desk: ListenerContext, click: Click, approval: Approval, seen_by: list[str]
 ) -> None:
-    """Update the alert until it names everyone: others may click meanwhile."""
+    """Update the alert until it names everyone: more people may click during an update."""
     notices, is_old = desk.grants.notices, True
     while is_old:
         try:
