@@ -26,15 +26,7 @@ _REFUSABLE = frozenset({Status.APPROVED, Status.REJECTED, Status.ANSWERED})
 
 _VOTED = ("status", "decision", "votes", "stage", "claim", "acts")
 _ANNOTATED = ("claim", "snoozes", "dialog", "acts")
-_RESTARTED = ("ladder_ms", "steps")
-_ESCALATED = (
-    "steps",
-    "mentioned",
-    "snoozes",
-    "cards",
-    "messages",
-    "escalation",
-)
+_ESCALATED = ("snoozes", "cards", "messages", "escalation")
 _EDITED = (
     "rule",
     "title",
@@ -57,8 +49,6 @@ _EDITED = (
     "policy_file",
     "votes",
     "stage",
-    "steps",
-    "ladder_ms",
     "claim",
     "status",
     "decision",
@@ -84,21 +74,23 @@ def decided(one: Approval, decision: Decision, *, digest: str) -> Approval | Non
     return _shown(one, status=decision.status, decision=decision, due_ms=decision.at_ms)
 
 
-def voted(
-    one: Approval, judged: Approval, *, now_ms: int, restarts: bool = False
-) -> Approval | None:
+def voted(one: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
     """Return the approval with its votes, its stage and its decision, if any.
+
+    Another stage asks other people: reminders and escalation begin anew.
 
     Args:
         one: The approval.
         judged: As a vote makes of it. None unless it was judged by the approval as it is.
         now_ms: The time of the vote.
-        restarts: Whether others are asked from now on: reminders and escalation begin anew.
     """
     if one.digest != judged.digest or not _is_as_judged(one, judged, now_ms):
         return None
-    names = (*_VOTED, *_RESTARTED) if restarts else _VOTED
-    return _shown(one, **_of(judged, names), due_ms=now_ms)
+    changes = _of(judged, _VOTED)
+    if judged.stage != one.stage:
+        is_back = judged.stage < one.stage
+        changes["escalation"] = one.escalation.restarted(now_ms, is_back=is_back)
+    return _shown(one, **changes, due_ms=now_ms)
 
 
 def edited(one: Approval, judged: Approval, *, found: Approval, now_ms: int) -> Approval | None:
@@ -113,7 +105,8 @@ def edited(one: Approval, judged: Approval, *, found: Approval, now_ms: int) -> 
     """
     if one.digest != found.digest or not _is_as_judged(one, found, now_ms):
         return None
-    return _shown(one, **_of(judged, _EDITED), seen=(), due_ms=now_ms)
+    escalation = one.escalation.restarted(judged.escalation.since_ms)
+    return _shown(one, **_of(judged, _EDITED), escalation=escalation, seen=(), due_ms=now_ms)
 
 
 def refused_by_run(one: Approval, decision: Decision) -> Approval | None:

@@ -124,7 +124,7 @@ class Edits:
             if consent.is_confirmed or not is_critical(changed):
                 changed = await self._counted(approval, changed, decision, actor)
             if consent.reason and not _has_vote(changed, actor.user_id):
-                edit = last_edit(approval, changed.ladder_ms, consent.reason)
+                edit = last_edit(approval, changed.escalation.since_ms, consent.reason)
                 changed = changed.changed(edits=changed.edits.changed(last=edit))
         return changed
 
@@ -134,10 +134,12 @@ class Edits:
         """Return the edited approval with the editor's vote, if the rule permits it."""
         is_same = _under_same_ruling(approval, changed)
         # People entitled by the current escalation made this edit, before it is reset.
-        reached = changed.changed(steps=approval.steps if is_same else 0)
+        fresh = changed.escalation
+        steps = approval.escalation.steps if is_same else 0
+        reached = changed.changed(escalation=fresh.changed(steps=steps))
         votes = self.approvals.votes
         counted = await votes.count_editor(reached, actor, decision, shown=approval.digest)
-        return counted.changed(steps=0)
+        return counted.changed(escalation=fresh)
 
     async def refuse_arguments(self, approval: Approval, actor: Actor) -> None:
         """Record that an editor entered arguments that the tool does not accept.
@@ -183,8 +185,7 @@ def with_call(
         edits=_edits(approval, by, now_ms),
         votes=(),
         stage=0,
-        steps=0,
-        ladder_ms=now_ms,
+        escalation=approval.escalation.restarted(now_ms),
         claim=approval.claim.ended(now_ms),
         stuck="",
     )
@@ -216,7 +217,7 @@ def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:
     return Decision(
         status=Status.APPROVED,
         by=by,
-        at_ms=changed.ladder_ms,
+        at_ms=changed.escalation.since_ms,
         arguments_json=changed.arguments_json,
         digest=changed.digest,
         title=call.title,

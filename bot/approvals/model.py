@@ -235,10 +235,18 @@ class SideMessage(Part):
 
 
 class StoredEscalation(Part):
-    """The progress of reminders and escalation, beyond the fields of the approval itself."""
+    """The schedule of reminders and escalation, and what was done of it.
 
-    since_ms: int
-    """Start of the schedule."""
+    Stored: version 1, must stay readable.
+    """
+
+    since_ms: int = 0
+    """Time at which the schedule restarted: at an edit, a new stage, or a restore. 0 if it began
+    with the request."""
+    steps: int = 0
+    """Number of escalation steps begun. The people of a begun step may decide."""
+    mentioned: tuple[str, ...] = ()
+    """Ids of the people and user groups that were mentioned, to mention each only once."""
     reminders: int = 0
     """Number of reminders sent or skipped."""
     begun_ms: int = 0
@@ -252,12 +260,25 @@ class StoredEscalation(Part):
     noted: int = 0
     """Number of steps that the audit has recorded."""
     digest: str = ""
-    """Digest of the call when the schedule began: another digest begins a new schedule."""
-    stage: int = 0
-    """Number of the stage when the schedule last advanced."""
+    """Digest of the call when the schedule last advanced. After an edit, it is another one."""
     deserted: bool = False
     """Whether all possible approvers are away without a delegate. The first step then comes early.
     """
+
+    def restarted(self, now_ms: int, *, is_back: bool = False) -> StoredEscalation:
+        """Return the schedule, begun again for an edited call or another stage.
+
+        Args:
+            now_ms: The time now.
+            is_back: Whether an earlier stage waits again after a vote was dropped. Its people are
+                not mentioned twice.
+        """
+        return StoredEscalation(
+            since_ms=now_ms,
+            mentioned=self.mentioned,
+            announced=is_back and self.announced,
+            digest=self.digest,
+        )
 
 
 _FLAGS = ("is_bot", "is_guest", "is_external", "is_deleted")
@@ -625,13 +646,6 @@ class Approval(WorkDocument):
     """The current votes, in the order in which they were stored. A person has at most one vote."""
     stage: int = 0
     """Number of the stage that waits for votes; the first is 0."""
-    steps: int = 0
-    """Number of escalation steps begun. The people of a begun step may decide."""
-    ladder_ms: int = 0
-    """Time at which the schedule of reminders and escalation restarted: at an edit or a new stage.
-    0 if it began with the request."""
-    mentioned: tuple[str, ...] = ()
-    """Ids of the people and user groups that were mentioned, to mention each only once."""
     claim: CardClaim = CardClaim()
     """The current claim, if any, and the people who claimed the request before."""
     snoozes: Mapping[str, int] = {}
@@ -648,9 +662,8 @@ class Approval(WorkDocument):
     the thread."""
     messages: tuple[SideMessage, ...] = ()
     """Reminders and other messages of the escalation."""
-    escalation: StoredEscalation | None = None
-    """The escalation as last stored; None until it is first stored. `current_escalation` knows
-    whether it still counts."""
+    escalation: StoredEscalation = StoredEscalation()
+    """The schedule of reminders and escalation."""
     why_said: bool = False
     """Whether the agent's last text, directly above the card, already has the reason."""
     newer_ts: str = ""
@@ -704,24 +717,7 @@ class Approval(WorkDocument):
     @property
     def schedule_ms(self) -> int:
         """The start of the schedule of reminders and steps (5.11)."""
-        return self.ladder_ms or self.created_ms
-
-    @property
-    def current_escalation(self) -> StoredEscalation:
-        """The progress of the current schedule; an edit or a new stage resets it (5.11)."""
-        since_ms, known = self.schedule_ms, self.escalation
-        if known is None:
-            return StoredEscalation(since_ms=since_ms, digest=self.digest, stage=self.stage)
-        if known.since_ms == since_ms and known.digest == self.digest:
-            return known
-        is_back = known.digest == self.digest and self.stage < known.stage
-        return StoredEscalation(
-            since_ms=since_ms,
-            announced=is_back,  # after a dropped vote, the same people are asked again
-            duty_ms=since_ms,
-            digest=known.digest,
-            stage=self.stage if is_back else known.stage,
-        )
+        return self.escalation.since_ms or self.created_ms
 
     @property
     def is_batched(self) -> bool:

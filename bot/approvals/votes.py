@@ -416,10 +416,7 @@ class Votes:
         changed = counted(approval, poll.result, decision)
         if gone or _loses_votes(approval, changed):
             await self.gone(approval, gone)
-        restarts = changed.stage != approval.stage
-        if restarts:
-            changed = begun_anew(changed, now)
-        write = partial(voted, judged=changed, now_ms=now, restarts=restarts)
+        write = partial(voted, judged=changed, now_ms=now)
         kept = await update(self.approvals, approval.approval_id, write, writes_due=True)
         if kept is None:
             raise RecordConflictError("approval", approval.approval_id)
@@ -498,11 +495,6 @@ def _may_edit(terms: Terms, standing: PeopleSnapshot, user_id: str) -> bool | No
     if terms.edit == "by" and REQUESTERS in terms.editors and user_id in standing.requesters:
         return True
     return standing.is_among(_editing_groups(terms), user_id)
-
-
-def begun_anew(approval: Approval, now_ms: int) -> Approval:
-    """Reset the reminders and the escalation of an approval for new approvers."""
-    return approval.changed(ladder_ms=now_ms, steps=0)
 
 
 def _decided(approval: Approval) -> Ballot:

@@ -464,7 +464,7 @@ async def note_reminded(store: AuditStore, approval: Approval, key: str, at_ms: 
         key=f"{approval.approval_id}:{key}",
         at_ms=at_ms,
         about=approval,
-        number=approval.current_escalation.reminders,
+        number=approval.escalation.reminders,
     )
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.approvals.model import Approval, CardClaim, Restored, Status
-from bot.approvals.votes import begun_anew
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.ports.process import Clock
@@ -111,7 +110,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
     """Return the approval as it is asked again; see `ask_anew`."""
     since_ms = approval.restored.at_ms or approval.created_ms
     card = approval.card
-    waiting = approval.changed(
+    return approval.changed(
         status=Status.PENDING,
         decision=None,
         # Votes and claims may have been withdrawn after the backup.
@@ -120,6 +119,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         claim=CardClaim(),
         open=True,
         restored=Restored(to_ms=to_ms, at_ms=now_ms),
+        escalation=approval.escalation.restarted(now_ms, is_back=approval.stage > 0),
         run=None,
         seen=(),
         expires_ms=approval.expires_ms + now_ms - since_ms,
@@ -132,7 +132,6 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         leased_until_ms=0,
         fence=approval.fence + 1,
     )
-    return begun_anew(waiting, now_ms)
 
 
 def cut_text(to_ms: int) -> str:

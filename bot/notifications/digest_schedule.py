@@ -213,7 +213,7 @@ class DigestSchedule:
         self, approval: Approval, terms: Terms, known: dict[str, frozenset[str]]
     ) -> set[str]:
         """Return the named people and user group members who have not voted yet."""
-        groups = asked_groups(terms, approval.stage, approval.steps)
+        groups = asked_groups(terms, approval.stage, approval.escalation.steps)
         found: set[str] = set()
         for name in audience_of(terms, groups, self.clock()):
             if is_person(name):

@@ -218,7 +218,7 @@ class _MeteredApprovals(_Told):
     ) -> None:
         if stored.decision is not None and based_on.decision is None:
             self._was_decided(stored, stored.decision)
-        if stored.steps and not based_on.steps:
+        if stored.escalation.steps and not based_on.escalation.steps:
             self._tell(events.Escalated(stored))
         if based_on.open and not stored.open:
             self._went_on(stored)

@@ -30,7 +30,7 @@ def deciders_of(
             on record.
     """
     ballot = ballot_of(approval)
-    groups = _groups(ballot, approval.steps)
+    groups = _groups(ballot, approval.escalation.steps)
     try:
         audience = audience_of(ballot.terms, groups, at_ms)
         if standing is not None and not ballot.is_doubt:

@@ -39,7 +39,7 @@ def ballot_of(approval: Approval) -> Ballot:
         digest=approval.decision.digest if approval.decision else approval.digest,
         votes=approval.votes,
         stage=approval.stage,
-        steps=approval.steps,
+        steps=approval.escalation.steps,
         is_doubt=approval.kind is Kind.DOUBT,
     )
 

@@ -36,10 +36,10 @@ def next_step_ms(approval: Approval) -> int | None:
     course = EscalationState(
         since_ms=approval.schedule_ms,
         deadline_ms=approval.expires_ms,
-        steps=approval.steps,
+        steps=approval.escalation.steps,
         claimed_ms=claim.since_ms,
         claim_until_ms=claim.until_ms,
-        is_deserted=approval.current_escalation.deserted,
+        is_deserted=approval.escalation.deserted,
     )
     try:
         return next_begin(approval.terms, course)

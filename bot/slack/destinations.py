@@ -97,7 +97,7 @@ NO_MESSAGE = ClickedMessage()
 def mentioned_on(approval: Approval) -> tuple[str, ...]:
     """Return whom the first card mentions: all without a card by direct message."""
     direct = {one.user for one in approval.cards}
-    return tuple(one for one in approval.mentioned if one not in direct)
+    return tuple(one for one in approval.escalation.mentioned if one not in direct)
 
 
 def is_broadcast(approval: Approval) -> bool:
@@ -141,7 +141,7 @@ def _told(approval: Approval, terms: Terms, names: Iterable[str]) -> list[str]:
     People who are absent, snoozed, or notified later are left out. Empty if the rule forbids
     mentions.
     """
-    known = approval.mentioned
+    known = approval.escalation.mentioned
     if not terms.mention or not known:
         return []
     asked = audience_of(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from bot.approvals import changes
 from bot.approvals.editing import with_call
 from bot.approvals.model import APPROVE, REJECT, Approval, CastVote, Decision, Status
-from bot.approvals.votes import begun_anew, counted
+from bot.approvals.votes import counted
 from bot.people.terms_of import ballot_of
 from bot.policy.eligibility import Delegation, PeopleSnapshot
 from bot.policy.refusals import VoteAttempt, VoteResult, judge_take_back, judge_vote
@@ -229,8 +229,8 @@ def _time(world: VotingWorld) -> Iterator[tuple[str, VotingWorld]]:
     if world.now_ms >= EXPIRES_MS:
         decision = Decision(status=Status.EXPIRED, by="", at_ms=world.now_ms)
         yield "it expires", stored(world, changes.decided(one, decision, digest=one.digest))
-    if world.now_ms >= ESCALATES_MS and not one.steps and one.status is Status.PENDING:
-        judged = one.changed(steps=1)
+    if world.now_ms >= ESCALATES_MS and not one.escalation.steps and one.status is Status.PENDING:
+        judged = one.changed(escalation=one.escalation.changed(steps=1))
         new = changes.escalated(one, judged, now_ms=world.now_ms, redraws=True)
         yield "it escalates", stored(world, new)
 
@@ -263,17 +263,14 @@ def _made(
         decision = Decision(
             status=STATUS[click.choice], by=click.by, at_ms=world.now_ms, digest=shown
         )
-    made = counted(one, result, decision)
-    return begun_anew(made, world.now_ms) if made.stage != one.stage else made
+    return counted(one, result, decision)
 
 
 def _write(world: VotingWorld, judged: Judged) -> VotingWorld:
     """Write what was judged; a click that others came before is read again."""
     click, read, made, vote = judged
     world = replace(world, judged=tuple(one for one in world.judged if one is not judged))
-    new = changes.voted(
-        world.approval, made, now_ms=world.now_ms, restarts=made.stage != read.stage
-    )
+    new = changes.voted(world.approval, made, now_ms=world.now_ms)
     if new is None:
         is_open = world.approval.status is Status.PENDING
         again = is_open and world.now_ms < EXPIRES_MS and world.approval.digest == read.digest
@@ -352,7 +349,7 @@ def _of_approvers(world: VotingWorld, new: Approval) -> str:
         "too few people approved": len(votes) < needed,
         "somebody who is excluded approved": ROSA in persons
         or (are_editors_excluded and new.edits.by in persons),
-        "somebody approved before the escalation": LIA in persons and not new.steps,
+        "somebody approved before the escalation": LIA in persons and not new.escalation.steps,
         "somebody approved without a right": DAN in persons and not world.delegations,
     }
     return next((what for what, is_so in faults.items() if is_so), "")

@@ -135,7 +135,7 @@ def test_i13_an_edit_after_the_escalation_is_the_approval_of_who_made_it(
     history.something_happens("wait", 0, [3], "")
     history.something_happens("tick", 0, [0], "")
     history.check()
-    assert [one.current_escalation.begun_ms for one in history.all] == [history.world.clock()]
+    assert [one.escalation.begun_ms for one in history.all] == [history.world.clock()]
     pace, then = ("", "go on") if not seconds else ("threads", "die")
     history.somebody_acts("decide", 0, ADA, which, pace=pace, then=then)
     history.check()

@@ -53,12 +53,12 @@ def under_lists(
 
 def escalated(approval: Approval, begun_ms: int) -> Approval:
     """Return the approval after its first escalation step."""
-    return approval.changed(steps=1, escalation=at_step(approval, begun_ms=begun_ms, told=1))
+    return approval.changed(escalation=at_step(approval, steps=1, begun_ms=begun_ms, told=1))
 
 
 def at_step(approval: Approval, **changes: Any) -> StoredEscalation:
     """Return the progress of the approval's current schedule, with other values."""
-    return approval.current_escalation.changed(**changes)
+    return approval.escalation.changed(**changes)
 
 
 def _after(approval: Approval, at_ms: int) -> timedelta:

@@ -142,7 +142,7 @@ def _likeness(approval: Approval) -> tuple[object, ...]:
         approval.rule,
         ruling,
         approval.requesters,
-        approval.mentioned,
+        approval.escalation.mentioned,
         approval.expires_ms,
         *(one.user for one in approval.cards),
     )

@@ -120,7 +120,7 @@ class OwnCards:
         people -= users_of(approval)
         if not people:
             return ()
-        alone, steps = approval.changed(batch=StoredBatch()), approval.steps
+        alone, steps = approval.changed(batch=StoredBatch()), approval.escalation.steps
         able = await self.asking(alone, terms, people, steps=steps)
         held = await self.consideration.quiet(approval, able)
         return tuple(own_card(approval, one) for one in sorted(able - held.keys()))
@@ -157,15 +157,13 @@ class EscalationPlanner:
         if tells_nobody(terms, course) or _sleeps_through(approval, plan):
             messages = (*messages, new_message(approval, "quiet", "quiet"))
         state = StoredEscalation(
-            since_ms=approval.created_ms,
+            mentioned=tuple(dict.fromkeys(plan.names)),
             told=steps,
             announced=is_told,
-            duty_ms=approval.created_ms,
             digest=approval.digest,
             deserted=deserted,
         )
         return approval.changed(
-            mentioned=tuple(dict.fromkeys(plan.names)),
             snoozes=plan.held or approval.snoozes,
             cards=plan.cards,
             messages=messages,
@@ -187,7 +185,7 @@ class EscalationPlanner:
                 extra={"action": "ladder_failed"},
             )
             return approval, frozenset()
-        await self._note(approval, approval.current_escalation.noted)
+        await self._note(approval, approval.escalation.noted)
         if not found.expires:
             found = await self._hastened(approval, terms, found, now_ms)
         late = () if found.expires else await self._own.late(approval, terms, now_ms)
@@ -204,7 +202,7 @@ class EscalationPlanner:
         if climbed is None:  # another process wrote first: return its version
             newest = await self.approvals.get(approval.approval_id)
             return newest.changed(fence=approval.fence), frozenset()
-        await self._note(climbed, approval.steps)
+        await self._note(climbed, approval.escalation.steps)
         return climbed, plan.keys
 
     def next_ms(self, approval: Approval) -> int:
@@ -234,8 +232,8 @@ class EscalationPlanner:
 
     async def _note(self, approval: Approval, noted: int) -> None:
         """Record steps without an audit entry: their process may have died before it."""
-        if approval.steps > noted:
-            steps = range(noted, approval.steps)
+        if approval.escalation.steps > noted:
+            steps = range(noted, approval.escalation.steps)
             await note_steps(self.audit, approval, steps, at_ms=self.clock())
 
     async def _first(
@@ -273,7 +271,7 @@ class EscalationPlanner:
         self, approval: Approval, terms: Terms, names: Mapping[str, tuple[str, ...]]
     ) -> EscalationPlan:
         """Plan a direct card for each approver. People named in the policy come first."""
-        waiting = await self.audience.waiting(approval, terms, steps=approval.steps)
+        waiting = await self.audience.waiting(approval, terms, steps=approval.escalation.steps)
         named = [one for one in names if is_person(one)]
         others = sorted(waiting.people - {*named})
         people = [one for one in (*named, *others) if waiting.wants(one, names.get(one, ()))]
@@ -382,7 +380,8 @@ class EscalationPlanner:
     ) -> EscalationPlan:
         """Plan a step by direct message: a card, or a line for people who have the card."""
         known = users_of(approval)
-        changed = approval.changed(steps=found.course.steps)
+        escalation = approval.escalation.changed(steps=found.course.steps)
+        changed = approval.changed(escalation=escalation)
         new = await self._direct(changed, terms, dict.fromkeys(left, ()))
         cards = tuple(one.changed(kind=str(found.notice)) for one in new.cards)
         reached = {one.user for one in cards}

@@ -33,13 +33,13 @@ NOTHING = EscalationPlan()
 
 def course_of(approval: Approval, terms: Terms) -> EscalationState:
     """Return what the escalation of an approval has done so far."""
-    state, claim = approval.current_escalation, approval.claim
-    groups = asked_groups(terms, approval.stage, approval.steps)
+    state, claim = approval.escalation, approval.claim
+    groups = asked_groups(terms, approval.stage, state.steps)
     return EscalationState(
-        since_ms=state.since_ms,
+        since_ms=approval.schedule_ms,
         deadline_ms=approval.expires_ms,
         reminders=state.reminders,
-        steps=approval.steps,
+        steps=state.steps,
         told=state.told,
         is_announced=state.announced or not terms.mention,
         claimed_ms=claim.since_ms,
@@ -53,7 +53,7 @@ def course_of(approval: Approval, terms: Terms) -> EscalationState:
 
 def held_of(approval: Approval) -> frozenset[str]:
     """Return Slack user ids of people whose first mention was deferred."""
-    return frozenset(approval.snoozes) - {*approval.mentioned}
+    return frozenset(approval.snoozes) - {*approval.escalation.mentioned}
 
 
 def new_message(approval: Approval, kind: str, key: str) -> SideMessage:
@@ -85,31 +85,30 @@ def key_of(found: Due, now_ms: int) -> str:
 
 def can_hasten(approval: Approval, terms: Terms) -> bool:
     """Whether the first escalation step is still pending and can be taken early."""
-    has_begun = approval.steps > 0 or approval.current_escalation.deserted
-    return bool(terms.escalate) and not has_begun
+    state = approval.escalation
+    return bool(terms.escalate) and not (state.steps or state.deserted)
 
 
 def climbed_by(
     approval: Approval, terms: Terms, found: Due, plan: EscalationPlan, now_ms: int
 ) -> Approval:
     """Return the approval after a step, with the step's messages."""
-    state, course = approval.current_escalation, found.course
+    state, course = approval.escalation, found.course
     mentioned = remembered_of(approval, terms, found, now_ms)
-    is_first = found.begun > 0 and not approval.steps
+    is_first = found.begun > 0 and not state.steps
     changed = state.changed(
+        steps=course.steps,
+        mentioned=tuple(dict.fromkeys((*mentioned, *plan.names))),
         reminders=course.reminders,
         begun_ms=now_ms if is_first else state.begun_ms,
         told=course.told,
         announced=course.is_announced,
         duty_ms=course.duty_ms,
-        noted=approval.steps,
+        noted=state.steps,
         digest=approval.digest,
-        stage=approval.stage,
         deserted=course.is_deserted,
     )
     return approval.changed(
-        steps=course.steps,
-        mentioned=tuple(dict.fromkeys((*mentioned, *plan.names))),
         snoozes={**course.snoozes, **plan.held},
         cards=(*approval.cards, *plan.cards),
         messages=(*approval.messages, *plan.messages),
@@ -143,7 +142,8 @@ def remembered_of(approval: Approval, terms: Terms, found: Due, now_ms: int) -> 
     A new stage asks for something else, so it notifies everyone. After an edit, people who are
     still asked are not mentioned again.
     """
-    known, state = approval.mentioned, approval.current_escalation
+    state = approval.escalation
+    known = state.mentioned
     if not found.announces:
         return known
     if state.digest == approval.digest:

@@ -278,8 +278,8 @@ def _has_come_as_far(first: Approval, approval: Approval) -> bool:
     """Whether the first approval of the card has stored the same steps."""
     if first.schedule_ms != approval.schedule_ms:
         return False
-    reminders = approval.current_escalation.reminders
-    return first.steps >= approval.steps and first.current_escalation.reminders >= reminders
+    ahead, behind = first.escalation, approval.escalation
+    return ahead.steps >= behind.steps and ahead.reminders >= behind.reminders
 
 
 def _untold(name: str) -> SideMessage:

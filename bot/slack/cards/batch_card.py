@@ -116,7 +116,7 @@ def _waiting_state(
     if stuck := [one for one in waiting if one.stuck]:
         text = spoken(say("notify.nobody", **about), stuck_words(stuck[0]), wrote)
         return state_line("⚠️", say("status.nobody"), marks), text
-    if first.steps:
+    if first.escalation.steps:
         text = say("notify.backup", who=backups_words(first), **about)
         state = state_line("📣", say("status.backup"), [needed, *marks])
         return state, spoken(text, wrote)

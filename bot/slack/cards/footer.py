@@ -39,7 +39,7 @@ def small_print(
     requested = say("line.requested", who=asked_by(approval))
     given = progress_of(approval).votes
     is_begun = any(one.stage == approval.stage for one in given)
-    is_begun |= bool(given) and not approval.steps  # missing votes are listed above
+    is_begun |= bool(given) and not approval.escalation.steps  # missing votes are listed above
     who = "" if is_begun or approval.stuck else who_line(approval, approvers_text, who_can)
     requested = _approved(approval) or requested
     lines = [*votes, *(lead or [f"{requested} {who}".strip()])]
@@ -59,10 +59,10 @@ def _approved(approval: Approval) -> str:
 
 def _backup_line(approval: Approval, lines: Sequence[str]) -> list[str]:
     """Describe who can decide since the escalation, unless a line does."""
-    if not approval.steps or approval.stuck or approval.kind is Kind.QUESTION:
+    if not approval.escalation.steps or approval.stuck or approval.kind is Kind.QUESTION:
         return []
     backups = _backups(approval, ())
-    since = moment(approval.current_escalation.begun_ms, since_ms=approval.created_ms)
+    since = moment(approval.escalation.begun_ms, since_ms=approval.created_ms)
     if not backups or since in "\n".join(lines):
         return []
     key = "line.backup_doubt_since" if approval.kind is Kind.DOUBT else "line.backup_since"
@@ -88,9 +88,9 @@ def who_line(approval: Approval, approvers_text: str, who_can: Callable[[str], s
         return needed
     who = _decide(approval, names)
     later = _backups(approval, names)
-    if not later or not approval.steps:
+    if not later or not approval.escalation.steps:
         return who
-    since = moment(approval.current_escalation.begun_ms, since_ms=approval.created_ms)
+    since = moment(approval.escalation.begun_ms, since_ms=approval.created_ms)
     first = joined([_part(approval, one) for one in names]) or say("line.somebody")
     key = "line.backup_doubt" if approval.kind is Kind.DOUBT else "line.backup"
     return say(key, who=_begun(first), time=since, backup=later)

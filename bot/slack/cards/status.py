@@ -76,7 +76,7 @@ def _states(question: ShownQuestion) -> Iterator[CardStatus]:
         text = say("notify.doubt", title=about["title"])
         yield CardStatus("❓", say("status.doubt"), text)
     yield from _progress(approval, about)
-    if approval.steps:
+    if approval.escalation.steps:
         words = say("notify.backup", who=backups_words(approval), **about)
         yield CardStatus("📣", say("status.backup"), words)
     yield _needed(question, about)

@@ -70,7 +70,7 @@ def copy_lead(
 def _why(approval: Approval, copy: SideMessage) -> str:
     """Return why the person can decide; empty if it needs a look-up."""
     terms = approval.terms
-    names = asked_groups(terms, approval.stage, approval.steps)
+    names = asked_groups(terms, approval.stage, approval.escalation.steps)
     groups = [terms.groups[name] for name in names if name in terms.groups]
     if any(copy.user in one.users for one in groups):
         return say("line.why_you_named")

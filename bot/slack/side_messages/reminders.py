@@ -67,7 +67,7 @@ def _why(approval: Approval, kind: str, who: Piece, link: Piece) -> Piece:
         return sentence("message.quiet", link=link)
     if kind == "escalation" and CHANNEL in approval.backups:
         return sentence("message.escalation_channel", who=who, link=link)
-    if kind == "mention" and approval.edits.by and not approval.current_escalation.reminders:
+    if kind == "mention" and approval.edits.by and not approval.escalation.reminders:
         by = person(approval.edits.by)
         return sentence("message.edited_mention", who=who, by=by, link=link)
     return sentence(_WHY.get(kind, "message.reminder"), who=who, link=link)

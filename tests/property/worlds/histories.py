@@ -142,7 +142,7 @@ class History:
         if what == "decide" and self.pending:
             approval = self.pending[which % len(self.pending)]
             decider = BEN if which else ADA
-            if approval.steps and which > 2:
+            if approval.escalation.steps and which > 2:
                 decider = CLEO
             work = self._click(bot, approval, decider, which, approval.digest[:32])
         elif what == "click" and self.all:
@@ -379,7 +379,7 @@ class History:
 
     def _check_escalation(self, approval: Approval) -> None:
         """An edit begins it anew: then it was escalated about another call (5.11)."""
-        name, since = approval.approval_id, approval.current_escalation.begun_ms or None
+        name, since = approval.approval_id, approval.escalation.begun_ms or None
         posts = self.slack.escalations.count(name)
         times = sum(one == name for one, _ in self.world.escalated)
         assert posts <= times or (times and self.known.was_asleep)
@@ -388,7 +388,7 @@ class History:
             return
         assert approval.kind is not Kind.QUESTION
         assert next_step_ms(approval) is None
-        begun = approval.ladder_ms if approval.edits.by else approval.created_ms
+        begun = approval.escalation.since_ms if approval.edits.by else approval.created_ms
         assert begun + milliseconds(ESCALATE_AFTER) <= since < approval.expires_ms
         told = any(one.kind == "escalation" and one.is_posted for one in approval.messages)
         assert posts or not told

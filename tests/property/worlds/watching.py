@@ -34,7 +34,7 @@ class Watched(World):
             return
         call = (result.approval_id, result.digest)
         if write == "approvals.escalate":
-            since_ms = result.current_escalation.begun_ms
+            since_ms = result.escalation.begun_ms
             if call in self.escalated or not 0 < since_ms <= self.clock():
                 self.faults.append(f"{result} escalates; known: {self.escalated.get(call)}")
             self.escalated[call] = since_ms

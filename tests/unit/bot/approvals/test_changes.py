@@ -21,9 +21,9 @@ from bot.approvals.model import (
     Status,
     StoredBatch,
     StoredCard,
+    StoredEscalation,
 )
 from tests.contract.builders import DIGEST, a_decision, an_approval
-from tests.support.named import at_step
 
 Change = Callable[[Approval], Approval | None]
 
@@ -120,27 +120,39 @@ def test_a_claim_ends_when_its_time_is_over() -> None:
 
 
 def test_a_vote_changes_votes_alone() -> None:
-    judged = JUDGED.changed(title="forged", stage=1)
+    judged = JUDGED.changed(title="forged", escalation=StoredEscalation(steps=1))
     after = changes.voted(an_approval(), judged, now_ms=NOW)
-    assert after == an_approval(votes=(VOTE,), stage=1, due_ms=NOW, shown_revision=2)
+    assert after == an_approval(votes=(VOTE,), due_ms=NOW, shown_revision=2)
 
 
 def test_a_vote_that_asks_others_begins_reminders_anew() -> None:
-    before = an_approval(steps=1, escalation=at_step(an_approval(), reminders=3))
-    judged = before.changed(votes=(VOTE,), ladder_ms=NOW, steps=0)
-    after = changes.voted(before, judged, now_ms=NOW, restarts=True)
+    escalation = StoredEscalation(steps=1, reminders=3, mentioned=("U1",), digest=DIGEST)
+    before = an_approval(stage=1, escalation=escalation)
+    for stage in (0, 2):
+        after = changes.voted(before, before.changed(stage=stage), now_ms=NOW)
+        assert after is not None
+        assert after.escalation == StoredEscalation(
+            since_ms=NOW, mentioned=("U1",), announced=stage == 0, digest=DIGEST
+        )
+
+
+def test_approvers_who_were_never_mentioned_are_when_their_stage_waits_again() -> None:
+    before = an_approval(stage=1, escalation=StoredEscalation(announced=False))
+    after = changes.voted(before, before.changed(stage=0), now_ms=NOW)
     assert after is not None
-    assert (after.steps, after.current_escalation.reminders) == (0, 0)
+    assert not after.escalation.announced
 
 
 def test_an_edit_is_about_another_call_that_nobody_has_seen() -> None:
-    escalation = at_step(an_approval(), reminders=2, begun_ms=5)
-    before = an_approval(seen=(SEEN,), steps=1, escalation=escalation)
-    judged = before.changed(digest="e" * 64, arguments_json="{}", steps=0)
+    escalation = StoredEscalation(steps=1, reminders=2, begun_ms=5)
+    before = an_approval(seen=(SEEN,), escalation=escalation)
+    judged = before.changed(
+        digest="e" * 64, arguments_json="{}", escalation=StoredEscalation(since_ms=7)
+    )
     after = changes.edited(before, judged, found=before, now_ms=NOW)
     assert after is not None
-    assert (after.digest, after.seen, after.steps) == ("e" * 64, (), 0)
-    assert (after.current_escalation.reminders, after.current_escalation.begun_ms) == (0, 0)
+    assert (after.digest, after.seen, after.escalation.steps) == ("e" * 64, (), 0)
+    assert after.escalation == StoredEscalation(since_ms=7, announced=False)
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,10 @@ async def test_other_ruling_binds_the_card_to_its_people(room: Room) -> None:
     assert (edited.arguments_json, edited.original_json) == ('{"amount":200}', '{"amount":5}')
     assert (edited.title, ask_of(edited).schema) == ("Pay 200", None)
     assert edited.digest != before.digest
-    assert (edited.expires_ms, edited.ladder_ms) == (before.expires_ms, room.office.clock())
+    assert (edited.expires_ms, edited.escalation.since_ms) == (
+        before.expires_ms,
+        room.office.clock(),
+    )
     assert [one for one in room.office.notifier.told if one[0] == "mention"] == [
         ("mention", (BEN,), "")
     ]

@@ -185,13 +185,13 @@ async def test_a_reminder_whose_answer_was_lost_is_found(storage: SqliteStores) 
     await office.hear(ASK)
     office.notifier.lost.add("remind")
     await later(office, seconds=15 * 60)
-    assert (await office.the_approval()).current_escalation.reminders == 1
+    assert (await office.the_approval()).escalation.reminders == 1
     office.notifier.lost.clear()
     assert await later(office, seconds=60) == 1
     approval = await office.the_approval()
     assert office.notifier.reminders == [approval.approval_id]
     assert [one.ts for one in approval.messages] == [*office.notifier.nudges]
-    assert (approval.current_escalation.reminders, approval.due_ms) == (
+    assert (approval.escalation.reminders, approval.due_ms) == (
         1,
         approval.created_ms + 45 * 60_000,
     )
@@ -206,7 +206,7 @@ async def test_a_reminder_that_was_not_taken_is_posted_later(storage: SqliteStor
     await later(office, seconds=60)
     approval = await office.the_approval()
     assert office.notifier.reminders == [approval.approval_id]
-    assert approval.current_escalation.reminders == 1
+    assert approval.escalation.reminders == 1
 
 
 async def test_a_reminder_that_slack_never_takes_waits_for_the_next(storage: SqliteStores) -> None:
@@ -215,7 +215,7 @@ async def test_a_reminder_that_slack_never_takes_waits_for_the_next(storage: Sql
     undeliverable(office, "remind")
     await later(office, seconds=15 * 60)
     approval = await office.the_approval()
-    assert (approval.current_escalation.reminders, approval.messages) == (1, ())
+    assert (approval.escalation.reminders, approval.messages) == (1, ())
     assert approval.due_ms == approval.created_ms + 45 * 60_000
 
 

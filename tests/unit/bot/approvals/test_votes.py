@@ -36,6 +36,7 @@ from bot.threads.runs.application_policy import PolicyOfCards
 from storage.errors import RecordFormatError
 from tests.contract.spoiling import spoil
 from tests.support.force import Forced, forced
+from tests.support.named import escalated
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import (
     ADA,
@@ -231,7 +232,7 @@ async def test_stages_go_in_order(storage: SqliteStores) -> None:
     assert await refused(office, LIA) == "not_your_turn"
     next_one = await vote(office, ADA)
     assert (next_one.status, next_one.stage) == (Status.PENDING, 1)
-    assert (next_one.ladder_ms, next_one.current_escalation.reminders) == (office.clock(), 0)
+    assert (next_one.escalation.since_ms, next_one.escalation.reminders) == (office.clock(), 0)
     assert await refused(office, BEN) == "not_needed"
     assert (await vote(office, LIA)).status is Status.APPROVED
     assert len(office.ran) == 1
@@ -484,7 +485,7 @@ async def test_who_has_no_say_hears_of_backups_from_their_step_on(storage: Sqlit
     office = await asked(storage, late)
     approval = await office.the_approval()
     assert LIA not in deciders_of(approval, office.clock())
-    assert LIA in deciders_of(approval.changed(steps=1), office.clock())
+    assert LIA in deciders_of(escalated(approval, office.clock()), office.clock())
 
 
 class Failing(PolicyEvaluator):

@@ -219,7 +219,7 @@ async def test_i1_votes_and_steps_from_before_a_restore_count_no_more(drill: Dri
     await look(office)  # the backups are asked
     before = await office.the_approval()
     voted = await office.decide(before, by=ADA)
-    assert (before.steps, voted.stage) == (1, 1)
+    assert (before.escalation.steps, voted.stage) == (1, 1)
     await drill.make_copy()
     office = await drill.go_back(office, say("Paid."))
     office.directory.add("UMIA")
@@ -227,7 +227,7 @@ async def test_i1_votes_and_steps_from_before_a_restore_count_no_more(drill: Dri
 
     again = await office.the_approval()
     since = again.schedule_ms
-    assert (again.votes, again.stage, again.steps, since) == ((), 0, 0, office.clock())
+    assert (again.votes, again.stage, again.escalation.steps, since) == ((), 0, 0, office.clock())
     assert next_step_ms(again) == office.clock() + 3_600_000
     with pytest.raises(NotApproverError):
         await office.decide(again, by=BEN)

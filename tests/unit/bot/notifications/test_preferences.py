@@ -141,7 +141,7 @@ async def test_a_step_of_the_ladder_lets_backups_sleep_too(storage: SqliteStores
     office = await at_night(storage, steps, LIA)
     await later(office, hours=1, minutes=1)
     approval = await office.the_approval()
-    assert (approval.steps, snoozed(approval)) == (1, [LIA])
+    assert (approval.escalation.steps, snoozed(approval)) == (1, [LIA])
     assert LIA not in {one for _, names, _ in told(office) for one in names}
     await until_seven(office)
     assert ("snooze_over", [LIA], LIA) in told(office)
@@ -331,7 +331,7 @@ async def test_the_others_of_a_reminder_are_reminded(storage: SqliteStores) -> N
     await keep(office, SAM, has_digest=False)
     await later(office, minutes=15)
     assert [one for one in told(office) if one[0] == "reminder"] == [("reminder", [SAM], "")]
-    assert approval.mentioned == (MIA, SAM)
+    assert approval.escalation.mentioned == (MIA, SAM)
     assert await story(office.storage, thread_id=THREAD_ID)
 
 

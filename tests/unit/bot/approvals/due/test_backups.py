@@ -105,11 +105,11 @@ async def test_an_edit_that_waits_begins_the_escalation_anew(
     approval = await asked(office)
     await tick(office, minutes=minutes)
     edited = await office.decide(approval, edited={"to": "Bob", "amount": 6}, by=ADA)
-    assert (edited.status, edited.steps) == (Status.PENDING, 0)
+    assert (edited.status, edited.escalation.steps) == (Status.PENDING, 0)
     await tick(office, minutes=59)
-    assert (await office.the_approval()).current_escalation.begun_ms == 0
+    assert (await office.the_approval()).escalation.begun_ms == 0
     await tick(office, minutes=1)
-    assert (await office.the_approval()).current_escalation.begun_ms == office.clock()
+    assert (await office.the_approval()).escalation.begun_ms == office.clock()
     assert len(office.notifier.escalations) == 1 + (minutes == 60)
 
 
@@ -143,7 +143,7 @@ async def test_the_ladder_from_silence_to_expiry(storage: SqliteStores) -> None:
     ]
     card = diary.cards[approval.approval_id]
     assert card.status is Status.EXPIRED
-    assert card.current_escalation.begun_ms == approval.created_ms + 3_600_000
+    assert card.escalation.begun_ms == approval.created_ms + 3_600_000
     assert "obody" in str(office.model.inputs[-1])
     assert office.ran == []
     assert len(diary.posts) == 1
@@ -168,9 +168,9 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> 
     await tick(office, hours=1)
 
     (recorded,) = seen
-    assert (recorded.current_escalation.begun_ms, next_step_ms(recorded)) == (office.clock(), None)
+    assert (recorded.escalation.begun_ms, next_step_ms(recorded)) == (office.clock(), None)
     assert (recorded.shown_revision, recorded.card.revision) == (2, 2)
-    assert office.notifier.cards[approval.approval_id].current_escalation.begun_ms == office.clock()
+    assert office.notifier.cards[approval.approval_id].escalation.begun_ms == office.clock()
     after = await office.the_approval()
     assert [one.ts for one in after.messages] == ["1.5"]
     assert after.due_ms == after.created_ms + 3 * 3_600_000  # the first reminder
@@ -241,7 +241,7 @@ async def test_questions_do_not_escalate(storage: SqliteStores) -> None:
     await office.hear(ASK)
     await tick(office, hours=2)
     question = await office.the_approval()
-    assert (next_step_ms(question), question.steps) == (None, 0)
+    assert (next_step_ms(question), question.escalation.steps) == (None, 0)
     assert office.notifier.escalations == []
 
 
@@ -282,7 +282,7 @@ async def test_after_a_decision_nobody_else_is_asked(storage: SqliteStores) -> N
     await tick(office, hours=2)
     assert office.notifier.escalations == []
     assert "escalated" not in await acts(storage)
-    assert (await storage.approvals.get(approval.approval_id)).current_escalation.begun_ms == 0
+    assert (await storage.approvals.get(approval.approval_id)).escalation.begun_ms == 0
 
 
 async def test_expiry_wins(storage: SqliteStores) -> None:
@@ -290,7 +290,7 @@ async def test_expiry_wins(storage: SqliteStores) -> None:
     approval = await asked(office)
     await tick(office, hours=8)  # the bot was away
     expired = await storage.approvals.get(approval.approval_id)
-    assert (expired.status, expired.steps) == (Status.EXPIRED, 0)
+    assert (expired.status, expired.escalation.steps) == (Status.EXPIRED, 0)
     assert office.notifier.escalations == []
     with pytest.raises(ApprovalClosedError):
         await office.decide(approval, by=BEN)
@@ -329,7 +329,7 @@ async def test_i4_another_process_goes_on_after_a_crash(storage: SqliteStores, s
         await tick(first, hours=1)
     first.queue.drop()
     recorded = await first.the_approval()
-    assert recorded.current_escalation.begun_ms == first.clock()
+    assert recorded.escalation.begun_ms == first.clock()
     assert not is_told(recorded)
 
     second = successor(first)
@@ -417,7 +417,7 @@ async def test_the_lease_is_lost_before_the_record(storage: SqliteStores) -> Non
     write, others = storage.approvals.replace, list[Approval]()
 
     async def late(document: Approval, *, based_on: Approval, **options: Any) -> Approval:
-        if document.steps and not others:
+        if document.escalation.steps and not others:
             office.clock.forward(seconds=16)
             now = office.clock()
             other = await storage.approvals.claim(
@@ -488,7 +488,7 @@ async def test_without_a_card_nobody_is_sent_to_it(storage: SqliteStores) -> Non
     office.notifier.faults["update"] = ARCHIVED
     await tick(office, hours=1)
     assert office.notifier.escalations == []
-    assert (await office.the_approval()).current_escalation.begun_ms == office.clock()
+    assert (await office.the_approval()).escalation.begun_ms == office.clock()
     office.notifier.failing.clear()
     await tick(office, hours=2)
     assert office.notifier.escalations == [approval.approval_id]
@@ -504,7 +504,7 @@ async def test_a_card_that_waits_does_not_delay_the_escalation(
     approval = await asked(office)
     assert approval.due_ms == next_step_ms(approval)
     await tick(office, hours=1)
-    assert (await office.the_approval()).current_escalation.begun_ms == office.clock()
+    assert (await office.the_approval()).escalation.begun_ms == office.clock()
     # A call that only waits for its turn is no failure; one that Slack refused is.
     assert [one.message for one in caplog.records if one.levelname == "WARNING"] == []
     office.notifier.faults["card"] = DeliveryError("chat.postMessage", "fatal_error")
@@ -517,7 +517,7 @@ async def test_while_the_database_is_away_nobody_is_told(storage: SqliteStores) 
     approval = await asked(office)
     over = failing_at(
         storage.approvals,
-        lambda new, old: new.steps != old.steps,
+        lambda new, old: new.escalation.steps != old.escalation.steps,
         StoreUnavailableError("away"),
     )
     with pytest.raises(StoreUnavailableError):

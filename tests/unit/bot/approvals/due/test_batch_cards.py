@@ -328,7 +328,7 @@ async def test_one_reminder_speaks_for_all(storage: SqliteStores) -> None:
     sent = [one for one in office.notifier.asking.values() if one.kind == "reminder"]
     assert len(sent) == 1
     waiting = await office.open_approvals()
-    assert [one.current_escalation.reminders for one in waiting] == [1, 1, 1]
+    assert [one.escalation.reminders for one in waiting] == [1, 1, 1]
     assert [bool(one.messages) for one in waiting] == [True, False, False]
     await office.decide(cards[0])
     assert len(office.notifier.asking) == 1

@@ -72,7 +72,7 @@ def told(office: Office) -> list[tuple[str, list[str], str]]:
 
 
 def mentioned(approval: Approval) -> list[str]:
-    return list(approval.mentioned)
+    return list(approval.escalation.mentioned)
 
 
 async def test_the_ladder_from_silence_to_expiry(storage: SqliteStores) -> None:
@@ -178,7 +178,7 @@ async def test_a_reminder_to_nobody_is_not_sent(storage: SqliteStores) -> None:
     await later(office, minutes=15)
     assert told(office) == []
     assert "reminded" not in await acts(office)
-    assert (await office.the_approval()).current_escalation.reminders == 1
+    assert (await office.the_approval()).escalation.reminders == 1
 
 
 async def test_a_snooze_ends_in_one_direct_message(storage: SqliteStores) -> None:
@@ -255,7 +255,7 @@ async def test_in_quiet_hours_the_card_mentions_nobody_and_rights_begin(
     assert mentioned(approval) == []
     assert [one.kind for one in approval.messages] in (["quiet"], [])
     await later(office, hours=1)
-    assert (await office.the_approval()).steps == 1
+    assert (await office.the_approval()).escalation.steps == 1
     assert [kind for kind, _, _ in told(office) if kind != "quiet"] == []
     assert (await acts(office)).count("escalated") == 1
 
@@ -332,7 +332,7 @@ async def test_i4_a_crash_around_a_step_loses_nothing_and_tells_nobody_twice(
     kind, note = ("reminder", "reminded") if minutes == 15 else ("escalation", "escalated")
     assert [one[0] for one in told(second)] == [kind]
     assert (await acts(second)).count(note) == 1
-    assert (await second.the_approval()).current_escalation.told == (minutes == 60)
+    assert (await second.the_approval()).escalation.told == (minutes == 60)
 
 
 async def test_a_nudge_whose_answer_was_lost_is_found(storage: SqliteStores) -> None:
@@ -400,7 +400,7 @@ async def test_when_all_are_away_the_first_step_comes_at_once(storage: SqliteSto
     await office.hear(ASK)
     await later(office, seconds=1)
     approval = await office.the_approval()
-    assert (mentioned(approval), approval.steps) == (["S0SRE"], 1)
+    assert (mentioned(approval), approval.escalation.steps) == (["S0SRE"], 1)
     assert told(office) == []
     assert (await acts(office)).count("escalated") == 1
 
@@ -412,10 +412,10 @@ async def test_when_all_go_away_later_the_first_step_comes_with_the_next_message
     office = await asked(storage, ask)
     await go_away(office, MIA)
     await later(office, minutes=15)
-    assert (await office.the_approval()).steps == 0  # Sam is there
+    assert (await office.the_approval()).escalation.steps == 0  # Sam is there
     await go_away(office, SAM)
     await later(office, minutes=30)
-    assert (await office.the_approval()).steps == 1
+    assert (await office.the_approval()).escalation.steps == 1
     assert told(office) == [("reminder", [SAM], ""), ("escalation", [LIA], "")]
     await later(office, minutes=30)
     assert (await acts(office)).count("escalated") == 1

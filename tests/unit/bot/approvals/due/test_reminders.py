@@ -115,7 +115,7 @@ def dying(step: Step, *, after: bool) -> Step:
 
 
 def counts(new: Approval, old: Approval) -> bool:
-    return new.current_escalation.reminders > old.current_escalation.reminders
+    return new.escalation.reminders > old.escalation.reminders
 
 
 def notes(new: Approval, old: Approval) -> bool:
@@ -154,7 +154,7 @@ async def test_a_crash_around_a_reminder_leaves_one(
     await later(second, seconds=16)
     assert kinds(second) == ["reminder"]
     assert second.notifier.reminders == [approval.approval_id]
-    assert (await second.the_approval()).current_escalation.reminders == 1
+    assert (await second.the_approval()).escalation.reminders == 1
     await second.decide(approval, by=ADA)
     assert kinds(second) == []
 
@@ -179,7 +179,9 @@ async def test_a_message_to_backup_people_that_was_not_recorded_is_removed(
 ) -> None:
     first, approval = await asked(storage)
     over = failing_at(
-        storage.approvals, lambda new, old: notes(new, old) and new.steps == 1, KilledError
+        storage.approvals,
+        lambda new, old: notes(new, old) and new.escalation.steps == 1,
+        KilledError,
     )
     await later(first, minutes=15)
     with pytest.raises(KilledError):
@@ -211,7 +213,9 @@ async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: Sqlit
     await later(office, hours=1)
     assert len(kinds(office)) == 2
     waiting = await office.the_approval()
-    changed = waiting.changed(digest="e" * 64, ladder_ms=office.clock(), steps=0)
+    changed = waiting.changed(
+        digest="e" * 64, escalation=waiting.escalation.restarted(office.clock())
+    )
     await write(
         storage.approvals,
         waiting.key,
@@ -247,7 +251,7 @@ async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
         sent = await nudge(approval, message, **options) if after else None
         waiting = await office.the_approval()
         now = office.clock()
-        changed = waiting.changed(digest="e" * 64, ladder_ms=now, steps=0)
+        changed = waiting.changed(digest="e" * 64, escalation=waiting.escalation.restarted(now))
         await write(
             storage.approvals,
             waiting.key,
@@ -265,7 +269,7 @@ async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
     await later(office, hours=1)
     assert kinds(office) == ["mention", "escalation"]
     now = await office.the_approval()
-    assert now.steps == 1
+    assert now.escalation.steps == 1
     assert {digest for _, digest in about} == {"e" * 64}
 
 
@@ -280,7 +284,7 @@ async def test_without_a_card_nobody_is_reminded_and_the_number_goes_on(
     office.notifier.faults["update"] = GONE
     await later(office, minutes=15)
     approval = await office.the_approval()
-    assert (approval.current_escalation.reminders, approval.card.error) == (1, "is_archived")
+    assert (approval.escalation.reminders, approval.card.error) == (1, "is_archived")
     assert office.notifier.reminders == []
 
 
@@ -304,7 +308,7 @@ async def test_a_question_reminds_its_requester_in_the_thread(storage: SqliteSto
         assert office.notifier.told == [("reminder", (ROSA,), "")] * number
         assert kinds(office) == ["reminder"]
     question = await office.the_approval()
-    assert (question.cards, question.place, question.steps) == ((), "", 0)
+    assert (question.cards, question.place, question.escalation.steps) == ((), "", 0)
     assert (question.approvers, question.backups) == ((ROSA, "channel"), ())
     acts = [one.action for one in await story(storage, thread_id=THREAD_ID)]
     assert acts == ["requested", *["reminded"] * 3]

@@ -28,7 +28,7 @@ from bot.threads.messages import Post
 from bot.threads.model import Thread
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock
-from tests.support.named import under_lists
+from tests.support.named import at_step, under_lists
 
 TOKEN = "xoxb-notifier-test"
 APPROVAL_ID = "apr_" + "0" * 32
@@ -319,7 +319,7 @@ def escalated(scene: Scene, backups: str) -> Approval:
 async def test_d28_who_was_asked_later_is_named_once(scene: Scene) -> None:
     ada, ben = scene.sandbox.user_id("Ada"), scene.sandbox.user_id("Ben")
     approval = escalated(scene, ben)
-    assert approvers_text(approval.changed(steps=0)) == f"<@{ada}>"
+    assert approvers_text(approval.changed(escalation=at_step(approval, steps=0))) == f"<@{ada}>"
     assert approvers_text(approval) == f"<@{ada}>"
     card = card_for(approval, approvers_text=approvers_text(approval))
     assert str(card.blocks).count(f"<@{ben}>") == 1

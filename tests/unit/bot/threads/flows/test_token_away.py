@@ -268,7 +268,7 @@ async def test_a_card_that_shows_the_record_as_it_is_is_not_drawn_again(
         office.notifier.failing.add(method)
     await later(office, seconds=900)  # the reminder
     stored = await storage.approvals.get(approval.approval_id)
-    assert (stored.current_escalation.reminders, stored.attempts, stored.card.error) == (
+    assert (stored.escalation.reminders, stored.attempts, stored.card.error) == (
         1,
         0,
         "",
