@@ -15,6 +15,7 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
     "vote": ("votes",),
     "decide": ("decision",),
     "close": ("open",),
+    "escalate": ("escalation.begun_ms",),
     "climb": ("escalation",),
     "mark_beside": ("cards", "messages"),
     "annotate": ("claim", "snoozes", "dialog"),
@@ -30,9 +31,17 @@ def change_of(
     if releases:
         return "release"
     for name, fields in CHANGES.items():
-        if any(getattr(document, one, None) != getattr(based_on, one, None) for one in fields):
+        if any(_value(document, one) != _value(based_on, one) for one in fields):
             return name
     return "replace"
+
+
+def _value(document: Document, field: str) -> object:
+    """Return a field of a document or of one of its parts; None if there is none."""
+    value: object = document
+    for name in field.split("."):
+        value = getattr(value, name, None)
+    return value
 
 
 async def write(
