@@ -1,4 +1,4 @@
-"""Durations and times, between `timedelta` inside and integers in records."""
+"""Clocks, back-off, and the conversion of durations to milliseconds."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from typing import Protocol
 
 
 def milliseconds(duration: timedelta) -> int:
-    """A duration as whole milliseconds."""
+    """Return a duration in whole milliseconds."""
     return duration // timedelta(milliseconds=1)
 
 
 def system_clock() -> int:
-    """The time now: milliseconds since the epoch, UTC. Injected by the composition root."""
+    """Return milliseconds since the epoch, UTC. Injected by the composition root."""
     return time.time_ns() // 1_000_000
 
 
 def system_seconds() -> float:
-    """The time now: seconds since the epoch."""
+    """Return seconds since the epoch."""
     return system_clock() / 1_000
 
 
 def system_nanoseconds() -> int:
-    """The time now: nanoseconds since the epoch, as spans of traces have it."""
+    """Return nanoseconds since the epoch, for the spans of traces."""
     return time.time_ns()
 
 
 def steady_clock() -> int:
-    """Milliseconds since some moment, never set back. Injected by the composition root."""
+    """Return milliseconds of a clock that is never set back. Injected by the composition root."""
     return time.monotonic_ns() // 1_000_000
 
 
 class ClockFollower(Protocol):
-    """Somebody who goes by a clock that is put forward."""
+    """A program that runs on a clock which people can advance."""
 
     async def rest(self) -> bool:
-        """Wait for a moment without work, for some seconds; return whether there is one now.
+        """Wait some seconds for running work to end; return whether no work is running.
 
-        Nothing begins between its end and the caller's next `await`.
+        No work begins between the return and the caller's next `await`.
         """
         ...
 
     async def look(self) -> None:
-        """Do what is due now."""
+        """Do all work that is due now."""
         ...
 
     async def next_due_ms(self) -> int | None:
@@ -57,12 +57,12 @@ class ClockFollower(Protocol):
 
 @dataclass(slots=True)
 class MovableClock:
-    """A clock that can be put forward, never back, and else goes as another one does.
+    """A clock that can be advanced, and otherwise follows another clock.
 
     Attributes:
-        of: The other one.
-        ahead_ms: How far it is before that.
-        follower: Goes by it; nobody yet when None.
+        of: The other clock.
+        ahead_ms: Milliseconds by which this clock is ahead of the other one.
+        follower: The program that runs on this clock; None before it has started.
     """
 
     of: Callable[[], int] = system_clock
@@ -71,20 +71,21 @@ class MovableClock:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __call__(self) -> int:
-        """The time that it shows: milliseconds since the epoch, UTC."""
+        """Return milliseconds since the epoch, UTC."""
         return self.of() + self.ahead_ms
 
     def seconds(self) -> float:
-        """The same in seconds."""
+        """Return seconds since the epoch."""
         return self() / 1_000
 
     async def skip_to(self, at_ms: int) -> bool:
-        """Put it forward to a moment, and let the follower do what is due then.
+        """Advance the clock to a time, and let the follower do the work that is due then.
 
-        The leases of work under way would run out at once: it is put forward between two works.
+        The clock is advanced only while no work is running, because the leases of running work
+        would expire at once.
 
         Returns:
-            False, and it stays as it is, when the follower found no rest, or there is none yet.
+            False, with an unchanged clock, if the follower is busy or missing.
         """
         async with self._turn:
             if self.follower is None or not await self.follower.rest():
@@ -99,17 +100,17 @@ class MovableClock:
 
 
 def backoff(attempts: int, *, first: timedelta, most: timedelta, key: str) -> int:
-    """Return the time to wait after a fault that may pass, in milliseconds.
+    """Return the delay after a temporary fault, in milliseconds.
 
-    Twice as long each time, up to a limit, and up to a quarter more, so that records that failed
-    together are not due together. The part that is added depends on the key alone: whoever asks
-    gets the same answer.
+    The delay doubles each time up to a limit, plus up to a quarter more, so that records that
+    failed together are not due together. The addition depends only on the key and the number of
+    attempts: every process computes the same delay.
 
     Args:
-        attempts: How many tries failed before this one.
-        first: The wait after the first.
-        most: The longest wait.
-        key: The record's id.
+        attempts: Number of failed attempts before this one.
+        first: The delay after the first failure.
+        most: The longest delay, before the addition.
+        key: Id of the record.
     """
     wait = min(milliseconds(first) << min(attempts, 20), milliseconds(most))
     return wait + wait * (zlib.crc32(f"{key}:{attempts}".encode()) % 1_000) // 4_000

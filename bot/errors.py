@@ -3,24 +3,24 @@
 BotError
     SettingsError               names the variable, the fault and the remedy
     InvalidSettingsError        all faults of the settings at once
-    CopyInPlaceError            the database is a copy that was put in place by hand
+    CopyInPlaceError            the database is a backup that was copied in place
     UserFacingError             str() is safe to show in Slack
-        NotApproverError        this person may not do this
-            NotSeenError        they have not opened what the card does not show
-            RefusalError        a vote or an edit that does not count, by the specification
-                StrangerError   they have no say in it; others have
-                OthersTurnError they have a say in it, and others decide now
-        ApprovalClosedError     somebody, or the clock, decided first
-        LeftOutError            a part of what was decided with one click does not count
-        OutdatedCardError       what was shown is not what is on record
-        UnknownApprovalError    no such approval in this workspace
-        InvalidInputError       a button value or a form that is not ours
+        NotApproverError        the person may not do this
+            NotSeenError        the person has not opened the hidden part of the card
+            RefusalError        a vote or an edit does not count
+                StrangerError   the person is not an approver
+                OthersTurnError other approvers decide now
+        ApprovalClosedError     another person, or the expiry, decided first
+        LeftOutError            a part of a decision about several requests does not count
+        OutdatedCardError       the card is older than the stored request
+        UnknownApprovalError    the approval does not exist in this workspace
+        InvalidInputError       a button value or a form was not made by the bot
         DirectoryError          people could not be looked up
-        NotRecordedError        the database did not answer in time
-    RunEndedError               a request has expired whose rule ends the run
-    TurnCrashedError            the process ended again and again during a turn
-    NobodyError                 nobody can decide something, and what to do
-    DeliveryError               Slack refused or did not answer; keeps __cause__
+        NotRecordedError        the database did not respond in time
+    RunEndedError               a request expired, and its rule ends the run
+    TurnCrashedError            the process crashed repeatedly during a turn
+    NobodyError                 no person can decide a request
+    DeliveryError               Slack refused or did not respond; keeps __cause__
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class SettingsError(BotError):
 
     Attributes:
         variable: Name of the setting.
-        fault: What is wrong with it; never its value when that is a secret.
-        remedy: What would be right.
+        fault: The fault; never contains the value of a secret.
+        remedy: The remedy.
     """
 
     def __init__(self, variable: str, fault: str, remedy: str) -> None:
@@ -67,7 +67,7 @@ class InvalidSettingsError(BotError):
     """Settings are wrong, so the bot cannot start. The error has one line per setting.
 
     Attributes:
-        problems: Never empty.
+        problems: The error of each wrong setting; never empty.
     """
 
     def __init__(self, problems: Sequence[SettingsError]) -> None:
@@ -76,7 +76,7 @@ class InvalidSettingsError(BotError):
 
 
 class FaultyPolicyError(BotError):
-    """A policy has errors and cannot come into force. The error has one line per fault."""
+    """A policy has errors and cannot take effect. The error has one line per fault."""
 
 
 class CopyInPlaceError(BotError):
@@ -93,7 +93,7 @@ class UserFacingError(BotError):
     """Base of errors whose text may be shown to the person who clicked or typed.
 
     Attributes:
-        code: The name of the refusal on record; empty where it has none.
+        code: Code of the refusal in the audit; empty if the audit does not record it.
     """
 
     code = ""
@@ -103,7 +103,7 @@ class NotApproverError(UserFacingError):
     """The person may not do this.
 
     Attributes:
-        reason: Why, in sentences for that person.
+        reason: The reason, in sentences for the person.
     """
 
     def __init__(self, reason: str) -> None:
@@ -115,7 +115,7 @@ class NotSeenError(NotApproverError):
     """The person must open the details before approving.
 
     Attributes:
-        button: The one that opens it.
+        button: The button that opens the details.
     """
 
     code = "not_seen"
@@ -130,7 +130,7 @@ class RefusalError(NotApproverError):
 
     Attributes:
         code: The reason, as the audit names it.
-        detail: More of it, of the policy; may be empty.
+        detail: Further reason from the policy; may be empty.
     """
 
     def __init__(self, code: str, words: str, *, detail: str = "") -> None:
@@ -197,7 +197,7 @@ class ApprovalClosedError(UserFacingError):
     """Another person, or the expiry, decided first.
 
     Attributes:
-        approval: The record as it stands.
+        approval: The current version of the approval.
     """
 
     code = "closed"
@@ -215,7 +215,7 @@ class OutdatedCardError(UserFacingError):
     """The card or form is older than the stored request.
 
     Attributes:
-        approval_id: Of what was shown; empty when it is not known.
+        approval_id: Id of the shown approval; empty if unknown.
     """
 
     code = "outdated"
@@ -245,11 +245,11 @@ class InvalidInputError(UserFacingError):
 
 
 class DirectoryError(UserFacingError):
-    """People could not be looked up in Slack, so nobody can decide now.
+    """People could not be looked up in Slack, so no one can decide now.
 
     Attributes:
-        detail: What failed, for the log; not part of the text.
-        again: How long until Slack allows the look-up; None when that is not known.
+        detail: The fault for the log, which is not part of the text.
+        again: Delay until Slack permits the look-up; None if unknown.
     """
 
     code = "lookup_failed"
@@ -285,12 +285,13 @@ class TurnCrashedError(BotError):
 
 
 class NobodyError(BotError):
-    """No person can decide a request. The text says what to do.
+    """No person can decide a request. The text has the remedy.
 
     Args:
-        obstacles: Ids, or names, of those who might, each with why they cannot; may be empty.
-        is_direct: Whether it is asked in a direct message.
-        remedy: What to do; found out from the rest when empty.
+        obstacles: Ids or names of possible approvers, each with the reason why they cannot decide;
+            may be empty.
+        is_direct: Whether the request is made in a direct message.
+        remedy: The remedy; empty for a default.
     """
 
     def __init__(
@@ -310,7 +311,7 @@ class NobodyError(BotError):
 
     @classmethod
     def elsewhere(cls, channels: Sequence[str]) -> NobodyError:
-        """Approval is asked for in other places only."""
+        """Return the error for requests that are permitted only in other channels."""
         places = ", ".join(f"<#{one}>" for one in channels[:_MOST_TOLD])
         return cls([("", say("nobody.no_place"))], remedy=say("nobody.ask_in", places=places))
 
@@ -321,7 +322,7 @@ _UNSAFE = re.compile(r"[^\w .@-]")
 
 
 def plain_words(text: str) -> str:
-    """The text of a `NobodyError` where mentions are not drawn, such as below a field of a form."""
+    """Replace mentions by ids in a text, for places without mrkdwn, such as errors below inputs."""
     return _TAG.sub(r"\1", text)
 
 
@@ -337,7 +338,7 @@ def _name(who: str) -> str:
     if who == "channel":
         return say("nobody.this_channel")
     told = mention(who)
-    # What is no id may come from anywhere: it must not become a mention here.
+    # A name that is not an id is untrusted and must not become a mention.
     return told if told.startswith("<") else f"“{_UNSAFE.sub('', who)[:40]}”"
 
 
@@ -346,9 +347,10 @@ class DeliveryError(BotError):
 
     Attributes:
         method: The Web API method.
-        reason: Slack's error code, or what went wrong on the way.
-        retry_after: How long to wait before the same call; None when nobody said.
-        took_no_effect: Whether it is certain that nothing was done; if not, look before repeating.
+        reason: Slack's error code, or the network fault.
+        retry_after: Delay that Slack asked for; None without one.
+        took_no_effect: Whether the call certainly had no effect. Otherwise search for its effect
+            before a retry.
     """
 
     def __init__(
@@ -367,17 +369,17 @@ class DeliveryError(BotError):
 
     @property
     def is_permanent(self) -> bool:
-        """Whether the same call will be refused again until a person changes what it is about."""
+        """Whether Slack will refuse the same call again until a person changes something."""
         return self.reason in _PERMANENT
 
     @property
     def is_lost_place(self) -> bool:
-        """Whether nothing can be written there any more, whatever it is."""
+        """Whether the bot can no longer write to the place, whatever the text."""
         return self.reason in _LOST
 
     @property
     def is_refusal(self) -> bool:
-        """Whether Slack refuses the app, whatever it calls: until its token is good again."""
+        """Whether Slack refuses all calls of the app, until the token is valid again."""
         return self.reason in REFUSALS
 
 
@@ -441,11 +443,12 @@ REFUSALS = frozenset(
         "two_factor_setup_required",
     }
 )
-"""Slack's codes for an app that it does not let in now. A new token, or another installation, cures
-it, with nothing to be changed in what was to be shown: so all of it is tried again, slowly."""
+"""Slack's error codes for an app that is refused now. A new token or another installation ends
+this, and the messages need no change. All of them are therefore retried, slowly.
+"""
 _METHOD = frozenset({"method_deprecated", "unknown_method"})
 _PERMANENT = _PLACE | _CONTENT | _METHOD
-"""Slack's codes for what waiting does not cure: the place, the content, or the method."""
+"""Slack's error codes that waiting does not change: about the place, the content or the method."""
 
 
 _OUTCOMES = {

@@ -52,7 +52,7 @@ from storage.errors import StorageError
 logger = logging.getLogger(__name__)
 
 INTAKE_S = 2 * LAST_ANSWER_S
-"""The longest that it takes until nothing comes in any more."""
+"""Time after which the intake has stopped, in seconds."""
 
 
 async def run(
@@ -63,19 +63,19 @@ async def run(
     demo: MovableClock | None = None,
     outside: Outside | None = None,
 ) -> None:
-    """Run the bot until it is told to stop.
+    """Run the bot until a stop signal.
 
     Args:
         settings: Checked settings.
-        stop: Ends the bot when set.
-        ready: Set when the bot takes messages and clicks.
-        demo: The clock of a demo, which people put forward; None in earnest.
+        stop: Stops the bot when it is set.
+        ready: Set when the bot receives messages and clicks.
+        demo: The clock of a demo, which people can advance; None outside of a demo.
         outside: See `start`.
 
     Raises:
         SettingsError: A setting does not work: agent, model, token, port.
         StoreBusyError: Another process has the data directory.
-        StoreUnavailableError: The database does not answer.
+        StoreUnavailableError: The database does not respond.
     """
     async with AsyncExitStack() as stack:
         async with _until(stop):
@@ -92,7 +92,7 @@ async def run(
 
 @asynccontextmanager
 async def _until(stop: asyncio.Event) -> AsyncIterator[None]:
-    """Leave the block, wherever it waits, as soon as the bot is told to stop."""
+    """Leave the block at any `await` when the bot is stopped."""
     loop = asyncio.get_running_loop()
 
     async def watch(limit: asyncio.Timeout) -> None:
@@ -119,11 +119,11 @@ async def run_alone(
     ready: asyncio.Event | None = None,
     demo: MovableClock | None = None,
 ) -> None:
-    """Run the bot, and set up this process for it, its log above all; see `run`."""
-    # What is loaded stays until the end. To look through it for garbage takes a tenth of a second
-    # each time, while everybody waits.
+    """Run the bot, and configure this process for it, including the log; see `run`."""
+    # Loaded modules stay until the end. Without this, each full garbage collection examines them,
+    # which blocks the event loop for a tenth of a second.
     gc.freeze()
-    # Code of an agent, or a task that it began, may call `sys.exit()`.
+    # Code of an agent, or a task that it has started, may call `sys.exit()`.
     asyncio.get_running_loop().set_task_factory(contained_task)
     logs.configure(settings.log, secrets=settings.secrets())
     await run(settings, ready=ready, stop=stop, demo=demo)
@@ -131,13 +131,13 @@ async def run_alone(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """The bot's connections outside of its process, and the pace of what it says there.
+    """The bot's connections, and its rate limits and waits.
 
     Attributes:
-        storage: The database, not open yet; the one that the settings name when None.
-        slack: How Slack is reached; as the settings say when None.
+        storage: The database, not yet open; None for the configured one.
+        slack: Access to Slack; None for the configured one.
         pacer: Keeps Slack's rate limits.
-        sleep: Waits, in seconds; see `Process`.
+        sleep: Waits for some seconds; see `Process`.
     """
 
     storage: Stores | None = None
@@ -158,10 +158,10 @@ async def start(
 
     Args:
         settings: Checked settings.
-        stack: Closes what is opened here.
+        stack: Closes everything that is opened here.
         clock: The time now.
-        outside: Database, Slack and its pace; what the settings name, and Slack's own, when None.
-        is_demo: Whether `here` may stand in each rule of the policy.
+        outside: Database, Slack and rate limits; None for the configured ones.
+        is_demo: Whether each rule of the policy may use `here`.
 
     Raises:
         SettingsError: A setting does not work: agent, model, token, port.
@@ -169,7 +169,7 @@ async def start(
         FaultyPolicyError: The policy is faulty, or its ids cannot be looked up.
         StoreBusyError: Another process has the data directory.
         StoreUnavailableError: The database does not answer.
-        CopyInPlaceError: The database is a copy, and was not made ready.
+        CopyInPlaceError: The database is a backup without a `countersign restore`.
     """
     outside = outside or Outside()
     key = print_key(settings.slack_bot_token.get_secret_value())
@@ -211,7 +211,7 @@ async def _joined(
     *,
     is_demo: bool,
 ) -> Countersign:
-    """Load the policy, and join all parts under it; nothing is at work yet."""
+    """Load the policy and build the bot; no work is started yet."""
     directory = directory_of(slack, process)
     policy = await load_policy(
         settings,
@@ -233,7 +233,7 @@ async def _joined(
 
 
 async def _open(storage: Stores, last: Closings) -> None:
-    """Open the database, which is closed last."""
+    """Open the database. It is closed after everything else."""
     last.add("the database", storage.close)
     await storage.open()
     if await storage.restoring.is_copy():
@@ -243,7 +243,7 @@ async def _open(storage: Stores, last: Closings) -> None:
 
 
 def _recorder(process: Process, storage: Stores, team_id: str) -> PolicyRecorder:
-    """Writes into the audit which policy is in force."""
+    """Return the recorder of policy changes."""
     return PolicyRecorder(
         audit=storage.audit,
         tell=process.tell,
@@ -254,7 +254,7 @@ def _recorder(process: Process, storage: Stores, team_id: str) -> PolicyRecorder
 
 
 def _rules(settings: Settings) -> Rules:
-    """The settings of who decides, and of how long it may take."""
+    """Return the settings about approvers and times."""
     return Rules(
         approvers=settings.approvers,
         channels=settings.channels,
@@ -275,7 +275,7 @@ async def start_demo(
     *,
     outside: Outside | None = None,
 ) -> Countersign:
-    """Start the bot of a demo, as `start` does; it goes by a clock that people put forward."""
+    """Start the bot of a demo on a clock that people can advance; see `start`."""
     countersign = await start(settings, stack, clock=clock, outside=outside, is_demo=True)
     clock.follower = TimeLapse(countersign.sweep, countersign.tasks)
     return countersign
@@ -289,10 +289,10 @@ async def load_policy(
     *,
     is_demo: bool = False,
 ) -> LoadedPolicy:
-    """The policy in force, which the settings name, or are; in a demo, `here` is always allowed.
+    """Load the policy from its file or from the settings. In a demo, each rule may use `here`.
 
     Raises:
-        FaultyPolicyError: It is faulty, or its ids cannot be looked up.
+        FaultyPolicyError: The policy is invalid, or its ids cannot be looked up.
     """
     source = source_of(settings, world, slack, tell, is_demo=is_demo)
     try:
@@ -302,7 +302,7 @@ async def load_policy(
 
 
 def listen_to_hangups(countersign: Countersign, stack: AsyncExitStack) -> None:
-    """Read the policy file again on SIGHUP; without a file, the signal stays what it was."""
+    """Reload the policy file on SIGHUP. Without a file, the signal keeps its default handler."""
     policy, loop = countersign.policy, asyncio.get_running_loop()
     if policy is None or policy.name == OF_SETTINGS:
         return
@@ -313,7 +313,7 @@ def listen_to_hangups(countersign: Countersign, stack: AsyncExitStack) -> None:
         except StorageError as error:
             logger.warning("policy reload failed: %s", error, extra={"action": "tick_failed"})
 
-    with suppress(NotImplementedError):  # not every system has such handlers
+    with suppress(NotImplementedError):  # some systems do not support signal handlers
         loop.add_signal_handler(signal.SIGHUP, lambda: countersign.tasks.spawn(look()))
         stack.callback(loop.remove_signal_handler, signal.SIGHUP)
 
@@ -332,7 +332,7 @@ _Show = Callable[[Stores, Tasks, Clock, Closings], Awaitable[None]]
 def _listeners(
     settings: Settings, stack: AsyncExitStack, last: Closings
 ) -> tuple[TellEvent, _Show]:
-    """Return whoever takes the events, and the function that opens the port that shows it."""
+    """Return the receiver of events, and the function that opens the metrics port."""
     tracer, wanted = _tracer(settings, last), settings.metrics_port
 
     async def show_nothing(*_: object) -> None:
@@ -388,7 +388,8 @@ async def _start(
     bolt = countersign.bolt if app_token is None else None
     app = web_app(bolt, missing, answering=countersign.answering)
     port = await serve(app, host=settings.host, port=settings.port, stack=stack, intake=intake)
-    if app_token is not None:  # only now: it opens a session, which nobody closes if that fails
+    # Only after the port is open: it opens a session that would leak if that failed
+    if app_token is not None:
         token = app_token.get_secret_value()
         handler = SocketMode(countersign.bolt, token, answering=countersign.answering)
         await _connect(handler, intake)
