@@ -14,7 +14,7 @@ DISTRIBUTION = "countersign-bot"
 """Name of the distribution on the package index, where another project is called `countersign`."""
 
 PORT = 8900
-"""Default port of the sandbox's page. If it is taken, a free port is used."""
+"""Default port of the sandbox's page. If it is taken, the demo uses a free port."""
 
 _DESCRIPTION = "A self-hosted Slack approval bot for AI agents."
 _OUTDATED_HELP = "only requests created under a different version of the policy"

@@ -185,7 +185,7 @@ class PolicyRead:
 
 @dataclass(frozen=True, slots=True)
 class ClickAnswered:
-    """A click was acknowledged, or Slack's time limit for it has passed.
+    """A click was acknowledged, or its response could not be sent.
 
     Attributes:
         after_s: Seconds since the click arrived.

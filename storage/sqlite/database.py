@@ -120,8 +120,8 @@ class Database:
         """
         path = self._existing()
         address = path.absolute().as_uri()
-        # SQLite needs write access to the shared memory of the write-ahead log, so “ro” cannot open
-        # a file with a log. `query_only` prevents changes.
+        # SQLite needs write access to the shared memory of the write-ahead log, so “ro” may fail
+        # for a file with a log. `query_only` prevents changes.
         try:
             self._worker = await _connect_to_read(address, "mode=rw")
         except StoreBrokenError as error:
