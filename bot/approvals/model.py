@@ -529,9 +529,7 @@ class Approval(WorkDocument):
         content=frozenset(
             {
                 "address",
-                "approvers",
                 "arguments_json",
-                "backups",
                 "created_ms",
                 "digest",
                 "edits",
@@ -547,7 +545,6 @@ class Approval(WorkDocument):
                 "requesters",
                 "rule",
                 "ruling",
-                "self_approval",
                 "terms",
                 "thread_id",
                 "title",
@@ -589,10 +586,6 @@ class Approval(WorkDocument):
     arguments, or an object that names another form. Empty when arguments cannot be edited."""
     digest: str
     """Digest of thread, address, tool, arguments and rule: everything that an approval covers."""
-    approvers: tuple[str, ...]
-    """User ids, user group ids, or `channel`. Only an edit changes them later."""
-    self_approval: bool
-    """Whether the requesters may decide."""
     terms: StoredTerms
     """The terms under which people decide, frozen with the interrupt. A record without readable
     terms is damaged: nobody can decide it."""
@@ -608,9 +601,6 @@ class Approval(WorkDocument):
     """The card, unless the approval is on a batch card."""
     attempts: int = 0
     """Number of failed passes in a row, for the back-off."""
-    backups: tuple[str, ...] = ()
-    """Those who may decide, too, once it has escalated: as `approvers`, and frozen with them.
-    Nobody who asked for it is among them, unless the requester may decide."""
     requesters: tuple[str, ...] = ()
     """Slack user ids of all people whose messages led to the request, as known when it was made."""
     members: Mapping[str, tuple[str, ...]] | None = None
@@ -623,8 +613,6 @@ class Approval(WorkDocument):
     """The arguments of the original request, as canonical JSON; empty if no edit changed them."""
     edits: StoredEdits = StoredEdits()
     """The edits of the call by people, if any."""
-    editors_excluded: bool = False
-    """Whether editors cannot approve the call that they edited."""
     counted: tuple[str, ...] = ()
     """Slack user ids of the people who approved this call in another gate or under another rule.
     They cannot approve it here: each gate requires another person."""

@@ -18,7 +18,7 @@ from bot.approvals.model import Approval, CastVote, Decision, Kind, Status, Unre
 from bot.audit.acts import Act
 from bot.errors import ApprovalClosedError, UserFacingError
 from bot.people.terms_of import ballot_of, is_allowed_by_rule
-from bot.people.under_terms import added_by, next_step_ms
+from bot.people.under_terms import added_by, approvers_of, backups_of, next_step_ms
 from bot.questions.form import ask_of
 from bot.redaction.call import mask_data
 from bot.redaction.mask import mask
@@ -144,8 +144,8 @@ def request_entry(approval: Approval) -> AuditEntry:
         edited_by=approval.edits.by,
         counted=approval.counted or "",
         requesters=approval.requesters or "",
-        deciders=approval.approvers,
-        backups=approval.backups or "",
+        deciders=approvers_of(approval),
+        backups=backups_of(approval) or "",
         escalates_ms=next_step_ms(approval) or "",
         expires_ms=approval.expires_ms,
         reason=reason,
@@ -207,7 +207,7 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
         edited_by=approval.edits.by,
         arguments=parsed(approval.arguments_json) if is_edited else "",
         rule=decision.rule or (approval.rule if is_edited else ""),
-        deciders=approval.approvers if is_edited else "",
+        deciders=approvers_of(approval) if is_edited else "",
         answer="" if decision.answer is None else decision.answer,
         policy=approval.policy_file if act is Act.ALLOWED else "",
     )
@@ -341,8 +341,8 @@ def edit_entries(approval: Approval) -> list[AuditEntry]:
         digest=approval.digest,
         rule=approval.rule,
         ruling="" if approval.ruling is None else approval.ruling,
-        deciders=approval.approvers,
-        backups=approval.backups or "",
+        deciders=approvers_of(approval),
+        backups=backups_of(approval) or "",
         expires_ms=approval.expires_ms,
     )
     return [entry, *_claim_end(approval, by=approval.edits.by, at_ms=edit.at_ms)]

@@ -17,7 +17,7 @@ from bot.layout.blocks import (
 from bot.layout.text import more, own_words, show
 from bot.people.progress import progress_of
 from bot.people.requesters import requesters_of
-from bot.people.under_terms import next_step_ms
+from bot.people.under_terms import backups_of, next_step_ms
 from bot.ports.people import CHANNEL
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
@@ -117,7 +117,7 @@ def stuck_words(approval: Approval) -> str:
     later_ms = next_step_ms(approval)
     if later_ms is None:
         return words
-    names = own_words(approvers_words(approval.backups), APPROVERS)
+    names = own_words(approvers_words(backups_of(approval)), APPROVERS)
     return f"{words} {say('line.stuck_later', time=date(later_ms), who=names)}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.approvals.model import Approval
-from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_person
+from bot.people.recipient_ids import asked_groups, audience_of, is_person
 from bot.people.requesters import requesters_of
 from bot.people.terms_of import ballot_of
 from bot.policy.eligibility import EDITORS, REQUESTERS, PeopleSnapshot
@@ -68,6 +68,5 @@ def _left_out(approval: Approval, exclude: tuple[str, ...]) -> frozenset[str]:
 
 
 def _named(approval: Approval, names: tuple[str, ...], out: frozenset[str]) -> tuple[str, ...]:
-    here = {HERE: approval.channel_id, CHANNEL: approval.channel_id}
     kept = (name for name in names if not (is_person(name) and name in out))
-    return tuple(dict.fromkeys(here.get(name, name) for name in kept))
+    return tuple(dict.fromkeys(approval.channel_id if name == CHANNEL else name for name in kept))

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from bot.errors import decider_words
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Requirement, Rotation, Terms
+from bot.ports.people import CHANNEL
 from bot.words import say
 
-HERE = "here"
-"""Recipient id for the members of the channel of the request."""
 MOST_PEOPLE = 10
 """Maximum number of people to mention in a message. User groups have one handle."""
 
@@ -30,7 +29,7 @@ def added_groups(terms: Terms, stage: int, steps: range) -> tuple[str, ...]:
 
 
 def audience_of(terms: Terms, groups: Iterable[str], at_ms: int) -> dict[str, tuple[str, ...]]:
-    """Resolve groups to ids of people, user groups and channels, and `here`.
+    """Resolve groups to ids of people, user groups and channels, and `channel`.
 
     Returns:
         The naming groups by id, in the order of the rule.
@@ -44,7 +43,7 @@ def audience_of(terms: Terms, groups: Iterable[str], at_ms: int) -> dict[str, tu
         if group is None:
             continue
         duty = on_duty(group.rotation, at_ms) if group.rotation is not None else None
-        here = (HERE,) if group.here else ()
+        here = (CHANNEL,) if group.here else ()
         for one in (*group.users, *group.usergroups, *([duty] if duty else []), *here):
             found[one] = (*found.get(one, ()), name)
         for one in group.channels:
@@ -63,7 +62,7 @@ def group_words(terms: Terms, name: str) -> str:
     if group.title:
         return group.title
     people = group.rotation.people if group.rotation is not None else ()
-    here = ("channel",) if group.here else ()
+    here = (CHANNEL,) if group.here else ()
     ids = dict.fromkeys((*group.users, *group.usergroups, *people, *group.channels, *here))
     return decider_words([*ids]) or say("line.somebody")
 
@@ -93,5 +92,5 @@ def is_usergroup(name: str) -> bool:
 
 
 def is_channel(name: str) -> bool:
-    """Whether a recipient id is a channel or `here`; it mentions no person."""
-    return name == HERE or name[:1] in {"C", "G"}
+    """Whether a recipient id is a channel, or `channel`; it mentions no person."""
+    return name == CHANNEL or name[:1] in {"C", "G"}

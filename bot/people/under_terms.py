@@ -1,31 +1,31 @@
-"""Derive an approval's times and displayed approvers from its terms."""
+"""What follows from the terms of an approval: its times, and the people whom its card names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from bot.approvals.model import Approval, Status
-from bot.policy.eligibility import EDITORS, REQUESTERS
 from bot.policy.escalation import EscalationState, deadline, next_begin
 from bot.policy.terms import Escalation, Group, Requirement, Terms, TermsError
 from bot.ports.people import CHANNEL
 
 
 def under_terms(approval: Approval, terms: Terms, *, now_ms: int) -> Approval:
-    """Set the terms of an approval: its times, and the people whom its card names.
+    """Set the terms of an approval, and its expiry."""
+    return approval.changed(terms=terms, expires_ms=deadline(terms, now_ms))
 
-    These fields are for display and messages only; decisions use the terms.
-    """
-    steps = terms.escalate[:1]
-    asked = [name for one in terms.stages[0].approve for name in one.groups]
-    return approval.changed(
-        terms=terms,
-        approvers=_names(terms.groups[name] for name in asked),
-        backups=_names(terms.groups[name] for one in steps for name in one.add),
-        self_approval=REQUESTERS not in terms.exclude,
-        editors_excluded=EDITORS in terms.exclude,
-        expires_ms=deadline(terms, now_ms),
-    )
+
+def approvers_of(approval: Approval) -> tuple[str, ...]:
+    """Return who is asked first: ids of people and user groups, and `channel`."""
+    terms = approval.terms
+    names = [name for one in terms.stages[0].approve for name in one.groups]
+    return _names(terms.groups[name] for name in names)
+
+
+def backups_of(approval: Approval) -> tuple[str, ...]:
+    """Return who may decide, too, from the first escalation step on, as `approvers_of`."""
+    terms = approval.terms
+    return added_by(terms, terms.escalate[0]) if terms.escalate else ()
 
 
 def next_step_ms(approval: Approval) -> int | None:

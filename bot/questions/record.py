@@ -20,6 +20,7 @@ from bot.people.named_terms import NamedPeople, named_terms
 from bot.people.requesters import requesters_of
 from bot.people.under_terms import under_terms
 from bot.policy.eligibility import EDITORS, REQUESTERS
+from bot.policy.escalation import deadline
 from bot.policy.terms import Terms
 from bot.ports.people import CHANNEL
 from bot.questions.base import QuestionDraft, brief_of, kind_at
@@ -125,13 +126,9 @@ def approval_from(
         created_ms=now_ms,
         due_ms=now_ms,
         terms=terms,
-        # The terms set these three.
-        approvers=(),
-        self_approval=False,
-        expires_ms=now_ms,
+        expires_ms=deadline(terms, now_ms),
         **_under_ruling(info),
     )
-    approval = under_terms(approval, terms, now_ms=now_ms)
     if isinstance(info, InDoubtInfo):
         return deciders_from(approval, info.frozen, now_ms=now_ms)
     return approval

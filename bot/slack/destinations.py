@@ -10,7 +10,7 @@ from bot.approvals.due.escalation_state import held_of
 from bot.approvals.due.visit import BATCH
 from bot.approvals.model import Approval, Kind, SideMessage
 from bot.layout.parts import approvers_words
-from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_channel, is_person
+from bot.people.recipient_ids import asked_groups, audience_of, is_channel, is_person
 from bot.policy.terms import Terms, TermsError
 from bot.ports.people import CHANNEL
 
@@ -107,7 +107,7 @@ def is_broadcast(approval: Approval) -> bool:
     terms = approval.terms
     with suppress(TermsError):  # a time zone is unknown on this machine
         names = audience_of(terms, asked_groups(terms, approval.stage), approval.created_ms)
-        return terms.mention and bool({HERE, approval.channel_id} & names.keys())
+        return terms.mention and bool({CHANNEL, approval.channel_id} & names.keys())
     return False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from bot.approvals.model import (
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form
 from bot.sandbox import ADA, BEN, FINANCE_GROUP, MIA, ONCALL, OPS, ROSA, TEAM
+from tests.support.named import people, with_backups
 from tests.unit.bot.slack.cards.samples import DECIDED, an_approval
 
 DIGEST = an_approval().digest
@@ -43,12 +45,18 @@ DIFF = " replicas:\n-  count: 3\n+  count: 5\n   zone: eu-1"
 TABLE = "Order\tCustomer\tSum\nA-1017\tRosa\t49.90\nA-1018\tBen\t12.00"
 
 
-def call(risk: str = "medium", *stages: Stage, **changes: Any) -> Approval:
+def call(
+    risk: str = "medium",
+    *stages: Stage,
+    approvers: Sequence[str] = (ADA, BEN),
+    backups: Sequence[str] = (),
+    **changes: Any,
+) -> Approval:
     """A pending deployment with four arguments, of which the title shows three."""
     terms = Terms(
         rules=("r",),
         stages=stages or (Stage(approve=(ON_CALL,)),),
-        groups=GROUPS,
+        groups={**GROUPS, "oncall": people(*approvers)},
         risk=risk,  # type: ignore[arg-type]
         confirm=risk in {"high", "critical"},
     )
@@ -63,7 +71,8 @@ def call(risk: str = "medium", *stages: Stage, **changes: Any) -> Approval:
         "terms": terms,
         **changes,
     }
-    return an_approval(**fields)
+    one = an_approval(**fields)
+    return with_backups(one, *backups) if backups else one
 
 
 SCHEMA: dict[str, Any] = {

@@ -12,6 +12,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, ViewportSize, expect
 
 from bot.layout.parts import approvers_words
+from bot.people.under_terms import approvers_of
 from bot.sandbox import OPS, ROSA, Sandbox
 from bot.slack.cards.card_for import card_for
 from tests.browser.players import PATIENCE_MS
@@ -44,7 +45,7 @@ async def gallery() -> AsyncIterator[Gallery]:
     async with Sandbox(clock=lambda: DECIDED / 1_000) as sandbox:
         shown = {}
         for state, approval in STATES.items():
-            who = approvers_words(approval.approvers)
+            who = approvers_words(approvers_of(approval))
             card = card_for(approval, approvers_text=who)
             values = {"channel": OPS, "text": card.text, "blocks": card.blocks}
             answer = sandbox.answer("chat.postMessage", values)

@@ -57,8 +57,6 @@ def an_approval(**changes: Any) -> Approval:
         arguments_json='{"service":"payments"}',
         form_json="",
         digest=DIGEST,
-        approvers=("channel",),
-        self_approval=False,
         terms=NOBODY,
         created_ms=1_000,
         expires_ms=9_000,

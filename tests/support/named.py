@@ -1,11 +1,12 @@
 """Terms of records that a test builds from lists of people."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 from bot.approvals.model import Approval, Kind, StoredEscalation
 from bot.people.named_terms import NamedPeople, named_terms
-from bot.policy.terms import Group, Requirement, Stage, Terms
+from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms
 
 NOBODY = Terms(
     rules=(),
@@ -19,7 +20,9 @@ def under_lists(
     approval: Approval,
     *,
     terms: Terms | None = None,
-    escalates_ms: int = 0,
+    approvers: Sequence[str] = ("channel",),
+    backups: Sequence[str] = (),
+    self_approval: bool = False,
     begun_ms: int = 0,
     **changes: Any,
 ) -> Approval:
@@ -28,8 +31,10 @@ def under_lists(
     Args:
         approval: The approval to change.
         terms: The terms; None for terms of its people and times.
-        escalates_ms: When its backups may decide, too; 0 for never.
-        begun_ms: When they could decide since, if it has escalated.
+        approvers: Who decides, as in the settings.
+        backups: Who decides, too, after half of its time.
+        self_approval: Whether its requesters may decide.
+        begun_ms: Time since which the backups may decide; 0 if it has not escalated.
         changes: Other values of its fields.
     """
     approval = approval.changed(**changes)
@@ -37,18 +42,41 @@ def under_lists(
         approval = escalated(approval, begun_ms)
     if terms is not None:
         return approval.changed(terms=terms)
-    exclude = () if approval.self_approval else ("requesters",)
+    expires = _after(approval, approval.expires_ms)
     named = NamedPeople(
-        approvers=approval.approvers,
-        backups=approval.backups,
-        exclude=(*exclude, "editors") if approval.editors_excluded else exclude,
-        expires=_after(approval, approval.expires_ms),
+        approvers=approvers,
+        backups=backups,
+        exclude=() if self_approval else ("requesters",),
+        expires=expires,
         remind=timedelta(minutes=15),
-        escalate=_after(approval, begun_ms or escalates_ms or approval.expires_ms),
+        escalate=_after(approval, begun_ms) if begun_ms else expires / 2,
         max_age=timedelta(minutes=15),
     )
     rule = "" if approval.kind is Kind.QUESTION else approval.rule
     return approval.changed(terms=named_terms(named, rule=rule))
+
+
+def with_backups(approval: Approval, *names: str) -> Approval:
+    """Return the approval with a step, in which these people may decide, too."""
+    requirements = tuple(approval.terms.requirements)
+    step = Escalation(after_s=3_600, add=("backups",), requirements=requirements)
+    groups = {**approval.terms.groups, "backups": people(*names)}
+    changes = {"escalate": (step,), "groups": groups}
+    return approval.changed(terms=approval.terms.model_copy(update=changes))
+
+
+def people(*names: str) -> Group:
+    """Return a group of ids of people and user groups, and `channel`."""
+    return Group(
+        users=tuple(name for name in names if name[:1] == "U"),
+        usergroups=tuple(name for name in names if name[:1] == "S"),
+        here="channel" in names,
+    )
+
+
+def excluding(approval: Approval, *names: str) -> Approval:
+    """Return the approval under terms that exclude these groups."""
+    return approval.changed(terms=approval.terms.model_copy(update={"exclude": names}))
 
 
 def escalated(approval: Approval, begun_ms: int) -> Approval:

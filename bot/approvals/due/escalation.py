@@ -34,7 +34,6 @@ from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_steps
 from bot.people.lookup import is_direct
 from bot.people.recipient_ids import (
-    HERE,
     MOST_PEOPLE,
     asked_groups,
     audience_of,
@@ -45,6 +44,7 @@ from bot.people.recipient_ids import (
 from bot.people.recipients import Audience, Waiting
 from bot.policy.escalation import Due, Notice, begin, due, next_moment, tells_nobody
 from bot.policy.terms import Terms, TermsError
+from bot.ports.people import CHANNEL
 from bot.ports.process import Clock
 from storage.audit import AuditStore
 
@@ -245,7 +245,7 @@ class EscalationPlanner:
         if approval.place == DM:
             return await self._direct(approval, terms, names) if is_told else NOTHING
         place = approval.place or approval.channel_id
-        channels = [one for one in names if is_channel(one) and one not in {HERE, place}]
+        channels = [one for one in names if is_channel(one) and one not in {CHANNEL, place}]
         cards = [new_card(approval, channel=one) for one in channels]
         people: tuple[str, ...] = ()
         here: tuple[str, ...] = ()
@@ -399,7 +399,7 @@ class EscalationPlanner:
         apart = await self._apart(approval, terms, found, [one for one in people if is_person(one)])
         kind, key = str(found.notice), key_of(found, now_ms)
         users, places = users_of(approval), {one.channel for one in approval.cards}
-        fresh = [one for one in channels if one not in {HERE, place, *places}]
+        fresh = [one for one in channels if one not in {CHANNEL, place, *places}]
         cards = [new_card(approval, channel=one).changed(kind=kind) for one in fresh]
         cards += [apart[one] for one in people if one in apart and one not in users]
         here = tuple(one for one in people if one not in apart)

@@ -9,6 +9,7 @@ from bot.layout.data import read_object
 from bot.layout.parts import MOST_PEOPLE, Body, spoken
 from bot.layout.text import clip, show
 from bot.people.progress import progress_of
+from bot.policy.eligibility import EDITORS
 from bot.questions.form import ask_of
 from bot.redaction.mask import mask_text
 from bot.slack.cards.footer import all_of
@@ -32,7 +33,8 @@ def anew(approval: Approval) -> list[Block]:
         nothing = "" if approval.restored.to_ms else f" {say('line.again_nothing')}"
         blocks.append(context(plain(f"🔁 {say('line.again', why=why)}{nothing}")))
     if approval.edits.by:
-        key = "line.edited_others" if approval.editors_excluded else "line.edited_by"
+        is_excluded = EDITORS in approval.terms.exclude
+        key = "line.edited_others" if is_excluded else "line.edited_by"
         words = f"{say(key, who=mention(approval.edits.by))} {void_words(approval)}"
         blocks.append(context(mrkdwn(f"✏️ {words}".rstrip())))
     return [*blocks, *changes_of(approval).blocks]

@@ -13,7 +13,7 @@ from bot.people.progress import VoteProgress, progress_of
 from bot.people.recipient_ids import requirement_words
 from bot.people.requesters import requesters_of
 from bot.people.terms_of import ends_then
-from bot.people.under_terms import named_by
+from bot.people.under_terms import approvers_of, backups_of, named_by
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.tally import Tally
 from bot.policy.terms import Requirement
@@ -285,11 +285,11 @@ def _is_left_out(approval: Approval) -> bool:
     members = approval.members
     known = None if members is None else {one for names in members.values() for one in names}
     is_member = known is None or any(one in known for one in requesters_of(approval))
-    return is_member and not approval.self_approval
+    return is_member and REQUESTERS in approval.terms.exclude
 
 
 def _backups(approval: Approval, names: Sequence[str]) -> str:
-    asked, later = approval.approvers, dict.fromkeys(approval.backups)
+    asked, later = approvers_of(approval), backups_of(approval)
     words = [own_words(approvers_words([one]), _NAME) for one in later if one not in asked]
     return joined([_part(approval, one) for one in words if one not in names])
 

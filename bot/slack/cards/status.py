@@ -15,6 +15,7 @@ from bot.layout.text import clip_mrkdwn
 from bot.maintenance.pending import ANEW
 from bot.people.progress import progress_of
 from bot.people.terms_of import is_allowed_by_rule
+from bot.people.under_terms import backups_of
 from bot.ports.people import CHANNEL
 from bot.questions.form import Form, ask_of
 from bot.questions.shown import ShownQuestion
@@ -84,7 +85,7 @@ def _states(question: ShownQuestion) -> Iterator[CardStatus]:
 
 def backups_words(approval: Approval) -> str:
     """Mention the people who can decide since the escalation."""
-    later = joined([mention(one) for one in approval.backups if one != CHANNEL])
+    later = joined([mention(one) for one in backups_of(approval) if one != CHANNEL])
     return later or say("line.somebody")
 
 

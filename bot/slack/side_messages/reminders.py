@@ -28,6 +28,7 @@ from bot.layout.sentences import (
 )
 from bot.layout.text import clip_mrkdwn, show
 from bot.people.terms_of import ends_then
+from bot.people.under_terms import backups_of
 from bot.ports.people import CHANNEL
 from bot.questions.shown import what_runs
 from bot.redaction.mask import mask_text
@@ -65,7 +66,7 @@ def _why(approval: Approval, kind: str, who: Piece, link: Piece) -> Piece:
     """Return the message's reason; the first one after an edit names the edit."""
     if kind == "quiet":
         return sentence("message.quiet", link=link)
-    if kind == "escalation" and CHANNEL in approval.backups:
+    if kind == "escalation" and CHANNEL in backups_of(approval):
         return sentence("message.escalation_channel", who=who, link=link)
     if kind == "mention" and approval.edits.by and not approval.escalation.reminders:
         by = person(approval.edits.by)

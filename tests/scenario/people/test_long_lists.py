@@ -42,7 +42,6 @@ def a_copy(first: Approval, number: int, *, decider: str, requester: str) -> App
         position=number,
         title=f"Deploy {number}",
         terms=Terms.from_text(named(first.terms.text)),
-        approvers=tuple(map(named, first.approvers)),
         requester_id=requester,
         requesters=(requester,),
         expires_ms=first.expires_ms + number,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bot.layout.parts import approvers_words
 from bot.layout.text import clip_mrkdwn
-from bot.people.recipient_ids import HERE, asked_groups, audience_of, is_channel
+from bot.people.recipient_ids import asked_groups, audience_of, is_channel
 from bot.policy.terms import Terms, TermsError
 from bot.ports.people import CHANNEL
 from bot.threads.agents import AgentFacts
@@ -59,5 +59,5 @@ def _deciders(terms: Terms | None, at_ms: int) -> str:
         names = audience_of(terms, asked_groups(terms, 0), at_ms) if terms else {}
     except TermsError:  # a time zone is unknown on this machine
         return ""
-    people = [CHANNEL if name == HERE or is_channel(name) else name for name in names]
+    people = [CHANNEL if is_channel(name) else name for name in names]
     return approvers_words(list(dict.fromkeys(people))) if people else ""

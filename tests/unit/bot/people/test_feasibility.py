@@ -234,9 +234,12 @@ async def test_backup_people_count_from_their_time_on(storage: SqliteStores) -> 
     assert len(office.ran) == 1
 
 
-async def test_no_backup_people_help_without_a_time(directory: FakeDirectory) -> None:
-    approval = await look(directory, approvers=(ROSA,), backups=(BEN,))
-    assert approval.status is Status.UNDECIDABLE
+async def test_no_backup_people_help_without_a_time(storage: SqliteStores) -> None:
+    rules = replace(RULES, approvers=(ROSA,), escalate_to=(BEN,))
+    office = an_office(storage, rules=rules)
+    await office.hear(ASK)
+    (card,) = office.notifier.cards.values()
+    assert card.status is Status.UNDECIDABLE
 
 
 async def test_i8_when_people_leave_the_card_says_so_until_they_come_back(

@@ -16,6 +16,7 @@ from bot.approvals.due.quiet_hours import NeverQuiet
 from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
 from bot.audit.report import story
 from bot.errors import DeliveryError
+from bot.people.under_terms import approvers_of, backups_of
 from tests.support.decided import failing_at, write
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID, KilledError, Office
@@ -309,7 +310,7 @@ async def test_a_question_reminds_its_requester_in_the_thread(storage: SqliteSto
         assert kinds(office) == ["reminder"]
     question = await office.the_approval()
     assert (question.cards, question.place, question.escalation.steps) == ((), "", 0)
-    assert (question.approvers, question.backups) == ((ROSA, "channel"), ())
+    assert (approvers_of(question), backups_of(question)) == ((ROSA, "channel"), ())
     acts = [one.action for one in await story(storage, thread_id=THREAD_ID)]
     assert acts == ["requested", *["reminded"] * 3]
 

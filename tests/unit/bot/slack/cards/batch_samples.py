@@ -19,7 +19,7 @@ from bot.slack.cards.batch import (
     withdraw_all_modal,
 )
 from bot.slack.cards.batch_card import batch_card
-from tests.support.named import escalated
+from tests.support.named import escalated, with_backups
 
 AMOUNTS = ("20.00", "12.50", "120.50", "9.90", "31.00")
 TITLE, REST = "5 refunds, 193.90 EUR in total", "3 refunds, 63.50 EUR in total"
@@ -113,7 +113,7 @@ BATCH_CARDS: dict[str, Callable[[Approval], Card]] = {
         [one.changed(stuck="Nobody.") for one in refunds(base)]
     ),
     "batch_pending_escalated": lambda base: drawn(
-        [escalated(one.changed(backups=("S0OPS",)), LATER) for one in refunds(base)]
+        [escalated(with_backups(one, "S0OPS"), LATER) for one in refunds(base)]
     ),
     "batch_running": lambda base: drawn(
         [*map(ran, refunds(base)[:4]), ran(refunds(base)[4], RunState.RUNNING, "")]

@@ -110,8 +110,6 @@ def an_approval(**changes: Any) -> Approval:
         arguments_json=json.dumps(ARGUMENTS),
         form_json=json.dumps(SCHEMA),
         digest="d1" * 32,
-        approvers=("channel",),
-        self_approval=False,
         terms=NOBODY,
         created_ms=CREATED,
         expires_ms=CREATED + 8 * 3_600_000,

@@ -18,7 +18,7 @@ from bot.slack.cards.batch import batch_modal, list_modal
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.batch_items import batch_title
 from bot.slack.cards.listed import takes_line
-from tests.support.named import escalated
+from tests.support.named import escalated, with_backups
 from tests.unit.bot.slack.cards.batch_samples import ASK, an_item, ended, ran, refunds
 from tests.unit.bot.slack.cards.samples import an_approval
 
@@ -174,7 +174,7 @@ def test_what_nobody_can_decide_is_said_to_whoever_does_not_see_the_card() -> No
 
 def test_that_backups_were_asked_is_the_state() -> None:
     later = 1_764_000_900_000
-    items = [escalated(one.changed(backups=("S0OPS",)), later) for one in refunds(an_approval())]
+    items = [escalated(with_backups(one, "S0OPS"), later) for one in refunds(an_approval())]
     card = card_of(items, BatchWords(title="5 refunds"))
     assert first_line(card) == "📣 *Escalated to backup*  ·  5 need approval"
     words = "Still needs approval: 5 refunds. <!subteam^S0OPS> can now decide too. "

@@ -7,6 +7,7 @@ import json
 from bot.approvals.model import APPROVE, Approval, CastVote, Decision, Kind, Status, StoredEdits
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.change_note import anew, changes_of
+from tests.support.named import excluding
 from tests.unit.bot.slack.cards.samples import an_approval
 
 EDITED = an_approval().changed(
@@ -29,7 +30,7 @@ def test_f1_card_names_who_edited_and_what() -> None:
     assert "✏️ Edited by <@UADA>. You're approving the edited version." in told
     assert "Amount 5 → 500" in told
     assert "Edited by <@UADA>" in card_for(EDITED, approvers_text="Mia").text
-    assert "Someone else has to approve" in text_of(EDITED.changed(editors_excluded=True))
+    assert "Someone else has to approve" in text_of(excluding(EDITED, "requesters", "editors"))
 
 
 def test_final_card_tells_all_that_was_changed() -> None:

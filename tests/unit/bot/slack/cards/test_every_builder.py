@@ -53,6 +53,7 @@ from bot.slack.side_messages.reminders import (
     nudge_text,
     question_message,
 )
+from tests.support.named import with_backups
 from tests.unit.bot.asked import form_of, review_pages
 from tests.unit.bot.slack.cards.samples import (
     CREATED,
@@ -137,7 +138,7 @@ def messages_of(approval: Approval) -> Iterator[Card]:
     yield card_for(approval, approvers_text="<@U0BEN>")
     for kind in ("reminder", "escalation", "mention", "handover", "snooze_over", "quiet"):
         yield nudge_text(approval, kind, ["U0BEN"], link=LINK)
-    open_to_all = approval.changed(backups=("channel",))
+    open_to_all = with_backups(approval, "channel")
     yield from (
         nudge_text(open_to_all, "escalation", []),
         line_card(approval, ["U0BEN"], link=LINK),

@@ -18,6 +18,7 @@ from bot.demo import DemoModel, build
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.layout.parts import approvers_words
+from bot.people.under_terms import approvers_of
 from bot.questions.form import AnswerForm, Form
 from bot.slack.cards.card_for import card_for
 from tests.browser.states import STATES as OF_CALLS
@@ -40,7 +41,7 @@ RECORDS: dict[str, Approval] = {
 CARDS: dict[str, Card] = {
     **{name: one() for name, one in SAMPLES.items() if name not in NO_CARDS},
     **{
-        name: card_for(one, approvers_text=approvers_words(one.approvers))
+        name: card_for(one, approvers_text=approvers_words(approvers_of(one)))
         for name, one in RECORDS.items()
     },
 }

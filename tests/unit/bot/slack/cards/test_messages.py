@@ -16,7 +16,7 @@ from bot.slack.side_messages.reminders import (
     nudge_text,
 )
 from bot.words.mrkdwn import escape
-from tests.support.named import at_step
+from tests.support.named import at_step, with_backups
 from tests.unit.bot.slack.cards.reading import links, seen, symbols
 from tests.unit.bot.slack.cards.samples import LINK, an_approval, decided
 
@@ -30,7 +30,7 @@ def every(approval: Approval, link: str = LINK) -> list[Card]:
     """All messages about something that waits."""
     nudges = [nudge_text(approval, kind, ["U0ADA"], link=link) for kind in KINDS]
     lines = [line_card(approval, [*some], link=link) for some in ([], ["U0ADA", "C0OPS"])]
-    open_to_all = approval.changed(backups=("channel",))
+    open_to_all = with_backups(approval, "channel")
     return [*nudges, *lines, nudge_text(open_to_all, "escalation", ["U0ADA"], link=link)]
 
 

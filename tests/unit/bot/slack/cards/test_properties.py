@@ -31,6 +31,7 @@ from bot.slack.side_messages.reminders import (
     line_card,
     nudge_text,
 )
+from tests.support.named import with_backups
 from tests.unit.bot.asked import details_of, edit_modal, form_of, review_pages
 from tests.unit.bot.slack.cards.samples import (
     LINK,
@@ -231,8 +232,10 @@ def test_modals_are_safe(approval: Approval) -> None:
 def test_nudge_is_safe(approval: Approval, kind: str, link: str) -> None:
     check_beside(nudge_text(approval, kind, ["U0BEN", "<!channel>", "channel"], link=link))
     check_beside(line_card(approval, ["U0BEN", "<!channel>"], link=link))
-    open_to_all = approval.changed(backups=("U0BEN", "<!channel>", "channel"))
-    check_beside(nudge_text(open_to_all, "escalation", open_to_all.backups, link=link))
+    open_to_all = with_backups(approval, "U0BEN", "channel")
+    check_beside(
+        nudge_text(open_to_all, "escalation", ["U0BEN", "<!channel>", "channel"], link=link)
+    )
 
 
 @quick

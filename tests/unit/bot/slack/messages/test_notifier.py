@@ -309,11 +309,8 @@ async def test_a_whisper_carries_a_button_for_the_review_of_what_still_waits(sce
 
 def escalated(scene: Scene, backups: str) -> Approval:
     ada = scene.sandbox.user_id("Ada")
-    lists = scene.approval.changed(
-        approvers=(ada,),
-        backups=(backups, "channel", backups),
-    )
-    return under_lists(lists, begun_ms=1_200)
+    names = (backups, "channel", backups)
+    return under_lists(scene.approval, approvers=(ada,), backups=names, begun_ms=1_200)
 
 
 async def test_d28_who_was_asked_later_is_named_once(scene: Scene) -> None:

@@ -14,6 +14,7 @@ from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
 from agents.models import ScriptedModel, Turn, call, say
 from bot.approvals.model import Kind, Status
 from bot.approvals.requests import under_policy
+from bot.people.under_terms import approvers_of
 from bot.policy.terms import Group
 from tests.contract.builders import an_approval
 from tests.support.force import forced, of_settings
@@ -165,4 +166,4 @@ async def test_people_whom_code_names_are_not_replaced_by_the_defaults(
     approval = an_approval(approvers=("UMIA",))
     doubt = InDoubtInfo(tool_name="look", arguments={}, title="Look", call_id="c1")
     for info in (CallInfo(**call_fields(approvers=("UMIA",))), doubt):
-        assert under_policy(approval, info, policy).approvers == ("UMIA",)
+        assert approvers_of(under_policy(approval, info, policy)) == ("UMIA",)
