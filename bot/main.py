@@ -388,7 +388,7 @@ async def _start(
     bolt = countersign.bolt if app_token is None else None
     app = web_app(bolt, missing, answering=countersign.answering)
     port = await serve(app, host=settings.host, port=settings.port, stack=stack, intake=intake)
-    # Only after the port is open: it opens a session that would leak if that failed
+    # Only after the port is open: it opens a session that would leak if that failed.
     if app_token is not None:
         token = app_token.get_secret_value()
         handler = SocketMode(countersign.bolt, token, answering=countersign.answering)

@@ -582,7 +582,7 @@ def _empty(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[Set
 
 def _problem(details: Any) -> SettingsError:
     found = str(details["loc"][0])
-    # Pydantic reports a default by the name of its field, other values by the alias
+    # Pydantic reports a default by the name of its field, other values by the alias.
     field = Settings.model_fields.get(found)
     variable = str(field.alias) if field is not None else found
     if details["type"] == "missing":

@@ -95,7 +95,7 @@ def mask_value(name: str, value: object, names: Names = NO_NAMES) -> Words:
         key = (name, json.dumps(value), names)
         if key not in made.values:
             made.values[key] = _mask_value(name, value, names)
-        # The entry keeps the value alive, so that its id is not reused
+        # The entry keeps the value alive, so that its id is not reused.
         made.same[itself] = (value, made.values[key])
     return made.same[itself][1]
 

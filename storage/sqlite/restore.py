@@ -119,7 +119,9 @@ def _put_in_place(aside: Path, directory: Path) -> None:
         with (aside / FILE_NAME).open("rb") as file:
             os.fsync(file.fileno())
         os.link(aside / FILE_NAME, directory / FILE_NAME)  # fails if a database has appeared since
+        # Both names are hard links to one file, so this leaves the database in place.
         shutil.rmtree(aside)
+        # Flush the directory, so that the new name survives a power failure.
         descriptor = os.open(directory, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -157,7 +157,7 @@ class SimulatedSteps:
         if "grant" in given:
             action = ActionId.GRANT
         views = await self.stage.press(user, approval, action, shown=shown)
-        # The modal has no submit button; submit it anyway
+        # The modal has no submit button; submit it anyway.
         if views and not views[-1].get("submit"):
             self.said = json.dumps(await self.stage.force(user, views[-1], ActionId.REVIEW_MODAL))
             await self.stage.close_views(user)
