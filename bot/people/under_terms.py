@@ -1,4 +1,4 @@
-"""What follows from the terms of an approval: its times, and the people whom its card names."""
+"""Times and mentioned people that follow from the terms of an approval."""
 
 from __future__ import annotations
 
