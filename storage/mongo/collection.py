@@ -22,7 +22,7 @@ from storage.documents import (
     indexed,
     operators,
 )
-from storage.mongo.commands import Commands, Filter, Sort, Update
+from storage.mongo.commands import Commands, Filter, Sort, Update, both
 
 _BESIDE = frozenset({"_id", "v", "revision", "_work"})
 """Fields of a stored document that are not part of its body."""
@@ -51,8 +51,8 @@ class MongoCollection(Collection[D]):
 
     async def delete(self, where: Where, *, limit: int) -> int:
         # MongoDB has no limit for deletes, so the keys are read first.
-        keys = await self._commands.keys(self._where(where), limit)
-        return await self._commands.remove(keys)
+        condition = self._where(where)
+        return await self._commands.remove(await self._commands.keys(condition, limit), condition)
 
     async def _insert(self, documents: Sequence[D]) -> frozenset[str]:
         return await self._commands.insert_all([self._stored(one) for one in documents])
@@ -71,7 +71,7 @@ class MongoCollection(Collection[D]):
         found: list[dict[str, Any]] = []
         for more in self._ranges(names, after, is_down=is_down):
             if len(found) < limit:
-                where_next = _both(condition, more)
+                where_next = both(condition, more)
                 found += await self._commands.find(where_next, order, limit - len(found))
         return found
 
@@ -236,10 +236,3 @@ def _with_flags(annotation: Any, value: Any) -> Any:
         else:
             value = _with_flags(inner, value)
     return value
-
-
-def _both(condition: Filter, more: Filter) -> Filter:
-    """Return the conjunction of two conditions."""
-    if condition.keys() & more.keys():
-        return {"$and": [condition, more]}
-    return {**condition, **more}

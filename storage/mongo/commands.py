@@ -20,6 +20,14 @@ Update = dict[str, dict[str, Any]]
 
 Sort = Sequence[tuple[str, int]]
 
+
+def both(condition: Filter, more: Filter) -> Filter:
+    """Return the conjunction of two conditions."""
+    if condition.keys() & more.keys():
+        return {"$and": [condition, more]}
+    return {**condition, **more}
+
+
 _TAKEN = 11000
 """MongoDB's error code for a duplicate key."""
 
@@ -120,13 +128,18 @@ class Commands:
                     )
                 )
 
-    async def remove(self, keys: Sequence[str]) -> int:
-        """Delete the documents with these keys, in this order; return how many existed."""
+    async def remove(self, keys: Sequence[str], where: Filter) -> int:
+        """Delete the documents with these keys, in this order, and return how many were deleted.
+
+        A document that no longer matches `where`, by which its key was found, stays.
+        """
         if not keys:
             return 0
         async with self._call() as apart:
             result = await apart(
-                self._collection.bulk_write([DeleteOne({"_id": key}) for key in keys], ordered=True)
+                self._collection.bulk_write(
+                    [DeleteOne(both(where, {"_id": key})) for key in keys], ordered=True
+                )
             )
         return int(result.deleted_count)
 

@@ -55,8 +55,9 @@ class MongoLog:
     async def delete(self, where: Where, *, sort: Sequence[str] = (), limit: int) -> int:
         order = self._order(sort or [self.key])
         # MongoDB has no limit and no order for deletes, so the keys are read first.
-        keys = await self._commands.keys(self._named(where), limit, order)
-        return await self._commands.remove(keys)
+        condition = self._named(where)
+        keys = await self._commands.keys(condition, limit, order)
+        return await self._commands.remove(keys, condition)
 
     def _named(self, row: Mapping[str, Any]) -> dict[str, Any]:
         return {"_id" if name == self.key else name: value for name, value in row.items()}

@@ -9,6 +9,7 @@ from bot.approvals.model import StoredEscalation
 from bot.stores import Stores
 from storage.errors import RecordFormatError
 from storage.mongo.client import INDEXES
+from storage.mongo.commands import Commands
 from tests.contract.builders import (
     APPROVAL_ID,
     DIGEST,
@@ -71,6 +72,25 @@ async def test_what_is_not_due_has_no_due_time(mongo: MongoStores) -> None:
     await mongo.threads.release(THREAD_ID, fence=thread.fence, wakes=thread.wakes, now_ms=6)
 
     assert "due_ms" not in await collection(mongo, "threads").find_one({"_id": THREAD_ID})
+
+
+async def test_i4_a_thread_that_a_message_woke_meanwhile_is_not_deleted(
+    mongo: MongoStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await mongo.threads.ensure(a_thread())
+    fence = await mongo.retention.seal(THREAD_ID, owner="a", now_ms=5, until_ms=9)
+    assert fence is not None
+    read = Commands.keys
+
+    async def read_and_wake(self: Commands, *rest: Any) -> Any:
+        found = await read(self, *rest)
+        await mongo.threads.wake(THREAD_ID, now_ms=6)
+        return found
+
+    monkeypatch.setattr(Commands, "keys", read_and_wake)
+
+    assert not await mongo.retention.drop(THREAD_ID, fence=fence)
+    assert (await mongo.threads.get(THREAD_ID)).due_ms == 6
 
 
 async def test_a_server_may_store_booleans_as_numbers(mongo: MongoStores) -> None:

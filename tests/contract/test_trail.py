@@ -504,7 +504,7 @@ async def test_a_record_of_the_chain_that_is_older_than_its_entries_is_mended(
     (old,) = await mongo.trail._chains.find({"_id": TEAM}, [("_id", 1)])
     await mongo.audit.append(an_entry("e2", at_ms=2))
     await seal(mongo)
-    await mongo.trail._chains.remove([TEAM])
+    await mongo.trail._chains.remove([TEAM], {})
     if harm == "older":
         await mongo.trail._chains.insert(old)
 

@@ -26,7 +26,7 @@ from tests.support.stores import MongoStores, SqliteStores
 pytestmark = MAY_LEAK
 
 TIMEOUT = timedelta(seconds=1)
-WITHIN_S = 5  # the time-out, and what a busy machine adds
+WITHIN_S = 60  # the time-out, and what a busy machine adds
 
 
 @pytest.fixture
