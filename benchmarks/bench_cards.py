@@ -68,13 +68,13 @@ def least_ms(draw: Callable[[], Card], rounds: int = ROUNDS) -> float:
 def with_huge(text: str) -> Approval:
     """An approval with an argument that repeats a text."""
     whole = (text * (HUGE // len(text) + 1))[:HUGE]
-    return an_approval(arguments_json=json.dumps({"data": whole}))
+    return an_approval(arguments={"data": whole})
 
 
 def with_parts(make: Callable[[int], object]) -> Approval:
     """An approval with an argument of many parts."""
     each = len(json.dumps(make(1_000))) / 1_000
-    return an_approval(arguments_json=json.dumps({"data": make(int(HUGE / each))}))
+    return an_approval(arguments={"data": make(int(HUGE / each))})
 
 
 def main() -> None:

@@ -483,7 +483,7 @@ def _closed_text(approval: Approval) -> str:
     what = say(outcome)
     if decision is None:
         return say("refuse.closed", what=what)
-    if decision.arguments_json:
+    if decision.arguments is not None:
         what = say("word.edited")
     if decision.by:
         return say("refuse.lost", who=mention(decision.by), what=what, time=date(decision.at_ms))

@@ -119,11 +119,14 @@ def _read_free(value: object, info: ValidationInfo) -> object:
     return _parse_free(value)
 
 
-def _read_free_object(value: object, info: ValidationInfo) -> object:
-    found = _read_free(value, info)
-    if not isinstance(found, dict):
+def _read_object(value: object, info: ValidationInfo) -> object:
+    return _object(_read_free(value, info))
+
+
+def _object(value: object) -> object:
+    if not isinstance(value, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004 - as above
-    return found
+    return value
 
 
 def _copy_free(value: object) -> object:
@@ -161,9 +164,11 @@ def _finite(text: str) -> float:
 _STRICT = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 """Made once: `json.loads` would make another for each text."""
 
-_FREE_TEXT = PlainSerializer(_free_text, return_type=str, when_used="json")
+_FREE = PlainValidator(_read_free, json_schema_input_type=str)
+_OBJECT = PlainValidator(_read_object, json_schema_input_type=str)
+_AS_TEXT = PlainSerializer(_free_text, return_type=str, when_used="json")
 
-FreeJson = Annotated[JsonValue, PlainValidator(_read_free, json_schema_input_type=str), _FREE_TEXT]
+FreeJson = Annotated[JsonValue, _FREE, _AS_TEXT]
 """JSON of any shape, with keys that people or programs choose.
 
 It is stored as a text, because MongoDB does not take every key, nor every number. The text is
@@ -171,9 +176,7 @@ parsed once, when the record is read. NaN is refused. Nobody changes the value i
 shared.
 """
 
-FreeObject = Annotated[
-    dict[str, JsonValue], PlainValidator(_read_free_object, json_schema_input_type=str), _FREE_TEXT
-]
+FreeObject = Annotated[dict[str, JsonValue], _OBJECT, _AS_TEXT]
 """A JSON object; see `FreeJson`."""
 
 
@@ -193,8 +196,10 @@ class Part(BaseModel):
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
         for name in changes.keys() & _texts(type(self)):
             changes[name] = well_formed(changes[name])
-        for name in changes.keys() & _free(type(self)):
-            changes[name] = _copy_free(changes[name])
+        for name in changes.keys() & _free(type(self)).keys():
+            found = _copy_free(changes[name])
+            is_free = found is None or _free(type(self))[name] is _FREE
+            changes[name] = found if is_free else _object(found)
         return self.model_copy(update=changes)
 
 
@@ -205,16 +210,18 @@ def _texts(kind: type[Part]) -> frozenset[str]:
 
 
 @functools.cache
-def _free(kind: type[Part]) -> frozenset[str]:
-    """Return the names of the fields with free JSON, or None."""
-    return frozenset(
-        name
+def _free(kind: type[Part]) -> dict[str, object]:
+    """Return the fields with free JSON: `_FREE` or `_OBJECT`, by name."""
+    return {
+        name: mark
         for name, one in kind.model_fields.items()
-        if _FREE_TEXT in (*one.metadata, *_marks(one.annotation))
-    )
+        for mark in (*one.metadata, *_marks(one.annotation))
+        if mark is _FREE or mark is _OBJECT
+    }
 
 
 def _marks(annotation: object) -> Iterator[object]:
+    """Yield the metadata of the types in a union."""
     for choice in get_args(annotation):
         yield from getattr(choice, "__metadata__", ())
 

@@ -70,7 +70,7 @@ class Explanations:
 
 def _call(approval: Approval) -> Iterator[str]:
     """Yield lines that describe a call, masked like its card."""
-    data, masks = json.loads(approval.arguments_json), ask_of(approval).masks
+    data, masks = approval.arguments, ask_of(approval).masks
     for name, text in (
         ("Title", approval.title),
         ("Tool", approval.tool),

@@ -21,7 +21,7 @@ from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.ports.threads import CheckedCall
 from bot.questions.base import check_decision
-from bot.questions.form import edited_digest, in_order
+from bot.questions.form import edited_digest
 from bot.questions.record import Rules, rebound, unknown_names
 from bot.stores import Stores
 from bot.words import say
@@ -193,8 +193,8 @@ def with_call(
 
 def _edit_of(approval: Approval, call: CheckedCall, *, by: str) -> Decision:
     """Return the edit as an answer, to check that the approval accepts it."""
-    digest, arguments = edited_digest(approval, call.arguments), in_order(call.arguments)
-    return Decision(status=Status.APPROVED, by=by, at_ms=0, arguments_json=arguments, digest=digest)
+    digest = edited_digest(approval, call.arguments)
+    return Decision(status=Status.APPROVED, by=by, at_ms=0, arguments=call.arguments, digest=digest)
 
 
 def _edits(approval: Approval, by: str, now_ms: int) -> StoredEdits:
@@ -218,7 +218,7 @@ def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:
         status=Status.APPROVED,
         by=by,
         at_ms=changed.escalation.since_ms,
-        arguments_json=changed.arguments_json,
+        arguments=changed.arguments,
         digest=changed.digest,
         title=call.title,
         preview=call.preview,
@@ -235,7 +235,7 @@ def _same_people(approval: Approval, call: CheckedCall) -> Approval:
     return approval.changed(
         title=call.title or approval.title,
         preview=call.preview,
-        arguments_json=in_order(call.arguments),
+        arguments=call.arguments,
         digest=edited_digest(approval, call.arguments),
-        original_json=approval.original_json or approval.arguments_json,
+        original=approval.arguments if approval.original is None else approval.original,
     )

@@ -8,7 +8,6 @@ thread.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from agents.core.address import Address
+from agents.core.digest import canonical_json
 from bot.approvals.model import APPROVE, Approval, GrantRequest, Kind, Status
 from bot.approvals.queries import calls_of
 from bot.audit.acts import Act
@@ -261,14 +261,11 @@ def is_alike(one: Approval, approval: Approval) -> bool:
     """Whether a grant with an approval would have covered another call; see `Grant`."""
     if one.approval_id == approval.approval_id:
         return False
-    try:
-        texts = [fixed_part(each.arguments_json, ()) for each in (one, approval)]
-    except (TypeError, ValueError):
-        return False
+    is_same_call = canonical_json(one.arguments) == canonical_json(approval.arguments)
     asked, by = requesters_of(one), requesters_of(approval)
     is_place = agents_at(one.address) == agents_at(approval.address)
     same = one.terms.digest == approval.terms.digest
-    return same and is_place and texts[0] == texts[1] and set(asked) <= set(by)
+    return same and is_place and is_same_call and set(asked) <= set(by)
 
 
 def has_approved(approval: Approval, user_id: str) -> bool:
@@ -325,13 +322,14 @@ def a_grant(approval: Approval, allowance: GrantRequest) -> Grant:
     if decision is None or limits is None:
         raise ValueError("there is no grant with this")
     vary = limits.vary if allowance.vary is None else allowance.vary
+    arguments = approval.arguments if decision.arguments is None else decision.arguments
     return Grant(
         grant_id=grant_id_of(approval),
         team_id=approval.team_id,
         thread_id=approval.thread_id,
         agent=agents_at(approval.address),
         tool=approval.tool,
-        arguments_json=fixed_part(decision.arguments_json or approval.arguments_json, vary),
+        arguments=fixed_part(arguments, vary),
         vary=tuple(vary),
         ruling=terms.digest,
         requesters=tuple(sorted(requesters_of(approval))),
@@ -366,7 +364,7 @@ def granted_entry(grant: Grant, approval: Approval) -> AuditEntry:
         agent=grant.agent,
         tool=grant.tool,
         masks=ask_of(approval).masks,
-        arguments=json.loads(grant.arguments_json),
+        arguments=grant.arguments,
         vary=list(grant.vary),
         ruling=grant.ruling,
         until_ms=grant.until_ms,

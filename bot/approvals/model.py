@@ -100,9 +100,8 @@ class LastEdit(Part):
     """Digest of the call that the editor saw."""
     note: Text = ""
     """The editor's reason, if no vote of the editor has it."""
-    arguments_before: str = ""
-    """The arguments before the edit, as canonical JSON; empty if they were those of the original
-    request."""
+    arguments_before: FreeObject | None = None
+    """The arguments before the edit; None if they were those of the original request."""
 
 
 class StoredEdits(Part):
@@ -147,8 +146,8 @@ class Decision(Part):
     """Slack user id of the person who decided; empty when no person did, such as at the expiry."""
     at_ms: int
     reason: Text = ""
-    arguments_json: str = ""
-    """All arguments of the edited call, as a JSON object; empty without an edit."""
+    arguments: FreeObject | None = None
+    """All arguments of the edited call; None without an edit."""
     answer: FreeJson = None
     """The answer; None for a plain yes or no.
 
@@ -529,7 +528,7 @@ class Approval(WorkDocument):
         content=frozenset(
             {
                 "address",
-                "arguments_json",
+                "arguments",
                 "created_ms",
                 "digest",
                 "edits",
@@ -537,7 +536,7 @@ class Approval(WorkDocument):
                 "interrupt_id",
                 "kind",
                 "members",
-                "original_json",
+                "original",
                 "policy_file",
                 "position",
                 "preview",
@@ -578,9 +577,9 @@ class Approval(WorkDocument):
     """The agent's reason for the call, untrusted; empty without a reason."""
     preview: Text
     """The effect of the call, written by the tool's author; may be empty."""
-    arguments_json: str
-    """Canonical JSON object: the call's arguments, or the questions (`{"questions": [...]}`), or
-    the state that is shown."""
+    arguments: FreeObject
+    """The call's arguments, or the questions (`{"questions": [...]}`), or the state that is shown;
+    in the order in which they are shown."""
     form_json: str
     """The form for an answer, as `bot.questions.form` writes it: the JSON schema of editable
     arguments, or an object that names another form. Empty when arguments cannot be edited."""
@@ -609,8 +608,8 @@ class Approval(WorkDocument):
     ruling: FreeObject | None = None
     """The ruling that requires this approval, as `Ask.to_text` writes it; part of the digest. None
     if no gate asks, such as for a question."""
-    original_json: str = ""
-    """The arguments of the original request, as canonical JSON; empty if no edit changed them."""
+    original: FreeObject | None = None
+    """The arguments of the original request; None if no edit changed them."""
     edits: StoredEdits = StoredEdits()
     """The edits of the call by people, if any."""
     counted: tuple[str, ...] = ()

@@ -216,7 +216,7 @@ class Votes:
             UserFacingError: The vote does not count. Votes of people who lost the right are still
                 removed.
         """
-        if decision.arguments_json:  # an edit is another call and voids all votes
+        if decision.arguments is not None:  # an edit is another call and voids all votes
             raise InvalidInputError("this form")
         choice, answer = question_of(approval).choice(decision)
         for _ in range(_TRIES):

@@ -136,9 +136,9 @@ def request_entry(approval: Approval) -> AuditEntry:
         kind=str(approval.kind),
         tool=approval.tool,
         masks=ask_of(approval).masks,
-        arguments=parsed(approval.arguments_json),
+        arguments=approval.arguments,
         rule=approval.rule,
-        ruling="" if approval.ruling is None else approval.ruling,
+        ruling=_or_empty(approval.ruling),
         digest=approval.digest,
         asked_again=approval.asked_again,
         edited_by=approval.edits.by,
@@ -187,7 +187,7 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
     is_edited = bool(approval.edits.by)
     act, key = _act_of(approval, decision), _end_key(approval, decision)
     if act is Act.ALLOWED:  # the start of the execution would record it again
-        arguments = json.loads(approval.arguments_json)
+        arguments = approval.arguments
         key = call_key(approval.checkpoint_id, approval.address, arguments)
     return entry_of(
         act,
@@ -203,12 +203,12 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
         reason=decision.reason,
         title=decision.title,
         masks=ask_of(approval).masks,
-        edited=parsed(decision.arguments_json),
+        edited=_or_empty(decision.arguments),
         edited_by=approval.edits.by,
-        arguments=parsed(approval.arguments_json) if is_edited else "",
+        arguments=approval.arguments if is_edited else "",
         rule=decision.rule or (approval.rule if is_edited else ""),
         deciders=approvers_of(approval) if is_edited else "",
-        answer="" if decision.answer is None else decision.answer,
+        answer=_or_empty(decision.answer),
         policy=approval.policy_file if act is Act.ALLOWED else "",
     )
 
@@ -327,6 +327,7 @@ def edit_entries(approval: Approval) -> list[AuditEntry]:
     edit = approval.edits.last
     if edit is None:
         return []
+    before = approval.original if edit.arguments_before is None else edit.arguments_before
     entry = entry_of(
         Act.EDITED,
         key=f"{approval.approval_id}:{approval.edits.by}:{edit.at_ms}",
@@ -334,13 +335,13 @@ def edit_entries(approval: Approval) -> list[AuditEntry]:
         about=approval,
         by=approval.edits.by,
         masks=ask_of(approval).masks,
-        before=parsed(edit.arguments_before or approval.original_json),
-        arguments=parsed(approval.arguments_json),
+        before=_or_empty(before),
+        arguments=approval.arguments,
         shown=edit.shown,
         note=edit.note,
         digest=approval.digest,
         rule=approval.rule,
-        ruling="" if approval.ruling is None else approval.ruling,
+        ruling=_or_empty(approval.ruling),
         deciders=approvers_of(approval),
         backups=backups_of(approval) or "",
         expires_ms=approval.expires_ms,
@@ -545,12 +546,9 @@ def masked_evidence(detail: object, masks: Names) -> dict[str, object]:
     }
 
 
-def parsed(text: str) -> object:
-    """Parse JSON. Return None for an empty text, and damaged text unchanged."""
-    try:
-        return json.loads(text) if text else ""
-    except (ValueError, RecursionError):
-        return text
+def _or_empty(value: object) -> object:
+    """Return the evidence, or an empty text, which is left out."""
+    return "" if value is None else value
 
 
 def _short(value: object) -> object:

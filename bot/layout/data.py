@@ -1,22 +1,8 @@
-"""Arguments as data: parsing and comparison."""
+"""Comparison of JSON values."""
 
 from __future__ import annotations
 
 import json
-
-from bot.redaction.masks import read_strictly
-
-
-def read_object(text: str) -> dict[str, object] | None:
-    """Parse a JSON object; None for damaged, too deep or other data."""
-    found = read_strictly(text)
-    return found if isinstance(found, dict) else None
-
-
-def read_pairs(text: str) -> list[tuple[str, object]]:
-    """Parse arguments as pairs of name and value; an unreadable text is one pair."""
-    found = read_object(text)
-    return [("arguments", text)] if found is None else list(found.items())
 
 
 def same(left: object, right: object) -> bool:

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection as Names, Mapping, Sequence
-from typing import Annotated, Self, TypeVar
+from typing import Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict
 
-from storage.documents import Collection, Document, Index, Spec, WorkDocument, update
+from storage.documents import Collection, Document, FreeObject, Index, Spec, WorkDocument, update
 from storage.errors import RecordConflictError, RecordNotFoundError
 
 D = TypeVar("D", bound=Document)
 
 _PAGE = 100
 _TRIES = 8
-
-
-def _is_object(text: str) -> str:
-    if not isinstance(json.loads(text), dict):
-        raise ValueError("no JSON object")  # noqa: TRY004 - pydantic asks for it
-    return text
-
-
-JsonObject = Annotated[str, AfterValidator(_is_object)]
-"""A JSON object as canonical text: free keys of other people's tools are no names of fields."""
 
 
 class DelegationRecord(Document):
@@ -153,7 +142,7 @@ class Grant(WorkDocument):
     agent: str
     """Name of the agent whose calls it is about, behind those of the agents around it and `/`."""
     tool: str
-    arguments_json: JsonObject
+    arguments: FreeObject
     """The arguments that a call must have, without those that may vary."""
     vary: tuple[str, ...]
     """The paths of arguments that may be anything."""

@@ -170,7 +170,8 @@ def _says_something(approval: Approval) -> bool:
     decision = approval.decision
     if decision is None or not decision.by:
         return False
-    if decision.arguments_json or (decision.reason and decision.status is not Status.APPROVED):
+    is_reason = bool(decision.reason) and decision.status is not Status.APPROVED
+    if is_reason or decision.arguments is not None:
         return True
     answer = decision.answer
     if not isinstance(answer, dict):

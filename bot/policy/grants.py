@@ -5,12 +5,10 @@ Pure functions; nothing is looked up.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 
 from agents.core.codec import Json
-from agents.core.digest import canonical_json
 from bot.policy.terms import GrantTerms, Risk, Terms
 
 NEVER_GRANTED: frozenset[Risk] = frozenset({"high", "critical"})
@@ -31,19 +29,12 @@ def limits_of(terms: Terms) -> GrantTerms | None:
     return terms.grants if slots == 1 else None
 
 
-def fixed_part(arguments_json: str, vary: Sequence[str]) -> str:
-    """Return the arguments that later calls must share, as canonical JSON.
-
-    Raises:
-        ValueError: The text is not JSON.
-        TypeError: The text is not a JSON object.
-    """
-    arguments = json.loads(arguments_json)
-    if not isinstance(arguments, dict):
-        raise TypeError("the arguments of a call are an object")
+def fixed_part(arguments: Mapping[str, Json], vary: Sequence[str]) -> dict[str, Json]:
+    """Return the arguments that later calls must share."""
+    left = deepcopy(dict(arguments))
     for path in vary:
-        _leave_out(arguments, path.split("."))
-    return canonical_json(cast("dict[str, Json]", arguments))
+        _leave_out(left, path.split("."))
+    return left
 
 
 def _leave_out(value: object, path: Sequence[str]) -> None:

@@ -7,9 +7,9 @@ kind. How a kind is drawn is in `drawing.py`; only Slack's side knows that.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,13 +25,12 @@ from bot.questions.form import (
     AnswerForm,
     Form,
     add_form,
-    arguments_of,
     ask_of,
     edited_digest,
     in_order,
 )
 from bot.redaction.call import mask_call, mask_value
-from bot.redaction.masks import Words, read_data
+from bot.redaction.masks import Words
 from bot.words import say
 
 _CALLED_OFF: Mapping[Status, type[Cancelled]] = {
@@ -67,7 +66,7 @@ class QuestionDraft:
 
     kind: Kind
     title: str
-    arguments: dict[str, object]
+    arguments: dict[str, Json]
     ask: AnswerForm
     tool: str = ""
     why: str = ""
@@ -171,8 +170,6 @@ class RecordQuestion(ABC):
 
     def agreed_parts(self) -> list[tuple[str, Words]]:
         """All that a yes agrees to, by name, masked."""
-        if not isinstance(read_data(self.approval.arguments_json), dict):
-            return [("arguments", mask_call(self.approval.arguments_json))]
         parts = [
             (name, (*mask_call(name), *mask_value(name, value, self.ask.masks)))
             for name, value in self.arguments.items()
@@ -200,9 +197,9 @@ class RecordQuestion(ABC):
         return {}
 
     @property
-    def arguments(self) -> dict[str, object]:
-        """The arguments of the record; empty when they cannot be read."""
-        return arguments_of(self.approval)
+    def arguments(self) -> dict[str, Json]:
+        """The arguments of the record; nobody changes them in place."""
+        return self.approval.arguments
 
     @property
     def yes_status(self) -> Status:
@@ -222,12 +219,12 @@ class RecordQuestion(ABC):
 
     @property
     def given(self) -> dict[str, Json]:
-        """The answer on record, as fields.
+        """A copy of the answer on record, as fields.
 
         Raises:
             ValueError: There is none that can be read; also TypeError.
         """
-        return as_object(self.decision.answer)
+        return deepcopy(as_object(self.decision.answer))
 
     @property
     def reason(self) -> str | None:
@@ -236,10 +233,9 @@ class RecordQuestion(ABC):
 
     def covers(self, decision: Decision, *, may_edit: bool) -> bool:
         """Whether a yes is for what was shown, or for the edited arguments."""
-        if not decision.arguments_json:
+        if decision.arguments is None:
             return decision.digest == self.approval.digest
-        edited = json.loads(decision.arguments_json)
-        return may_edit and edited_digest(self.approval, edited) == decision.digest
+        return may_edit and edited_digest(self.approval, decision.arguments) == decision.digest
 
     def verdict(self) -> ApprovalResult:
         """The plain answer: yes, or no and why. The note beside a yes is for people alone."""
@@ -262,9 +258,9 @@ class RecordQuestion(ABC):
     def answer_text(self) -> str:
         """The answer as one text: alone, or each under its question."""
         answers = self.approval.decision.answer if self.approval.decision else []
-        if not isinstance(answers, list):
+        questions = self.arguments.get("questions", [])
+        if not isinstance(answers, list) or not isinstance(questions, list):
             raise TypeError("the answer is no list of texts")
-        questions = json.loads(self.approval.arguments_json).get("questions", [])
         if len(answers) == 1 or len(answers) != len(questions):
             return "\n".join(map(as_text, answers))
         return "\n".join(f"{q}\n{a}" for q, a in zip(questions, answers, strict=True))
@@ -416,8 +412,7 @@ def _check_shown(approval: Approval, brief: QuestionDraft) -> None:
     if brief.digest_at(approval.checkpoint_id, approval.address) == approval.digest:
         return
     # An edit bound the card to other arguments; the gate compares these with its rules.
-    arguments = json.loads(approval.arguments_json)
-    if not approval.edits.by or edited_digest(approval, arguments) != approval.digest:
+    if not approval.edits.by or edited_digest(approval, approval.arguments) != approval.digest:
         raise ResumeDataError(say("reason.other_call", id=approval.approval_id))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import replace
 
 from agents import ApprovalInfo, ReviewEditInfo, ReviewEditResult
@@ -14,7 +14,7 @@ from bot.approvals.model import Decision, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block
-from bot.layout.data import read_object, same
+from bot.layout.data import same
 from bot.layout.forms.pages import NO_DRAFT, FormDraft, read_edit_form
 from bot.layout.modals import (
     Errors,
@@ -27,7 +27,7 @@ from bot.people.break_glass import glass_of
 from bot.people.terms_of import is_critical, wants_reason
 from bot.policy.grants import limits_of
 from bot.ports.threads import CheckedCall
-from bot.questions.base import QuestionDraft, as_object
+from bot.questions.base import QuestionDraft
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, labels_in, ruling_text
 from bot.questions.inputs import InputsQuestion
@@ -106,7 +106,7 @@ class CallQuestion(InputsQuestion):
         """A yes to what was shown, or to edited arguments; a no, which has neither."""
         if decision.status is Status.APPROVED:
             return self.covers(decision, may_edit=self.ask.schema is not None)
-        is_plain = not decision.arguments_json and decision.answer is None
+        is_plain = decision.arguments is None and decision.answer is None
         return decision.status is Status.REJECTED and is_plain
 
     def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
@@ -144,14 +144,14 @@ class CallQuestion(InputsQuestion):
 
     def form_values(self) -> dict[str, object]:
         """The arguments."""
-        return self.arguments
+        return {**self.arguments}
 
     def edited(self, info: CallInfo) -> dict[str, Json] | None:
         """The arguments that were approved, when they are others than the interrupt shows."""
-        text = self.decision.arguments_json
-        if not text and self._is_rebound(info):
-            text = self.approval.arguments_json
-        return as_object(json.loads(text)) if text else None
+        edited = self.decision.arguments
+        if edited is None and self._is_rebound(info):
+            edited = self.arguments
+        return deepcopy(edited)  # the tool may change them
 
     def ruling(self, info: CallInfo) -> str | None:
         """The ruling that they were approved under, when it is another than the interrupt's."""
@@ -160,7 +160,7 @@ class CallQuestion(InputsQuestion):
     @property
     def editor(self) -> str | None:
         """The editor of the arguments, when somebody else decided; else None."""
-        return None if self.decision.arguments_json else self.approval.edits.by or None
+        return None if self.decision.arguments is not None else self.approval.edits.by or None
 
     @property
     def editors(self) -> tuple[str, ...]:
@@ -171,8 +171,7 @@ class CallQuestion(InputsQuestion):
     def only_text(self) -> str:
         """The questions of a node that wants approval; empty when there is more to show."""
         is_node = self.form == Form.CALL and self.ask.label and not self.approval.tool
-        found = read_object(self.approval.arguments_json) if is_node else None
-        if not found or set(found) != {"questions"}:
+        if not is_node or set(self.arguments) != {"questions"}:
             return ""
         return "\n".join(questions_of(self.approval))
 
@@ -233,7 +232,7 @@ class CallQuestion(InputsQuestion):
             return errors or replace(draft, is_confirmed=True)
         if modal_id != ActionId.EDIT_MODAL:
             return super().submit(modal_id, values)
-        if self.ask.schema is None or read_object(self.approval.arguments_json) is None:
+        if self.ask.schema is None:
             raise InvalidInputError("this form")
         before = self.form_values()
         result = read_edit_form(self.ask.schema, before, values, self.ask.masks)

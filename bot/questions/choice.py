@@ -13,14 +13,13 @@ from bot.errors import InvalidInputError
 from bot.layout.action_ids import PICKS, ActionId
 from bot.layout.arguments import Listed, text_width
 from bot.layout.blocks import LABEL, Block, line, literal, numbered, plain, rich
-from bot.layout.data import read_object
 from bot.layout.forms.fields import MOST_CHECKS
 from bot.layout.modals import Errors, Values, modal, named, notice_modal, read_state
 from bot.layout.text import ShownText, clip, is_plain, show, width
 from bot.questions.base import QuestionDraft, as_object, as_text
 from bot.questions.call import call_brief
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
-from bot.questions.form import AnswerForm, Form, Option, edited_digest, in_order
+from bot.questions.form import AnswerForm, Form, Option, edited_digest
 from bot.questions.shown import rest_of, tool_of
 from bot.questions.texts import QUESTION_WHOLE
 from bot.questions.values import (
@@ -215,7 +214,7 @@ class ChoiceQuestion(DrawnQuestion):
         approval = self.approval
         if not approval.tool.strip() or decision.answer is None:
             return approval
-        arguments = read_object(approval.arguments_json) or {}
+        arguments = approval.arguments
         if self.ask.parameter not in arguments:
             title, preview = decision.title or approval.title, decision.preview or approval.preview
             return approval.changed(title=title, preview=preview)
@@ -223,7 +222,7 @@ class ChoiceQuestion(DrawnQuestion):
         values = [one.value for one in self.ask.options if isinstance(ids, list) and one.id in ids]
         chosen = values if self.ask.multiple else (values or [None])[0]
         return approval.changed(
-            arguments_json=in_order({**arguments, self.ask.parameter: chosen}),
+            arguments={**arguments, self.ask.parameter: chosen},
             title=decision.title or say("card.other_choice", tool=tool_of(approval)),
             preview=decision.preview,
         )
@@ -403,7 +402,7 @@ def _of_call(info: CallChoiceInfo) -> QuestionDraft:
 
 
 def _free(info: ChoiceInfo) -> QuestionDraft:
-    listed = [[option.id, option.label, option.description] for option in info.options]
+    listed: list[Json] = [[option.id, option.label, option.description] for option in info.options]
     return QuestionDraft(
         kind=Kind.QUESTION,
         title=title_of_questions([info.question]),

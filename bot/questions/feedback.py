@@ -12,7 +12,6 @@ from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.arguments import Listed
 from bot.layout.blocks import Block, context, line, literal, plain, quote, rich
-from bot.layout.data import read_object
 from bot.layout.difference import TextChange, changed_quote, compare
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
 from bot.layout.text import clip, show
@@ -52,7 +51,7 @@ class FeedbackQuestion(DrawnQuestion):
         """Read the info of a text."""
         if not isinstance(info, FeedbackInfo):
             return None
-        arguments: dict[str, object] = {"content": info.original_content}
+        arguments: dict[str, Json] = {"content": info.original_content}
         if info.previous is not None:
             arguments |= {
                 "version": info.version,
@@ -234,5 +233,5 @@ class FeedbackQuestion(DrawnQuestion):
 
 def content_of(approval: Approval) -> str:
     """Read the text that people shall give feedback on."""
-    found = (read_object(approval.arguments_json) or {}).get("content")
+    found = approval.arguments.get("content")
     return found if isinstance(found, str) and found.strip() else "(nothing)"

@@ -16,7 +16,7 @@ from functools import lru_cache
 from agents.core.codec import Json, well_formed
 from agents.core.digest import call_digest, canonical_json
 from bot.approvals.model import Approval, Kind
-from bot.redaction.masks import Names, read_data
+from bot.redaction.masks import Names
 from bot.words import for_all, say
 
 FORM = "countersign.form/1"
@@ -172,13 +172,7 @@ def _ask_in(text: str, is_question: bool) -> AnswerForm:  # noqa: FBT001 - the k
             return AnswerForm(form=Form.PROGRAM, program=say("reason.no_form"))
 
 
-def arguments_of(approval: Approval) -> dict[str, object]:
-    """Read the arguments of a record; empty when they cannot be read."""
-    found = read_data(approval.arguments_json)
-    return found if isinstance(found, dict) else {}
-
-
-def edited_digest(approval: Approval, arguments: dict[str, object]) -> str:
+def edited_digest(approval: Approval, arguments: Mapping[str, object]) -> str:
     """The digest of the same call with other arguments: what the executor will compare."""
     return call_digest(
         thread=approval.checkpoint_id,

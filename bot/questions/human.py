@@ -53,7 +53,7 @@ class HumanQuestion(CallQuestion):
         """One of the answers that are allowed."""
         match decision.status:
             case Status.APPROVED:
-                wanted = "edit" if decision.arguments_json else "accept"
+                wanted = "edit" if decision.arguments is not None else "accept"
                 return wanted in self.ask.allowed and self.covers(decision, may_edit=True)
             case Status.ANSWERED:
                 return "response" in self.ask.allowed and len(texts_of(decision)) == 1

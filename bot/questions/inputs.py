@@ -10,7 +10,6 @@ from agents.core.errors import InvalidArgumentsError
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId, with_rest
 from bot.layout.blocks import Block, plain
-from bot.layout.data import read_object
 from bot.layout.forms.edit import drawn, found, label_of
 from bot.layout.forms.fields import OPTION, NotEditable
 from bot.layout.forms.pages import MOST_DRAFT, NO_DRAFT, FormDraft, InputForm, draft_of, form_of
@@ -154,7 +153,7 @@ class InputsQuestion(DrawnQuestion):
         return place(faults, form.shown)
 
     def _form(self, draft: FormDraft = NO_DRAFT) -> InputForm | NotEditable:
-        if not self.ask.schema or read_object(self.approval.arguments_json) is None:
+        if not self.ask.schema:
             return NotEditable(reason=say("form.edit_no_schema"))
         before, masks = self.form_values(), self.ask.masks
         return form_of(self.ask.schema, before, masks, draft, is_new=self.starts_empty)

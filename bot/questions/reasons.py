@@ -17,7 +17,6 @@ from bot.layout.blocks import (
     read_text,
     text_input,
 )
-from bot.layout.data import read_pairs
 from bot.layout.sentences import title_of
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip, is_plain
@@ -234,7 +233,7 @@ def _object_of(approval: Approval) -> tuple[str, str]:
     What is masked, or cannot be seen as it is, is nobody's to type.
     """
     title, ask = title_of(approval), ask_of(approval)
-    for name, value in read_pairs(approval.arguments_json):
+    for name, value in approval.arguments.items():
         text = " ".join(value.split()) if isinstance(value, str) else ""
         is_short = 1 < len(text) <= _MOST_NAME and text == value
         if is_short and text in title and is_plain(text) and not is_masked(name, value, ask.masks):

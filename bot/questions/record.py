@@ -24,7 +24,6 @@ from bot.policy.escalation import deadline
 from bot.policy.terms import Terms
 from bot.ports.people import CHANNEL
 from bot.questions.base import QuestionDraft, brief_of, kind_at
-from bot.questions.form import in_order
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_words
 from bot.threads.model import Thread
@@ -119,7 +118,7 @@ def approval_from(
         title=mask_title(_titled(brief, origin.subject), brief.arguments, masks),
         why=mask_words(mask_title(brief.why, brief.arguments, masks), brief.arguments),
         preview=mask_title(brief.preview, brief.arguments, masks),
-        arguments_json=in_order(brief.arguments),
+        arguments=brief.arguments,
         form_json=brief.ask.to_text(),
         digest=brief.digest_at(thread.checkpoint_id, str(context.address)),
         requesters=origin.requesters,
@@ -243,7 +242,7 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, now_ms: int) ->
         rule=brief.rule,
         title=mask_title(brief.title, brief.arguments, brief.ask.masks),
         preview=mask_title(brief.preview, brief.arguments, brief.ask.masks),
-        arguments_json=in_order(brief.arguments),
+        arguments=brief.arguments,
         form_json=brief.ask.to_text(),
         digest=brief.digest,
         **_under_ruling(info),
@@ -257,7 +256,7 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, now_ms: int) ->
     changed = under_terms(changed, _terms(request, info, rules), now_ms=now_ms)
     return changed.changed(
         expires_ms=min(changed.expires_ms, approval.expires_ms),
-        original_json=approval.original_json or approval.arguments_json,
+        original=approval.arguments if approval.original is None else approval.original,
     )
 
 
@@ -321,7 +320,7 @@ def _under_ruling(info: object) -> dict[str, Any]:
                 "ruling": json.loads(info.ruling) if info.ruling else None,
                 "counted": tuple(info.counted),
                 "edits": StoredEdits(by=info.edited_by, earlier=tuple(info.editors)),
-                "original_json": in_order(info.original) if info.original is not None else "",
+                "original": info.original,
                 "asked_again": info.asked_again,
             }
         case Question(asked_again=why) | StageInfo(asked_again=why) | InDoubtInfo(asked_again=why):

@@ -12,7 +12,6 @@ from bot.approvals.model import Approval, Decision, Status
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.arguments import Budget, Listed, list_arguments
 from bot.layout.blocks import Block, button, line, literal, numbered
-from bot.layout.data import read_object
 from bot.layout.sentences import title_hidden, title_of
 from bot.layout.text import more, show
 from bot.questions.base import RecordQuestion, question_of
@@ -94,10 +93,10 @@ class ShownQuestion(RecordQuestion):
         Where people changed arguments and the tool had no words for that, the title says so: the
         old one is of a call that nobody runs.
         """
-        if not decision.arguments_json:
+        if decision.arguments is None:
             return self.approval
         return self.approval.changed(
-            arguments_json=decision.arguments_json,
+            arguments=decision.arguments,
             title=self.edited_title(decision),
             preview=decision.preview,
             digest=decision.digest or self.approval.digest,
@@ -166,7 +165,7 @@ class ShownQuestion(RecordQuestion):
 
     def below(self) -> Listed:
         """Return the values that a question shows below it."""
-        found = (read_object(self.approval.arguments_json) or {}).get("shown")
+        found = self.arguments.get("shown")
         return list_arguments(found.items(), SHOWN) if isinstance(found, dict) else Listed()
 
     @property
@@ -222,7 +221,7 @@ def what_runs(approval: Approval) -> Approval:
 
 def questions_of(approval: Approval) -> list[str]:
     """Read the questions of a record, in order; one line when it cannot be read."""
-    found = (read_object(approval.arguments_json) or {}).get("questions")
+    found = approval.arguments.get("questions")
     if not isinstance(found, list) or not found:
         return [approval.title or "?"]
     return [item if isinstance(item, str) and item.strip() else json.dumps(item) for item in found]

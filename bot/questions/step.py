@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import TypeGuard, cast
 
 from agents.core.address import Address
@@ -40,9 +41,9 @@ class StepQuestion(CallQuestion):
         """A yes that leaves as it is what has no form; a no."""
         if not super().takes(decision):
             return False
-        if not decision.arguments_json:
+        before, after = self.arguments, decision.arguments
+        if after is None:
             return True
-        before, after = self.arguments, json.loads(decision.arguments_json)
         names = set(self.ask.names)
         return set(after) <= set(before) | names and all(
             name in after and in_order(after[name]) == in_order(before[name])
@@ -60,7 +61,8 @@ class StepQuestion(CallQuestion):
                 digest=decision.digest,
                 by=decision.by,
             )
-        return StateUpdate(self._changes()) if is_yes and self._edited else self.verdict()
+        is_edited = is_yes and self._edited is not None
+        return StateUpdate(self._changes()) if is_edited else self.verdict()
 
     def form_values(self) -> dict[str, object]:
         """The part of the state that can be edited."""
@@ -82,18 +84,18 @@ class StepQuestion(CallQuestion):
         return self.approval.title
 
     @property
-    def _edited(self) -> str:
-        """The state that was agreed to, where somebody has edited it; else empty."""
-        rebound = self.approval.arguments_json if self.approval.original_json else ""
-        return self.decision.arguments_json or rebound
+    def _edited(self) -> dict[str, Json] | None:
+        """The state that was agreed to, where somebody has edited it."""
+        if self.decision.arguments is not None:
+            return self.decision.arguments
+        return self.arguments if self.approval.original is not None else None
 
     def _changes(self) -> dict[str, object]:
-        original = self.approval.original_json
-        before = json.loads(original) if original else self.arguments
-        after = json.loads(self._edited)
+        original = self.approval.original
+        before = self.arguments if original is None else original
         return {
-            name: value
-            for name, value in after.items()
+            name: deepcopy(value)
+            for name, value in (self._edited or {}).items()
             if name not in before or json.dumps(before[name]) != json.dumps(value)
         }
 
@@ -116,7 +118,7 @@ def _of_breakpoint(info: Question) -> QuestionDraft:
     return QuestionDraft(
         kind=Kind.APPROVAL,
         title=say(f"card.go_on_{info.kind}", node=info.node),
-        arguments=cast("dict[str, object]", {**state, **_sends(info, state)}),
+        arguments={**state, **_sends(info, state)},
         ask=AnswerForm(form=Form.STEP, label=say("card.state"), schema=_state_schema(info)),
         rule=f"{info.kind} {info.node}",
         preview=step_of(info),

@@ -56,7 +56,7 @@ def text_brief(questions: list[str], *, about: str = "") -> QuestionDraft:
     return QuestionDraft(
         kind=Kind.QUESTION,
         title=title_of_questions(questions, about=about),
-        arguments={"questions": questions},
+        arguments={"questions": [*questions]},
         ask=AnswerForm(form=Form.TEXTS),
         is_vague=len(questions) > 1 and not about.strip(),
     )

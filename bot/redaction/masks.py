@@ -95,14 +95,12 @@ class Made:
         values: Masked objects and lists, by name, JSON text and the author's lists.
         same: The same by the identity of the object, with the object: keeping it prevents reuse of
             its id.
-        read: Parsed JSON, by its text.
         of: Results of `once`, by function and the identity of the source, with the source.
     """
 
     texts: dict[tuple[str, bool], Words] = field(default_factory=dict)
     values: dict[tuple[str, str, Names], Words] = field(default_factory=dict)
     same: dict[tuple[str, int, Names], tuple[object, Words]] = field(default_factory=dict)
-    read: dict[str, object] = field(default_factory=dict)
     of: dict[tuple[object, int], tuple[object, object]] = field(default_factory=dict)
 
 
@@ -143,39 +141,6 @@ def once(make: Callable[[Source], Result], source: Source) -> Result:
     if itself not in made.of:
         made.of[itself] = (source, make(source))
     return cast(Result, made.of[itself][1])
-
-
-def read_strictly(text: str) -> object:
-    """Parse JSON without NaN and infinity; None for damaged or too deeply nested text."""
-    made = _made.get()
-    if made is not None and text in made.read:
-        return made.read[text]
-    try:
-        found = _STRICT.decode(text)
-    except (ValueError, RecursionError):
-        found = None
-    if made is not None:
-        made.read[text] = found
-    return found
-
-
-def read_data(text: str) -> object:
-    """Parse JSON as the runtime does, with NaN and infinity; None for damaged text."""
-    found = read_strictly(text)
-    if found is not None:
-        return found
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _refuse(name: str) -> object:
-    raise ValueError(name)
-
-
-_STRICT = json.JSONDecoder(parse_constant=_refuse)
-"""Created once, because `json.loads` with an option creates a decoder for each call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, cast, runtime_checkable
@@ -140,6 +140,7 @@ class Catalog:
             DirectoryError: The channel's name could not be looked up.
             CheckpointError: The stored turn is unreadable.
         """
+        arguments = deepcopy(arguments)  # a tool may change them; records share their values
         if not approval.tool:
             return CheckedCall(arguments=arguments)
         agent = await self._agent(approval.checkpoint_id, approval.channel_id)
@@ -205,7 +206,9 @@ class Catalog:
         try:
             agent = await self._agent(approval.checkpoint_id, approval.channel_id)
             runner = self._runners[agent.name]
-            return await runner.judge(approval.checkpoint_id, approval.interrupt_id, arguments)
+            return await runner.judge(
+                approval.checkpoint_id, approval.interrupt_id, deepcopy(arguments)
+            )
         except (CheckpointError, ResumeError):
             return None  # running or unreadable: the gate judges the call when it resumes
 
@@ -256,8 +259,7 @@ def _is_tool(key: Key) -> bool:
 
 
 def _several(tool: DescribesSeveral, items: Sequence[Approval]) -> SeveralText:
-    calls: list[dict[str, Any]] = [json.loads(one.arguments_json) for one in items]
-    return tool.describe_several(calls)
+    return tool.describe_several([deepcopy(one.arguments) for one in items])
 
 
 def _title(tool: DescribesSeveral, spec: ToolSpec, items: Sequence[Approval]) -> str:
@@ -265,7 +267,7 @@ def _title(tool: DescribesSeveral, spec: ToolSpec, items: Sequence[Approval]) ->
     title = _several(tool, items).title
     masks = Names(secret=spec.secret, shown=spec.shown)
     for one in items:
-        title = mask_title(title, json.loads(one.arguments_json), masks)
+        title = mask_title(title, one.arguments, masks)
     return title
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -64,7 +63,7 @@ def call(
     fields = {
         "thread_id": f"{TEAM}:{OPS}:1700000000.000100",
         "requester_id": ROSA,
-        "arguments_json": json.dumps(DEPLOY),
+        "arguments": DEPLOY,
         "preview": "Replaces 1.4.1, one replica after another.",
         "why": "",
         "form_json": replace(ask, schema=SCHEMA).to_text(),
@@ -83,7 +82,7 @@ SCHEMA: dict[str, Any] = {
 
 def plain_call(title: str, preview: str, **arguments: Any) -> Approval:
     """A pending call with other arguments."""
-    return call(title=title, preview=preview, arguments_json=json.dumps(arguments))
+    return call(title=title, preview=preview, arguments=arguments)
 
 
 def vote(by: str, *groups: str, choice: str = "approve") -> CastVote:
@@ -146,7 +145,7 @@ ENDED: dict[str, Approval] = {
     "edited": after(
         RunState.RAN,
         "It is live.",
-        arguments_json=json.dumps(_EDITED),
+        arguments=_EDITED,
         title="Deploy payments 1.4.3 to production",
     ),
     "expired": ended(Status.EXPIRED, by=""),

@@ -518,9 +518,8 @@ class Play:
             if found:
                 self.report.wrong.append(f"{name}: it happened")
             return
-        wanted = json.loads(
-            (approval.decision and approval.decision.arguments_json) or approval.arguments_json
-        )
+        edited = approval.decision.arguments if approval.decision else None
+        wanted = approval.arguments if edited is None else edited
         if "amount" in wanted and any(one[2] != wanted["amount"] for one in found):
             self.report.wrong.append(f"{name}: other arguments ran than were approved")
         count = len({one[3] for one in found}) if approval.tool == "restart" else len(found)
@@ -625,7 +624,7 @@ def _words_of_end(approval: Approval) -> tuple[str, ...]:
 
 
 def _ref(approval: Approval) -> str:
-    found = re.search(r"job-\d+-\d+", approval.arguments_json)
+    found = re.search(r"job-\d+-\d+", str(approval.arguments))
     if found:
         return found[0]
     called = re.search(r":c(\d+)-(\d+)", approval.address)  # a question has no arguments

@@ -411,6 +411,14 @@ def test_what_is_not_json_is_no_part_of_a_document(value: Any) -> None:
         Task(task_id="t1", form=value)
 
 
+@pytest.mark.parametrize("value", [[], "{}", 1], ids=str)
+def test_what_is_no_object_is_no_free_object(value: Any) -> None:
+    with pytest.raises(ValueError, match="not a JSON object"):
+        a_task(arguments=value)
+    with pytest.raises(ValueError, match="not a JSON object"):
+        Task(task_id="t1", arguments=value)
+
+
 @pytest.mark.parametrize("name", ["form", "arguments"])
 def test_nobody_outside_can_change_the_json_of_a_document(name: str) -> None:
     given: dict[str, Any] = {"a": {"b": (1,)}}

@@ -31,7 +31,7 @@ def an_approved() -> Approval:
     return an_approval(
         address="agent:A;agent:clerk;tool:restart:c1",
         tool="restart",
-        arguments_json='{"host":"a"}',
+        arguments={"host": "a"},
         digest="d1" * 32,
         requester_id="UROSA",
         requesters=("UROSA",),

@@ -385,7 +385,7 @@ async def test_an_unreadable_checkpoint_is_said(storage: Stores, fields: dict[st
         await storage.checkpoints.load("c")
 
 
-@pytest.mark.parametrize("name", ["title", "why", "arguments_json"])
+@pytest.mark.parametrize("name", ["title", "why", "arguments"])
 async def test_a_text_that_is_none_is_the_fault_of_its_record_alone(name: str) -> None:
     storage = SqliteStores(None)  # MongoDB's drivers write no such text
     await storage.open()

@@ -7,7 +7,6 @@ end everything is at rest and every card shows its record.
 
 from __future__ import annotations
 
-import json
 from random import Random
 
 import pytest
@@ -110,7 +109,7 @@ def test_i4_a_message_that_nobody_lived_to_acknowledge_comes_again() -> None:
     history.somebody_acts("ask", 0, ROSA, 0, pace="threads", then="die")
     history.check()
     history.end()
-    asked = {json.loads(one.arguments_json)["ref"] for one in history.all}
+    asked = {one.arguments["ref"] for one in history.all}
     assert (asked, len(history.all)) == ({"job-1", "job-2"}, 2)
 
 

@@ -6,7 +6,6 @@ pass. The oracle knows the rules as data and the world as it is; it asks no code
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -152,7 +151,7 @@ class History:
     async def _edit(self, card: Approval, who: str, amount: int) -> None:
         office, values = self.office, {"to": "Mia", "amount": amount, "how": "card"}
         seen = await office.approvals.find(card.approval_id, an_actor(who), shown=card.digest)
-        if json.loads(seen.arguments_json) == values:
+        if seen.arguments == values:
             return  # the form does not call that an edit
         judgement = await office.runner.judge(seen.checkpoint_id, seen.interrupt_id, values)
         edits = Edits(office.storage, office.approvals, RULES, office.clock)
@@ -214,7 +213,7 @@ class History:
         """Of what has run just now: a rule allows it, or enough people have agreed to just that."""
         assert card.status is Status.APPROVED
         ((_, ran),) = self.office.ran
-        values = json.loads(card.arguments_json)
+        values: Any = card.arguments
         assert ran == (values["to"], values["amount"], values["how"])
         assert values["amount"] < LARGE
         if values["amount"] <= SMALL:

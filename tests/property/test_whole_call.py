@@ -112,7 +112,7 @@ def holding(arguments: Mapping[str, Any], preview: str, title: str, secret: bool
         title=title,
         why="",
         preview=preview,
-        arguments_json=json.dumps(arguments),
+        arguments=arguments,
         form_json=ask.to_text(),
         terms=GRANTS,
         position=1,
@@ -377,7 +377,7 @@ class Asked:
 
     async def is_untouched(self) -> bool:
         """Whether nothing was decided about it, changed in it, or ran."""
-        found, memo = await self.now(), json.loads(self.approval.arguments_json)["memo"]
+        found, memo = await self.now(), self.approval.arguments["memo"]
         is_open = found.status is Status.PENDING and not found.votes
         return is_open and found.digest == self.approval.digest and memo not in RAN
 
@@ -426,7 +426,7 @@ def forged(approval: Approval, other: Approval) -> dict[str, tuple[Surface, dict
     sure = {"sure": {"countersign:value": {"selected_options": [{"value": "yes"}]}}}
     why = {**typed("what", "All is on fire."), **typed("why_now", "It burns right now."), **sure}
     note = typed("reason", "fine")
-    given = json.loads(approval.arguments_json)
+    given = approval.arguments
     edits: list[dict[str, Any]] = []
     for memo in ("changed", f"{given['memo']} "):
         texts = [memo, given["effect"], json.dumps(given["more"])]

@@ -151,9 +151,9 @@ def _likeness(approval: Approval) -> tuple[object, ...]:
 def stays(approval: Approval) -> bool:
     """Whether an approval still fits its batch card."""
     decision = approval.decision
-    is_changed = bool(approval.edits.by or approval.original_json or approval.asked_again)
+    is_changed = bool(approval.edits.by or approval.asked_again) or approval.original is not None
     if decision is not None:
-        is_changed |= bool(decision.arguments_json or decision.emergency or decision.rule)
+        is_changed |= decision.arguments is not None or bool(decision.emergency or decision.rule)
     is_apart = is_changed or bool(approval.restored.to_ms) or approval.stage > 0
     is_talked_of = bool(approval.dialog or approval.claim.by)
     return approval.is_batched and not is_apart and not is_talked_of

@@ -10,7 +10,6 @@ from bot.approvals.model import Approval, Kind
 from bot.layout.argument_fields import Naming, facts
 from bot.layout.blocks import HEADER, Block, Card, joined, literal, quote, rich
 from bot.layout.card_layout import bold_title, notes, open_card, small_lines
-from bot.layout.data import read_pairs
 from bot.layout.parts import Body, agreed, body, spoken, stuck_words
 from bot.layout.preview import preview
 from bot.layout.sentences import title_hidden, title_of
@@ -110,7 +109,7 @@ def _arguments(question: ShownQuestion, title: str) -> Body:
         is_title = title == written(mask_call(text)).strip()
         return body([] if is_title else [agreed(ask.label, text, _TEXT)])
     naming = Naming(title=title, named=ask.named, labels=ask.labels, masks=ask.masks)
-    return facts(read_pairs(question.approval.arguments_json), naming)
+    return facts([*question.approval.arguments.items()], naming)
 
 
 def _reason(question: ShownQuestion) -> Body:

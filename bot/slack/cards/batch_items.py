@@ -10,7 +10,6 @@ from bot.approvals.model import Approval, RunState, Status
 from bot.layout.argument_fields import Naming, humanised
 from bot.layout.arguments import NAME, as_text, is_ambiguous
 from bot.layout.blocks import Block, line, literal
-from bot.layout.data import read_pairs
 from bot.layout.sentences import title_of
 from bot.layout.text import ShownText, clip, show, width
 from bot.questions.shown import shown_question, what_runs
@@ -179,7 +178,7 @@ def _parts(approval: Approval, most: int = MOST_LINE) -> Iterator[LinePart]:
     ask, title = shown_question(approval).ask, title_of(approval)
     yield LinePart(show(title, most, one_line=True))
     naming = Naming(title=title, named=ask.named, labels=ask.labels, masks=ask.masks)
-    for name, value in read_pairs(approval.arguments_json):
+    for name, value in approval.arguments.items():
         if naming.covers(name, value):
             continue
         words = naming.words(name, value)

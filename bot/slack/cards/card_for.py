@@ -10,6 +10,7 @@ from bot.approvals.model import Approval, Status
 from bot.layout.blocks import HEADER, Card
 from bot.questions.base import RecordQuestion, question_of
 from bot.questions.call import CallQuestion
+from bot.questions.form import in_order
 from bot.questions.inputs import InputsQuestion
 from bot.questions.shown import shown_question
 from bot.redaction.call import mask_call
@@ -97,7 +98,7 @@ def _is_surely_whole(question: RecordQuestion) -> bool:
     Otherwise the card is rendered. Most calls are short, and each click asks.
     """
     approval, label = question.approval, question.ask.label
-    text = approval.arguments_json
+    text = in_order(approval.arguments)
     if type(question) is not CallQuestion or not _SHORT_OBJECT.fullmatch(text):
         return False
     found = {} if _NO_NUMBER.search(text) else question.arguments

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bot.approvals.model import Approval, Status
 from bot.layout.argument_fields import Naming, changed
 from bot.layout.blocks import Block, Card, context, literal, mrkdwn, plain, quote, rich, section
-from bot.layout.data import read_object
 from bot.layout.parts import MOST_PEOPLE, Body, spoken
 from bot.layout.text import clip, show
 from bot.people.progress import progress_of
@@ -58,11 +57,11 @@ def changes_of(approval: Approval, *, most: int = 0) -> Body:
         most: Maximum lines; 0 for as many as fit.
     """
     decision = approval.decision
-    before = approval.original_json or (approval.arguments_json if decision else "")
-    after = decision.arguments_json if decision and decision.arguments_json else ""
-    after = after or approval.arguments_json
-    old, new = read_object(before) if before else None, read_object(after)
-    if old is None or new is None:
+    old, new = approval.original, approval.arguments
+    if decision is not None:
+        old = approval.arguments if old is None else old
+        new = approval.arguments if decision.arguments is None else decision.arguments
+    if old is None:
         return Body(blocks=(), hidden=0, masked=False, altered=False)
     ask = ask_of(approval)
     naming = Naming(labels=ask.labels, masks=ask.masks)

@@ -25,12 +25,11 @@ from bot.layout.blocks import (
     rich,
     section,
 )
-from bot.layout.data import read_pairs
 from bot.layout.modals import named
 from bot.layout.parts import asked_by
 from bot.layout.sentences import title_of
 from bot.layout.text import chunks, show, width
-from bot.questions.form import Form
+from bot.questions.form import Form, in_order
 from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.questions.yes import Proof, yes
 from bot.redaction.call import INLINE, mask_call, mask_value, written
@@ -93,22 +92,22 @@ def fits_details(question: ShownQuestion) -> bool:
 
     If they cannot, the call cannot be approved.
     """
-    approval, arguments = question.approval, question.approval.arguments_json
+    approval, arguments = question.approval, in_order(question.approval.arguments)
     texts = (approval.title, approval.why, approval.preview, question.ask.reason)
     is_plain = not question.ask.options and not question.ask.program and question.ask.form in _PLAIN
     size = len(arguments) + sum(map(len, texts))
     if is_plain and size <= _SMALL and arguments.count("[") + arguments.count("{") <= _FEW:
         return True
-    return not (_is_huge(question) or _leaves_out(approval))
+    return not (_is_huge(question, arguments) or _leaves_out(approval))
 
 
-def _is_huge(question: ShownQuestion) -> bool:
+def _is_huge(question: ShownQuestion, text: str) -> bool:
     """Whether a value is larger than a modal, in any notation."""
-    text = question.approval.arguments_json
     if len(text) <= MOST_BYTES:
         return False
     names = {*question.ask.secret, *question.laid_out()}
-    values = [_in_full(one) for name, one in read_pairs(text) if name not in names]
+    arguments = question.approval.arguments
+    values = [_in_full(one) for name, one in arguments.items() if name not in names]
     return any(len(one) - sum(map(one.count, " \n\t")) > MOST_BYTES for one in values)
 
 
@@ -174,7 +173,7 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
     ask, laid_out = question.ask, question.laid_out()
     naming = Naming(labels=ask.labels, masks=replace(ask.masks, is_open=is_open))
     yield from _told(say("line.why_asked"), mask_text(ask.reason))
-    for name, value in read_pairs(approval.arguments_json):
+    for name, value in approval.arguments.items():
         if name not in laid_out:
             note = as_text() if is_ambiguous(value) else ""
             label, shown = _written_out(name, value, naming)

@@ -15,7 +15,6 @@ from bot.layout.blocks import (
     mrkdwn,
     plain,
 )
-from bot.layout.data import read_object
 from bot.layout.forms.hints import humanised
 from bot.layout.modals import (
     MOST_REASON,
@@ -177,7 +176,7 @@ def _scope_boxes(approval: Approval, limits: GrantTerms) -> list[Block]:
     """Render the arguments that may vary, all selected: the narrowest grant."""
     if not limits.vary:
         return []
-    masks, arguments = ask_of(approval).masks, read_object(approval.arguments_json) or {}
+    masks, arguments = ask_of(approval).masks, approval.arguments
     options = [
         _choice(str(place), _said(path, arguments.get(path.split(".")[0]), masks))
         for place, path in enumerate(limits.vary[:_MOST_BOXES])

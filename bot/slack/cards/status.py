@@ -237,7 +237,8 @@ def _let_run(question: ShownQuestion) -> CardStatus:
         return CardStatus("💬", say("status.answered", **values))
     if approval.kind is Kind.DOUBT:
         return CardStatus(symbol, say(_AGAIN[key], **values))
-    is_edited = bool(decision and decision.arguments_json) or is_allowed_by_rule(approval)
+    is_edited = decision is not None and decision.arguments is not None
+    is_edited = is_edited or is_allowed_by_rule(approval)
     if is_edited:
         symbol = "✏️" if symbol == "✅" else symbol
         key = _EDITED[key]

@@ -165,7 +165,8 @@ def _line(approval: Approval) -> list[Block]:
     symbol, _, key = _SIGNS[sign]
     title = words(title_of(what_runs(approval))[:_TITLE])
     changes = _changes(approval)
-    if symbol == "white_check_mark" and (changes or (decision and decision.arguments_json)):
+    is_edited = decision is not None and decision.arguments is not None
+    if symbol == "white_check_mark" and (changes or is_edited):
         symbol = _EDITED
     state = words(say(key))
     if decision is not None and decision.by:

@@ -7,7 +7,6 @@ that are already being approved.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -328,7 +327,7 @@ class PolicyOfCards:
         if not approval.tool or approval.policy_file == self.in_force().file_hash:
             return ""
         try:
-            judgement = await self.judge(approval, json.loads(approval.arguments_json))
+            judgement = await self.judge(approval, approval.arguments)
         except (AgentError, ValueError):
             return ""
         if judgement is not None and judgement.failed:

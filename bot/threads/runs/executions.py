@@ -8,7 +8,6 @@ between, the runtime repeats its notices when the run is recovered.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -288,9 +287,5 @@ def _is_about(approval: Approval, address: str) -> bool:
 
 def _shown(approval: Approval, text: str) -> str:
     """Mask and shorten a text. Masking comes first: half a secret is not recognized."""
-    try:
-        arguments = json.loads(approval.arguments_json)
-    except (ValueError, RecursionError):
-        arguments = {}
-    clean = mask_title(mask_text(text[:_READ]), arguments, ask_of(approval).masks)
-    return mask_words(clean, arguments)[:_KEPT]
+    clean = mask_title(mask_text(text[:_READ]), approval.arguments, ask_of(approval).masks)
+    return mask_words(clean, approval.arguments)[:_KEPT]

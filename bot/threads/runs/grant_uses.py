@@ -136,7 +136,7 @@ class UseLines:
         return approval.changed(
             title=title or say("card.other_arguments", tool=call.tool),
             preview=preview,
-            arguments_json=canonical_json(arguments),
+            arguments=arguments,
             decision=None,
         )
 
@@ -161,4 +161,4 @@ def _covers(grant: Grant, new: NewCall, limits: GrantTerms) -> bool:
         return False
     if not {*grant.vary} <= {*limits.vary}:
         return False
-    return fixed_part(canonical_json(dict(call.arguments)), grant.vary) == grant.arguments_json
+    return canonical_json(fixed_part(call.arguments, grant.vary)) == canonical_json(grant.arguments)

@@ -51,7 +51,7 @@ async def fill(storage: SqliteStores) -> None:
     await storage.posts.add(a_post(f"{THREAD_ID}#1:m", posted=True, **about))
     await storage.log.append(THREAD_ID, 1, PHRASE)
     await storage.ephemeral_messages.insert(a_whisper(text=PHRASE, due_ms=None))
-    await storage.grants.add(a_grant(f"{THREAD_ID}:g:1", arguments_json=f'"{PHRASE}"', ended_ms=9))
+    await storage.grants.add(a_grant(f"{THREAD_ID}:g:1", arguments={"text": PHRASE}, ended_ms=9))
     await storage.audit.append(an_entry(detail={"digest": "d", "reason": PHRASE}))
     key = f"{THREAD_ID}#1"
     await storage.checkpoints.save(key, PHRASE, status=CheckpointStatus.RUNNING, expected_version=0)

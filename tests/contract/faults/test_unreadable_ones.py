@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -192,7 +191,7 @@ async def test_m4_what_cannot_be_read_is_counted_without_reading_the_archive(
     await storage.open()
     await storage.approvals.insert(an_approval())
     before = await looked_at(storage, faults)
-    archived: Any = {"open": False, "due_ms": None, "arguments_json": json.dumps({"x": "y" * 99})}
+    archived: Any = {"open": False, "due_ms": None, "arguments": {"x": "y" * 99}}
     old = [an_approval(**archived).changed(approval_id=f"old-{n:06}") for n in range(5_000)]
     await storage.approvals.insert(*old)
 

@@ -7,7 +7,6 @@ not from any record of the product. To try other rules, change `POLICY` and `dem
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -181,7 +180,7 @@ class Crowd:
             decided = await self.office.approvals.decide(seen, decision, surface=Surface.CARD)
             self.stopped.add(seen.approval_id)
             return decided
-        arguments = json.loads(seen.arguments_json)
+        arguments = seen.arguments
         if choice == "edit" and arguments["amount"] != amount_of(who):
             return await self._edit(who, seen, {**arguments, "amount": amount_of(who)})
         yes = self._yes(who, seen, arguments)

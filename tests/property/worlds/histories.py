@@ -200,9 +200,9 @@ class History:
             async with asyncio.timeout(PATIENCE_S):
                 seen = await use.look(approval.approval_id, an_actor(who), shown=shown)
                 decision = self._decision(seen, who, choice)
-                if decision.arguments_json:
+                if decision.arguments is not None:
                     edits = Edits(self.world.storage, use, process.office.rules, self.world.clock)
-                    call = CheckedCall(arguments=json.loads(decision.arguments_json))
+                    call = CheckedCall(arguments=decision.arguments)
                     edited = await edits.edit(seen, call, None, actor=an_actor(who))
                     assert isinstance(edited, Approval), edited
                     decided = edited
@@ -249,9 +249,7 @@ class History:
     def _has_spoken(self, approval: Approval, who: str) -> bool:
         """Whether the run was told words of theirs, which it may have lost before it used them."""
         told = [one.decision for one in self.all if one != approval and one.decision is not None]
-        return any(
-            one.by == who and (one.reason or one.answer or one.arguments_json) for one in told
-        )
+        return any(one.by == who and (one.reason or one.answer or one.arguments) for one in told)
 
     def _decision(self, seen: Approval, who: str, choice: str) -> Decision:
         status = Status.APPROVED
@@ -259,8 +257,8 @@ class History:
         if choice == "reject":
             status, more = Status.REJECTED, {**more, "reason": f"no, {mark(who)}"}
         elif choice == "edit" and seen.tool == "pay":
-            edited = {**json.loads(seen.arguments_json), "amount": amount_of(who)}
-            more = {"arguments_json": in_order(edited), "digest": edited_digest(seen, edited)}
+            edited = {**seen.arguments, "amount": amount_of(who)}
+            more = {"arguments": edited, "digest": edited_digest(seen, edited)}
         elif choice == "answer":
             status, more = (
                 Status.ANSWERED,
@@ -511,7 +509,7 @@ class History:
             for tool in {"ask": [""], "both": ["pay", "restart"]}.get(kind, [kind]):
                 words = f"job {job}?" if kind == "ask" else f'"job-{job}"'
                 found = [
-                    one for one in self.all if one.tool == tool and words in one.arguments_json
+                    one for one in self.all if one.tool == tool and words in in_order(one.arguments)
                 ]
                 asked = [one for one in found if one.kind is not Kind.DOUBT]
                 assert asked, text

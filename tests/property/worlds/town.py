@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
@@ -290,7 +289,7 @@ class Town:
 
 def shown(approval: Approval) -> Shown:
     """The card of an approval, as this record has it."""
-    told = json.loads(approval.arguments_json)
+    told: Any = approval.arguments
     return Shown(
         approval_id=approval.approval_id,
         digest=approval.digest,

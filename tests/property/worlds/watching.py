@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -56,7 +55,7 @@ class Watched(World):
     def backup_since(self, approval: Approval) -> int | None:
         """Since when the backup people may decide it; what they edited, since before the edit."""
         name, digest, decision = approval.approval_id, approval.digest, approval.decision
-        if decision is not None and decision.by == CLEO and decision.arguments_json:
+        if decision is not None and decision.by == CLEO and decision.arguments:
             digest = self.edited[name, digest]
         return self.escalated.get((name, digest))
 
@@ -88,7 +87,7 @@ class Watched(World):
             self.faults.append(f"{effect} happens, and {decision.by!r} may not approve it")
         if decision.by == CLEO and decision.at_ms < (self.backup_since(last) or 0):
             self.faults.append(f"{effect} happens, and {CLEO} was not yet asked")
-        wanted = json.loads(decision.arguments_json or last.arguments_json)
+        wanted = last.arguments if decision.arguments is None else decision.arguments
         if wanted != {"ref": effect.ref, "amount": effect.amount}:
             self.faults.append(f"{effect} happens, and people approved {wanted}")
         again = [one for one in about if one.kind is Kind.DOUBT and one.status is Status.APPROVED]
@@ -105,7 +104,7 @@ class Watched(World):
 
 def is_about(approval: Approval, effect: Effect) -> bool:
     """Whether it is about this call."""
-    arguments = json.loads(approval.arguments_json)
+    arguments = approval.arguments
     return approval.tool == effect.tool and arguments.get("ref") == effect.ref
 
 

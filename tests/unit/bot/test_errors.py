@@ -31,7 +31,7 @@ DATE = "<!date^1764000120^{date_short_pretty} at {time}|2025-11-24 16:02 UTC>"
         (Status.APPROVED, {}, f"<@U0BEN> was first: approved {DATE}. There's nothing left to do."),
         (
             Status.APPROVED,
-            {"arguments_json": "{}"},
+            {"arguments": {}},
             "<@U0BEN> was first: edited and approved <!date",
         ),
         (Status.REJECTED, {}, "<@U0BEN> was first: rejected <!date"),

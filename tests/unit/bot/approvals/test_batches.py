@@ -50,7 +50,7 @@ async def submitted(counter: Counter, first: Approval, values: object, by: str =
 
 async def states(storage: Stores) -> dict[str, Status]:
     found = await newest_of(storage.approvals, THREAD_ID, limit=99)
-    return {json.loads(one.arguments_json)["what"]: one.status for one in found}
+    return {str(one.arguments["what"]): one.status for one in found}
 
 
 def offered(counter: Counter) -> list[str]:
@@ -101,7 +101,7 @@ def listed(counter: Counter, *cards: Approval, rest: str = "open", why: str = ""
 async def test_a_hundred_cards_have_one_form(storage: SqliteStores) -> None:
     _, cards = await asked(storage, "a")
     many = [
-        cards[0].changed(approval_id=f"apr_{n:032x}", arguments_json=json.dumps({"what": "x" * 90}))
+        cards[0].changed(approval_id=f"apr_{n:032x}", arguments={"what": "x" * 90})
         for n in range(MOST_CARDS)
     ]
     view = batch_modal(cards[0], many)

@@ -146,9 +146,7 @@ def test_approvers_who_were_never_mentioned_are_when_their_stage_waits_again() -
 def test_an_edit_is_about_another_call_that_nobody_has_seen() -> None:
     escalation = StoredEscalation(steps=1, reminders=2, begun_ms=5)
     before = an_approval(seen=(SEEN,), escalation=escalation)
-    judged = before.changed(
-        digest="e" * 64, arguments_json="{}", escalation=StoredEscalation(since_ms=7)
-    )
+    judged = before.changed(digest="e" * 64, arguments={}, escalation=StoredEscalation(since_ms=7))
     after = changes.edited(before, judged, found=before, now_ms=NOW)
     assert after is not None
     assert (after.digest, after.seen, after.escalation.steps) == ("e" * 64, (), 0)

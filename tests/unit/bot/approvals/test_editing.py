@@ -107,7 +107,7 @@ async def test_other_ruling_binds_the_card_to_its_people(room: Room) -> None:
     assert isinstance(edited, Approval)
     assert (edited.status, edited.edits.by, edited.rule) == (Status.PENDING, ADA, "big")
     assert approvers_of(edited) == (BEN,)
-    assert (edited.arguments_json, edited.original_json) == ('{"amount":200}', '{"amount":5}')
+    assert (edited.arguments, edited.original) == ({"amount": 200}, {"amount": 5})
     assert (edited.title, ask_of(edited).schema) == ("Pay 200", None)
     assert edited.digest != before.digest
     assert (edited.expires_ms, edited.escalation.since_ms) == (
@@ -184,15 +184,15 @@ async def test_i12_an_edit_is_noted_by_who_draws_its_card_when_a_crash_kept_it_f
 
 
 def test_i12_an_edit_says_what_it_found_and_not_what_was_first_asked_for() -> None:
-    first = an_approval(arguments_json='{"amount":5}', digest="d5")
+    first = an_approval(arguments={"amount": 5}, digest="d5")
     second = first.changed(
-        arguments_json='{"amount":200}',
-        original_json=first.arguments_json,
+        arguments={"amount": 200},
+        original=first.arguments,
         digest="d200",
         edits=StoredEdits(by=ADA, last=last_edit(first, 7)),
     )
     third = second.changed(
-        arguments_json='{"amount":9}', edits=StoredEdits(by=BEN, last=last_edit(second, 8))
+        arguments={"amount": 9}, edits=StoredEdits(by=BEN, last=last_edit(second, 8))
     )
     entries = [*edit_entries(first), *edit_entries(second), *edit_entries(third)]
     assert [(one.actor_id, one.detail["before"], one.detail["shown"]) for one in entries] == [
@@ -204,10 +204,10 @@ def test_i12_an_edit_says_what_it_found_and_not_what_was_first_asked_for() -> No
 
 async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: SqliteStores) -> None:
     ask = AnswerForm(form=Form.CALL, schema={}, secret=("pin",)).to_text()
-    before = an_approval(form_json=ask, arguments_json='{"pin":"kitten one","note":"a"}')
+    before = an_approval(form_json=ask, arguments={"pin": "kitten one", "note": "a"})
     after = before.changed(
-        arguments_json='{"pin":"kitten two","note":"b"}',
-        original_json=before.arguments_json,
+        arguments={"pin": "kitten two", "note": "b"},
+        original=before.arguments,
         edits=StoredEdits(by=ADA, last=last_edit(before, 7)),
     )
     decision = Decision(status=Status.APPROVED, by=BEN, at_ms=8)
@@ -226,7 +226,7 @@ async def test_rebound_card_is_edited_once_more(room: Room) -> None:
     waits = await room.office.the_approval()
     edited = await room.edit(waits, 7, by=BEN)
     assert isinstance(edited, Approval)
-    assert (edited.rule, edited.edits.by, edited.original_json) == ("small", BEN, '{"amount":5}')
+    assert (edited.rule, edited.edits.by, edited.original) == ("small", BEN, {"amount": 5})
     assert edited.status is Status.APPROVED  # the new rule has a slot for the editor
     assert RAN == [7]
 

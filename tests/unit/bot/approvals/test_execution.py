@@ -571,7 +571,7 @@ def test_a_long_result_is_cut_and_a_secret_in_it_named() -> None:
     run = Run(state=RunState.RAN, at_ms=1, text=f"password=hunter2 {'x' * 500}\u200b")
     said = shown(
         card_for(
-            decided(a_card(arguments_json="{}"), Status.APPROVED).changed(run=run),
+            decided(a_card(arguments={}), Status.APPROVED).changed(run=run),
             approvers_text="",
         ).blocks
     )

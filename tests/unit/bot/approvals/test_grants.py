@@ -106,7 +106,7 @@ async def test_a_granted_call_runs_without_asking_as_often_as_it_was_allowed(
     for number in (2, 3, 4):
         await again(office, number)
     assert office.ran == [("look", "a"), ("look", "b"), ("look", "c")]
-    assert (await office.the_approval()).arguments_json == '{"what":"d"}'
+    assert (await office.the_approval()).arguments == {"what": "d"}
     grant = await the_grant(office)
     assert (len(grant.uses), grant.max_uses) == (2, 2)
     assert await acts(storage) == [
@@ -302,7 +302,7 @@ async def test_who_lent_their_right_for_it_is_not_covered(storage: SqliteStores)
     assert (await the_grant(office)).granter_id == BEN
     await again(office, by=ADA)
     assert office.ran == [("look", "a")]
-    assert (await office.the_approval()).arguments_json == '{"what":"b"}'
+    assert (await office.the_approval()).arguments == {"what": "b"}
 
 
 async def test_other_arguments_are_not_covered(storage: SqliteStores) -> None:
@@ -319,7 +319,7 @@ async def test_of_what_may_vary_only_what_was_unticked_varies(storage: SqliteSto
     assert office.ran == [("look", "a"), ("look", "a")]
     assert len((await the_grant(office)).uses) == 1
     await again(office, 3)
-    assert (await office.the_approval()).arguments_json == '{"what":"b"}'
+    assert (await office.the_approval()).arguments == {"what": "b"}
 
 
 async def test_another_ruling_voids_it(storage: SqliteStores) -> None:

@@ -373,7 +373,7 @@ async def test_an_edit_is_no_vote_by_itself(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     approval = await office.the_approval()
     decision = Decision(
-        status=Status.APPROVED, by=ADA, at_ms=1, arguments_json="{}", digest=approval.digest
+        status=Status.APPROVED, by=ADA, at_ms=1, arguments={}, digest=approval.digest
     )
     with pytest.raises(InvalidInputError):
         await office.approvals.decide(approval, decision, an_actor(ADA), surface=Surface.CARD)

@@ -15,7 +15,7 @@ from agents.core.codec import Json
 from agents.models import call, say
 from bot.approvals.model import Decision, Kind, Status
 from bot.audit.acts import Act
-from bot.audit.entries import VoteEvidence, note, note_decision, note_request, vote_entry
+from bot.audit.entries import VoteEvidence, note, note_decision, vote_entry
 from bot.audit.report import json_line, line, story
 from bot.errors import (
     ApprovalClosedError,
@@ -321,13 +321,6 @@ async def test_a_cut_does_not_uncover_a_secret(storage: SqliteStores) -> None:
     key = "-----BEGIN PRIVATE KEY-----\n" + "QUJD" * 2000 + "\n-----END PRIVATE KEY-----"
     await note(storage.audit, Act.EXECUTED, key="k", at_ms=1, about=THREAD_ID, text=key)
     assert "QUJD" not in str(await story(storage, thread_id=THREAD_ID))
-
-
-async def test_damaged_records_are_told_as_they_are(storage: SqliteStores) -> None:
-    damaged = an_approval().changed(arguments_json="{broken")
-    await note_request(storage.audit, damaged)
-    (made,) = await story(storage, thread_id=damaged.thread_id)
-    assert made.detail["arguments"] == "{broken"
 
 
 def test_entries_are_made_in_one_place_alone() -> None:

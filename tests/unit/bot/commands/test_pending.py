@@ -80,7 +80,7 @@ def test_a_call_is_asked_anew_and_nothing_else_is(place: Place) -> None:
     async def work(storage: Stores) -> None:
         await storage.approvals.insert(waiting(1))
         await storage.approvals.insert(waiting(2, kind=Kind.DOUBT))
-        await storage.approvals.insert(waiting(3, original_json="{}"))
+        await storage.approvals.insert(waiting(3, original={}))
         assert await place.type("pending", "reask", f"apr_{1:032x}") == [
             f"apr_{1:032x}: asked again."
         ]
@@ -100,7 +100,7 @@ def test_a_call_is_asked_anew_and_nothing_else_is(place: Place) -> None:
 def test_all_that_another_policy_file_asked_is_asked_anew(place: Place, tmp_path: Path) -> None:
     async def work(storage: Stores) -> None:
         await storage.approvals.insert(waiting(1))
-        await storage.approvals.insert(waiting(2, original_json="{}"))
+        await storage.approvals.insert(waiting(2, original={}))
         await place.type("pending", "reask", "--outdated", fails=True)  # under which file?
         place.environ["COUNTERSIGN_POLICY"] = str(tmp_path / "none.yaml")
         await place.type("pending", "--outdated", fails=True)

@@ -72,7 +72,7 @@ async def approve(office: Office, approval_id: str, *, by: str = BEN) -> None:
         status=Status.APPROVED,
         by=by,
         at_ms=office.clock(),
-        arguments_json=approval.arguments_json,
+        arguments=approval.arguments,
         digest=approval.digest,
     )
     await decide(office.storage.approvals, approval_id, decision, digest=approval.digest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -19,11 +19,12 @@ from agents import (
     ReviewEditInfo,
     ReviewEditResult,
 )
+from agents.core.codec import Json
 from agents.gates.human import HumanResponse
 from agents.gates.questions import ChoiceResult
 from bot.approvals.model import Approval, Kind, Status
 from bot.questions.base import answer_from, question_of, read_reply
-from bot.questions.form import ask_of, edited_digest, in_order
+from bot.questions.form import ask_of, edited_digest
 from tests.unit.bot.asked import chosen_digest, filled_digest
 from tests.unit.bot.questions.info_samples import (
     ARGUMENTS,
@@ -51,7 +52,7 @@ def test_approval() -> None:
     assert answer_from(decided(approval, Status.APPROVED), info) == yes
     no = ApprovalResult(approved=False, reason="late", digest=info.digest, by=BY)
     assert answer_from(decided(approval, Status.REJECTED, reason="late"), info) == no
-    edited = {"arguments_json": in_order({"environment": "production"})}
+    edited = {"arguments": {"environment": "production"}}
     is_refused(approval, Status.APPROVED, **edited)
     is_refused(approval, Status.APPROVED, digest="0" * 64)
     is_refused(approval, Status.ANSWERED, answer=["yes"])
@@ -73,12 +74,25 @@ def test_review() -> None:
     assert answer_from(decided(approval, Status.APPROVED), info) == as_shown
     new = {**ARGUMENTS, "replicas": 5}
     digest = edited_digest(approval, new)
-    done = decided(approval, Status.APPROVED, arguments_json=in_order(new), digest=digest)
+    done = decided(approval, Status.APPROVED, arguments=new, digest=digest)
     assert answer_from(done, info) == ReviewEditResult(edited_arguments=new, digest=digest, by=BY)
-    is_refused(approval, Status.APPROVED, arguments_json=in_order(new))
-    is_refused(approval, Status.APPROVED, arguments_json="{", digest=digest)
+    is_refused(approval, Status.APPROVED, arguments=new)
     told = answer_from(decided(approval, Status.REJECTED, reason="no"), info)
     assert told == ReviewEditResult(disapproved=True, disapprove_reason="no", by=BY)
+
+
+def test_a_tool_that_changes_its_arguments_changes_no_record() -> None:
+    info = ReviewEditInfo(**call_fields(arguments={"names": ["a"]}))
+    approval = approval_of(info)
+    new: dict[str, Any] = {"names": ["b"]}
+    digest = edited_digest(approval, new)
+    done = decided(approval, Status.APPROVED, arguments=new, digest=digest)
+    answer = answer_from(done, info)
+    assert isinstance(answer, ReviewEditResult)
+    assert answer.edited_arguments is not None
+    cast("list[Json]", answer.edited_arguments["names"]).append("c")
+    assert done.decision is not None
+    assert done.decision.arguments == {"names": ["b"]}
 
 
 def test_human_takes_what_is_allowed() -> None:
@@ -89,7 +103,7 @@ def test_human_takes_what_is_allowed() -> None:
     assert answer_from(done, HUMAN) == accepted
     new = {**ARGUMENTS, "replicas": 5}
     digest = edited_digest(approval, new)
-    done = decided(approval, Status.APPROVED, arguments_json=in_order(new), digest=digest)
+    done = decided(approval, Status.APPROVED, arguments=new, digest=digest)
     assert answer_from(done, HUMAN) == HUMAN.edit(new, by=BY)
     done = decided(approval, Status.ANSWERED, answer=["Use the other one."])
     assert answer_from(done, HUMAN) == HUMAN.respond("Use the other one.", by=BY)
@@ -104,7 +118,7 @@ ALLOWED: dict[str, Callable[[Approval], dict[str, Any]]] = {
     "response": lambda _: {"status": Status.ANSWERED, "answer": ["no"]},
     "edit": lambda approval: {
         "status": Status.APPROVED,
-        "arguments_json": in_order({**ARGUMENTS, "replicas": 9}),
+        "arguments": {**ARGUMENTS, "replicas": 9},
         "digest": edited_digest(approval, {**ARGUMENTS, "replicas": 9}),
     },
 }

@@ -17,7 +17,7 @@ from agents.graph.commands import Send, StateUpdate
 from agents.prebuilt.stages import StageResult
 from bot.approvals.model import Status
 from bot.questions.base import answer_from, question_of, read_reply
-from bot.questions.form import Form, arguments_of, ask_of, edited_digest, in_order
+from bot.questions.form import Form, ask_of, edited_digest
 from tests.unit.bot.questions.info_samples import (
     BREAK,
     BY,
@@ -125,7 +125,7 @@ def test_reply_to_a_typed_question(kind: Any, words: str, value: object) -> None
 def test_untyped_answer_of_a_node_is_a_text() -> None:
     info = node({"question": "Name?", "draft": "x", "trail": ("a", b"b")})
     approval = approval_of(info)
-    assert arguments_of(approval) == {
+    assert approval.arguments == {
         "questions": ["Name?"],
         "shown": {"draft": "x", "trail": ["a", "Yg=="]},
     }
@@ -144,7 +144,7 @@ def test_untyped_answer_of_a_node_is_a_text() -> None:
     ],
 )
 def test_question_that_is_any_value(value: object, arguments: dict[str, object]) -> None:
-    assert arguments_of(approval_of(node(value))) == arguments
+    assert approval_of(node(value)).arguments == arguments
 
 
 def test_verdict_of_a_node_is_an_approval() -> None:
@@ -160,7 +160,7 @@ def test_verdict_of_a_node_is_an_approval() -> None:
 
 def test_breakpoint() -> None:
     approval = approval_of(BREAK)
-    assert arguments_of(approval) == {"amount": 5, "place": "Rome", "trail": ["a"], "note": None}
+    assert approval.arguments == {"amount": 5, "place": "Rome", "trail": ["a"], "note": None}
     ask = ask_of(approval)
     assert ask.names == ("amount", "place", "note")
     go = answer_from(decided(approval, Status.APPROVED), BREAK)
@@ -194,8 +194,8 @@ def test_a_step_says_which_it_is_of_how_many_where_that_is_certain(
 
 def test_breakpoint_with_an_edit() -> None:
     approval = approval_of(BREAK)
-    new = {**arguments_of(approval), "amount": 7}
-    told = {"arguments_json": in_order(new), "digest": edited_digest(approval, new)}
+    new = {**approval.arguments, "amount": 7}
+    told = {"arguments": new, "digest": edited_digest(approval, new)}
     assert answer_from(decided(approval, Status.APPROVED, **told), BREAK) == StateUpdate(
         {"amount": 7}
     )
@@ -205,7 +205,7 @@ def test_breakpoint_with_an_edit() -> None:
         {"amount": 7},
     )
     for wrong in wrongs:
-        told = {"arguments_json": in_order(wrong), "digest": edited_digest(approval, wrong)}
+        told = {"arguments": wrong, "digest": edited_digest(approval, wrong)}
         is_refused(approval, Status.APPROVED, **told)
     with pytest.raises(ResumeDataError, match="something other"):
         answer_from(decided(approval, Status.APPROVED), replace(BREAK, state={"amount": 6}))
@@ -215,7 +215,7 @@ def test_breakpoint_before_sends_shows_and_binds_their_arguments() -> None:
     sends = (Send("pay", {"to": "Rosa"}), Send("pay", {"to": ("Eve",)}))
     info = replace(BREAK, sends=sends)
     approval = approval_of(info)
-    shown = arguments_of(approval)
+    shown = approval.arguments
     assert shown["“pay” gets, unless edited (1 of 2)"] == {"to": "Rosa"}
     assert shown["“pay” gets, unless edited (2 of 2)"] == {"to": ["Eve"]}
     assert ask_of(approval).names == ("amount", "place", "note")
@@ -227,19 +227,19 @@ def test_breakpoint_before_sends_shows_and_binds_their_arguments() -> None:
 def test_breakpoint_before_sends_can_be_edited() -> None:
     info = replace(BREAK, sends=(Send("pay", {"to": "Rosa"}),))
     approval = approval_of(info)
-    new = {**arguments_of(approval), "amount": 7}
-    told = {"arguments_json": in_order(new), "digest": edited_digest(approval, new)}
+    new = {**approval.arguments, "amount": 7}
+    told = {"arguments": new, "digest": edited_digest(approval, new)}
     done = answer_from(decided(approval, Status.APPROVED, **told), info)
     assert done == StateUpdate({"amount": 7})
     forged = {**new, "“pay” gets, unless edited": {"to": "Mallory"}}
-    told = {"arguments_json": in_order(forged), "digest": edited_digest(approval, forged)}
+    told = {"arguments": forged, "digest": edited_digest(approval, forged)}
     is_refused(approval, Status.APPROVED, **told)
 
 
 def test_a_key_of_the_state_never_hides_what_a_send_gets() -> None:
     state: dict[str, object] = {"“pay” gets, unless edited": "nothing"}
     info = replace(BREAK, state=state, sends=(Send("pay", {"to": "Rosa"}),))
-    assert list(arguments_of(approval_of(info)).values()) == ["nothing", {"to": "Rosa"}]
+    assert list(approval_of(info).arguments.values()) == ["nothing", {"to": "Rosa"}]
 
 
 def test_breakpoint_without_anything_to_edit() -> None:
@@ -248,9 +248,9 @@ def test_breakpoint_without_anything_to_edit() -> None:
     assert approval.title == "Continue after “pay”?"
     assert ask_of(approval).schema is None
     new: dict[str, object] = {"trail": ["b"]}
-    told = {"arguments_json": in_order(new), "digest": edited_digest(approval, new)}
+    told = {"arguments": new, "digest": edited_digest(approval, new)}
     is_refused(approval, Status.APPROVED, **told)
-    assert approval_of(replace(BREAK, state=None)).arguments_json == "{}"
+    assert approval_of(replace(BREAK, state=None)).arguments == {}
 
 
 def test_kinds_of_values_that_are_there_are_kept() -> None:
@@ -273,6 +273,6 @@ def test_stage() -> None:
     assert go == StageResult(proceed=True, digest=STAGE.digest, by=BY)
     stop = answer_from(decided(approval, Status.REJECTED, reason="no"), STAGE)
     assert stop == StageResult(proceed=False, reason="no", digest=STAGE.digest, by=BY)
-    is_refused(approval, Status.APPROVED, arguments_json="{}", digest=edited_digest(approval, {}))
+    is_refused(approval, Status.APPROVED, arguments={}, digest=edited_digest(approval, {}))
     thinks = approval_of(replace(STAGE, stage="agent", when="after", calls=()))
     assert thinks.title == "Let “A” act on its thinking?"

@@ -15,7 +15,6 @@ from agents.gates.questions import Choice, ChoiceInfo, ChoiceResult
 from bot.approvals.model import Status
 from bot.errors import InvalidInputError
 from bot.questions.base import answer_from, question_of, read_reply
-from bot.questions.form import arguments_of
 from tests.unit.bot.questions.info_samples import (
     BY,
     CALL_CHOICE,
@@ -47,7 +46,7 @@ def test_follow_up(texts: list[str], words: str) -> None:
 
 def test_feedback() -> None:
     approval = approval_of(FEEDBACK)
-    assert arguments_of(approval) == {"content": "A poem."}
+    assert approval.arguments == {"content": "A poem."}
     good = decided(approval, Status.ANSWERED, answer={"accepted": True})
     assert answer_from(good, FEEDBACK) == FEEDBACK.accept()
     done = decided(approval, Status.ANSWERED, answer={"feedback": "Shorter."})

@@ -33,7 +33,6 @@ from bot.questions.form import (
     AnswerForm,
     Form,
     Option,
-    arguments_of,
     ask_of,
     edited_digest,
     in_order,
@@ -80,7 +79,7 @@ def test_a_stored_call_keeps_its_digest() -> None:
     stored = Approval.model_validate_json(made.model_dump_json())
     assert stored == made
     for approval in (made, stored):
-        digest = edited_digest(approval, arguments_of(approval))
+        digest = edited_digest(approval, approval.arguments)
         assert digest == info.digest_of(AWKWARD)
         assert digest == "29115cc0673abf4e00083ac6aa5fa0fd9c0d6e71d4c3f8d0b3485bf34474f09a"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 
 import pytest
@@ -255,7 +254,10 @@ async def test_what_is_no_call_and_what_nobody_describes_is_left_to_the_runtime(
         an_edit("agent:plain;tool:pay:c1"),
         an_edit("agent:plain;runnable:g;node:n", tool_name=""),
     ):
-        assert await catalog.check_call(approval, {"x": [1]}) == CheckedCall(arguments={"x": [1]})
+        given: dict[str, object] = {"x": [1]}
+        checked = await catalog.check_call(approval, given)
+        assert checked == CheckedCall(arguments={"x": [1]})
+        assert checked.arguments["x"] is not given["x"]  # records share their values
 
 
 @pytest.mark.parametrize("address", ["", "agent:boss", "agent:other;tool:pay:c1"])
@@ -295,7 +297,7 @@ def a_refund(number: int, amount: int, **changes: object) -> Approval:
         "approval_id": f"apr_{number}",
         "tool": "refund",
         "address": f"agent:A;tool:refund:c{number}",
-        "arguments_json": json.dumps(arguments),
+        "arguments": arguments,
     }
     return an_approval(**{**fields, **changes})
 
@@ -317,7 +319,7 @@ async def test_a_tool_without_such_words_or_that_is_gone_says_nothing() -> None:
     assert await catalog.batch_words([an_approval(address="agent:A;tool:pay:c1")]) == BatchWords()
     assert await catalog.batch_words([a_refund(1, 5)]) == BatchWords()
     agent = ChatModelAgent(name="A", model=ScriptedModel([]), tools=[refund])
-    broken = a_refund(1, 5, arguments_json="[")
+    broken = a_refund(1, 5, arguments={})
     assert await Town().catalog(every=agent).batch_words([broken]) == BatchWords()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -315,4 +314,4 @@ async def test_i6_who_was_asleep_does_not_call_off_what_the_same_turn_has_asked_
         await first.threads.work(THREAD_ID)
     await first.queue.run()
     waiting = await first.the_approval()
-    assert json.loads(waiting.arguments_json)["to"] == "Ben"
+    assert waiting.arguments["to"] == "Ben"

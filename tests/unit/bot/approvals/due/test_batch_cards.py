@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -74,7 +73,7 @@ def shown(office: Office) -> FakeBatchCards:
 def drawn(office: Office) -> dict[str, Status]:
     """What the newest card of several shows."""
     (items,) = shown(office).cards.values()
-    return {json.loads(one.arguments_json)["what"]: one.status for one in items}
+    return {str(one.arguments["what"]): one.status for one in items}
 
 
 async def later(office: Office, **forward: float) -> None:
@@ -418,7 +417,7 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
     "changes",
     [
         {"edits": StoredEdits(by=BEN)},
-        {"original_json": "{}"},
+        {"original": {}},
         {"dialog": (Comment(by="U1", text="Why?", at_ms=1),)},
         {"claim": CardClaim().taken(ADA, 1)},
         {"restored": Restored(to_ms=5)},
@@ -436,7 +435,7 @@ def test_what_is_not_like_the_others_any_more_leaves(changes: dict[str, Any]) ->
 
 @pytest.mark.parametrize(
     "changes",
-    [{"arguments_json": "{}"}, {"emergency": Emergency(what="a", why_now="b")}, {"rule": "small"}],
+    [{"arguments": {}}, {"emergency": Emergency(what="a", why_now="b")}, {"rule": "small"}],
 )
 def test_what_runs_otherwise_than_listed_leaves(changes: dict[str, Any]) -> None:
     decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest="d")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,7 +45,7 @@ def an_item(base: Approval, number: int, amount: str, **changes: Any) -> Approva
         title=f"Refund {amount} EUR, order {order}",
         why="",
         preview="",
-        arguments_json=json.dumps(arguments),
+        arguments=arguments,
         form_json=ASK.to_text(),
         terms=TERMS,
         batch=StoredBatch(keeper=first, ts=UNKNOWN_TS if number == 0 else ""),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from agents.core.codec import Json
 from bot.approvals.model import Approval, Decision, Kind, Run, RunState, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
@@ -54,7 +55,7 @@ APPROVERS = "the members of this channel, <@U0BEN>"
 LINK = "https://acme.slack.com/archives/C1/p1764000000000100?thread_ts=1764000000.0001&cid=C1"
 CREATED = 1_764_000_000_000
 DECIDED = CREATED + 120_000
-ARGUMENTS = {
+ARGUMENTS: dict[str, Json] = {
     "service": "payments",
     "version": "1.4.2",
     "environment": "production",
@@ -107,7 +108,7 @@ def an_approval(**changes: Any) -> Approval:
         title="Deploy payments 1.4.2 to production",
         why="You asked me to bring 1.4.2 to production.",
         preview="Replaces payments 1.4.1 on 3 replicas.",
-        arguments_json=json.dumps(ARGUMENTS),
+        arguments=ARGUMENTS,
         form_json=json.dumps(SCHEMA),
         digest="d1" * 32,
         terms=NOBODY,
@@ -133,7 +134,7 @@ def a_question(**changes: Any) -> Approval:
         "rule": "",
         "preview": "",
         "form_json": "",
-        "arguments_json": json.dumps({"questions": ["Which version?", "Which environment?"]}),
+        "arguments": {"questions": ["Which version?", "Which environment?"]},
     }
     return an_approval(**{**fields, **changes})
 
@@ -188,8 +189,8 @@ STATE_SCHEMA: dict[str, Any] = {
 
 def a_choice(ask: AnswerForm = CHOICE) -> Approval:
     """A pending question with options."""
-    listed = json.dumps({"question": "Where to?", "options": [], "multiple": False})
-    return asking(ask, kind=Kind.QUESTION, title="Where to?", arguments_json=listed)
+    listed = {"question": "Where to?", "options": [], "multiple": False}
+    return asking(ask, kind=Kind.QUESTION, title="Where to?", arguments=listed)
 
 
 def a_feedback(**changes: Any) -> Approval:
@@ -199,7 +200,7 @@ def a_feedback(**changes: Any) -> Approval:
         AnswerForm(form=Form.FEEDBACK),
         kind=Kind.QUESTION,
         title="Plan of the day",
-        arguments_json=json.dumps({"content": content, **changes}),
+        arguments={"content": content, **changes},
         why="",
     )
 
@@ -213,12 +214,12 @@ and make us happy, pound for pound."""
 def a_call_choice() -> Approval:
     """A pending call of which an argument is chosen."""
     ask = replace(CHOICE, parameter="place", reason=REASON)
-    return asking(ask, arguments_json='{"seats": 2}', title="Book")
+    return asking(ask, arguments={"seats": 2}, title="Book")
 
 
 def a_form(**changes: Any) -> Approval:
     """A pending call with missing arguments."""
-    fields = {"tool": "book", "title": "Book", "arguments_json": '{"seats": 2}', **changes}
+    fields = {"tool": "book", "title": "Book", "arguments": {"seats": 2}, **changes}
     return asking(AnswerForm(form=Form.FIELDS, schema=TRIP), kind=Kind.QUESTION, **fields)
 
 
@@ -226,7 +227,7 @@ def a_typed_question() -> Approval:
     """A pending question of a graph, with a typed answer."""
     shown = {"questions": ["Which trip?"], "shown": {"draft": "Rome", "token": "hunter2"}}
     ask = AnswerForm(form=Form.FIELDS, schema=TRIP)
-    return asking(ask, kind=Kind.QUESTION, title="Which trip?", arguments_json=json.dumps(shown))
+    return asking(ask, kind=Kind.QUESTION, title="Which trip?", arguments=shown)
 
 
 def a_human(*allowed: str) -> Approval:
@@ -244,7 +245,7 @@ def a_step(**changes: Any) -> Approval:
         "title": "Go on with “pay”?",
         "why": "",
         "preview": "",
-        "arguments_json": json.dumps(STATE),
+        "arguments": STATE,
         **changes,
     }
     return asking(AnswerForm(form=Form.STEP, label="State", schema=STATE_SCHEMA), **fields)
@@ -257,7 +258,7 @@ def a_program() -> Approval:
         ask,
         kind=Kind.QUESTION,
         title="Measure the temperature.",
-        arguments_json=json.dumps({"questions": ["Measure the temperature."]}),
+        arguments={"questions": ["Measure the temperature."]},
     )
 
 
@@ -267,7 +268,7 @@ def _edited() -> Approval:
     return decided(
         an_approval(),
         Status.APPROVED,
-        arguments_json=json.dumps(after),
+        arguments=after,
         title="Deploy payments 1.4.3 to production",
         preview="Replaces payments 1.4.1 on 5 replicas.",
     )
@@ -284,7 +285,7 @@ def _card(approval: Approval, **changes: Any) -> Card:
 
 LONG = an_approval(
     form_json="",
-    arguments_json=json.dumps({"script": "echo <!channel> & go\n" * 1_000}),
+    arguments={"script": "echo <!channel> & go\n" * 1_000},
     why="Because `*bold*` <@U0EVIL> \u202ereversed",
 )
 GAVE_UP = {"choice": "give_up", "result": ""}
@@ -308,7 +309,7 @@ CARDS: dict[str, Callable[[], Card]] = {
     "approval_pending": lambda: _card(an_approval()),
     "approval_pending_long": lambda: _card(LONG),
     "approval_pending_self": lambda: card_for(
-        an_approval(self_approval=True, arguments_json="{}", form_json="", preview="", why=""),
+        an_approval(self_approval=True, arguments={}, form_json="", preview="", why=""),
         approvers_text=APPROVERS,
     ),
     "approval_running": lambda: _card(_run("running")),
@@ -383,7 +384,7 @@ CARDS: dict[str, Callable[[], Card]] = {
     "step_pending": lambda: _card(a_step()),
     "step_continued": lambda: _card(decided(a_step(), Status.APPROVED)),
     "step_edited": lambda: _card(
-        decided(a_step(), Status.APPROVED, arguments_json=json.dumps({**STATE, "amount": 7}))
+        decided(a_step(), Status.APPROVED, arguments={**STATE, "amount": 7})
     ),
     "step_stopped": lambda: _card(decided(a_step(), Status.REJECTED, reason="Too much.")),
     "typed_pending": lambda: _card(a_typed_question()),
@@ -457,7 +458,7 @@ def under(terms: Terms) -> Approval:
 
 def a_long_call() -> Approval:
     """A call of which the full text has pages."""
-    return an_approval(arguments_json=json.dumps({**ARGUMENTS, "body": "Pack your desk. " * 500}))
+    return an_approval(arguments={**ARGUMENTS, "body": "Pack your desk. " * 500})
 
 
 MODALS: dict[str, Callable[[], dict[str, Any]]] = {

@@ -203,7 +203,7 @@ def test_form_that_cannot_be_made() -> None:
         AnswerForm(form=Form.FIELDS, schema={"type": "nonsense"}),
         kind=Kind.QUESTION,
         tool="book",
-        arguments_json="{}",
+        arguments={},
     )
     card = draw(broken)
     assert actions_of(card) == ["reject", "more"]
@@ -212,23 +212,23 @@ def test_form_that_cannot_be_made() -> None:
 
 
 def test_what_is_too_long_to_be_shown_is_not_accepted() -> None:
-    long = json.dumps({"content": "x" * 400_000})
-    assert actions_of(draw(a_feedback().changed(arguments_json=long))) == ["more"]
-    assert actions_of(draw(a_step().changed(arguments_json=long))) == ["reject", "more"]
-    human = a_human("accept", "ignore", "response").changed(arguments_json=long)
+    long = {"content": "x" * 400_000}
+    assert actions_of(draw(a_feedback().changed(arguments=long))) == ["more"]
+    assert actions_of(draw(a_step().changed(arguments=long))) == ["reject", "more"]
+    human = a_human("accept", "ignore", "response").changed(arguments=long)
     assert actions_of(draw(human)) == ["ignore", "more"]
 
 
 def test_long_feedback_can_be_opened() -> None:
     text = "".join(f"{number:05d} " for number in range(1_000))
-    approval = a_feedback().changed(arguments_json=json.dumps({"content": text}))
+    approval = a_feedback().changed(arguments={"content": text})
     assert actions_of(draw(approval)) == ["accept", "answer", "more"]
     boxes = json.dumps(details_of(approval))
     assert "00999" in boxes
 
 
 def test_damaged_content_is_said() -> None:
-    assert "(nothing)" in said(draw(a_feedback().changed(arguments_json="{")))
+    assert "(nothing)" in said(draw(a_feedback().changed(arguments={"content": 5})))
 
 
 @pytest.mark.parametrize(
@@ -296,8 +296,8 @@ def test_the_first_line_says_how_it_stands(approval: Approval, line: str) -> Non
 
 
 def test_a_question_is_its_title_and_is_said_once() -> None:
-    asked = json.dumps({"questions": ["Which market?"]})
-    card = draw(a_question(title="Which market?", arguments_json=asked, why=""))
+    asked = {"questions": ["Which market?"]}
+    card = draw(a_question(title="Which market?", arguments=asked, why=""))
     assert [one["type"] for one in card.blocks] == ["section", "header", "context", "actions"]
     assert said(card).count('"Which market?"') == 1
     assert card.text.startswith("Answer needed: Which market? Requested by")
@@ -305,7 +305,7 @@ def test_a_question_is_its_title_and_is_said_once() -> None:
 
 def test_a_long_question_is_whole_below_its_title() -> None:
     text = "Which market " + "and which of its regions " * 12 + "counts?"
-    approval = a_question(title=text, arguments_json=json.dumps({"questions": [text]}), why="")
+    approval = a_question(title=text, arguments={"questions": [text]}, why="")
     card = draw(approval)
     assert card.blocks[2]["elements"][0]["elements"][0]["text"] == text
     assert "more character" not in json.dumps(card.blocks[2:])
@@ -381,9 +381,9 @@ def test_trip_form_names_what_is_missing() -> None:
 
 
 def test_a_node_asks_in_plain_words() -> None:
-    asked = json.dumps({"questions": ["May <!here> 2.0.0 be released?", "Really?"]})
+    asked = {"questions": ["May <!here> 2.0.0 be released?", "Really?"]}
     node = AnswerForm(form=Form.CALL, label="What it's asking")
-    card = draw(asking(node, tool="", preview="", arguments_json=asked))
+    card = draw(asking(node, tool="", preview="", arguments=asked))
     quotes = [part for part in quotes_of(card) if "released" in part]
     assert quotes == ["May <!here> 2.0.0 be released?\nReally?"]
     assert "questions" not in said(card)
@@ -397,7 +397,7 @@ def test_more_than_the_questions_of_a_node_is_shown_as_arguments(
     tool: str, arguments: dict[str, Any]
 ) -> None:
     node = AnswerForm(form=Form.CALL, label="What it's asking")
-    card = draw(asking(node, tool=tool, preview="", arguments_json=json.dumps(arguments)))
+    card = draw(asking(node, tool=tool, preview="", arguments=arguments))
     assert '"Questions "' in said(card)
 
 
@@ -420,8 +420,8 @@ def test_hint_says_what_a_reply_can_answer(schema: dict[str, Any], hint: str) ->
         "required": ["answer"],
     }
     ask = AnswerForm(form=Form.FIELDS, schema=wrapped, is_wrapped=True)
-    asked = json.dumps({"questions": ["Well?"]})
-    approval = asking(ask, kind=Kind.QUESTION, tool="", arguments_json=asked)
+    asked = {"questions": ["Well?"]}
+    approval = asking(ask, kind=Kind.QUESTION, tool="", arguments=asked)
     assert hint in said(draw(approval))
     card = draw(decided(approval, Status.ANSWERED, answer={"values": {"answer": 7}}))
     assert card.blocks[2]["text"]["text"] == "7"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -100,10 +99,10 @@ def test_a_line_takes_what_it_shows_whole() -> None:
     "changes",
     [
         {"title": "x" * 300},
-        {"arguments_json": json.dumps({"note": "x" * 300})},
-        {"arguments_json": json.dumps({"note": "two\nlines"})},
-        {"arguments_json": json.dumps({"token": "sk-abcdefghijklmnopqrstuvwxyz"})},
-        {"arguments_json": json.dumps({"note": "a\u202eb"})},
+        {"arguments": {"note": "x" * 300}},
+        {"arguments": {"note": "two\nlines"}},
+        {"arguments": {"token": "sk-abcdefghijklmnopqrstuvwxyz"}},
+        {"arguments": {"note": "a\u202eb"}},
         {"preview": "one\ntwo"},
         {"form_json": AnswerForm(form=Form.CHOICE, question="Which?").to_text()},
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -95,13 +94,13 @@ BASES = {
 def odd(approval: Approval) -> Approval:
     """A record of which others have written all that others may write."""
     vote = CastVote(by="U0ADA", choice="approve", at_ms=1, digest=approval.digest, note=ODD)
-    arguments = json.loads(approval.arguments_json)
+    arguments = approval.arguments
     return approval.changed(
         title=ODD,
         why=ODD,
         preview=ODD,
         asked_again=ODD,
-        arguments_json=json.dumps({**arguments, ODD: ODD, "to": [ODD], "questions": [ODD, ODD]}),
+        arguments={**arguments, ODD: ODD, "to": [ODD], "questions": [ODD, ODD]},
         dialog=(with_answer(ASKED, by="U0ROSA", text=ODD, ts="1.1"),),
         said=SAID,
         votes=(vote,),
@@ -114,7 +113,7 @@ def ended(approval: Approval) -> Iterator[Approval]:
         if status is not Status.PENDING:
             over = decided(approval, status, reason=ODD)
             yield over
-            yield over.changed(arguments_json=json.dumps({"a": f"{ODD} edited"}))
+            yield over.changed(arguments={"a": f"{ODD} edited"})
     for state in RunState:
         run = Run(state=state, at_ms=DECIDED, text=ODD)
         yield decided(approval, Status.APPROVED, reason=ODD).changed(run=run)

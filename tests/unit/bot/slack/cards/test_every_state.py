@@ -5,7 +5,6 @@ The states are those that the browser draws, and all samples of other kinds of q
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -147,9 +146,9 @@ def test_what_is_over_leads_to_its_details_alone() -> None:
 )
 @settings(deadline=None, max_examples=60)
 def test_no_name_of_an_argument_has_an_underscore(names: list[str]) -> None:
-    arguments = json.dumps(dict.fromkeys(names, 5))
+    arguments = dict.fromkeys(names, 5)
     ask = AnswerForm(form=Form.CALL).to_text()
-    one = an_approval(title="Do it", preview="", why="", arguments_json=arguments, form_json=ask)
+    one = an_approval(title="Do it", preview="", why="", arguments=arguments, form_json=ask)
     assert "_" not in "".join(seen(draw(one)))
 
 

@@ -7,7 +7,6 @@ import pytest
 from agents.core.codec import Json
 from bot.approvals.model import Approval, Status
 from bot.approvals.overview import HomeData
-from bot.layout.data import read_object
 from bot.ports.people import Person
 from bot.questions.shown import what_runs
 from bot.slack.cards.card_for import card_for
@@ -34,9 +33,9 @@ NEW = "Deploy payments 9.9.9 to staging"
 
 def edited(**changes: str) -> Approval:
     """Approved with another version."""
-    asked = an_approval(arguments_json='{"version": "1.4.2"}')
+    asked = an_approval(arguments={"version": "1.4.2"})
     fields = {"title": NEW, "preview": "Replaces 1.4.1 with 9.9.9.", **changes}
-    return decided(asked, Status.APPROVED, arguments_json='{"version": "9.9.9"}', **fields)
+    return decided(asked, Status.APPROVED, arguments={"version": "9.9.9"}, **fields)
 
 
 def card_of(approval: Approval) -> str:
@@ -83,14 +82,14 @@ def test_details_of_an_edited_call_are_those_of_what_ran() -> None:
 
 
 def test_the_title_of_a_step_holds_whatever_its_state_became() -> None:
-    step = decided(a_step(), Status.APPROVED, arguments_json='{"amount": 7}')
+    step = decided(a_step(), Status.APPROVED, arguments={"amount": 7})
     assert what_runs(step).title == a_step().title
-    assert what_runs(step).arguments_json == '{"amount": 7}'
+    assert what_runs(step).arguments == {"amount": 7}
 
 
 @pytest.mark.parametrize("status", [Status.REJECTED, Status.EXPIRED, Status.CANCELLED])
 def test_what_did_not_run_stays_what_was_asked_for(status: Status) -> None:
-    approval = decided(an_approval(), status, arguments_json='{"version": "9.9.9"}')
+    approval = decided(an_approval(), status, arguments={"version": "9.9.9"})
     assert what_runs(approval) == approval
 
 
@@ -99,11 +98,9 @@ def test_a_pending_approval_stays_what_is_asked_for() -> None:
 
 
 def test_a_choice_that_the_model_had_made_itself_is_replaced() -> None:
-    asked = a_call_choice().changed(
-        arguments_json='{"place": "lima", "seats": 2}', title="Book Lima"
-    )
+    asked = a_call_choice().changed(arguments={"place": "lima", "seats": 2}, title="Book Lima")
     chosen = decided(asked, Status.APPROVED, answer={"selected": ["a"]}, title="Book Rome")
-    assert read_object(what_runs(chosen).arguments_json) == {"place": "rome", "seats": 2}
+    assert what_runs(chosen).arguments == {"place": "rome", "seats": 2}
     assert what_runs(chosen).title == "Book Rome"
     untold = decided(asked, Status.APPROVED, answer={"selected": ["a"]})
     assert what_runs(untold).title == "Run deploy with the chosen option"
@@ -124,9 +121,9 @@ def test_a_filled_in_call_has_the_title_of_what_runs() -> None:
 
 
 def test_a_damaged_choice_shows_that_nothing_is_known_of_it() -> None:
-    asked = a_call_choice().changed(arguments_json='{"place": "lima"}')
+    asked = a_call_choice().changed(arguments={"place": "lima"})
     chosen = decided(asked, Status.APPROVED, answer=[1])
-    assert read_object(what_runs(chosen).arguments_json) == {"place": None}
+    assert what_runs(chosen).arguments == {"place": None}
 
 
 def test_a_request_that_is_asked_anew_leads_to_the_newer_card() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import pytest
@@ -26,6 +25,6 @@ SHAPES: dict[str, Callable[[int], object]] = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("size", SIZES)
 def test_what_fits_is_what_can_be_drawn(shape: str, size: int) -> None:
-    approval = an_approval(arguments_json=json.dumps({"data": SHAPES[shape](size)}))
+    approval = an_approval(arguments={"data": SHAPES[shape](size)})
     with masked_once():
         assert fits_details(shown_question(approval)) is not _leaves_out(approval)

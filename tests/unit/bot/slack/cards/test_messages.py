@@ -124,7 +124,7 @@ def test_what_is_over_needs_no_decision_and_is_named_as_it_ran() -> None:
     bare = an_approval().changed(status=Status.CANCELLED, decision=None)
     assert concluded_text(bare).text == f"No longer needed: {TITLE}"
     edited = decided(
-        an_approval(), Status.APPROVED, arguments_json='{"version": "9.9.9"}', title="Deploy 9.9.9"
+        an_approval(), Status.APPROVED, arguments={"version": "9.9.9"}, title="Deploy 9.9.9"
     )
     assert seen(concluded_text(edited)) == "Decided by <@U0BEN>: Deploy 9.9.9"
 

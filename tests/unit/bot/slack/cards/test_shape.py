@@ -47,7 +47,7 @@ def a_deploy(**changes: Any) -> Approval:
     """A call with four arguments, of which the title shows three."""
     ask = AnswerForm(form=Form.CALL, named=("service", "version", "environment"))
     fields = {
-        "arguments_json": json.dumps(ARGUMENTS),
+        "arguments": ARGUMENTS,
         "preview": "Replaces 1.4.1, one replica after another.",
         "why": "",
         "form_json": ask.to_text(),
@@ -109,7 +109,7 @@ STATES: dict[str, tuple[Approval, str]] = {
     "failed": (ran(RunState.FAILED), "⚠️ *Failed*"),
     "rejected": (decided(a_deploy(), Status.REJECTED), "⛔ *Rejected by <@U0BEN>*"),
     "edited": (
-        decided(a_deploy(), Status.APPROVED, arguments_json='{"a":1}'),
+        decided(a_deploy(), Status.APPROVED, arguments={"a": 1}),
         "✏️ *Edited by <@U0BEN>*",
     ),
     "expired": (decided(a_deploy(), Status.EXPIRED, by=""), "⏰ *Expired "),
@@ -184,7 +184,7 @@ def test_each_argument_is_in_the_title_the_facts_or_counted(
 ) -> None:
     ask = AnswerForm(form=Form.CALL, named=tuple(named))
     title = f"Do {arguments.get('service')} {arguments.get('version')}"
-    approval = a_deploy(title=title, arguments_json=json.dumps(arguments), form_json=ask.to_text())
+    approval = a_deploy(title=title, arguments=arguments, form_json=ask.to_text())
     card = draw(approval)
     header = card.blocks[1]["text"]["text"]
     for name, value in arguments.items():
@@ -242,26 +242,26 @@ def test_a_deadline_has_its_consequence() -> None:
     ],
 )
 def test_values_are_words(value: object, words: str) -> None:
-    card = said(draw(a_deploy(title="Do it", arguments_json=json.dumps({"order_id": value}))))
+    card = said(draw(a_deploy(title="Do it", arguments={"order_id": value})))
     assert '"Order ID "' in card
     assert f'"text": "{words}"' in card
 
 
 def test_a_name_is_its_authors_where_there_is_one() -> None:
     ask = AnswerForm(form=Form.CALL, labels={"order_id": "Order number"})
-    card = a_deploy(arguments_json='{"order_id": 5}', form_json=ask.to_text())
+    card = a_deploy(arguments={"order_id": 5}, form_json=ask.to_text())
     assert '"Order number "' in said(draw(card))
 
 
 def test_a_secret_in_a_name_is_masked_before_it_is_put_into_words() -> None:
-    card = said(draw(a_deploy(arguments_json='{"sk-abcdefghijklmnopqrstuvwxyz012345": 5}')))
+    card = said(draw(a_deploy(arguments={"sk-abcdefghijklmnopqrstuvwxyz012345": 5})))
     assert "abcdefghijklmnop" not in card.lower()
 
 
 def test_details_have_the_names_and_words_of_the_card() -> None:
     ask = AnswerForm(form=Form.CALL, labels={"day": "Due"}, named=("order_id",))
     arguments = {"order_id": "A-1", "day": "2026-12-01", "ship_back": False, "to": []}
-    one = a_deploy(arguments_json=json.dumps(arguments), form_json=ask.to_text())
+    one = a_deploy(arguments=arguments, form_json=ask.to_text())
     details = json.dumps(pages_of(one)[0], ensure_ascii=False)
     for words in ("Order ID: ", "Due: ", "1 Dec 2026", "Ship back: ", '"No"', "none"):
         assert words in details
@@ -271,7 +271,7 @@ def test_details_have_the_names_and_words_of_the_card() -> None:
 def test_no_words_of_others_are_markup() -> None:
     asked = Comment(by="UADA", text=ODD, at_ms=1)
     asked = with_answer(asked, by="UROSA", text=ODD, ts="1.1")
-    texts = {"title": ODD, "why": ODD, "preview": ODD, "arguments_json": json.dumps({ODD: ODD})}
+    texts = {"title": ODD, "why": ODD, "preview": ODD, "arguments": {ODD: ODD}}
     pending = a_deploy(dialog=(asked,), asked_again=ODD, edits=StoredEdits(by="UBEN"), **texts)
     records = [pending, pending.changed(kind=Kind.DOUBT)]
     for status in Status:

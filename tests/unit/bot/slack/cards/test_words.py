@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -56,7 +55,7 @@ def test_edit_is_offered_only_with_a_schema() -> None:
 
 def test_obstacle_to_editing_is_named() -> None:
     long = an_approval(
-        arguments_json=json.dumps({"note": "x" * 30_001}),
+        arguments={"note": "x" * 30_001},
         form_json='{"type":"object","properties":{"note":{"type":"string"}}}',
     )
     said = shown(card_for(long, approvers_text="").blocks)
@@ -65,10 +64,10 @@ def test_obstacle_to_editing_is_named() -> None:
 
 
 def test_hidden_characters_are_counted_and_can_be_opened() -> None:
-    long = an_approval(title="t" * 300, why="w" * 2_000, arguments_json='{"a":"b"}', form_json="")
+    long = an_approval(title="t" * 300, why="w" * 2_000, arguments={"a": "b"}, form_json="")
     said = shown(card_for(long, approvers_text="").blocks)
     assert "*150 more characters.* Approve… opens the full text first." in said
-    one = an_approval(title="t" * 151, arguments_json='{"a":"b"}')
+    one = an_approval(title="t" * 151, arguments={"a": "b"})
     assert "more character" in shown(card_for(one, approvers_text="").blocks)
 
 
@@ -85,16 +84,11 @@ def test_final_card_has_no_word_of_what_it_leaves_out() -> None:
     assert "www" not in said
 
 
-def test_damaged_arguments_are_shown_whole() -> None:
-    said = shown(card_for(an_approval(arguments_json='{"a"'), approvers_text="").blocks)
-    assert '{"a"' in said
-
-
 def test_edit_that_hides_changes_says_so() -> None:
     done = decided(
-        an_approval(arguments_json=json.dumps({"a": "x" * 900, "b": 1})),
+        an_approval(arguments={"a": "x" * 900, "b": 1}),
         Status.APPROVED,
-        arguments_json=json.dumps({"a": "y" * 900, "b": 1}),
+        arguments={"a": "y" * 900, "b": 1},
     )
     said = shown(card_for(done, approvers_text="").blocks)
     assert said.count("860 more characters") == 2
@@ -102,7 +96,7 @@ def test_edit_that_hides_changes_says_so() -> None:
 
 def test_edit_without_a_change_lists_none() -> None:
     approval = an_approval()
-    done = decided(approval, Status.APPROVED, arguments_json=approval.arguments_json)
+    done = decided(approval, Status.APPROVED, arguments=approval.arguments)
     assert "Changes" not in shown(card_for(done, approvers_text="").blocks)
 
 
@@ -150,14 +144,14 @@ def test_same_is_strict() -> None:
 @pytest.mark.parametrize(
     ("arguments", "questions"),
     [
-        ('{"questions": ["a", 5, ""]}', ["a", "5", '""']),
-        ('{"questions": []}', ["2 questions about the deploy"]),
-        ('{"questions": "a"}', ["2 questions about the deploy"]),
-        ("{", ["2 questions about the deploy"]),
+        ({"questions": ["a", 5, ""]}, ["a", "5", '""']),
+        ({"questions": []}, ["2 questions about the deploy"]),
+        ({"questions": "a"}, ["2 questions about the deploy"]),
+        ({}, ["2 questions about the deploy"]),
     ],
 )
-def test_questions_are_read_carefully(arguments: str, questions: list[str]) -> None:
-    assert questions_of(a_question(arguments_json=arguments)) == questions
+def test_questions_are_read_carefully(arguments: dict[str, Any], questions: list[str]) -> None:
+    assert questions_of(a_question(arguments=arguments)) == questions
 
 
 @pytest.mark.parametrize(
@@ -170,7 +164,7 @@ def test_answers_are_read_carefully(answer: Json, answers: list[str]) -> None:
 
 
 def test_long_question_can_be_opened_and_answered() -> None:
-    long = a_question(arguments_json=json.dumps({"questions": ["q" * 6_000]}))
+    long = a_question(arguments={"questions": ["q" * 6_000]})
     said = shown(card_for(long, approvers_text="").blocks)
     assert "Details" in said
     assert "more characters" in said
@@ -239,14 +233,14 @@ def test_approvers_in_words() -> None:
 
 
 def test_record_without_title_or_tool_has_a_title() -> None:
-    bare = an_approval(title=" ", tool="", rule="", arguments_json="{}")
+    bare = an_approval(title=" ", tool="", rule="", arguments={})
     card = card_for(bare, approvers_text="")
     assert card.blocks[1]["text"]["text"] == "Untitled"
 
 
 def test_details_show_long_names_and_texts_whole() -> None:
     name = "n" * 5_000
-    view = details_of(an_approval(arguments_json=json.dumps({name: "v", "w": "x" * 200})))
+    view = details_of(an_approval(arguments={name: "v", "w": "x" * 200}))
     assert view_errors(view) == []
     said = shown(view["blocks"]).replace("\n", "")
     assert name in said
@@ -254,8 +248,8 @@ def test_details_show_long_names_and_texts_whole() -> None:
 
 
 def test_details_pack_many_arguments() -> None:
-    many = json.dumps({f"name_{index}": index for index in range(500)})
-    view = details_of(an_approval(arguments_json=many))
+    many = {f"name_{index}": index for index in range(500)}
+    view = details_of(an_approval(arguments=many))
     assert view_errors(view) == []
     assert "Name 499: " in shown(view["blocks"])
 

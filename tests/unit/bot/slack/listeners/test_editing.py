@@ -36,7 +36,7 @@ async def a_long_form(storage: Stores, counter: Counter, *, is_read: bool = True
         approval_id=f"apr_{7:032x}",
         interrupt_id=f"{7:032x}",
         form_json=json.dumps(schema),
-        arguments_json=json.dumps(ARGUMENTS),
+        arguments=ARGUMENTS,
     )
     await storage.approvals.insert(approval)
     if is_read:
@@ -129,8 +129,8 @@ async def test_what_was_typed_on_all_pages_is_one_edit(
 
     assert answer.body == ""
     decided = await storage.approvals.get(approval.approval_id)
-    edited = decided.decision.arguments_json if decided.decision else decided.arguments_json
-    assert json.loads(edited) == {**ARGUMENTS, "f2": 7, "f119": 9}
+    edited = decided.decision.arguments if decided.decision else decided.arguments
+    assert edited == {**ARGUMENTS, "f2": 7, "f119": 9}
 
 
 async def test_a_faulty_page_stays_and_says_what_is_wrong(
@@ -154,7 +154,7 @@ async def test_too_much_to_carry_is_said(storage: SqliteStores, counter: Counter
         approval_id=f"apr_{8:032x}",
         interrupt_id=f"{8:032x}",
         form_json=json.dumps({"type": "object", "properties": texts}),
-        arguments_json=json.dumps(dict.fromkeys(texts, "a")),
+        arguments=dict.fromkeys(texts, "a"),
     )
     await storage.approvals.insert(wide)
     dice = random.Random(1)  # noqa: S311 - what cannot be made small

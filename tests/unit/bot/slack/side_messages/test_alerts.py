@@ -32,7 +32,7 @@ GRANT = Grant(
     tool="deploy",
     ruling="a" * 64,
     agent="deployer",
-    arguments_json="{}",
+    arguments={},
     vary=(),
     requesters=(),
     created_ms=CREATED,
@@ -125,7 +125,7 @@ def test_a_grant_says_when_it_was_used_last() -> None:
 
 def test_a_grant_of_an_edited_call_has_the_title_of_what_ran() -> None:
     edited = decided(
-        an_approval(), Status.APPROVED, arguments_json='{"version": "1.4.3"}', title="Deploy 1.4.3"
+        an_approval(), Status.APPROVED, arguments={"version": "1.4.3"}, title="Deploy 1.4.3"
     )
     assert "Deploy 1.4.3" in seen(grant_card(GRANT, edited, now_ms=NOW))
 

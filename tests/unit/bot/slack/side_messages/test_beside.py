@@ -143,11 +143,11 @@ def test_a_card_says_what_the_agent_answers() -> None:
 def test_an_approval_is_confirmed_where_the_rule_says_so() -> None:
     title = ODD[:60]
     terms = TERMS.model_copy(update={"confirm": True})
-    confirmed = drawn(under(terms, title=title, arguments_json="{}"))
+    confirmed = drawn(under(terms, title=title, arguments={}))
     dialog = buttons(confirmed)[ActionId.APPROVE]["confirm"]
     assert dialog["title"]["text"] == "Approve this?"
     assert {dialog[part]["type"] for part in dialog} == {"plain_text"}
-    assert "confirm" not in buttons(drawn(under(TERMS, arguments_json="{}")))[ActionId.APPROVE]
+    assert "confirm" not in buttons(drawn(under(TERMS, arguments={})))[ActionId.APPROVE]
     # What the card does not show is agreed to in a form.
     hidden = buttons(drawn(under(terms, title=ODD)))[ActionId.APPROVE]
     assert ("confirm" in hidden, hidden["text"]["text"]) == (False, "Approve…")
@@ -171,7 +171,7 @@ def test_an_approval_is_confirmed_where_the_rule_says_so() -> None:
 def test_the_dialog_says_what_changes(preview: str, more: str) -> None:
     alone = {"confirm": True, "stages": (Stage(approve=(SECURITY,)),)}
     terms = TERMS.model_copy(update=alone)
-    card = drawn(under(terms, preview=preview, title="Deploy payments", arguments_json="{}"))
+    card = drawn(under(terms, preview=preview, title="Deploy payments", arguments={}))
     words = f"Deploy payments.{more} No one else has to approve."
     assert buttons(card)[ActionId.APPROVE]["confirm"]["text"]["text"] == words
 
@@ -182,7 +182,7 @@ def test_a_critical_call_asks_for_the_name_of_what_its_tool_calls_so() -> None:
     critical = under(
         terms,
         title="Delete orders_2019",
-        arguments_json='{"tbl": "orders_2019"}',
+        arguments={"tbl": "orders_2019"},
         form_json=ask.to_text(),
     )
     assert "To confirm, type the table" in str(confirmation_inputs(critical))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from bot.approvals.model import Approval, Run, RunState, Status
@@ -55,16 +53,14 @@ def test_it_says_how_long_it_took(lasted_ms: int, words: str) -> None:
 
 
 def test_an_edited_request_has_its_own_symbol() -> None:
-    card = summary_card([ran(arguments_json='{"service":"payments"}')])
+    card = summary_card([ran(arguments={"service": "payments"})])
     assert symbols(card) == ["pencil2"]
 
 
 def edited(**arguments: object) -> Approval:
     """Approved with other arguments."""
-    asked = an_approval(arguments_json=json.dumps({"service": "payments", "version": "1.4.2"}))
-    made = decided(
-        asked, Status.APPROVED, arguments_json=json.dumps(arguments), title="Deploy 1.4.3"
-    )
+    asked = an_approval(arguments={"service": "payments", "version": "1.4.2"})
+    made = decided(asked, Status.APPROVED, arguments=arguments, title="Deploy 1.4.3")
     run = Run(state=RunState.RAN, at_ms=made.created_ms, text="")
     return made.changed(run=run)
 
@@ -91,9 +87,9 @@ def test_of_many_changes_two_are_said_and_secrets_are_masked() -> None:
 
 
 def test_an_edit_before_the_approval_is_one_too() -> None:
-    before = json.dumps({"service": "payments", "version": "1.4.2"})
-    after = json.dumps({"service": "payments", "version": "1.4.3"})
-    made = decided(an_approval(arguments_json=after, original_json=before), Status.APPROVED)
+    before = {"service": "payments", "version": "1.4.2"}
+    after = {"service": "payments", "version": "1.4.3"}
+    made = decided(an_approval(arguments=after, original=before), Status.APPROVED)
     card = summary_card([made])
     assert symbols(card) == ["pencil2"]
     assert "(Version 1.4.2 → 1.4.3)" in seen(card)

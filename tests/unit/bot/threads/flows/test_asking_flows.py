@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from bot.approvals.disclosure import Surface
 from bot.approvals.model import Approval, Decision, Status
 from bot.errors import InvalidInputError, NotApproverError
 from bot.questions.base import question_of
-from bot.questions.form import edited_digest, in_order
+from bot.questions.form import edited_digest
 from bot.threads.model import Thread
 from tests.scenario import asking
 from tests.scenario.asking import RAN
@@ -44,8 +43,8 @@ async def take(office: Office, approval: Approval, *, by: str = BEN, **fields: A
     """Decide, as a listener does, and let the work that follows be done."""
     seen = await office.approvals.look(approval.approval_id, an_actor(by), shown=approval.digest)
     told = {"status": question_of(seen).yes_status, "digest": seen.digest, **fields}
-    if "arguments_json" in fields:
-        await office.decide(seen, by=by, edited=json.loads(fields["arguments_json"]))
+    if "arguments" in fields:
+        await office.decide(seen, by=by, edited=fields["arguments"])
         return
     decided = await office.approvals.decide(
         seen, Decision(by=by, at_ms=office.clock(), **told), surface=Surface.CARD
@@ -71,7 +70,7 @@ def chosen(*ids: str) -> Fields:
 def edited(**changes: object) -> Fields:
     def make(approval: Approval) -> dict[str, Any]:
         new = {"input": "go", "amount": 5, "place": "Rome", "tags": ["a", "b"], **changes}
-        return {"arguments_json": in_order(new), "digest": edited_digest(approval, new)}
+        return {"arguments": new, "digest": edited_digest(approval, new)}
 
     return make
 
