@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from agents.core.checkpoint import LAST, CheckpointStatus, StoredCheckpoint
 from agents.core.errors import CheckpointConflictError
-from storage.documents import Where
+from storage.documents import Row, Where
 from storage.errors import RecordFormatError
-from storage.log import SCHEMA_VERSION, Row, RowLog, check_version, checked_text
+from storage.log import SCHEMA_VERSION, RowLog, check_version, checked_text
 
 _RUNNING, _PENDING, _CLOSED = (
     one.value

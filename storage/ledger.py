@@ -28,9 +28,9 @@ from storage.chain import (
     content_hash,
     is_alg,
 )
-from storage.documents import fault_of
+from storage.documents import Row, fault_of
 from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
-from storage.log import SCHEMA_VERSION, Row, check_version, checked_text
+from storage.log import SCHEMA_VERSION, check_version, checked_text
 from storage.retention import is_kept
 
 logger = logging.getLogger(__name__)

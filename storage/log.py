@@ -6,16 +6,14 @@ damaged ones included. The reader must validate them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import Protocol
 
-from storage.documents import Where
+from storage.documents import Row, Where
 from storage.errors import RecordFormatError
 
 SCHEMA_VERSION = 1
 """Version of all rows, in `v`. A row of another version is an error."""
-
-Row: TypeAlias = Mapping[str, Any]
 
 _DIGITS = 16
 

@@ -83,7 +83,7 @@ VIOLATIONS = [
     ("slack-edge", "bot.slack.cards.approval", "slack_sdk"),
     ("slack-edge", "bot.approvals.service", "bot.slack.calls"),
     ("mongo-driver", "bot.approvals.service", "motor"),
-    ("mongo-driver", "storage.sqlite.log", "bson"),
+    ("mongo-driver", "storage.sqlite.collection", "bson"),
     ("sqlite-driver", "bot.approvals.service", "sqlite3"),
     ("sqlite-driver", "storage.log", "sqlite3"),
     ("one-composer", "bot.main", "storage.sqlite.storage"),

@@ -11,7 +11,7 @@ from bot.approvals.comments import AGENT, with_answer, with_exchange
 from bot.approvals.model import Approval, Comment, Status
 from bot.approvals.queries import get_all
 from bot.audit.acts import Act
-from bot.people.requesters import is_requester
+from bot.people.terms_of import is_requester
 from bot.ports.process import Clock
 from bot.stores import Stores
 from storage.documents import update_or_none

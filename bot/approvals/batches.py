@@ -14,7 +14,7 @@ from datetime import timedelta
 from bot.approvals.model import Approval, Status
 from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.errors import InvalidInputError, LeftOutError, RefusalError, UserFacingError
-from bot.people.batching import common_ruling
+from bot.people.terms_of import common_ruling
 from bot.policy.refusals import RefusalCode
 from bot.ports.process import Clock
 from bot.words import say

@@ -15,8 +15,7 @@ from bot.audit.entries import note
 from bot.errors import RefusalError, UserFacingError
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
-from bot.people.delegated import delegations_of
-from bot.people.lookup import problem_of
+from bot.people.lookup import delegations_of, problem_of
 from bot.people.model import DelegationRecord
 from bot.policy.eligibility import Delegation, Problem
 from bot.policy.refusals import LONGEST_MS, RefusalCode, judge_delegation

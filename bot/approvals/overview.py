@@ -14,7 +14,7 @@ from bot.errors import DirectoryError
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
 from bot.people.model import DelegationRecord, Grant, PersonRecord
-from bot.people.requesters import is_requester
+from bot.people.terms_of import is_requester
 from bot.people.waiting import WaitingLook, Waits
 from bot.ports.people import Actor, Directory, Person
 from bot.ports.process import Clock

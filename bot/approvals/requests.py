@@ -15,9 +15,9 @@ from bot.audit.entries import request_entry
 from bot.errors import NobodyError
 from bot.people.current_policy import CurrentPolicy
 from bot.people.feasibility import FeasibilityCheck, undecidable
-from bot.people.lookup_cache import LookupOnce
+from bot.people.lookup import LookupOnce
+from bot.people.named_terms import under_terms
 from bot.people.thread_pass import Requesters, ThreadPass
-from bot.people.under_terms import under_terms
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import asks_people, brief_of
 from bot.questions.record import Asked, Rules, approval_from, approval_id_of, unknown_names

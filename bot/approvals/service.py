@@ -43,9 +43,8 @@ from bot.errors import (
 from bot.people.access import Access
 from bot.people.break_glass import Reasons
 from bot.people.current_policy import CurrentPolicy, NoPolicy
-from bot.people.delegated import PowersNow
 from bot.people.feasibility import FeasibilityCheck
-from bot.people.lookup import PeopleLookup
+from bot.people.lookup import PeopleLookup, PowersNow
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.ports.process import Clock

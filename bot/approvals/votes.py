@@ -37,8 +37,8 @@ from bot.people.break_glass import has_lost_glass
 from bot.people.current_policy import CurrentPolicy
 from bot.people.deciders import deciders_of
 from bot.people.lookup import PATIENCE_S, PeopleLookup
+from bot.people.named_terms import next_step_ms
 from bot.people.terms_of import ballot_of, groups_of, is_allowed_by_rule
-from bot.people.under_terms import next_step_ms
 from bot.policy.eligibility import REQUESTERS, Eligibility, Exclusion, PeopleSnapshot
 from bot.policy.refusals import RefusalCode, VoteAttempt, VoteResult, judge_take_back, judge_vote
 from bot.policy.tally import Ballot

@@ -18,7 +18,7 @@ from bot.errors import (
     UnknownApprovalError,
     UserFacingError,
 )
-from bot.people.requesters import is_requester
+from bot.people.terms_of import is_requester
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.redaction.mask import mask_text

@@ -11,7 +11,7 @@ from bot.clock import system_clock
 from bot.commands.call import Call
 from bot.errors import BotError
 from bot.maintenance.pending import PendingQuery, PendingRequests, why_not
-from bot.people.progress import progress_of
+from bot.people.terms_of import progress_of
 from bot.redaction.mask import mask_text
 from bot.redaction.rules import in_force
 from bot.words.mrkdwn import utc

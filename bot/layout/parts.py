@@ -15,9 +15,8 @@ from bot.layout.blocks import (
     rich,
 )
 from bot.layout.text import more, own_words, show
-from bot.people.progress import progress_of
-from bot.people.requesters import requesters_of
-from bot.people.under_terms import backups_of, next_step_ms
+from bot.people.named_terms import backups_of, next_step_ms
+from bot.people.terms_of import progress_of, requesters_of
 from bot.ports.people import CHANNEL
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text

@@ -19,11 +19,10 @@ from bot.clock import milliseconds
 from bot.errors import DirectoryError
 from bot.notifications.preferences import NotificationPreferences, is_loud, new_person
 from bot.notifications.working_hours import WorkingDay, own_hours
-from bot.people.delegated import absent_of, delegations_of
+from bot.people.lookup import absent_of, delegations_of
 from bot.people.model import PersonRecord
-from bot.people.progress import progress_of
 from bot.people.recipient_ids import asked_groups, audience_of, is_person, is_usergroup
-from bot.people.requesters import requesters_of
+from bot.people.terms_of import progress_of, requesters_of
 from bot.people.waiting import Waits
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.escalation import Due, Notice

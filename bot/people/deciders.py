@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from bot.approvals.model import Approval
 from bot.people.recipient_ids import asked_groups, audience_of, is_person
-from bot.people.requesters import requesters_of
-from bot.people.terms_of import ballot_of
+from bot.people.terms_of import ballot_of, requesters_of
 from bot.policy.eligibility import EDITORS, REQUESTERS, PeopleSnapshot
 from bot.policy.missing_approvers import waits_for
 from bot.policy.tally import Ballot

@@ -11,9 +11,9 @@ from bot.clock import system_clock
 from bot.errors import DirectoryError, NobodyError, decider_words
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.lookup import PeopleLookup, channels_of, frozen_members, is_direct
+from bot.people.named_terms import named_by
 from bot.people.recipient_ids import requirement_words
 from bot.people.terms_of import ballot_of, groups_of
-from bot.people.under_terms import named_by
 from bot.policy.missing_approvers import Feasibility, MissingApprovers, prospect
 from bot.policy.terms import Terms, TermsError
 from bot.ports.people import MOST_MEMBERS, Actor, Directory

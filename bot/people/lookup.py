@@ -1,23 +1,55 @@
-"""Look up people and groups for a click (1.5, 2.7, 2.10)."""
+"""Look up people, groups and delegations, for a click and for one request."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from bot.approvals.model import Approval
 from bot.errors import DirectoryError
 from bot.people.current_policy import CurrentPolicy
-from bot.people.delegated import PowersNow, delegations_of
-from bot.people.requesters import requesters_of
+from bot.people.model import DelegationRecord
+from bot.people.terms_of import requesters_of
 from bot.policy.eligibility import Delegation, PeopleSnapshot, Problem
 from bot.policy.rotation import on_duty
 from bot.policy.terms import CODE, Group, Terms, TermsError
 from bot.ports.people import MOST_MEMBERS, Actor, Directory, Person
 from bot.ports.process import Clock
+
+
+class PowersNow(Protocol):
+    """Reads the delegations of a workspace."""
+
+    async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
+        """Return the valid records; see `DelegationStore.current`."""
+
+
+def delegations_of(records: Iterable[DelegationRecord]) -> tuple[Delegation, ...]:
+    """Return the delegations, oldest first."""
+    return tuple(
+        Delegation(
+            owner=one.owner_id,
+            delegate=one.delegate_id,
+            until_ms=one.until_ms,
+            group=one.group_name,
+            approval_id=one.approval_id,
+        )
+        for one in records
+        if one.delegate_id
+    )
+
+
+def absent_of(records: Iterable[DelegationRecord]) -> dict[str, int]:
+    """Return absent people by user id, with the end of each absence."""
+    found: dict[str, int] = {}
+    for one in records:
+        if not one.delegate_id:
+            found[one.owner_id] = max(one.until_ms, found.get(one.owner_id, 0))
+    return found
+
 
 T = TypeVar("T")
 
@@ -247,3 +279,66 @@ def problem_of(person: Person, actor: Actor, team_id: str) -> Problem | None:
     if person.is_external or not person.is_home(actor, team_id):
         return Problem.EXTERNAL
     return Problem.GUEST if person.is_guest else None
+
+
+@dataclass(frozen=True, slots=True)
+class LookupOnce:
+    """Directory that caches answers for one request or step.
+
+    Clicks need fresh answers; see `PeopleLookup`.
+    """
+
+    directory: Directory
+    _answers: dict[tuple[str, str], asyncio.Future[Any]] = field(default_factory=dict)
+
+    async def person(self, user_id: str) -> Person:
+        """Look up a person; see `Directory.person`."""
+        return await self._once("person", user_id, self.directory.person)
+
+    async def channel_members(self, channel_id: str) -> frozenset[str]:
+        """Look up members; see `Directory.channel_members`."""
+        return await self._once("channel", channel_id, self.directory.channel_members)
+
+    async def is_public(self, channel_id: str) -> bool:
+        """Look up a channel; see `Directory.is_public`."""
+        return await self._once("public", channel_id, self.directory.is_public)
+
+    async def is_in(self, channel_id: str) -> bool:
+        """Look up the bot's membership; see `Directory.is_in`."""
+        return await self._once("room", channel_id, self.directory.is_in)
+
+    async def group_members(self, group_id: str) -> frozenset[str]:
+        """Look up members; see `Directory.group_members`."""
+        return await self._once("group", group_id, self.directory.group_members)
+
+    async def _once(self, kind: str, name: str, look: Callable[[str], Awaitable[T]]) -> T:
+        known = self._answers.get((kind, name))
+        if known is None:
+            known = self._answers[kind, name] = asyncio.ensure_future(_tried(look, name))
+        answer: T | DirectoryError = await asyncio.shield(known)
+        if isinstance(answer, DirectoryError):
+            raise answer
+        return answer
+
+
+async def _tried(look: Callable[[str], Awaitable[T]], name: str) -> T | DirectoryError:
+    try:
+        return await look(name)
+    except DirectoryError as error:
+        return error
+
+
+@dataclass(frozen=True, slots=True)
+class DelegationCache:
+    """Caches delegations for one request, like `LookupOnce`."""
+
+    powers: PowersNow
+    _read: dict[str, asyncio.Future[Sequence[DelegationRecord]]] = field(default_factory=dict)
+
+    async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
+        """Return delegations as of the first call; see `DelegationStore.current`."""
+        known = self._read.get(team_id)
+        if known is None:
+            look = self.powers.current(team_id, now_ms=now_ms)
+            known = self._read[team_id] = asyncio.ensure_future(look)
+        return await asyncio.shield(known)

@@ -1,10 +1,16 @@
-"""Facts from the frozen terms of an approval, and its ballot."""
+"""Facts from the record of an approval: its requesters, terms, ballot, progress, and group.
+
+None of the requesters may approve what the agent requests, because any of them may have caused the
+request: the agent has read their messages. `bot.people.thread_pass` stores them before it does.
+"""
 
 from __future__ import annotations
 
-from bot.approvals.model import Approval, Kind, Status
+from dataclasses import dataclass
+
+from bot.approvals.model import Approval, CastVote, Kind, Status
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
-from bot.policy.tally import Ballot
+from bot.policy.tally import Ballot, Tally
 
 
 def groups_of(ballot: Ballot, *, is_begun: bool = False, steps: int = 0) -> frozenset[str]:
@@ -65,3 +71,70 @@ def ends_run(approval: Approval) -> bool:
 def ends_then(approval: Approval) -> bool:
     """Whether the run ends if the approval expires."""
     return approval.terms.on_expiry == "cancel_run"
+
+
+def common_ruling(approval: Approval) -> str:
+    """Return the digest that groups approvals; empty for an approval without a group."""
+    if approval.status is not Status.PENDING or approval.kind is not Kind.APPROVAL:
+        return ""
+    if not approval.tool or approval.stuck:
+        return ""
+    terms = approval.terms
+    is_plain = terms.risk in {"low", "medium"} and not terms.always_ask
+    return terms.digest if is_plain else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteProgress:
+    """Votes on an approval, as displayed.
+
+    Attributes:
+        stage: Name of the pending stage; empty if there is only one.
+        tallies: Filled slots of each requirement of the stage; empty for a doubt.
+        votes: In the order in which they were stored.
+        rejections: Number of rejections needed to reject.
+    """
+
+    stage: str = ""
+    tallies: tuple[Tally, ...] = ()
+    votes: tuple[CastVote, ...] = ()
+    rejections: int = 1
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the first vote decides, so there is no progress to show."""
+        return not self.stage and sum(one.need for one in self.tallies) < 2 and not self.votes
+
+
+def progress_of(approval: Approval) -> VoteProgress:
+    """Return the progress; empty for a question."""
+    if approval.kind is Kind.QUESTION:
+        return VoteProgress()
+    ballot = ballot_of(approval)
+    tallies = () if ballot.is_doubt else ballot.progress(_as_counted(ballot))
+    return VoteProgress(
+        stage=ballot.current.name if len(ballot.stages) > 1 else "",
+        tallies=tallies,
+        votes=ballot.votes,
+        rejections=ballot.terms.reject,
+    )
+
+
+def _as_counted(ballot: Ballot) -> PeopleSnapshot:
+    """Return the voters, in the groups through which their votes counted."""
+    members = {
+        name: frozenset(vote.right.owner for vote in ballot.votes if name in vote.groups)
+        for name in groups_of(ballot, steps=len(ballot.terms.escalate))
+    }
+    people = {person: None for vote in ballot.votes for person in vote.persons}
+    return PeopleSnapshot(people=people, members=members)
+
+
+def requesters_of(approval: Approval) -> tuple[str, ...]:
+    """Return the requesters of an approval."""
+    return tuple(dict.fromkeys((approval.requester_id, *approval.requesters)))
+
+
+def is_requester(approval: Approval, user_id: str) -> bool:
+    """Whether this person's words contributed to the request."""
+    return user_id in requesters_of(approval)

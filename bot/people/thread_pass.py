@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agents.core.errors import CheckpointConflictError
 from bot.approvals.model import Approval, Kind, Status
 from bot.approvals.queries import newest_of
-from bot.people.requesters import requesters_of
+from bot.people.terms_of import requesters_of
 from bot.stores import Stores
 from bot.threads.messages import Message
 from bot.threads.model import Thread

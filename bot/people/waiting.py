@@ -13,11 +13,9 @@ from bot.approvals.model import AGAIN, APPROVE, Approval, Kind
 from bot.errors import DirectoryError
 from bot.people.break_glass import glass_of
 from bot.people.current_policy import CurrentPolicy
-from bot.people.delegated import delegations_of
-from bot.people.lookup import PeopleLookup, problem_of
+from bot.people.lookup import PeopleLookup, delegations_of, problem_of
 from bot.people.model import DelegationStore
-from bot.people.requesters import requesters_of
-from bot.people.terms_of import ballot_of, groups_of
+from bot.people.terms_of import ballot_of, groups_of, requesters_of
 from bot.policy.eligibility import Delegation, Eligibility, Exclusion, PeopleSnapshot, either, every
 from bot.policy.refusals import VoteAttempt, judge_vote
 from bot.policy.tally import Ballot

@@ -22,9 +22,8 @@ from bot.layout.modals import (
     named,
     read_text,
 )
-from bot.people.batching import common_ruling
 from bot.people.break_glass import glass_of
-from bot.people.terms_of import is_critical, wants_reason
+from bot.people.terms_of import common_ruling, is_critical, wants_reason
 from bot.policy.grants import limits_of
 from bot.ports.threads import CheckedCall
 from bot.questions.base import QuestionDraft

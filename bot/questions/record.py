@@ -16,9 +16,8 @@ from agents.core.codec import Json
 from agents.graph import Question
 from agents.prebuilt.stages import StageInfo
 from bot.approvals.model import APPROVE, Approval, Kind, PriorApproval, StoredEdits
-from bot.people.named_terms import NamedPeople, named_terms
-from bot.people.requesters import requesters_of
-from bot.people.under_terms import under_terms
+from bot.people.named_terms import NamedPeople, named_terms, under_terms
+from bot.people.terms_of import requesters_of
 from bot.policy.eligibility import EDITORS, REQUESTERS
 from bot.policy.escalation import deadline
 from bot.policy.terms import Terms

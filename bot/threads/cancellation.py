@@ -11,7 +11,7 @@ from bot.approvals.model import REJECT, Approval, Kind, RunState, Status
 from bot.approvals.queries import of_turn
 from bot.approvals.votes import Votes
 from bot.errors import DirectoryError, NotApproverError
-from bot.people.requesters import is_requester
+from bot.people.terms_of import is_requester
 from bot.ports.people import Actor, Directory
 from bot.stores import Stores
 from bot.threads.messages import Message

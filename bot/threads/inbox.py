@@ -22,7 +22,7 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.people.access import Access
-from bot.people.requesters import is_requester
+from bot.people.terms_of import is_requester
 from bot.people.thread_pass import ThreadPass
 from bot.ports.notifier import NO_OFFER, Offer
 from bot.ports.people import Actor

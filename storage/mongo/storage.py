@@ -12,13 +12,12 @@ from agents.core.errors import CheckpointConflictError
 from storage.base import CheckResult, Ledgers
 from storage.chain import NO_KEY, Seal
 from storage.checkpoints import IS_OPEN, Checkpoints, stored_checkpoint
-from storage.documents import Collection, D, Document
+from storage.documents import Collection, D, Document, Row
 from storage.errors import RecordFormatError, StoreBrokenError
-from storage.log import SCHEMA_VERSION, MessageHistory, Row
+from storage.log import SCHEMA_VERSION, MessageHistory
 from storage.mongo.client import HEALTH, Client, Driver
-from storage.mongo.collection import MongoCollection, indexes
+from storage.mongo.collection import MongoCollection, MongoLog, indexes
 from storage.mongo.commands import Commands
-from storage.mongo.log import MongoLog
 from storage.mongo.selftest import check_kind, self_test
 from storage.mongo.trail import MongoTrail
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from storage.audit import AuditEntry
 from storage.chain import PLAIN, Head, Seal, is_alg, is_hash
+from storage.documents import Row
 from storage.ledger import SEALED, check_alg, open_form, row_of, seal_for, tell_key_begins
-from storage.log import Row
+from storage.mongo.collection import MongoLog
 from storage.mongo.commands import Commands, Document, Filter, Update
-from storage.mongo.log import MongoLog
 from storage.trail import BY_TIME, IS_OPEN, PIECE, Trail
 
 LEASE_MS = 15_000

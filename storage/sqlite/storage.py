@@ -13,13 +13,12 @@ from agents.core.errors import CheckpointConflictError
 from storage.base import CheckResult, Ledgers
 from storage.chain import NO_KEY, Seal
 from storage.checkpoints import Checkpoints, stored_checkpoint
-from storage.documents import Collection, D, Document
+from storage.documents import Collection, D, Document, Row
 from storage.errors import Fault, StoreBrokenError
-from storage.log import SCHEMA_VERSION, MessageHistory, Row, check_version
+from storage.log import SCHEMA_VERSION, MessageHistory, check_version
 from storage.sqlite.backup import COPY_ID
-from storage.sqlite.collection import SqliteCollection, break_leases, tables
+from storage.sqlite.collection import SqliteCollection, SqliteLog, break_leases, tables
 from storage.sqlite.database import TIMEOUT, Database
-from storage.sqlite.log import SqliteLog
 from storage.sqlite.trail import SqliteTrail, add_seal
 
 _WRITE = """

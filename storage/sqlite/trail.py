@@ -9,6 +9,7 @@ from functools import partial
 
 from storage.audit import AuditEntry
 from storage.chain import GENESIS, PLAIN, Head, Seal, is_alg, is_hash
+from storage.documents import Row
 from storage.errors import RecordRefusedError
 from storage.ledger import (
     COLUMNS,
@@ -21,10 +22,9 @@ from storage.ledger import (
     segment_row,
     tell_key_begins,
 )
-from storage.log import Row
+from storage.sqlite.collection import SqliteLog
 from storage.sqlite.database import Database
 from storage.sqlite.file.statements import Statement
-from storage.sqlite.log import SqliteLog
 from storage.trail import BY_TIME, IS_OPEN, PIECE, Trail
 
 _NUMBERLESS = "numberless"

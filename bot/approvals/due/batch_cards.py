@@ -23,7 +23,7 @@ from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status, Store
 from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
-from bot.people.batching import common_ruling
+from bot.people.terms_of import common_ruling
 from bot.ports.notifier import BatchCards, Items
 from bot.ports.process import Clock
 from storage.documents import update_or_none

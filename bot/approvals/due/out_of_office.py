@@ -17,8 +17,8 @@ from bot.approvals.model import Approval, Kind, Status
 from bot.approvals.queries import ApprovalCollection
 from bot.clock import milliseconds
 from bot.leases import LOOK_PATIENCE
-from bot.people.delegated import absent_of, delegations_of
 from bot.people.feasibility import FeasibilityCheck
+from bot.people.lookup import absent_of, delegations_of
 from bot.people.model import DelegationRecord, DelegationStore
 from bot.ports.process import Clock
 from bot.stores import Stores

@@ -15,7 +15,7 @@ from itertools import chain
 from cachetools import LRUCache
 
 from bot.approvals.changes import DrawnCard, claim_ended, decided, redrawn, released
-from bot.approvals.due.agent_answers import EXPLAIN_AGAIN, AgentAnswers
+from bot.approvals.due.agent_answers import EXPLAIN_AGAIN, AgentAnswers, BackQuestions
 from bot.approvals.due.batch_cards import Debouncer, SharedCards, together
 from bot.approvals.due.card_updates import Drawing
 from bot.approvals.due.escalation import EscalationPlanner
@@ -26,7 +26,6 @@ from bot.approvals.due.out_of_office import (
     FeasibilityMonitor,
     waiting_for_people,
 )
-from bot.approvals.due.post_comments import BackQuestions
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.thread_reactions import SHARED, WAITS, ThreadReactions
 from bot.approvals.due.visit import Visit, write_held
@@ -45,7 +44,7 @@ from bot.leases import (
 from bot.observability.events import about
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.feasibility import FeasibilityCheck
-from bot.people.lookup_cache import LookupOnce
+from bot.people.lookup import LookupOnce
 from bot.people.recipients import Audience
 from bot.ports.notifier import BatchCards, Notifier
 from bot.ports.people import Directory

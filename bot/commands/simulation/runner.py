@@ -173,7 +173,7 @@ async def _line(case: Case) -> list[Difference]:
 
 
 async def _append(case: Case) -> list[Difference]:
-    play: _Play = import_module("bot.commands.simulation.appends").play_append  # see `_flow`
+    play: _Play = import_module("bot.commands.simulation.lines").play_append  # see `_flow`
     return _compare(case, await play(case))
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.approvals.comments import AGENT
 from bot.approvals.disclosure import guesses
 from bot.approvals.model import Approval, Kind
 from bot.layout.argument_fields import Naming, facts
 from bot.layout.blocks import HEADER, Block, Card, joined, literal, quote, rich
 from bot.layout.card_layout import bold_title, notes, open_card, small_lines
-from bot.layout.parts import Body, agreed, body, spoken, stuck_words
+from bot.layout.parts import Body, agreed, asked_by, body, spoken, stuck_words
 from bot.layout.preview import preview
 from bot.layout.sentences import title_hidden, title_of
 from bot.layout.text import show
@@ -20,7 +21,6 @@ from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.buttons import choices
 from bot.slack.cards.change_note import anew, claimed, void_words, wrote_since, wrote_words
 from bot.slack.cards.details import fits_details
-from bot.slack.cards.dialog import dialog
 from bot.slack.cards.footer import note_quotes, notes_given, small_print
 from bot.slack.cards.status import pending_status
 from bot.words import say
@@ -144,3 +144,34 @@ def _text(question: ShownQuestion, state: str) -> str:
     edited = say("notify.edited", who=mention(approval.edits.by)) if approval.edits.by else ""
     why = stuck_words(approval) if approval.stuck else ""
     return spoken(state, why, edited, void_words(approval), wrote_words(approval))
+
+
+MOST_SHOWN = 3
+"""Maximum number of questions on a card. The thread has all."""
+
+
+def dialog(approval: Approval) -> list[Block]:
+    """Render the newest questions, each with its answer."""
+    found = approval.dialog
+    quotes: list[Block] = []
+    for one in found[-MOST_SHOWN:]:
+        parts = [literal(f"{say('line.question')} ", "bold"), literal(_short(one.text))]
+        if not one.is_open:
+            answer = _short(one.answer)
+            by = say("line.agent_answer") if one.answered_by == AGENT else say("line.answer")
+            parts += [literal(f"\n{by} ", "bold"), literal(answer)]
+        quotes.append(quote(*parts))
+    blocks = [rich(*quotes)] if quotes else []
+    lines = []
+    if len(found) > MOST_SHOWN:
+        lines.append(say("line.earlier", n=len(found) - MOST_SHOWN))
+    if found and found[-1].is_open and found[-1].to == AGENT:
+        lines.append(say("line.agent_answers"))
+    elif found and found[-1].is_open:
+        lines.append(say("line.reply_to_answer", who=asked_by(approval)))
+    return [*blocks, *small_lines(lines)]
+
+
+def _short(text: str) -> str:
+    view = show(mask_text(text), _TEXT, lines=6)
+    return f"{view.text}…" if view.hidden else view.text or "…"

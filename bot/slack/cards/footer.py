@@ -9,11 +9,9 @@ from bot.approvals.model import APPROVE, Approval, CastVote, Kind
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
 from bot.layout.text import own_words, show
-from bot.people.progress import VoteProgress, progress_of
+from bot.people.named_terms import approvers_of, backups_of, named_by
 from bot.people.recipient_ids import requirement_words
-from bot.people.requesters import requesters_of
-from bot.people.terms_of import ends_then
-from bot.people.under_terms import approvers_of, backups_of, named_by
+from bot.people.terms_of import VoteProgress, ends_then, progress_of, requesters_of
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.tally import Tally
 from bot.policy.terms import Requirement

@@ -22,7 +22,7 @@ from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
 from bot.layout.sentences import spoken_title
 from bot.people.access import Access
-from bot.people.lookup_cache import DelegationCache, LookupOnce
+from bot.people.lookup import DelegationCache, LookupOnce
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.questions.reasons import REASON, read_reason, rejection_errors

@@ -12,7 +12,7 @@ from bot.approvals.editing import Edits
 from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.clock import milliseconds
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
-from bot.people.under_terms import next_step_ms
+from bot.people.named_terms import next_step_ms
 from bot.ports.threads import CheckedCall
 from bot.questions.form import edited_digest, in_order
 from bot.slack.destinations import ClickedMessage

@@ -11,7 +11,7 @@ import pytest
 from bot.approvals.delegation import Delegating
 from bot.approvals.model import Approval, Status
 from bot.errors import RefusalError, UserFacingError
-from bot.people.delegated import absent_of
+from bot.people.lookup import absent_of
 from bot.people.model import DelegationRecord, DelegationStore
 from storage.audit import AuditEntry
 from tests.support.stores import SqliteStores

@@ -13,8 +13,8 @@ from bot.maintenance.audit_sealer import Sealer, prune, verify
 from storage.audit import AuditEntry, Link, Unsealed
 from storage.chain import NO_KEY, Head
 from storage.errors import StoreUnavailableError
+from storage.sqlite.collection import SqliteLog
 from storage.sqlite.database import Database
-from storage.sqlite.log import SqliteLog
 from storage.trail import Trail
 from tests.contract.builders import an_entry
 from tests.support.fakes import START_MS, FakeClock

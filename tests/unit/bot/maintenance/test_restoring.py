@@ -18,7 +18,7 @@ from bot.commands.cli import FAILED, main
 from bot.config.stores import restoring
 from bot.errors import NotApproverError
 from bot.maintenance.restoring import Restoring
-from bot.people.under_terms import next_step_ms
+from bot.people.named_terms import next_step_ms
 from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
 from storage.sqlite import back_up

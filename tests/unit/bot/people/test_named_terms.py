@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from bot.approvals.model import Approval
-from bot.people.batching import common_ruling
 from bot.people.break_glass import glass_of
 from bot.people.lookup import PeopleLookup
 from bot.people.named_terms import NamedPeople, named_terms
+from bot.people.terms_of import common_ruling
 from bot.policy.grants import limits_of
 from bot.policy.terms import Group
 from tests.contract.builders import an_approval

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bot.approvals.model import APPROVE, Approval, CastVote, Kind
-from bot.people.progress import VoteProgress, progress_of
-from bot.people.terms_of import wants_reason
+from bot.people.terms_of import VoteProgress, progress_of, wants_reason
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from tests.contract.builders import an_approval
 

@@ -11,7 +11,7 @@ from bot.approvals.disclosure import Surface
 from bot.approvals.due import thread_reactions
 from bot.approvals.model import Approval, Decision, Status
 from bot.approvals.queries import ApprovalCollection, of_turn, open_of
-from bot.people.lookup_cache import DelegationCache
+from bot.people.lookup import DelegationCache
 from bot.people.model import DelegationRecord
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores

@@ -15,7 +15,7 @@ from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError
 from bot.observability.instrument import metered
 from bot.observability.metrics import Metrics
-from bot.people.under_terms import backups_of, next_step_ms
+from bot.people.named_terms import backups_of, next_step_ms
 from bot.stores import Stores
 from storage.errors import StoreUnavailableError
 from tests.support.decided import failing_at

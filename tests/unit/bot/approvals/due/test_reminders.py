@@ -16,7 +16,7 @@ from bot.approvals.due.quiet_hours import NeverQuiet
 from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
 from bot.audit.report import story
 from bot.errors import DeliveryError
-from bot.people.under_terms import approvers_of, backups_of
+from bot.people.named_terms import approvers_of, backups_of
 from tests.support.decided import failing_at, write
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID, KilledError, Office

@@ -6,8 +6,7 @@ import json
 
 from bot.approvals.model import Approval, CastVote, Kind, Status
 from bot.layout.action_ids import ActionId
-from bot.people.progress import progress_of
-from bot.people.terms_of import wants_reason
+from bot.people.terms_of import progress_of, wants_reason
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.slack.cards.card_for import card_for
 from tests.unit.bot.slack.cards.samples import an_approval

@@ -15,8 +15,8 @@ from bot.policy.terms import Stage
 from bot.questions.form import AnswerForm, Form
 from bot.questions.reasons import confirmation_inputs
 from bot.sandbox.blockkit.rules import message_errors
+from bot.slack.cards.approval import MOST_SHOWN
 from bot.slack.cards.card_for import card_for
-from bot.slack.cards.dialog import MOST_SHOWN
 from bot.slack.side_messages.reminders import question_message
 from tests.unit.bot.slack.cards.reading import links
 from tests.unit.bot.slack.cards.samples import CREATED, a_doubt, an_approval

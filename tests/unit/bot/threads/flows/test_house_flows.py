@@ -14,7 +14,7 @@ from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
 from agents.models import ScriptedModel, Turn, call, say
 from bot.approvals.model import Kind, Status
 from bot.approvals.requests import under_policy
-from bot.people.under_terms import approvers_of
+from bot.people.named_terms import approvers_of
 from bot.policy.terms import Group
 from tests.contract.builders import an_approval
 from tests.support.force import forced, of_settings

@@ -19,7 +19,7 @@ from bot.approvals.execution import run_of
 from bot.approvals.model import Approval, Decision, Kind, Run, RunState, Status
 from bot.audit.report import story
 from bot.errors import NotApproverError
-from bot.people.under_terms import approvers_of
+from bot.people.named_terms import approvers_of
 from bot.questions.record import deciders_from, deciders_of
 from bot.threads.runs.preflight import StartCheck
 from storage.errors import StoreUnavailableError
