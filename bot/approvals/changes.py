@@ -32,7 +32,7 @@ _EDITED = (
     "title",
     "preview",
     "arguments",
-    "form_json",
+    "form",
     "digest",
     "members",
     "ruling",

@@ -532,7 +532,7 @@ class Approval(WorkDocument):
                 "created_ms",
                 "digest",
                 "edits",
-                "form_json",
+                "form",
                 "interrupt_id",
                 "kind",
                 "members",
@@ -580,9 +580,10 @@ class Approval(WorkDocument):
     arguments: FreeObject
     """The call's arguments, or the questions (`{"questions": [...]}`), or the state that is shown;
     in the order in which they are shown."""
-    form_json: str
+    form: FreeObject | None
     """The form for an answer, as `bot.questions.form` writes it: the JSON schema of editable
-    arguments, or an object that names another form. Empty when arguments cannot be edited."""
+    arguments, or an object that names another form. None for the plain form of the kind: a yes or
+    no without an edit, or a text per question."""
     digest: str
     """Digest of thread, address, tool, arguments and rule: everything that an approval covers."""
     terms: StoredTerms

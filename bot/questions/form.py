@@ -1,6 +1,6 @@
 """The form of an approval's answers, as stored with it.
 
-The record's `form_json` holds it. A bare JSON schema there is that of a call's arguments, which
+The record's `form` holds it. A bare JSON schema there is that of a call's arguments, which
 people may edit; nothing there is the plain form of the record's kind. Everything else is an object
 with the key `countersign.form/1`. Nobody can answer a form that cannot be read.
 """
@@ -11,13 +11,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
 
 from agents.core.codec import Json, well_formed
 from agents.core.digest import call_digest, canonical_json
 from bot.approvals.model import Approval, Kind
-from bot.redaction.masks import Names
-from bot.words import for_all, say
+from bot.redaction.masks import Names, once
+from bot.words import say
 
 FORM = "countersign.form/1"
 """Stored: version 1, must stay readable."""
@@ -104,7 +103,7 @@ class AnswerForm:
     labels: Mapping[str, str] = field(default_factory=dict)
     leaves: bool = False
 
-    def to_text(self) -> str:
+    def to_data(self) -> dict[str, Json] | None:
         """Write it as a record keeps it: see `ask_of`."""
         fields: dict[str, Json] = {
             "schema": self.schema,
@@ -126,8 +125,8 @@ class AnswerForm:
         }
         told = {name: one for name, one in fields.items() if one not in (None, False, "", [], {})}
         if self.form in {Form.CALL, Form.TEXTS} and set(told) <= {"schema"}:
-            return in_order(self.schema) if self.schema is not None else ""
-        return in_order({FORM: str(self.form), **told})
+            return self.schema
+        return {FORM: str(self.form), **told}
 
     @property
     def masks(self) -> Names:
@@ -149,27 +148,23 @@ def add_form(name: str) -> None:
     """Make the name of a form known; a form that nobody knows is answered by nobody."""
     if name not in _OURS:
         _ADDED.add(name)
-        _ask_in.cache_clear()
 
 
 def ask_of(approval: Approval) -> AnswerForm:
     """Read how an approval is answered; the schema in it is shared, and changed by nobody."""
-    return _ask_in(approval.form_json, approval.kind is Kind.QUESTION)
-
-
-@lru_cache(maxsize=256)
-def _ask_in(text: str, is_question: bool) -> AnswerForm:  # noqa: FBT001 - the key of a cache
-    plain = Form.TEXTS if is_question else Form.CALL
-    if not text:
+    plain = Form.TEXTS if approval.kind is Kind.QUESTION else Form.CALL
+    if approval.form is None:
         return AnswerForm(form=plain)
-    data = _read(text)
-    if FORM not in data:
-        return AnswerForm(form=plain, schema=data if plain is Form.CALL else None)
+    if FORM not in approval.form:
+        return AnswerForm(form=plain, schema=approval.form if plain is Form.CALL else None)
+    return once(_ask_in, approval.form)
+
+
+def _ask_in(data: dict[str, Json]) -> AnswerForm:
     try:
         return _ask_from(data)
     except (TypeError, ValueError, KeyError):
-        with for_all():  # it is kept for every reader
-            return AnswerForm(form=Form.PROGRAM, program=say("reason.no_form"))
+        return AnswerForm(form=Form.PROGRAM, program=say("reason.no_form"))
 
 
 def edited_digest(approval: Approval, arguments: Mapping[str, object]) -> str:
@@ -278,11 +273,3 @@ def _object(data: Json) -> dict[str, Json]:
     if not isinstance(data, dict):
         raise TypeError("not an object")
     return data
-
-
-def _read(text: str) -> dict[str, Json]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

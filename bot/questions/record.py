@@ -118,7 +118,7 @@ def approval_from(
         why=mask_words(mask_title(brief.why, brief.arguments, masks), brief.arguments),
         preview=mask_title(brief.preview, brief.arguments, masks),
         arguments=brief.arguments,
-        form_json=brief.ask.to_text(),
+        form=brief.ask.to_data(),
         digest=brief.digest_at(thread.checkpoint_id, str(context.address)),
         requesters=origin.requesters,
         created_ms=now_ms,
@@ -242,7 +242,7 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, now_ms: int) ->
         title=mask_title(brief.title, brief.arguments, brief.ask.masks),
         preview=mask_title(brief.preview, brief.arguments, brief.ask.masks),
         arguments=brief.arguments,
-        form_json=brief.ask.to_text(),
+        form=brief.ask.to_data(),
         digest=brief.digest,
         **_under_ruling(info),
     )

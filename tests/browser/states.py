@@ -66,7 +66,7 @@ def call(
         "arguments": DEPLOY,
         "preview": "Replaces 1.4.1, one replica after another.",
         "why": "",
-        "form_json": replace(ask, schema=SCHEMA).to_text(),
+        "form": replace(ask, schema=SCHEMA).to_data(),
         "terms": terms,
         **changes,
     }

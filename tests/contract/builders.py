@@ -55,7 +55,7 @@ def an_approval(**changes: Any) -> Approval:
         why="You asked for it.",
         preview="",
         arguments={"service": "payments"},
-        form_json="",
+        form=None,
         digest=DIGEST,
         terms=NOBODY,
         created_ms=1_000,

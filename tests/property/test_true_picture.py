@@ -71,7 +71,7 @@ def holding(call: dict[str, Any], secret: tuple[str, ...], shown: tuple[str, ...
         why="",
         preview="",
         arguments=call,
-        form_json=AnswerForm(form=Form.CALL, secret=secret, shown=shown).to_text(),
+        form=AnswerForm(form=Form.CALL, secret=secret, shown=shown).to_data(),
     )
 
 

@@ -113,7 +113,7 @@ def holding(arguments: Mapping[str, Any], preview: str, title: str, secret: bool
         why="",
         preview=preview,
         arguments=arguments,
-        form_json=ask.to_text(),
+        form=ask.to_data(),
         terms=GRANTS,
         position=1,
     )

@@ -53,7 +53,7 @@ async def nothing() -> None:
 
 
 def holding(**arguments: object) -> Approval:
-    return an_approval(arguments=arguments, form_json="")
+    return an_approval(arguments=arguments, form=None)
 
 
 def test_guesses_are_named() -> None:

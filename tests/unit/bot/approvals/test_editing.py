@@ -203,8 +203,8 @@ def test_i12_an_edit_says_what_it_found_and_not_what_was_first_asked_for() -> No
 
 
 async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: SqliteStores) -> None:
-    ask = AnswerForm(form=Form.CALL, schema={}, secret=("pin",)).to_text()
-    before = an_approval(form_json=ask, arguments={"pin": "kitten one", "note": "a"})
+    ask = AnswerForm(form=Form.CALL, schema={}, secret=("pin",)).to_data()
+    before = an_approval(form=ask, arguments={"pin": "kitten one", "note": "a"})
     after = before.changed(
         arguments={"pin": "kitten two", "note": "b"},
         original=before.arguments,

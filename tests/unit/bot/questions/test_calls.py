@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
@@ -47,7 +46,7 @@ from tests.unit.bot.questions.info_samples import (
 def test_approval() -> None:
     info = ApprovalInfo(**call_fields())
     approval = approval_of(info)
-    assert approval.form_json == ""
+    assert approval.form is None
     yes = ApprovalResult(approved=True, digest=info.digest, by=BY)
     assert answer_from(decided(approval, Status.APPROVED), info) == yes
     no = ApprovalResult(approved=False, reason="late", digest=info.digest, by=BY)
@@ -69,7 +68,7 @@ def test_decision_about_something_else_is_refused() -> None:
 def test_review() -> None:
     info = ReviewEditInfo(**call_fields())
     approval = approval_of(info)
-    assert json.loads(approval.form_json) == SCHEMA
+    assert approval.form == SCHEMA
     as_shown = ReviewEditResult(no_need_to_edit=True, digest=info.digest, by=BY)
     assert answer_from(decided(approval, Status.APPROVED), info) == as_shown
     new = {**ARGUMENTS, "replicas": 5}

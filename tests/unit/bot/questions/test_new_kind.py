@@ -155,7 +155,7 @@ def test_a_form_has_one_kind() -> None:
 
 
 def test_a_form_that_is_not_there_any_more_is_answered_by_nobody() -> None:
-    approval = approval_of(INFO).changed(form_json=json.dumps({FORM: "tests.gone"}))
+    approval = approval_of(INFO).changed(form={FORM: "tests.gone"})
     assert "don't know how to ask people" in ask_of(approval).program
     assert actions_in(approval) == [ActionId.MORE]
     is_refused(approval, Status.ANSWERED, answer=5)

@@ -122,7 +122,7 @@ def test_what_each_info_asks(info: object, kind: Kind, form: Form, tool: str) ->
 def test_doubt_is_as_it_was() -> None:
     info = InDoubtInfo(tool_name="deploy", arguments=ARGUMENTS, title="Deploy", call_id="c1")
     approval = approval_of(info)
-    assert (approval.kind, approval.form_json) == (Kind.DOUBT, "")
+    assert (approval.kind, approval.form) == (Kind.DOUBT, None)
     told = {"choice": "ran", "result": "fine"}
     assert answer_from(decided(approval, Status.ANSWERED, answer=told), info) == InDoubtResult(
         choice="ran", result="fine", by=BY
@@ -297,7 +297,7 @@ def test_ask_comes_back() -> None:
         label="l",
         program="x",
     )
-    approval = approval_of("What?").changed(form_json=ask.to_text())
+    approval = approval_of("What?").changed(form=ask.to_data())
     assert ask_of(approval) == ask
 
 
@@ -316,7 +316,7 @@ def test_ask_comes_back() -> None:
 )
 @pytest.mark.parametrize("kind", [Kind.APPROVAL, Kind.QUESTION])
 def test_what_cannot_be_read_is_answered_by_nobody(text: str, kind: Kind) -> None:
-    approval = approval_of("What?").changed(form_json=text, kind=kind)
+    approval = approval_of("What?").changed(form=json.loads(text), kind=kind)
     assert ask_of(approval).form is Form.PROGRAM
     for status in (Status.APPROVED, Status.REJECTED, Status.ANSWERED):
         is_refused(approval, status, answer=["x"])

@@ -335,7 +335,7 @@ def test_empty_text_stays_empty() -> None:
 )
 def test_no_form_says_why(schema: dict[str, Any], current: dict[str, Any], reason: str) -> None:
     assert edit_form(schema, current) == NotEditable(reason=reason)
-    approval = an_approval(form_json=json.dumps(schema), arguments=current)
+    approval = an_approval(form=schema, arguments=current)
     assert obstacle_of(approval) == reason
     view = edit_modal(approval)
     assert view_errors(view) == []
@@ -345,12 +345,12 @@ def test_no_form_says_why(schema: dict[str, Any], current: dict[str, Any], reaso
 def test_reading_a_form_that_does_not_exist_is_refused() -> None:
     with pytest.raises(InvalidInputError):
         read_edit_form({"type": "string"}, {}, {})
-    broken = an_approval(form_json="{")
+    broken = an_approval(form={})
     with pytest.raises(InvalidInputError):
         drawn_question(broken).submit(ActionId.EDIT_MODAL, {})
     assert obstacle_of(broken)
     with pytest.raises(InvalidInputError):
-        drawn_question(an_approval(form_json="{}")).place_errors(ResumeDataError("no"))
+        drawn_question(an_approval(form={})).place_errors(ResumeDataError("no"))
 
 
 def test_whole_form_is_read_from_the_record() -> None:

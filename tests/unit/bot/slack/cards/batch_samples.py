@@ -46,7 +46,7 @@ def an_item(base: Approval, number: int, amount: str, **changes: Any) -> Approva
         why="",
         preview="",
         arguments=arguments,
-        form_json=ASK.to_text(),
+        form=ASK.to_data(),
         terms=TERMS,
         batch=StoredBatch(keeper=first, ts=UNKNOWN_TS if number == 0 else ""),
         digest=f"{number:02x}" * 32,

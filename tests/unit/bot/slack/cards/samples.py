@@ -109,7 +109,7 @@ def an_approval(**changes: Any) -> Approval:
         why="You asked me to bring 1.4.2 to production.",
         preview="Replaces payments 1.4.1 on 3 replicas.",
         arguments=ARGUMENTS,
-        form_json=json.dumps(SCHEMA),
+        form=SCHEMA,
         digest="d1" * 32,
         terms=NOBODY,
         created_ms=CREATED,
@@ -133,7 +133,7 @@ def a_question(**changes: Any) -> Approval:
         "tool": "",
         "rule": "",
         "preview": "",
-        "form_json": "",
+        "form": None,
         "arguments": {"questions": ["Which version?", "Which environment?"]},
     }
     return an_approval(**{**fields, **changes})
@@ -141,7 +141,7 @@ def a_question(**changes: Any) -> Approval:
 
 def a_doubt(**changes: Any) -> Approval:
     """A pending doubt."""
-    fields: dict[str, Any] = {"kind": Kind.DOUBT, "title": "Did deploy run?", "form_json": ""}
+    fields: dict[str, Any] = {"kind": Kind.DOUBT, "title": "Did deploy run?", "form": None}
     return an_approval(**{**fields, **changes})
 
 
@@ -155,7 +155,7 @@ def an_escalated(**changes: Any) -> Approval:
 def asking(ask: AnswerForm, **changes: Any) -> Approval:
     """A pending approval that is answered in another way."""
     make = a_question if changes.pop("kind", Kind.APPROVAL) is Kind.QUESTION else an_approval
-    return make(form_json=ask.to_text(), **changes)
+    return make(form=ask.to_data(), **changes)
 
 
 OPTIONS = (
@@ -284,7 +284,7 @@ def _card(approval: Approval, **changes: Any) -> Card:
 
 
 LONG = an_approval(
-    form_json="",
+    form=None,
     arguments={"script": "echo <!channel> & go\n" * 1_000},
     why="Because `*bold*` <@U0EVIL> \u202ereversed",
 )
@@ -309,7 +309,7 @@ CARDS: dict[str, Callable[[], Card]] = {
     "approval_pending": lambda: _card(an_approval()),
     "approval_pending_long": lambda: _card(LONG),
     "approval_pending_self": lambda: card_for(
-        an_approval(self_approval=True, arguments={}, form_json="", preview="", why=""),
+        an_approval(self_approval=True, arguments={}, form=None, preview="", why=""),
         approvers_text=APPROVERS,
     ),
     "approval_running": lambda: _card(_run("running")),

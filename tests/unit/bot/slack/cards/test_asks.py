@@ -258,7 +258,7 @@ def test_edit_of_a_step_keeps_what_has_no_input() -> None:
 def test_secret_of_an_answer_is_masked() -> None:
     told: Json = {"values": {"password": "hunter2hunter2", "place": "x"}}
     schema: dict[str, Any] = {"type": "object", "properties": {"password": {"type": "string"}}}
-    approval = a_form().changed(form_json=AnswerForm(form=Form.FIELDS, schema=schema).to_text())
+    approval = a_form().changed(form=AnswerForm(form=Form.FIELDS, schema=schema).to_data())
     card = draw(decided(approval, Status.ANSWERED, answer=told))
     assert "hunter2" not in said(card) + card.text
 

@@ -104,7 +104,7 @@ def test_a_line_takes_what_it_shows_whole() -> None:
         {"arguments": {"token": "sk-abcdefghijklmnopqrstuvwxyz"}},
         {"arguments": {"note": "a\u202eb"}},
         {"preview": "one\ntwo"},
-        {"form_json": AnswerForm(form=Form.CHOICE, question="Which?").to_text()},
+        {"form": AnswerForm(form=Form.CHOICE, question="Which?").to_data()},
     ],
 )
 def test_what_a_line_cannot_show_has_a_card_of_its_own(changes: dict[str, str]) -> None:
@@ -181,9 +181,9 @@ def test_that_backups_were_asked_is_the_state() -> None:
 
 
 def test_the_risk_and_the_requesters_words_are_in_the_text_too() -> None:
-    ask = replace(ASK, leaves=True).to_text()
+    ask = replace(ASK, leaves=True).to_data()
     said = (Said(by="U0ROSA", text="Wait", at_ms=1),)
-    items = [one.changed(form_json=ask, said=said) for one in refunds(an_approval())]
+    items = [one.changed(form=ask, said=said) for one in refunds(an_approval())]
     text = card_of(items, BatchWords(title="5 refunds")).text
     assert text.startswith("5 approvals needed, goes outside the company: 5 refunds.")
     assert text.endswith(" <@U0ROSA> added a message after asking. Read it before you decide.")

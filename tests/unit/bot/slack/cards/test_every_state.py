@@ -147,8 +147,8 @@ def test_what_is_over_leads_to_its_details_alone() -> None:
 @settings(deadline=None, max_examples=60)
 def test_no_name_of_an_argument_has_an_underscore(names: list[str]) -> None:
     arguments = dict.fromkeys(names, 5)
-    ask = AnswerForm(form=Form.CALL).to_text()
-    one = an_approval(title="Do it", preview="", why="", arguments=arguments, form_json=ask)
+    ask = AnswerForm(form=Form.CALL).to_data()
+    one = an_approval(title="Do it", preview="", why="", arguments=arguments, form=ask)
     assert "_" not in "".join(seen(draw(one)))
 
 

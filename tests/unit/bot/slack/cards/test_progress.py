@@ -101,7 +101,7 @@ def test_a_rejection_that_does_not_suffice_is_said() -> None:
 
 
 def test_a_doubt_lists_its_votes() -> None:
-    doubt = under(TERMS, a_vote("UADA", "sre", choice="ran"), kind=Kind.DOUBT, form_json="")
+    doubt = under(TERMS, a_vote("UADA", "sre", choice="ran"), kind=Kind.DOUBT, form=None)
     assert progress_of(doubt).tallies == ()
     assert "<@UADA> says it ran" in drawn(doubt)
 

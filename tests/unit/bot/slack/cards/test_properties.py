@@ -111,7 +111,7 @@ asks = st.builds(
     reason=texts,
     label=st.sampled_from(["", "State"]),
     program=texts,
-).map(AnswerForm.to_text)
+).map(AnswerForm.to_data)
 asked = st.builds(
     lambda questions, content, shown: {
         "questions": questions,
@@ -137,7 +137,7 @@ approvals = st.builds(
     tool=texts,
     rule=texts,
     arguments=arguments | asked,
-    form_json=st.sampled_from(["", '{"type": "object"}', "nonsense"]) | asks,
+    form=st.sampled_from([None, {"type": "object"}, {}]) | asks,
     self_approval=st.booleans(),
     requester_id=st.sampled_from(["U0ROSA", "W0GRID", "<!here>"]),
     created_ms=st.integers(-10, 10**18),
@@ -170,8 +170,8 @@ short_approvals = st.builds(
     preview=shorts | st.just(""),
     arguments=st.dictionaries(names, plain_values, max_size=15)
     | st.sampled_from([{"questions": "x"}, {}]),
-    form_json=st.builds(
-        lambda label, titles: AnswerForm(form=Form.CALL, label=label, labels=titles).to_text(),
+    form=st.builds(
+        lambda label, titles: AnswerForm(form=Form.CALL, label=label, labels=titles).to_data(),
         st.just("") | shorts,
         st.dictionaries(names, shorts, max_size=4),
     ),
@@ -278,7 +278,7 @@ def test_undecided_final_status_is_still_drawn() -> None:
 
 
 def test_what_cannot_be_shown_cannot_be_approved() -> None:
-    huge = an_approval(arguments={"data": "x" * 400_000}, form_json="")
+    huge = an_approval(arguments={"data": "x" * 400_000}, form=None)
     card = card_for(huge, approvers_text="<@U0BEN>")
     check(card)
     ids = {part["action_id"] for part in walk(card.blocks) if "action_id" in part}
@@ -323,7 +323,7 @@ def test_what_cannot_be_shown_keeps_the_answers_that_agree_to_nothing(
 
 def test_a_20000_character_argument_is_whole_in_details() -> None:
     value = "".join(f"{index:05d}" for index in range(4_000))
-    long = an_approval(arguments={"data": value}, form_json="")
+    long = an_approval(arguments={"data": value}, form=None)
     card = card_for(long, approvers_text="<@U0BEN>")
     notes = json.dumps(card.blocks, ensure_ascii=False)
     assert "*19,800 more characters.* Approve… opens the full text first." in notes

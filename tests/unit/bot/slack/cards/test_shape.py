@@ -50,7 +50,7 @@ def a_deploy(**changes: Any) -> Approval:
         "arguments": ARGUMENTS,
         "preview": "Replaces 1.4.1, one replica after another.",
         "why": "",
-        "form_json": ask.to_text(),
+        "form": ask.to_data(),
         **changes,
     }
     return an_approval(**fields)
@@ -159,7 +159,7 @@ def test_nothing_is_said_twice() -> None:
 
 
 def test_an_older_record_lists_all_arguments() -> None:
-    card = said(draw(a_deploy(form_json="")))
+    card = said(draw(a_deploy(form=None)))
     assert all(f"{name} " in card or f"{name}: " in card for name in ("Service", "Version"))
 
 
@@ -184,7 +184,7 @@ def test_each_argument_is_in_the_title_the_facts_or_counted(
 ) -> None:
     ask = AnswerForm(form=Form.CALL, named=tuple(named))
     title = f"Do {arguments.get('service')} {arguments.get('version')}"
-    approval = a_deploy(title=title, arguments=arguments, form_json=ask.to_text())
+    approval = a_deploy(title=title, arguments=arguments, form=ask.to_data())
     card = draw(approval)
     header = card.blocks[1]["text"]["text"]
     for name, value in arguments.items():
@@ -249,7 +249,7 @@ def test_values_are_words(value: object, words: str) -> None:
 
 def test_a_name_is_its_authors_where_there_is_one() -> None:
     ask = AnswerForm(form=Form.CALL, labels={"order_id": "Order number"})
-    card = a_deploy(arguments={"order_id": 5}, form_json=ask.to_text())
+    card = a_deploy(arguments={"order_id": 5}, form=ask.to_data())
     assert '"Order number "' in said(draw(card))
 
 
@@ -261,7 +261,7 @@ def test_a_secret_in_a_name_is_masked_before_it_is_put_into_words() -> None:
 def test_details_have_the_names_and_words_of_the_card() -> None:
     ask = AnswerForm(form=Form.CALL, labels={"day": "Due"}, named=("order_id",))
     arguments = {"order_id": "A-1", "day": "2026-12-01", "ship_back": False, "to": []}
-    one = a_deploy(arguments=arguments, form_json=ask.to_text())
+    one = a_deploy(arguments=arguments, form=ask.to_data())
     details = json.dumps(pages_of(one)[0], ensure_ascii=False)
     for words in ("Order ID: ", "Due: ", "1 Dec 2026", "Ship back: ", '"No"', "none"):
         assert words in details
@@ -334,9 +334,9 @@ def test_a_decided_card_is_short() -> None:
     ],
 )
 def test_what_leaves_the_company_is_marked(risk: str, line: str, spoken: str) -> None:
-    leaves = AnswerForm(form=Form.CALL, leaves=True).to_text()
+    leaves = AnswerForm(form=Form.CALL, leaves=True).to_data()
     terms = TERMS.model_copy(update={"risk": risk})
-    card = card_for(under(terms, form_json=leaves), approvers_text="")
+    card = card_for(under(terms, form=leaves), approvers_text="")
     assert card.blocks[0]["text"]["text"].endswith(line)
     assert spoken in card.text
 
@@ -355,8 +355,8 @@ def test_what_leaves_the_company_is_marked(risk: str, line: str, spoken: str) ->
     ],
 )
 def test_the_company_is_named_where_its_name_is_known(name: str, line: str, spoken: str) -> None:
-    leaves = AnswerForm(form=Form.CALL, leaves=True).to_text()
+    leaves = AnswerForm(form=Form.CALL, leaves=True).to_data()
     with working_for(name):
-        card = card_for(under(TERMS, form_json=leaves), approvers_text="")
+        card = card_for(under(TERMS, form=leaves), approvers_text="")
     assert line in card.blocks[0]["text"]["text"]
     assert spoken in card.text

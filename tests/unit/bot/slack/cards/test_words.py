@@ -49,14 +49,14 @@ def test_buttons_carry_id_and_digest_and_nothing_else() -> None:
 
 
 def test_edit_is_offered_only_with_a_schema() -> None:
-    card = card_for(an_approval(form_json=""), approvers_text="")
+    card = card_for(an_approval(form=None), approvers_text="")
     assert "Edit…" not in shown(card.blocks)
 
 
 def test_obstacle_to_editing_is_named() -> None:
     long = an_approval(
         arguments={"note": "x" * 30_001},
-        form_json='{"type":"object","properties":{"note":{"type":"string"}}}',
+        form={"type": "object", "properties": {"note": {"type": "string"}}},
     )
     said = shown(card_for(long, approvers_text="").blocks)
     assert "This can't be edited here. Nothing in it can be changed." in said
@@ -64,7 +64,7 @@ def test_obstacle_to_editing_is_named() -> None:
 
 
 def test_hidden_characters_are_counted_and_can_be_opened() -> None:
-    long = an_approval(title="t" * 300, why="w" * 2_000, arguments={"a": "b"}, form_json="")
+    long = an_approval(title="t" * 300, why="w" * 2_000, arguments={"a": "b"}, form=None)
     said = shown(card_for(long, approvers_text="").blocks)
     assert "*150 more characters.* Approve… opens the full text first." in said
     one = an_approval(title="t" * 151, arguments={"a": "b"})

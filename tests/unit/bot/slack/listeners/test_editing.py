@@ -35,7 +35,7 @@ async def a_long_form(storage: Stores, counter: Counter, *, is_read: bool = True
     approval = (await counter.office.the_approval()).changed(
         approval_id=f"apr_{7:032x}",
         interrupt_id=f"{7:032x}",
-        form_json=json.dumps(schema),
+        form=schema,
         arguments=ARGUMENTS,
     )
     await storage.approvals.insert(approval)
@@ -153,7 +153,7 @@ async def test_too_much_to_carry_is_said(storage: SqliteStores, counter: Counter
     wide = approval.changed(
         approval_id=f"apr_{8:032x}",
         interrupt_id=f"{8:032x}",
-        form_json=json.dumps({"type": "object", "properties": texts}),
+        form={"type": "object", "properties": texts},
         arguments=dict.fromkeys(texts, "a"),
     )
     await storage.approvals.insert(wide)

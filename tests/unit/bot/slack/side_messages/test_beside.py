@@ -183,7 +183,7 @@ def test_a_critical_call_asks_for_the_name_of_what_its_tool_calls_so() -> None:
         terms,
         title="Delete orders_2019",
         arguments={"tbl": "orders_2019"},
-        form_json=ask.to_text(),
+        form=ask.to_data(),
     )
     assert "To confirm, type the table" in str(confirmation_inputs(critical))
 
