@@ -36,7 +36,6 @@ _EDITED = (
     "digest",
     "members",
     "ruling",
-    "original",
     "edits",
     "counted",
     "stuck",

@@ -199,11 +199,12 @@ def _edit_of(approval: Approval, call: CheckedCall, *, by: str) -> Decision:
 
 def _edits(approval: Approval, by: str, now_ms: int) -> StoredEdits:
     """Return the edits with one more: the editors of earlier versions, and all votes it voids."""
-    voters = [one.by for one in approval.votes]
+    edits, voters = approval.edits, [one.by for one in approval.votes]
     return StoredEdits(
+        original=approval.arguments if edits.original is None else edits.original,
         by=by,
-        earlier=tuple(name for name in approval.edits.editors if name != by),
-        voided=tuple(dict.fromkeys((*approval.edits.voided, *voters))),
+        earlier=tuple(name for name in edits.editors if name != by),
+        voided=tuple(dict.fromkeys((*edits.voided, *voters))),
         last=last_edit(approval, now_ms),
     )
 
@@ -237,5 +238,4 @@ def _same_people(approval: Approval, call: CheckedCall) -> Approval:
         preview=call.preview,
         arguments=call.arguments,
         digest=edited_digest(approval, call.arguments),
-        original=approval.arguments if approval.original is None else approval.original,
     )

@@ -110,6 +110,8 @@ class StoredEdits(Part):
     Stored: version 1, must stay readable.
     """
 
+    original: FreeObject | None = None
+    """The arguments of the original request; None if no edit changed them."""
     by: str = ""
     """Slack user id of the last editor; empty without an edit."""
     earlier: tuple[str, ...] = ()
@@ -536,7 +538,6 @@ class Approval(WorkDocument):
                 "interrupt_id",
                 "kind",
                 "members",
-                "original",
                 "policy_file",
                 "position",
                 "preview",
@@ -609,8 +610,6 @@ class Approval(WorkDocument):
     ruling: FreeObject | None = None
     """The ruling that requires this approval, as `Ask.to_text` writes it; part of the digest. None
     if no gate asks, such as for a question."""
-    original: FreeObject | None = None
-    """The arguments of the original request; None if no edit changed them."""
     edits: StoredEdits = StoredEdits()
     """The edits of the call by people, if any."""
     counted: tuple[str, ...] = ()

@@ -327,7 +327,7 @@ def edit_entries(approval: Approval) -> list[AuditEntry]:
     edit = approval.edits.last
     if edit is None:
         return []
-    before = approval.original if edit.arguments_before is None else edit.arguments_before
+    before = approval.edits.original if edit.arguments_before is None else edit.arguments_before
     entry = entry_of(
         Act.EDITED,
         key=f"{approval.approval_id}:{approval.edits.by}:{edit.at_ms}",

@@ -46,7 +46,7 @@ async def note_gone(
 def last_edit(before: Approval, at_ms: int, note: str = "") -> LastEdit:
     """Return the state before an edit, so the edit can be recorded after a crash."""
     # Without an original, the arguments before the edit are the original.
-    arguments = None if before.original is None else before.arguments
+    arguments = None if before.edits.original is None else before.arguments
     return LastEdit(at_ms=at_ms, shown=before.digest, note=note, arguments_before=arguments)
 
 

@@ -96,7 +96,7 @@ def why_not(approval: Approval) -> str:
         return "it isn't waiting for a decision"
     if approval.kind is not Kind.APPROVAL or not approval.tool:
         return "only calls that wait for approval can be asked again"
-    if approval.original is not None:
+    if approval.edits.original is not None:
         return "it was edited, and the edit would be lost; edit it again, or reject it"
     return ""
 

@@ -255,7 +255,6 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, now_ms: int) ->
     changed = under_terms(changed, _terms(request, info, rules), now_ms=now_ms)
     return changed.changed(
         expires_ms=min(changed.expires_ms, approval.expires_ms),
-        original=approval.arguments if approval.original is None else approval.original,
     )
 
 
@@ -318,8 +317,9 @@ def _under_ruling(info: object) -> dict[str, Any]:
             return {
                 "ruling": json.loads(info.ruling) if info.ruling else None,
                 "counted": tuple(info.counted),
-                "edits": StoredEdits(by=info.edited_by, earlier=tuple(info.editors)),
-                "original": info.original,
+                "edits": StoredEdits(
+                    original=info.original, by=info.edited_by, earlier=tuple(info.editors)
+                ),
                 "asked_again": info.asked_again,
             }
         case Question(asked_again=why) | StageInfo(asked_again=why) | InDoubtInfo(asked_again=why):

@@ -88,10 +88,10 @@ class StepQuestion(CallQuestion):
         """The state that was agreed to, where somebody has edited it."""
         if self.decision.arguments is not None:
             return self.decision.arguments
-        return self.arguments if self.approval.original is not None else None
+        return self.arguments if self.approval.edits.original is not None else None
 
     def _changes(self) -> dict[str, object]:
-        original = self.approval.original
+        original = self.approval.edits.original
         before = self.arguments if original is None else original
         return {
             name: deepcopy(value)

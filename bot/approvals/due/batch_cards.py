@@ -151,7 +151,8 @@ def _likeness(approval: Approval) -> tuple[object, ...]:
 def stays(approval: Approval) -> bool:
     """Whether an approval still fits its batch card."""
     decision = approval.decision
-    is_changed = bool(approval.edits.by or approval.asked_again) or approval.original is not None
+    edits = approval.edits
+    is_changed = bool(edits.by or approval.asked_again) or edits.original is not None
     if decision is not None:
         is_changed |= decision.arguments is not None or bool(decision.emergency or decision.rule)
     is_apart = is_changed or bool(approval.restored.to_ms) or approval.stage > 0

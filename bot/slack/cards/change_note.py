@@ -57,7 +57,7 @@ def changes_of(approval: Approval, *, most: int = 0) -> Body:
         most: Maximum lines; 0 for as many as fit.
     """
     decision = approval.decision
-    old, new = approval.original, approval.arguments
+    old, new = approval.edits.original, approval.arguments
     if decision is not None:
         old = approval.arguments if old is None else old
         new = approval.arguments if decision.arguments is None else decision.arguments

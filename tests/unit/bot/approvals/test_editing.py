@@ -107,7 +107,7 @@ async def test_other_ruling_binds_the_card_to_its_people(room: Room) -> None:
     assert isinstance(edited, Approval)
     assert (edited.status, edited.edits.by, edited.rule) == (Status.PENDING, ADA, "big")
     assert approvers_of(edited) == (BEN,)
-    assert (edited.arguments, edited.original) == ({"amount": 200}, {"amount": 5})
+    assert (edited.arguments, edited.edits.original) == ({"amount": 200}, {"amount": 5})
     assert (edited.title, ask_of(edited).schema) == ("Pay 200", None)
     assert edited.digest != before.digest
     assert (edited.expires_ms, edited.escalation.since_ms) == (
@@ -187,9 +187,8 @@ def test_i12_an_edit_says_what_it_found_and_not_what_was_first_asked_for() -> No
     first = an_approval(arguments={"amount": 5}, digest="d5")
     second = first.changed(
         arguments={"amount": 200},
-        original=first.arguments,
         digest="d200",
-        edits=StoredEdits(by=ADA, last=last_edit(first, 7)),
+        edits=StoredEdits(original=first.arguments, by=ADA, last=last_edit(first, 7)),
     )
     third = second.changed(
         arguments={"amount": 9}, edits=StoredEdits(by=BEN, last=last_edit(second, 8))
@@ -207,8 +206,7 @@ async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: Sqlit
     before = an_approval(form=ask, arguments={"pin": "kitten one", "note": "a"})
     after = before.changed(
         arguments={"pin": "kitten two", "note": "b"},
-        original=before.arguments,
-        edits=StoredEdits(by=ADA, last=last_edit(before, 7)),
+        edits=StoredEdits(original=before.arguments, by=ADA, last=last_edit(before, 7)),
     )
     decision = Decision(status=Status.APPROVED, by=BEN, at_ms=8)
     await storage.approvals.insert(after)
@@ -226,7 +224,7 @@ async def test_rebound_card_is_edited_once_more(room: Room) -> None:
     waits = await room.office.the_approval()
     edited = await room.edit(waits, 7, by=BEN)
     assert isinstance(edited, Approval)
-    assert (edited.rule, edited.edits.by, edited.original) == ("small", BEN, {"amount": 5})
+    assert (edited.rule, edited.edits.by, edited.edits.original) == ("small", BEN, {"amount": 5})
     assert edited.status is Status.APPROVED  # the new rule has a slot for the editor
     assert RAN == [7]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from bot.approvals.model import Approval, Kind, Status
+from bot.approvals.model import Approval, Kind, Status, StoredEdits
 from bot.maintenance.pending import ANEW
 from bot.policy.terms import Group, Requirement, Rotation, Stage, Terms
 from bot.stores import Stores
@@ -80,7 +80,7 @@ def test_a_call_is_asked_anew_and_nothing_else_is(place: Place) -> None:
     async def work(storage: Stores) -> None:
         await storage.approvals.insert(waiting(1))
         await storage.approvals.insert(waiting(2, kind=Kind.DOUBT))
-        await storage.approvals.insert(waiting(3, original={}))
+        await storage.approvals.insert(waiting(3, edits=StoredEdits(original={})))
         assert await place.type("pending", "reask", f"apr_{1:032x}") == [
             f"apr_{1:032x}: asked again."
         ]
@@ -100,7 +100,7 @@ def test_a_call_is_asked_anew_and_nothing_else_is(place: Place) -> None:
 def test_all_that_another_policy_file_asked_is_asked_anew(place: Place, tmp_path: Path) -> None:
     async def work(storage: Stores) -> None:
         await storage.approvals.insert(waiting(1))
-        await storage.approvals.insert(waiting(2, original={}))
+        await storage.approvals.insert(waiting(2, edits=StoredEdits(original={})))
         await place.type("pending", "reask", "--outdated", fails=True)  # under which file?
         place.environ["COUNTERSIGN_POLICY"] = str(tmp_path / "none.yaml")
         await place.type("pending", "--outdated", fails=True)

@@ -417,7 +417,7 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
     "changes",
     [
         {"edits": StoredEdits(by=BEN)},
-        {"original": {}},
+        {"edits": StoredEdits(original={})},
         {"dialog": (Comment(by="U1", text="Why?", at_ms=1),)},
         {"claim": CardClaim().taken(ADA, 1)},
         {"restored": Restored(to_ms=5)},

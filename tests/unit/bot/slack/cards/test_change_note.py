@@ -10,8 +10,7 @@ from tests.unit.bot.slack.cards.samples import an_approval
 
 EDITED = an_approval().changed(
     arguments={"amount": 500},
-    original={"amount": 5},
-    edits=StoredEdits(by="UADA"),
+    edits=StoredEdits(original={"amount": 5}, by="UADA"),
 )
 
 
@@ -70,12 +69,12 @@ def test_f7_card_says_why_people_are_asked_again() -> None:
 def test_changes_need_two_different_sides() -> None:
     one: dict[str, object] = {"a": 1}
     for before, after in ((None, {}), ({}, {}), (None, one), (one, one)):
-        approval = EDITED.changed(original=before, arguments=after)
+        approval = EDITED.changed(edits=EDITED.edits.changed(original=before), arguments=after)
         assert changes_of(approval).blocks == ()
 
 
 def test_changes_without_room_are_counted() -> None:
     names = {f"name_{number}": number for number in range(30)}
     after = {name: value + 1 for name, value in names.items()}
-    approval = EDITED.changed(original=names, arguments=after)
+    approval = EDITED.changed(edits=EDITED.edits.changed(original=names), arguments=after)
     assert "and 24 more changes" in str(changes_of(approval).blocks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.approvals.model import Approval, Run, RunState, Status
+from bot.approvals.model import Approval, Run, RunState, Status, StoredEdits
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.side_messages.notices import summary_card
 from tests.unit.bot.slack.cards.reading import seen, symbols
@@ -89,7 +89,9 @@ def test_of_many_changes_two_are_said_and_secrets_are_masked() -> None:
 def test_an_edit_before_the_approval_is_one_too() -> None:
     before = {"service": "payments", "version": "1.4.2"}
     after = {"service": "payments", "version": "1.4.3"}
-    made = decided(an_approval(arguments=after, original=before), Status.APPROVED)
+    made = decided(
+        an_approval(arguments=after, edits=StoredEdits(original={**before})), Status.APPROVED
+    )
     card = summary_card([made])
     assert symbols(card) == ["pencil2"]
     assert "(Version 1.4.2 → 1.4.3)" in seen(card)
