@@ -50,26 +50,17 @@ _CALLS = (
     "tests/unit/bot/redaction/test_masks_of_values.py",
     "tests/unit/bot/approvals/test_disclosure.py",
 )
-_APPROVALS = (
-    "tests/unit/bot/approvals/test_changes.py",
+_RULES = ("tests/unit/bot/approvals/test_changes.py", "tests/model/test_voting.py")
+_DOCUMENTS = (
+    "tests/contract/test_documents.py",
     "tests/contract/test_decisions.py",
     "tests/contract/test_counts.py",
-    "tests/contract/test_unreadable.py",
-)
-_THREADS = (
-    "tests/contract/records/test_threads.py",
-    "tests/contract/test_thread_stores.py",
     "tests/contract/test_restoring.py",
-    "tests/contract/test_unreadable.py",
-)
-_LEASES = (
-    "tests/contract/test_counts.py",
     "tests/contract/test_unreadable.py",
     "tests/contract/records/test_threads.py",
     "tests/contract/records/test_whispers.py",
 )
 _CHECKPOINTS = ("tests/contract/test_checkpoints.py", "tests/contract/test_thread_stores.py")
-_WHISPERS = ("tests/contract/records/test_whispers.py", "tests/contract/test_unreadable.py")
 
 NEAREST: dict[str, tuple[str, ...]] = {
     "agents/core/codec.py": (
@@ -98,11 +89,14 @@ NEAREST: dict[str, tuple[str, ...]] = {
         "tests/unit/bot/threads/flows/test_token_away.py",
         "tests/unit/bot/approvals/test_disclosure.py",
     ),
+    "bot/approvals/changes.py": _RULES,
     "bot/approvals/due/card_updates.py": _ATTENDANCE,
     "bot/approvals/due/escalation.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
     "bot/approvals/due/messages.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
-    "bot/approvals/due/reminders.py": ("tests/unit/bot/approvals/due/test_reminders.py",),
     "bot/approvals/due/worker.py": _ATTENDANCE,
+    "bot/policy/escalation.py": ("tests/unit/bot/policy/test_escalation.py",),
+    "bot/policy/refusals.py": ("tests/unit/bot/policy/test_refusals.py", *_RULES),
+    "bot/policy/tally.py": ("tests/unit/bot/policy/test_tally.py", *_RULES),
     "bot/redaction/call.py": _CALLS,
     "bot/redaction/masks.py": _CALLS,
     "bot/redaction/patterns.py": (
@@ -125,27 +119,15 @@ NEAREST: dict[str, tuple[str, ...]] = {
         "tests/contract/test_trail.py",
         *_SQLITE,
     ),
-    "storage/sqlite/approvals/attendance.py": (*_APPROVALS, *_SQLITE),
-    "storage/sqlite/approvals/store.py": (*_APPROVALS, *_SQLITE),
+    "storage/documents.py": (*_DOCUMENTS, *_CHECKPOINTS, *_SQLITE),
+    "storage/sqlite/collection.py": (*_DOCUMENTS, *_SQLITE),
     "storage/sqlite/storage.py": (*_CHECKPOINTS, *_SQLITE),
-    "storage/sqlite/leases.py": (*_LEASES, "tests/unit/storage/test_sqlite.py", *_SQLITE),
-    "storage/sqlite/reading.py": (*_APPROVALS, "tests/contract/records/test_threads.py", *_SQLITE),
-    "storage/sqlite/threads.py": (*_THREADS, *_SQLITE),
-    "storage/sqlite/whispers.py": (*_WHISPERS, *_SQLITE),
-    "storage/mongo/approvals/attendance.py": (
-        *_APPROVALS,
-        "tests/contract/test_mongo_documents.py",
-        *_MONGO,
-    ),
-    "storage/mongo/approvals/store.py": (
-        *_APPROVALS,
+    "storage/mongo/collection.py": (
+        *_DOCUMENTS,
         "tests/contract/test_mongo_documents.py",
         *_MONGO,
     ),
     "storage/mongo/storage.py": (*_CHECKPOINTS, *_MONGO),
-    "storage/mongo/leases.py": (*_LEASES, "tests/unit/storage/test_mongo_leases.py", *_MONGO),
-    "storage/mongo/threads.py": (*_THREADS, "tests/contract/test_mongo_documents.py", *_MONGO),
-    "storage/mongo/whispers.py": (*_WHISPERS, *_MONGO),
 }
 """By the path of a module. What stands in a store is texts for its database: see `own`."""
 

@@ -55,3 +55,10 @@ def test_no_exception_outlives_the_code_that_it_is_about(one: dict[str, Any]) ->
         if line.startswith("- ")
     ]
     assert [line for line in changed if _dense(line) not in code] == []
+
+
+@pytest.mark.parametrize("path", NEAREST)
+def test_modules_and_their_nearest_tests_exist(path: str) -> None:
+    tests = [one for one in NEAREST[path] if one.startswith("tests/")]
+    assert tests
+    assert [one for one in (path, *tests) if not (ROOT / one).is_file()] == []
