@@ -39,7 +39,15 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.0+)?)?(Z|[+-]\d{2}:\d{2})", re.ASCII)
 _MOST_READ = 300
 """The maximum number of characters of a text that is checked for data."""
-_OUR_WORDS = frozenset({"yes", "no", "none"})
+_OUR_WORDS = (
+    "line.yes",
+    "line.no",
+    "line.none",
+    "line.empty_text",
+    "line.not_set",
+    "line.no_fields",
+)
+"""The words that stand for a value. A text that reads the same is quoted."""
 _MISSING = object()
 
 
@@ -184,7 +192,7 @@ class _Sheet:
 
     def _side(self, name: str, side: Mapping[str, object]) -> str:
         if name not in side:
-            return say("line.none")
+            return say("line.not_set")
         words = self._naming.words(name, side[name])
         self._masks += [*masks_in(words)]
         view = show(words, 2 * SHORT, one_line=True)
@@ -264,7 +272,7 @@ def _simple(value: object) -> str | None:
         case bool():
             return say("line.yes") if value else say("line.no")
         case None:
-            return say("line.none")
+            return say("line.not_set")
         case str():
             return _text(value)
         case int() | float():
@@ -272,16 +280,17 @@ def _simple(value: object) -> str | None:
         case list() | tuple():
             return _listed(value)
         case _:
-            return say("line.none") if value == {} else None
+            return say("line.no_fields") if value == {} else None
 
 
 def _text(value: str) -> str | None:
     if value == "":
-        return say("line.none")
+        return say("line.empty_text")
     if _DATE.fullmatch(value) or _TIME.fullmatch(value):
         return _moment(value)
     is_padded = value != value.strip() and "\n" not in value.strip()
-    if is_padded or value.lower() in _OUR_WORDS or value[0] in '"“' or _is_data(value):
+    is_ours = value.lower() in {say(one).lower() for one in _OUR_WORDS}
+    if is_padded or is_ours or value[0] in '"“' or _is_data(value):
         return json.dumps(value, ensure_ascii=False)
     return value
 

@@ -75,11 +75,6 @@ def holding(call: dict[str, Any], secret: tuple[str, ...], shown: tuple[str, ...
     )
 
 
-def written_out(call: dict[str, Any]) -> str:
-    """The arguments as JSON; a card says `none` in place of each empty one."""
-    return in_order({name: None if one in ("", [], {}) else one for name, one in call.items()})
-
-
 def is_live(approval: Approval) -> bool:
     """Whether Approve on this card would be taken from Ada, as `Approvals.check_seen` says."""
     if guesses(approval):
@@ -155,7 +150,7 @@ def test_no_two_calls_look_alike_where_approve_is_live(
 ) -> None:
     with in_force(NO_RULES, key=b"installation"):
         approvals = [holding(call, secret, shown) for call in (one, other)]
-        assume(written_out(one) != written_out(other))
+        assume(in_order(one) != in_order(other))
         if what is not None:
             approvals = [opened(approval, what) for approval in approvals]
         assume(all(is_live(each) and has_approve(each) for each in approvals))
