@@ -1,4 +1,4 @@
-"""Answers to questions about a card: the asked person's next message (6.9)."""
+"""Answers to questions about a card: the asked person's next message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches: one person votes on several cards of a turn with one form (6.8).
+"""Batches: one person votes on several cards of a turn with one form.
 
 A batch stores nothing of its own: each card is judged and recorded separately, for what its reader
 saw. Cards that changed meanwhile are dropped and reported.

@@ -1,4 +1,4 @@
-"""Break-glass: run a call without its approvers, and alert them (6.4).
+"""Break-glass: run a call without its approvers, and alert them.
 
 The decision is one conditional write that skips the quorum. The alerts are sent before the thread
 is woken; after a crash they are sent again.

@@ -1,4 +1,4 @@
-"""Questions about pending approvals, and their answers (6.9). They decide nothing."""
+"""Questions about pending approvals, and their answers. They decide nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delegations and absences (6.1, 6.3).
+"""Delegations and absences.
 
 They decide nothing: rights are read again at each click.
 """

@@ -1,4 +1,4 @@
-"""Edit the call of an approval (I2, I13; 2.8).
+"""Edit the call of an approval (I2, I13).
 
 An edit is judged by the policy again. An edit that the policy denies, or that could never be
 approved, is refused in the form. Otherwise one conditional write stores the new call and terms: all
@@ -227,7 +227,7 @@ def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:
 
 
 def _under_same_ruling(before: Approval, after: Approval) -> bool:
-    """Whether an edit kept the terms, so the same people decide (2.8)."""
+    """Whether an edit kept the terms, so the same people decide."""
     return before.terms.digest == after.terms.digest
 
 

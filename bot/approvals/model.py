@@ -703,7 +703,7 @@ class Approval(WorkDocument):
 
     @property
     def schedule_ms(self) -> int:
-        """The start of the schedule of reminders and steps (5.11)."""
+        """The start of the schedule of reminders and steps."""
         return self.escalation.since_ms or self.created_ms
 
     @property

@@ -62,7 +62,7 @@ class Means:
     explains: Callable[[Approval], Awaitable[bool]] = explains_nothing
 
     async def claim(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
-        """Claim an approval: for half an hour, and once per person and card (5.9).
+        """Claim an approval: for half an hour, and once per person and card.
 
         The caller then calls `Approvals.follow_up`.
 
@@ -103,7 +103,7 @@ class Means:
     async def see_alert(
         self, approval_id: str, actor: Actor, *, shown: str
     ) -> tuple[Approval, list[str]]:
-        """Store that a person has seen a break-glass alert, once each (6.4).
+        """Store that a person has seen a break-glass alert, once each.
 
         Returns:
             The approval, and all who have seen the alert, in order.
@@ -144,7 +144,7 @@ class Means:
         return approval
 
     async def snooze(self, approval_id: str, actor: Actor, *, shown: str, for_s: int) -> Approval:
-        """Pause the mentions of one person for one request (5.10).
+        """Pause the mentions of one person for one request.
 
         They are notified afterwards. The caller then calls `Approvals.follow_up`.
 
@@ -182,7 +182,7 @@ class Means:
     async def ask(
         self, approval_id: str, actor: Actor, *, shown: str, text: str, to: str = ""
     ) -> Approval:
-        """Ask the requesters, another person, or the agent about a request (6.9).
+        """Ask the requesters, another person, or the agent about a request.
 
         The question is stored first; the approval's worker posts it. The caller then calls
         `Approvals.follow_up`.
@@ -310,7 +310,7 @@ class Means:
 
 
 def why_not_claim(claim: CardClaim, user_id: str, at_ms: int) -> RefusalCode | None:
-    """Return why a person cannot claim a card now, or None (5.9)."""
+    """Return why a person cannot claim a card now, or None."""
     if claim.holds(at_ms) and claim.by != user_id:
         return RefusalCode.CLAIMED_BY_OTHER
     return RefusalCode.CLAIMED_BEFORE if user_id in claim.past else None

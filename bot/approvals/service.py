@@ -292,7 +292,7 @@ class Approvals:
 
     @asynccontextmanager
     async def noting(self, approval: Approval, actor: Actor) -> AsyncIterator[None]:
-        """Record refusals; cancel an approval whose call the policy now denies (2.11)."""
+        """Record refusals; cancel an approval whose call the policy now denies."""
         try:
             yield
         except UserFacingError as error:

@@ -1,4 +1,4 @@
-"""Votes: judge by current memberships, store with the decision (3.4 to 3.9)."""
+"""Votes: judge by current memberships, store with the decision."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Votes:
         return vote
 
     async def check_editor(self, approval: Approval, actor: Actor) -> None:
-        """Refuse a person who may not edit an approval's call (1.16, `edit`).
+        """Refuse a person who may not edit an approval's call.
 
         Raises:
             RefusalError: With the reason.
@@ -281,7 +281,7 @@ class Votes:
         raise OutdatedCardError(approval.approval_id)
 
     async def gone_since(self, approval: Approval) -> bool:
-        """Whether a counted voter of an approved call has since lost the right (3.11).
+        """Whether a counted voter of an approved call has since lost the right.
 
         Raises:
             DirectoryError: A look-up failed.
@@ -301,7 +301,7 @@ class Votes:
     async def count_editor(
         self, changed: Approval, actor: Actor, decision: Decision, *, shown: str
     ) -> Approval:
-        """Count an edit as the editor's vote, if the rule permits that (2.8).
+        """Count an edit as the editor's vote, if the rule permits that.
 
         Args:
             changed: The approval after the edit, without votes. The current escalation decides who
@@ -377,7 +377,7 @@ class Votes:
     def _with_grounds(
         self, result: VoteResult, ballot: Ballot, standing: PeopleSnapshot, actor: Actor, shown: str
     ) -> VoteResult:
-        """Store with a vote the evidence on which it counts (7.5)."""
+        """Store with a vote the evidence on which it counts."""
         vote, person = result.vote, standing.persons.get(actor.user_id)
         if vote is None or person is None:
             return result

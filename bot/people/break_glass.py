@@ -1,4 +1,4 @@
-"""Break-glass: who may run a call without its approvers (6.4)."""
+"""Break-glass: who may run a call without its approvers."""
 
 from __future__ import annotations
 

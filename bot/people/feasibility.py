@@ -93,7 +93,7 @@ class FeasibilityCheck:
         return NobodyError([*obstacles, ("", _shortage_words(terms, found.shortage))])
 
     async def _prospect(self, approval: Approval) -> Feasibility:
-        """Whether distinct people can fill all slots, now or after a step (4.6).
+        """Whether distinct people can fill all slots, now or after a step.
 
         Raises:
             TermsError: The terms or the votes are invalid.
@@ -111,7 +111,7 @@ class FeasibilityCheck:
         return prospect(ballot, standing)
 
     async def _with_channels(self, approval: Approval) -> Approval:
-        """Freeze the members of all channels that decide (1.5); none of large channels.
+        """Freeze the members of all channels that decide; none of large channels.
 
         Raises:
             DirectoryError: A channel could not be looked up.

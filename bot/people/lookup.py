@@ -129,7 +129,7 @@ class PeopleLookup:
         )
 
     async def _handed(self, approval: Approval, terms: Terms) -> tuple[Delegation, ...]:
-        """Return the valid delegations that the terms accept (6.1)."""
+        """Return the valid delegations that the terms accept."""
         if self.delegations is None or not terms.delegation:
             return ()
         found = await self.delegations.current(approval.team_id, now_ms=self.clock())
@@ -271,7 +271,7 @@ class _View:
 
 
 def problem_of(person: Person, actor: Actor, team_id: str) -> Problem | None:
-    """Return why a person can never vote (3.3), or None."""
+    """Return why a person can never vote, or None."""
     if person.is_deleted:
         return Problem.DEACTIVATED
     if person.is_bot:

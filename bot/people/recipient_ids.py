@@ -1,4 +1,4 @@
-"""Recipients that a rule names: people, user groups and channels (5.4). Pure."""
+"""Recipients that a rule names: people, user groups and channels. Pure."""
 
 from __future__ import annotations
 

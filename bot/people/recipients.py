@@ -1,4 +1,4 @@
-"""Find the recipients of messages about an approval (5.4, 5.5)."""
+"""Find the recipients of messages about an approval."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Waiting:
     groups: frozenset[str]
 
     def wants(self, user_id: str, groups: Iterable[str]) -> bool:
-        """Whether a member of these groups is awaited; unknown people are (4.7)."""
+        """Whether a member of these groups is awaited; unknown people are."""
         return user_id in self.people or any(name not in self.groups for name in groups)
 
 
@@ -127,7 +127,7 @@ class Audience:
         return tuple(one for one in people if one in waiting.people or one in lent)
 
     async def is_deserted(self, approval: Approval, terms: Terms) -> bool:
-        """Whether all possible approvers are absent without a delegate (6.3)."""
+        """Whether all possible approvers are absent without a delegate."""
         away = await self.away(approval) if terms.escalate else {}
         if not away:
             return False

@@ -64,7 +64,7 @@ def is_critical(approval: Approval) -> bool:
 
 
 def ends_run(approval: Approval) -> bool:
-    """Whether the approval expired and its rule then ends the run (5.12)."""
+    """Whether the approval expired and its rule then ends the run."""
     return approval.status is Status.EXPIRED and ends_then(approval)
 
 

@@ -1,4 +1,4 @@
-"""The reason of a vote in a form, and the confirmation dialog (6.10)."""
+"""The reason of a vote in a form, and the confirmation dialog."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ class EscalationPlanner:
         return next_ms if leaves_ms is None else min(next_ms, leaves_ms)
 
     async def _hastened(self, approval: Approval, terms: Terms, found: Due, now_ms: int) -> Due:
-        """Return what is due, with an early escalation if no approver is left (6.3).
+        """Return what is due, with an early escalation if no approver is left.
 
         Checked on every pass, because approvers can leave while an approval is pending.
         """
@@ -422,7 +422,7 @@ def _people(left: Collection[str], waiting: Waiting) -> frozenset[str]:
 
 
 def _sleeps_through(approval: Approval, plan: EscalationPlan) -> bool:
-    """Whether every recipient is in quiet hours until the approval expires (5.7)."""
+    """Whether every recipient is in quiet hours until the approval expires."""
     is_nobody = bool(plan.held) and not plan.names and approval.place != DM
     return is_nobody and min(plan.held.values()) >= approval.expires_ms
 
@@ -441,6 +441,6 @@ def _few(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _ladder_terms(approval: Approval) -> Terms:
-    """Return the terms. An approval in doubt has no reminders (3.12)."""
+    """Return the terms. An approval in doubt has no reminders."""
     terms = approval.terms
     return terms.model_copy(update={"remind_s": 0}) if approval.kind is Kind.DOUBT else terms

@@ -1,4 +1,4 @@
-"""Absences, and whether the remaining approvers can reach the quorum (6.3)."""
+"""Absences, and whether the remaining approvers can reach the quorum."""
 
 from __future__ import annotations
 

@@ -515,7 +515,7 @@ class ApprovalWorker:
         return approval
 
     async def _end_claim(self, approval: Approval, now: int) -> Approval:
-        """End an expired claim, so the card shows it no longer (5.9)."""
+        """End an expired claim, so the card shows it no longer."""
         write = partial(claim_ended, now_ms=now)
         if write(approval) is None:
             return approval
