@@ -12,6 +12,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
 
 from slack_sdk.errors import SlackClientError
@@ -21,6 +22,7 @@ from bot.clock import MovableClock, system_clock
 from bot.config.agents import load_model
 from bot.config.settings import Settings
 from bot.errors import CopyInPlaceError, FaultyPolicyError, SettingsError
+from bot.leases import CLICK_PATIENCE
 from bot.maintenance.clocks import check_clock
 from bot.maintenance.policies import PolicyRecorder
 from bot.observability import logs
@@ -138,12 +140,14 @@ class Outside:
         slack: Access to Slack; None for the configured one.
         pacer: Keeps Slack's rate limits.
         sleep: Waits for some seconds; see `Process`.
+        patience: Longest time to handle a click.
     """
 
     storage: Stores | None = None
     slack: Slack | None = None
     pacer: Pacer = field(default_factory=Pacer)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    patience: timedelta = CLICK_PATIENCE
 
 
 async def start(
@@ -191,6 +195,7 @@ async def start(
         tell=tell,
         pacer=outside.pacer,
         sleep=outside.sleep,
+        patience=outside.patience,
         retention=settings.retention,
         epoch=str(await storage.restoring.epoch() or ""),
         lookups=lookups,
