@@ -150,9 +150,9 @@ async def fill(storage: Stores, count: int) -> list[tuple[str, str]]:
     """Make pending approvals whose cards are posted; ids and digests."""
     made = []
     now = time.time_ns() // 1_000_000
-    for number in range(count):
+    for _ in range(count):
         name = uuid.uuid4().hex
-        thread = a_thread(thread_id=f"T1:C1:{name}", thread_ts=f"{number}.5", requester_id="UREQ")
+        thread = a_thread(thread_id=f"T1:C1:{name}", requester_id="UREQ")
         await storage.threads.ensure(thread)
         approval = an_approval().changed(
             approval_id=f"apr_{name}",

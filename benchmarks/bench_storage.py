@@ -140,7 +140,7 @@ async def many_threads() -> None:
         for at in range(0, count, 100):
             await asyncio.gather(*(round_trip(counted, f"old-{at + n}") for n in range(100)))
             await asyncio.gather(
-                *(storage.threads.ensure(a_thread(thread_id=f"old-{at + n}")) for n in range(100))
+                *(storage.threads.ensure(a_thread(thread_id=f"T1:C1:{at + n}")) for n in range(100))
             )
         full = await seconds(once)
         await storage.close()

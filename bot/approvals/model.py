@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import StringConstraints, model_validator
+from pydantic import model_validator
 
 from bot.policy.terms import StoredTerms
-from storage.documents import FreeJson, FreeObject, Index, Part, Spec, Text, Where, WorkDocument
+from bot.threads.model import ThreadDocument
+from storage.documents import FreeJson, FreeObject, Index, Part, Spec, Text, Where
 
 UNKNOWN_TS = "?"
 """Stored in place of a message's `ts` while a post may have reached Slack or not.
@@ -506,7 +507,7 @@ ENDED: Where = {"status": {"$ne": Status.PENDING.value}}
 """Query condition: approvals that are not pending any more."""
 
 
-class Approval(WorkDocument):
+class Approval(ThreadDocument):
     """The durable record of one interrupt that people must decide or answer.
 
     Stored: version 1, must stay readable.
@@ -558,8 +559,6 @@ class Approval(WorkDocument):
     approval_id: str
     """`apr_` and the hexadecimal id of the interrupt: unguessable, one per interrupt."""
     kind: Kind
-    thread_id: Annotated[str, StringConstraints(pattern=r"^[^:]+:[^:]+:[^:]+$")]
-    """`team:channel:thread_ts`."""
     turn: int
     """Number of the turn in its thread; the first is 1."""
     interrupt_id: str
@@ -676,21 +675,6 @@ class Approval(WorkDocument):
     def checkpoint_id(self) -> str:
         """Id of the checkpoint of the turn."""
         return f"{self.thread_id}#{self.turn}"
-
-    @property
-    def team_id(self) -> str:
-        """Slack id of the workspace of the thread."""
-        return self.thread_id.split(":")[0]
-
-    @property
-    def channel_id(self) -> str:
-        """Slack id of the channel of the thread."""
-        return self.thread_id.split(":")[1]
-
-    @property
-    def thread_ts(self) -> str:
-        """`ts` of the first message of the thread."""
-        return self.thread_id.split(":")[2]
 
     def answered(self, name: str) -> object:
         """Return a field of the decision's answer, or None if the answer has no such field."""

@@ -156,8 +156,8 @@ class Asking:
         approval = under_policy(approval, context.info, outlook.policy, places=self.rules.channels)
         approval = await outlook.prepare(approval, unknown=unknown_names(context.info))
         approval = await self.attendance.ladder(look).invite(approval)
-        if thread.restored_turn and thread.restored_turn == thread.turn:
-            return approval.changed(restored=Restored(to_ms=thread.restored_to_ms))
+        if thread.restored.turn and thread.restored.turn == thread.turn:
+            return approval.changed(restored=Restored(to_ms=thread.restored.to_ms))
         return approval
 
 

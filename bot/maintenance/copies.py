@@ -157,12 +157,12 @@ class RestoreStore:
             unread,
             lambda key: update(self._messages, key, lambda one: one.changed(**taken)),
         )
-        marked = {"restored_epoch": epoch, "restored_to_ms": to_ms, "due_ms": now_ms}
+        marked = {"epoch": epoch, "to_ms": to_ms}
         try:
             await update(
                 self._threads,
                 thread_id,
-                lambda one: one.changed(**marked),
+                lambda one: one.changed(restored=one.restored.changed(**marked), due_ms=now_ms),
                 writes_due=True,
                 releases=True,
             )

@@ -61,7 +61,7 @@ class ThreadRecovery:
         Raises:
             CheckpointConflictError: The lease was lost.
         """
-        if not thread.restored_epoch:
+        if not thread.restored.epoch:
             return thread
         status = await self._status(thread)
         waits = status is CheckpointStatus.PENDING
@@ -76,7 +76,7 @@ class ThreadRecovery:
         turn = thread.turn if waits else 0
         if not await self.storage.threads.settle(thread.thread_id, fence=thread.fence, turn=turn):
             raise CheckpointConflictError(thread.checkpoint_id)
-        return thread.changed(restored_epoch=0, restored_turn=turn)
+        return thread.changed(restored=thread.restored.settled(turn))
 
     async def _is_begun(self, thread: Thread) -> bool:
         """Whether a turn was running. Its messages are taken before the turn is stored."""
@@ -99,9 +99,9 @@ class ThreadRecovery:
                 approval = await self.storage.approvals.get(approval_id_of(context.id))
             except RecordNotFoundError:
                 continue  # the turn's next step creates the approval, and knows of the restore
-            if approval.decision is None or approval.restored.epoch != thread.restored_epoch:
+            if approval.decision is None or approval.restored.epoch != thread.restored.epoch:
                 continue  # an approver has decided since
-            to_ms, now_ms = thread.restored_to_ms, self.clock()
+            to_ms, now_ms = thread.restored.to_ms, self.clock()
             if await ask_anew(self.storage, approval, to_ms=to_ms, now_ms=now_ms):
                 self.spawn(self.turns.attend(approval.approval_id))
 
@@ -111,7 +111,7 @@ class ThreadRecovery:
         for approval in asked if thread.turn_open else ():
             if approval.open and approval.status is not Status.PENDING:
                 await self.turns.doubt(thread, approval.address)
-        await self.turns.give_up(thread, cut_text(thread.restored_to_ms))
+        await self.turns.give_up(thread, cut_text(thread.restored.to_ms))
 
     async def _leave_alone(self, thread: Thread, *, is_told: bool) -> None:
         """Post that unread messages of the backup are ignored; see `mark`."""
@@ -121,8 +121,8 @@ class ThreadRecovery:
 
     def _post(self, thread: Thread) -> Post:
         return Post(
-            post_id=f"{thread.checkpoint_id}:restored:{thread.restored_epoch}",
+            post_id=f"{thread.checkpoint_id}:restored:{thread.restored.epoch}",
             thread_id=thread.thread_id,
-            text=unread_text(thread.restored_to_ms),
+            text=unread_text(thread.restored.to_ms),
             created_ms=self.clock(),
         )

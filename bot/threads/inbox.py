@@ -342,9 +342,6 @@ class ThreadInbox:
         now = self.clock()
         return Thread(
             thread_id=incoming.thread_id,
-            team_id=incoming.team_id,
-            channel_id=incoming.channel_id,
-            thread_ts=incoming.thread_ts,
             requester_id=incoming.user_id,
             created_ms=now,
             active_ms=now,

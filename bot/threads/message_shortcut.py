@@ -91,9 +91,6 @@ class AskingAbout:
         await inbox.storage.threads.ensure(
             Thread(
                 thread_id=quoted.thread_id,
-                team_id=quoted.team_id,
-                channel_id=quoted.channel_id,
-                thread_ts=quoted.thread_ts,
                 requester_id=actor.user_id,
                 created_ms=now,
                 active_ms=now,

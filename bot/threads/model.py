@@ -4,13 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from storage.documents import Collection, Index, Spec, WorkDocument, update
+from pydantic import StringConstraints
+
+from storage.documents import Collection, Index, Part, Spec, WorkDocument, update
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 
 
-class Thread(WorkDocument):
+class ThreadDocument(WorkDocument):
+    """A document whose place in Slack is known from the id of its thread."""
+
+    thread_id: Annotated[str, StringConstraints(pattern=r"^[^:]+:[^:]+:[^:]+$")]
+    """`team:channel:thread_ts`."""
+
+    @property
+    def team_id(self) -> str:
+        """Slack id of the workspace of the thread."""
+        return self.thread_id.split(":")[0]
+
+    @property
+    def channel_id(self) -> str:
+        """Slack id of the channel of the thread."""
+        return self.thread_id.split(":")[1]
+
+    @property
+    def thread_ts(self) -> str:
+        """`ts` of the first message of the thread."""
+        return self.thread_id.split(":")[2]
+
+
+class RestoredThread(Part):
+    """The effects of restores of the database on a thread that was not at rest in the backup.
+
+    Stored: version 1, must stay readable.
+    """
+
+    epoch: int = 0
+    """Epoch of the restore. 0 once the thread was checked after it. See `RestoreStore.epoch`."""
+    to_ms: int = 0
+    """Time of the backup; 0 without a restore."""
+    turn: int = 0
+    """The turn that waited for people in the backup: its requests may have been decided since. 0
+    for none."""
+
+    def settled(self, turn: int) -> Self:
+        """Record that the thread was checked; `turn` waits for people, 0 for none."""
+        return self.changed(epoch=0, turn=turn)
+
+
+class Thread(ThreadDocument):
     """One Slack thread and the state of its agent.
 
     A thread is at rest when no turn is open, no work is due, and no process has the lease.
@@ -24,16 +67,9 @@ class Thread(WorkDocument):
             Index(("active_ms", "id")),
             Index(("id",), {"turn_open": True}),
         ),
-        content=frozenset(
-            {"team_id", "channel_id", "thread_ts", "requester_id", "created_ms", "agent"}
-        ),
+        content=frozenset({"requester_id", "created_ms", "agent"}),
     )
 
-    thread_id: str
-    """`team:channel:thread_ts`."""
-    team_id: str
-    channel_id: str
-    thread_ts: str
     requester_id: str
     """Slack user id of the person whose message started the thread."""
     created_ms: int
@@ -47,14 +83,8 @@ class Thread(WorkDocument):
     """Number of claims in a row that ended with an error, for the back-off."""
     requesters: tuple[str, ...] = ()
     """Slack user ids of all people whose messages the agent has read in this thread."""
-    restored_epoch: int = 0
-    """Epoch of the restore whose copy had this thread not at rest. 0 once the thread was checked
-    after the restore. See `RestoreStore.epoch`."""
-    restored_to_ms: int = 0
-    """Time of the copy of the last restore; 0 without a restore."""
-    restored_turn: int = 0
-    """The turn that waited for people in that copy: its requests may have been decided after the
-    copy was made. 0 for none."""
+    restored: RestoredThread = RestoredThread()
+    """The effects of restores of the database on this thread."""
     active_ms: int = 0
     """Time of the last wake-up; before the first one, time of the creation."""
     agent: str = ""
@@ -217,7 +247,9 @@ class ThreadStore:
 
     async def settle(self, thread_id: str, *, fence: int, turn: int) -> bool:
         """Record that a thread was checked after a restore; `turn` waits for people, 0 for none."""
-        return await self._held(thread_id, fence, restored_epoch=0, restored_turn=turn)
+        return await self._change(
+            thread_id, fence, lambda one: one.changed(restored=one.restored.settled(turn))
+        )
 
     async def _held(self, thread_id: str, fence: int, **changes: Any) -> bool:
         return await self._change(thread_id, fence, lambda one: one.changed(**changes))

@@ -242,7 +242,7 @@ class Threads:
     def _left_by_the_last(self, thread: Thread) -> LeftOver | None:
         """Return the state of the last pass, if this process made it."""
         left: LeftOver | None = self._left.pop(thread.thread_id, None)
-        if thread.restored_epoch or thread.attempts:
+        if thread.restored.epoch or thread.attempts:
             return None
         if thread.fence == 1:
             return LeftOver(fence=0, made_ms=thread.created_ms)  # no process has had the thread
@@ -368,7 +368,7 @@ class Threads:
             raise TurnCrashedError(most)
 
     async def _advance(self, work: ThreadPass) -> None:
-        if work.thread.restored_epoch:
+        if work.thread.restored.epoch:
             work.thread = await self._comeback.settle(work.thread)
         if work.left is None:  # after an orderly release there are no partial texts or turns
             await self.turns.open_left(work)

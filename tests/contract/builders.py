@@ -18,9 +18,6 @@ DIGEST = "d" * 64
 def a_thread(**changes: Any) -> Thread:
     thread = Thread(
         thread_id=THREAD_ID,
-        team_id="T1",
-        channel_id="C1",
-        thread_ts="1700000000.000100",
         requester_id="U1",
         created_ms=1_000,
     )

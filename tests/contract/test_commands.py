@@ -36,7 +36,7 @@ CALLS: Mapping[str, tuple[int, Call]] = {
     "open_of": (1, lambda s: open_of(s.approvals, THREAD_ID)),
     "decide": (1, lambda s: decide(s.approvals, APPROVAL_ID, a_decision(), digest=DIGEST)),
     "claim": (1, lambda s: s.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=20)),
-    "ensure": (2, lambda s: s.threads.ensure(a_thread(thread_id="new"))),
+    "ensure": (2, lambda s: s.threads.ensure(a_thread(thread_id="T1:C1:new"))),
     "take": (1, lambda s: s.inbox.take([MESSAGE_ID], turn=1)),
     "add_or_get": (2, lambda s: s.posts.add_or_get(a_post("new"))),
     "finish": (1, lambda s: s.posts.finish("post-1", ts="1.2", text="All.")),

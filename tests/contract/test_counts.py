@@ -10,9 +10,9 @@ from tests.support.decided import decide
 async def test_threads_that_are_due(storage: Stores) -> None:
     assert await storage.threads.count_due(now_ms=50) == 0
     for number, due_ms in enumerate([30, 10, None, 99]):
-        await storage.threads.ensure(a_thread(thread_id=f"T{number}", due_ms=due_ms))
+        await storage.threads.ensure(a_thread(thread_id=f"T1:C1:{number}", due_ms=due_ms))
     assert await storage.threads.count_due(now_ms=50) == 2
-    await storage.threads.claim("T1", owner="a", now_ms=50, until_ms=80)
+    await storage.threads.claim("T1:C1:1", owner="a", now_ms=50, until_ms=80)
     assert await storage.threads.count_due(now_ms=50) == 1
     assert await storage.threads.count_due(now_ms=80) == 2
 

@@ -122,11 +122,11 @@ async def test_a_marked_thread_is_due_and_nobody_has_it(storage: Stores) -> None
 
     thread = await storage.threads.claim(THREAD_ID, owner="b", now_ms=50, until_ms=60)
     assert thread is not None
-    assert (thread.restored_epoch, thread.restored_to_ms, thread.fence) == (7, 40, 6)
+    assert (thread.restored.epoch, thread.restored.to_ms, thread.fence) == (7, 40, 6)
     assert not await storage.threads.settle(THREAD_ID, fence=4, turn=3)
     assert await storage.threads.settle(THREAD_ID, fence=6, turn=3)
     thread = await storage.threads.get(THREAD_ID)
-    assert (thread.restored_epoch, thread.restored_to_ms, thread.restored_turn) == (0, 40, 3)
+    assert (thread.restored.epoch, thread.restored.to_ms, thread.restored.turn) == (0, 40, 3)
 
 
 async def test_messages_that_stand_unread_in_the_copy_are_read_by_no_turn(storage: Stores) -> None:
@@ -149,7 +149,7 @@ async def test_a_repeated_restore_finds_what_the_first_one_set_aside(storage: St
         await storage.restoring.mark(THREAD_ID, epoch=epoch, now_ms=50, to_ms=40)
 
     thread = await storage.threads.get(THREAD_ID)
-    assert thread.restored_epoch == 9
+    assert thread.restored.epoch == 9
     (unread,) = await storage.inbox.of_turn(THREAD_ID, thread.unread_turn)
     assert unread.message_id == a_message().message_id
 

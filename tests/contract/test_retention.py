@@ -30,7 +30,7 @@ OTHER = f"T1:C1:{OTHER_TS}"
 async def fill(storage: Stores, thread_id: str = THREAD_ID, **changes: Any) -> None:
     """Everything that a thread with one finished turn leaves."""
     ts = thread_id.rpartition(":")[2]
-    await storage.threads.ensure(a_thread(thread_id=thread_id, thread_ts=ts, **changes))
+    await storage.threads.ensure(a_thread(thread_id=thread_id, **changes))
     taken: dict[str, Any] = {"status": MessageStatus.TAKEN, "turn": 1}
     await storage.inbox.add(a_message(ts, thread_id=thread_id, **taken))
     done = a_decision(status=Status.REJECTED)

@@ -26,6 +26,7 @@ from tests.contract.spoiling import raw, spoil
 from tests.support.decided import decide
 from tests.support.stores import SqliteStores
 
+POISON, GOOD, OTHER = "T1:C1:poison", "T1:C1:good", "T1:C1:other"
 NEWER = {"v": 3}
 LARGE = "x" * 3_000_000
 POISONS: dict[str, dict[str, dict[str, Any]]] = {
@@ -84,10 +85,10 @@ async def names(storage: Stores) -> set[str]:
 async def test_one_poisoned_record_among_a_hundred(
     storage: Stores, table: str, fields: dict[str, Any], *, is_readable: bool
 ) -> None:
-    await add(storage, table, "poison", due_ms=1)
-    await spoil(storage, table, "poison", **fields)
+    await add(storage, table, POISON, due_ms=1)
+    await spoil(storage, table, POISON, **fields)
     for number in range(100):
-        await add(storage, table, f"good-{number}")
+        await add(storage, table, f"{GOOD}-{number}")
     due, seen = due_of(storage, table), set()
 
     for now in (10, 20):  # two ticks: the poison takes one place of the first
@@ -99,10 +100,10 @@ async def test_one_poisoned_record_among_a_hundred(
             assert claimed is not None
             seen.add(key)
 
-    good = {f"good-{number}" for number in range(100)}
-    assert seen == (good | {"poison"} if is_readable else good)
+    good = {f"{GOOD}-{number}" for number in range(100)}
+    assert seen == (good | {POISON} if is_readable else good)
     assert await due(now_ms=30, limit=9) == []
-    assert await names(storage) == (set() if is_readable else {"poison"})
+    assert await names(storage) == (set() if is_readable else {POISON})
     assert await storage.count_unreadable() == (0 if is_readable else 1)
 
 
@@ -113,33 +114,33 @@ DAMAGED = [pytest.param(table, POISONS[table]["damaged"], id=table) for table in
 async def test_a_claim_of_what_cannot_be_read_gives_the_lease_back(
     storage: Stores, table: str, fields: dict[str, Any]
 ) -> None:
-    await add(storage, table, "poison")
-    await spoil(storage, table, "poison", **fields)
+    await add(storage, table, POISON)
+    await spoil(storage, table, POISON, **fields)
     claim = claim_of(storage, table)
 
-    assert await claim("poison", owner="a", now_ms=5, until_ms=100) is None
+    assert await claim(POISON, owner="a", now_ms=5, until_ms=100) is None
 
-    kept = await raw(storage, table, "poison")
+    kept = await raw(storage, table, POISON)
     assert (kept["leased_by"], kept["leased_until_ms"]) == ("", 0)
     assert kept["quarantine_reason"] != ""
     assert {name: kept[name] for name in fields} == fields
-    assert await claim("poison", owner="a", now_ms=500, until_ms=600) is None
-    assert (await raw(storage, table, "poison"))["fence"] == kept["fence"]  # not taken again
+    assert await claim(POISON, owner="a", now_ms=500, until_ms=600) is None
+    assert (await raw(storage, table, POISON))["fence"] == kept["fence"]  # not taken again
 
 
 @pytest.mark.parametrize(("table", "fields"), DAMAGED)
 async def test_a_claim_of_what_cannot_be_read_gives_no_other_lease_back(
     storage: Stores, table: str, fields: dict[str, Any]
 ) -> None:
-    for name in ("good", "poison"):
+    for name in (GOOD, POISON):
         await add(storage, table, name)
-    await spoil(storage, table, "poison", **fields)
+    await spoil(storage, table, POISON, **fields)
     claim = claim_of(storage, table)
-    assert await claim("good", owner="a", now_ms=5, until_ms=100) is not None
+    assert await claim(GOOD, owner="a", now_ms=5, until_ms=100) is not None
 
-    assert await claim("poison", owner="a", now_ms=5, until_ms=100) is None
+    assert await claim(POISON, owner="a", now_ms=5, until_ms=100) is None
 
-    good = await raw(storage, table, "good")
+    good = await raw(storage, table, GOOD)
     assert (good["leased_by"], good["leased_until_ms"], good.get("quarantined_by", "")) == (
         "a",
         100,
@@ -151,8 +152,8 @@ async def test_a_claim_of_what_cannot_be_read_gives_no_other_lease_back(
 async def test_it_is_logged_once(
     storage: Stores, table: str, fields: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    await add(storage, table, "poison")
-    await spoil(storage, table, "poison", **fields)
+    await add(storage, table, POISON)
+    await spoil(storage, table, POISON, **fields)
     due = due_of(storage, table)
 
     with caplog.at_level(logging.ERROR, documents.__name__):
@@ -160,7 +161,7 @@ async def test_it_is_logged_once(
             assert await due(now_ms=now, limit=9) == []
 
     (record,) = caplog.records
-    assert "poison" in record.getMessage()
+    assert POISON in record.getMessage()
     assert "countersign doctor" in record.getMessage()
 
 
@@ -168,16 +169,16 @@ async def test_it_is_logged_once(
 async def test_another_release_looks_at_it_again(
     storage: Stores, table: str, fields: dict[str, Any]
 ) -> None:
-    await add(storage, table, "poison")
-    sound = {name: (await raw(storage, table, "poison"))[name] for name in fields}
-    await spoil(storage, table, "poison", **fields)
+    await add(storage, table, POISON)
+    sound = {name: (await raw(storage, table, POISON))[name] for name in fields}
+    await spoil(storage, table, POISON, **fields)
     assert await due_of(storage, table)(now_ms=5, limit=9) == []
     # To another release it was never set aside by itself; and it understands what stands there.
-    await spoil(storage, table, "poison", quarantined_by="another", **sound)
+    await spoil(storage, table, POISON, quarantined_by="another", **sound)
 
     assert len(await due_of(storage, table)(now_ms=5, limit=9)) == 1
-    assert await claim_of(storage, table)("poison", owner="a", now_ms=5, until_ms=100) is not None
-    assert (await raw(storage, table, "poison")).get("quarantined_by", "") == ""
+    assert await claim_of(storage, table)(POISON, owner="a", now_ms=5, until_ms=100) is not None
+    assert (await raw(storage, table, POISON)).get("quarantined_by", "") == ""
 
 
 @pytest.mark.parametrize(("table", "fields"), DAMAGED)
@@ -186,11 +187,11 @@ async def test_what_was_repaired_goes_on_after_a_restart(
 ) -> None:
     storage = new_storage()
     await storage.open()
-    await add(storage, table, "poison")
-    sound = {name: (await raw(storage, table, "poison"))[name] for name in fields}
-    await spoil(storage, table, "poison", **fields)
+    await add(storage, table, POISON)
+    sound = {name: (await raw(storage, table, POISON))[name] for name in fields}
+    await spoil(storage, table, POISON, **fields)
     assert await due_of(storage, table)(now_ms=5, limit=9) == []
-    await spoil(storage, table, "poison", **sound)
+    await spoil(storage, table, POISON, **sound)
     if isinstance(storage, SqliteStores) and storage._database._directory is None:
         await storage.close()
         return  # what is in memory does not outlive it
@@ -209,26 +210,26 @@ async def test_to_look_again_forgets_what_this_release_could_not_read_and_nothin
     storage: Stores, table: str, fields: dict[str, Any]
 ) -> None:
     others = {"quarantined_by": "another", "quarantine_reason": "a new field"}
-    for name in ("poison", "other"):
+    for name in (POISON, OTHER):
         await add(storage, table, name)
-    await spoil(storage, table, "other", **others)
-    await spoil(storage, table, "poison", **fields)
+    await spoil(storage, table, OTHER, **others)
+    await spoil(storage, table, POISON, **fields)
     assert len(await due_of(storage, table)(now_ms=5, limit=9)) == 1
-    assert (await raw(storage, table, "poison"))["quarantine_reason"] != ""
+    assert (await raw(storage, table, POISON))["quarantine_reason"] != ""
 
     await storage.reconsider()
 
-    poison, other = [await raw(storage, table, name) for name in ("poison", "other")]
+    poison, other = [await raw(storage, table, name) for name in (POISON, OTHER)]
     assert [poison.get(name, "") for name in others] == ["", ""]
     assert {name: other[name] for name in others} == others
 
 
 async def test_the_count_of_due_work_leaves_them_out(storage: Stores) -> None:
-    await add(storage, "threads", "poison")
-    await add(storage, "threads", "good")
-    await spoil(storage, "threads", "poison", turn="many")
-    await add(storage, "threads", "newer", due_ms=7)
-    await spoil(storage, "threads", "newer", **NEWER)
+    await add(storage, "threads", POISON)
+    await add(storage, "threads", GOOD)
+    await spoil(storage, "threads", POISON, turn="many")
+    await add(storage, "threads", OTHER, due_ms=7)
+    await spoil(storage, "threads", OTHER, **NEWER)
     await storage.threads.due(now_ms=5, limit=9)
 
     assert await storage.count_unreadable() == 1
@@ -278,9 +279,6 @@ async def test_an_approval_without_a_whole_thread_id_is_unreadable(
 
     with pytest.raises(RecordFormatError, match="'thread_id'"):
         await storage.approvals.get(APPROVAL_ID)
-
-
-OTHER = "T1:C1:1700000000.000200"
 
 
 async def test_an_unreadable_approval_is_never_taken_for_none(storage: Stores) -> None:
@@ -389,13 +387,13 @@ async def test_an_unreadable_checkpoint_is_said(storage: Stores, fields: dict[st
 async def test_a_text_that_is_none_is_the_fault_of_its_record_alone(name: str) -> None:
     storage = SqliteStores(None)  # MongoDB's drivers write no such text
     await storage.open()
-    for key in ("poison", "good"):
+    for key in (POISON, GOOD):
         await add(storage, "approvals", key)
-    await spoil(storage, "approvals", "poison", **{name: b"\xff\xfe"})
+    await spoil(storage, "approvals", POISON, **{name: b"\xff\xfe"})
 
     found = await storage.approvals.due(now_ms=9, limit=9)
 
-    assert [one.approval_id for one in found] == ["good"]
+    assert [one.approval_id for one in found] == [GOOD]
     await storage.close()
 
 
@@ -404,12 +402,12 @@ async def test_a_text_that_is_none_is_the_fault_of_its_record_alone(name: str) -
 async def test_what_no_worker_has_met_is_named_too(
     storage: Stores, table: str, fields: dict[str, Any]
 ) -> None:
-    await add(storage, table, "good", due_ms=1 << 40)
-    await add(storage, table, "poison", due_ms=1 << 40)
-    await spoil(storage, table, "poison", **fields)
+    await add(storage, table, GOOD, due_ms=1 << 40)
+    await add(storage, table, POISON, due_ms=1 << 40)
+    await spoil(storage, table, POISON, **fields)
 
-    assert await names(storage) == {"poison"}
-    assert not (await raw(storage, table, "good")).get("quarantine_reason")
+    assert await names(storage) == {POISON}
+    assert not (await raw(storage, table, GOOD)).get("quarantine_reason")
 
 
 @pytest.mark.parametrize("fields", [{"turn": "many"}, NEWER])

@@ -58,7 +58,7 @@ async def test_a_wake_makes_work_due(storage: Stores) -> None:
 
 async def test_due_is_sorted_and_limited(storage: Stores) -> None:
     for number, due_ms in enumerate([30, 10, None, 20, 99]):
-        await storage.threads.ensure(a_thread(thread_id=f"T{number}", due_ms=due_ms))
+        await storage.threads.ensure(a_thread(thread_id=f"T1:C1:{number}", due_ms=due_ms))
 
     assert [t.due_ms for t in await storage.threads.due(now_ms=50, limit=9)] == [10, 20, 30]
     assert [t.due_ms for t in await storage.threads.due(now_ms=50, limit=2)] == [10, 20]
@@ -80,7 +80,7 @@ async def test_running_threads_of_a_requester_are_those_with_a_lease_and_an_open
         a_running(4, leased_until_ms=50),
         a_running(5, requester_id="U2"),
         a_running(6, leased_until_ms=0, due_ms=None),
-        a_running(7, team_id="T2"),
+        a_running(7, thread_id="T2:C1:7"),
     ):
         await storage.threads.ensure(thread)
 
@@ -238,7 +238,7 @@ async def test_a_release_may_end_the_turn_in_the_same_write(
 
 async def test_a_wake_at_the_moment_of_release_is_not_lost(storage: Stores) -> None:
     for round_ in range(10):
-        thread_id = f"T{round_}"
+        thread_id = f"T1:C1:{round_}"
         await storage.threads.ensure(a_thread(thread_id=thread_id, due_ms=10))
         thread = await storage.threads.claim(thread_id, owner="a", now_ms=10, until_ms=100)
         assert thread is not None

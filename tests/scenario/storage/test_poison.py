@@ -76,8 +76,6 @@ class World:
         thread_id, now = self.thread_id(name), self.office.clock()
         thread = a_thread(
             thread_id=thread_id,
-            channel_id=CHANNEL,
-            thread_ts=name,
             requester_id=ROSA,
             created_ms=now,
             due_ms=now,

@@ -164,7 +164,7 @@ async def test_i4_who_decides_again_before_the_thread_is_looked_at_is_heard(dril
     await office.decide(await office.the_approval(), by=ADA)
 
     assert office.ran == [("pay", ("Mia", 5, "card"))]
-    assert (await office.storage.threads.get(THREAD_ID)).restored_epoch == 0
+    assert (await office.storage.threads.get(THREAD_ID)).restored.epoch == 0
 
 
 async def test_i5_what_was_approved_and_not_passed_on_in_the_copy_is_asked_again(
@@ -253,7 +253,7 @@ async def test_i5_a_turn_that_ran_when_the_copy_was_made_is_ended(drill: Drill) 
     assert "I've stopped it, so nothing more of it runs" in office.shown()[-1]
     assert await office.open_approvals() == []
     thread = await office.storage.threads.get(THREAD_ID)
-    assert (thread.turn_open, thread.restored_epoch, thread.due_ms) == (False, 0, None)
+    assert (thread.turn_open, thread.restored.epoch, thread.due_ms) == (False, 0, None)
     assert shown_buttons(office, approval) == []
 
 

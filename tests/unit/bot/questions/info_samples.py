@@ -26,9 +26,6 @@ from bot.threads.model import Thread
 NOW = 1_800_000_000_000
 THREAD = Thread(
     thread_id="T1:C1:1.1",
-    team_id="T1",
-    channel_id="C1",
-    thread_ts="1.1",
     requester_id="UROSA",
     created_ms=NOW,
     turn=1,

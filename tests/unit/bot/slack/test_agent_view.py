@@ -30,9 +30,6 @@ from tests.unit.bot.office import ROSA
 
 THREAD = Thread(
     thread_id="T1:C1:1.1",
-    team_id="T1",
-    channel_id="C1",
-    thread_ts="1.1",
     requester_id=ROSA,
     created_ms=1,
 )
@@ -191,5 +188,5 @@ async def test_tasks_are_shown_elsewhere_after_one_channel_refused_them(reason: 
             await board.begin(THREAD, TASKS)
     assert len(line.calls) == 1
     with pytest.raises(DeliveryError):
-        await board.begin(THREAD.changed(channel_id="C0OTHER"), TASKS)
+        await board.begin(THREAD.changed(thread_id="T1:C0OTHER:1.1"), TASKS)
     assert len(line.calls) == 2

@@ -19,9 +19,6 @@ from tests.unit.bot.office import ROSA
 
 THREAD = Thread(
     thread_id="T1:C1:1.1",
-    team_id="T1",
-    channel_id="C1",
-    thread_ts="1.1",
     requester_id=ROSA,
     created_ms=1,
 )

@@ -46,9 +46,6 @@ def an_agent(name: str, *turns: object) -> ChatModelAgent:
 def a_thread(channel_id: str = "C1", turn: int = 1) -> Thread:
     return Thread(
         thread_id=f"T1:{channel_id}:1.0",
-        team_id="T1",
-        channel_id=channel_id,
-        thread_ts="1.0",
         requester_id="UROSA",
         created_ms=1,
         turn=turn,

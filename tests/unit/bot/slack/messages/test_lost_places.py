@@ -45,7 +45,7 @@ async def test_a_direct_message_says_so_once(scene: Scene, reason: str, words: s
 
 async def test_in_a_direct_message_there_is_nobody_to_tell_elsewhere(scene: Scene) -> None:
     before = len(scene.methods())
-    await scene.notifier.lose(scene.thread.changed(channel_id="D1"), "is_archived")
+    await scene.notifier.lose(scene.thread.changed(thread_id="T1:D1:1.1"), "is_archived")
     assert len(scene.methods()) == before
 
 

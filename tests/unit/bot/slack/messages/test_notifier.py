@@ -137,9 +137,6 @@ async def a_scene() -> AsyncIterator[Scene]:
         team = sandbox.workspace.team_id
         thread = Thread(
             thread_id=f"{team}:{channel}:{root}",
-            team_id=team,
-            channel_id=channel,
-            thread_ts=root,
             requester_id=rosa,
             created_ms=1_000,
         )

@@ -189,9 +189,6 @@ async def test_a_rule_about_requesters_sees_all_whose_words_led_to_it(
 ) -> None:
     thread = Thread(
         thread_id=THREAD,
-        team_id="T1",
-        channel_id="C0OPS",
-        thread_ts="18.1",
         requester_id="U0ADA",
         created_ms=1,
         turn=1,

@@ -23,9 +23,6 @@ from tests.unit.bot.office import ROSA, THREAD_ID
 
 THREAD = Thread(
     thread_id=THREAD_ID,
-    team_id="T1",
-    channel_id="C1",
-    thread_ts="1.1",
     requester_id=ROSA,
     created_ms=1,
 )
