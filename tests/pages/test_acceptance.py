@@ -193,7 +193,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
         "tests/unit/bot/approvals/due/test_thread_reactions.py::test_each_status_has_its_sign",
         "tests/unit/bot/approvals/due/test_thread_reactions.py::test_no_status_was_forgotten",
         "tests/unit/bot/slack/messages/test_reactions.py::test_each_sign_has_a_line_that_slack_takes",
-        "tests/unit/bot/slack/test_signals.py::test_the_root_says_what_waits_and_how_it_ended",
+        "tests/scenario/calls/test_root_messages.py::test_the_root_says_what_waits_and_how_it_ended",
     ),
     "37 Home: by deadline, twenty a page, filters, a sentence where it is empty": (
         f"{HOME}::test_what_expires_first_stands_first",

@@ -12,7 +12,7 @@ from bot.stores import Stores
 from tests.contract.builders import THREAD_ID, an_approval
 from tests.support.decided import decide
 from tests.support.named import NOBODY
-from tests.unit.bot.commands.test_upkeep import Place, place
+from tests.scenario.commands.test_upkeep import Place, place
 
 __all__ = ["place"]
 
