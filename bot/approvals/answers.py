@@ -9,7 +9,7 @@ from functools import partial
 from bot.approvals.changes import annotated, with_act
 from bot.approvals.comments import AGENT, with_answer, with_exchange
 from bot.approvals.model import Approval, Comment, Status
-from bot.approvals.queries import get_all
+from bot.approvals.queries import ApprovalCollection, get_all
 from bot.audit.acts import Act
 from bot.people.terms_of import is_requester
 from bot.ports.process import Clock
@@ -47,25 +47,39 @@ class BackAnswers:
             if first is None:
                 return None
             question, approval = first
-            after = with_answer(question, by=by, text=text, ts=ts)
-            now = self.clock()
-            changed = with_act(
-                with_exchange(approval, question, after),
-                Act.ASKED_BACK,
-                by=by,
-                at_ms=now,
-                question=question.text,
-                reply=after.answer,
-            )
-            write = partial(annotated, judged=changed, now_ms=now)
-            kept = await update_or_none(
-                self.storage.approvals, changed.approval_id, write, writes_due=True
-            )
+            answer = with_answer(question, by=by, text=text, ts=ts)
+            approvals, now = self.storage.approvals, self.clock()
+            kept = await write_answer(approvals, approval, question, answer, now_ms=now)
             if kept is not None:
                 return kept
             newest = await get_all(self.storage.approvals, [one.approval_id for one in waiting])
             waiting = [one for one in newest if one.status is Status.PENDING]
         return None
+
+
+async def write_answer(
+    approvals: ApprovalCollection,
+    approval: Approval,
+    question: Comment,
+    answer: Comment,
+    *,
+    now_ms: int,
+) -> Approval | None:
+    """Replace a question by its answered form, and record the answer for the audit.
+
+    Returns:
+        The stored approval; None if it changed since the question was read.
+    """
+    changed = with_act(
+        with_exchange(approval, question, answer),
+        Act.ASKED_BACK,
+        by=answer.answered_by,
+        at_ms=now_ms,
+        question=question.text,
+        reply=answer.answer,
+    )
+    write = partial(annotated, judged=changed, now_ms=now_ms)
+    return await update_or_none(approvals, changed.approval_id, write, writes_due=True)
 
 
 def _is_for(approval: Approval, asked: Comment, by: str) -> bool:

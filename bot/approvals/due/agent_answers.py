@@ -9,19 +9,18 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
-from bot.approvals.changes import annotated, with_act, with_message
-from bot.approvals.comments import AGENT, with_answer, with_exchange
+from bot.approvals.answers import write_answer
+from bot.approvals.changes import with_message
+from bot.approvals.comments import AGENT, with_answer
 from bot.approvals.due.visit import write_held
 from bot.approvals.model import UNKNOWN_TS, Approval, Comment, Status
 from bot.approvals.queries import ApprovalCollection
-from bot.audit.acts import Act
 from bot.errors import DeliveryError
 from bot.people.terms_of import requesters_of
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock, Spawn
 from bot.stores import Stores
 from bot.words import said_to_all, say
-from storage.documents import update_or_none
 from storage.errors import RecordNotFoundError
 
 logger = logging.getLogger(__name__)
@@ -100,21 +99,9 @@ class AgentAnswers:
                 return
             if approval.status is not Status.PENDING:
                 return
-            now = self.clock()
-            after = with_answer(question, by=AGENT, text=text, ts=AGENT)
-            changed = with_act(
-                with_exchange(approval, question, after),
-                Act.ASKED_BACK,
-                by=AGENT,
-                at_ms=now,
-                question=question.text,
-                reply=after.answer,
-            )
-            write = partial(annotated, judged=changed, now_ms=now)
-            kept = await update_or_none(
-                self.storage.approvals, changed.approval_id, write, writes_due=True
-            )
-            if kept is not None:
+            answer = with_answer(question, by=AGENT, text=text, ts=AGENT)
+            approvals, now = self.storage.approvals, self.clock()
+            if await write_answer(approvals, approval, question, answer, now_ms=now) is not None:
                 return
 
 
