@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import timedelta
 
 from bot.main import Outside
 from bot.slack.ratelimit import Pacer
@@ -51,10 +50,5 @@ async def _briefly(seconds: float) -> None:
 
 
 def brisk() -> Outside:
-    """The database and Slack that the settings name, at that pace.
-
-    A click waits a minute, because a busy machine may need more than the 2.5 seconds of the product
-    for a hundred clicks at once.
-    """
-    pacer = Pacer(brisk_clock, _ten_times_as_fast)
-    return Outside(pacer=pacer, sleep=_briefly, patience=timedelta(minutes=1))
+    """The database and Slack that the settings name, at that pace."""
+    return Outside(pacer=Pacer(brisk_clock, _ten_times_as_fast), sleep=_briefly)

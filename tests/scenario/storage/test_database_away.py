@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from bot.leases import CLICK_PATIENCE
 from storage.errors import StoreUnavailableError
 from storage.sqlite.database import Database
 from storage.sqlite.file.statements import Rows
@@ -29,18 +29,21 @@ AGENT = "tests.scenario.agents:nasty"
 async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
     agents.RAN.clear()
     transport: Transport = request.param
-    async with a_stage(tmp_path, transport, COUNTERSIGN_AGENT=AGENT) as made:
+    async with a_stage(
+        tmp_path, transport, patience=CLICK_PATIENCE, COUNTERSIGN_AGENT=AGENT
+    ) as made:
         made.sandbox.retry_delays = (0.3, 0.3, 0.3)
         made.sandbox._dispatcher.delays = made.sandbox.retry_delays
         yield made
 
 
 class Outage:
-    """A database whose statements do not come back, from some moment on."""
+    """A database that refuses its statements, from some moment on: at once, or at the end."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.seconds: float = 0
+        self.hangs = False
         self.is_on = False
+        self.is_over = asyncio.Event()
         self.begins_with = "no such statement"
         fetch = Database.fetch
 
@@ -48,16 +51,18 @@ class Outage:
             self.is_on = self.is_on or self.begins_with in sql
             if not self.is_on:
                 return await fetch(database, sql, *values)
-            await asyncio.sleep(self.seconds)
+            if self.hangs:
+                await self.is_over.wait()
             raise StoreUnavailableError("refused")
 
         patch.setattr(Database, "fetch", maybe)
 
-    def begin(self, *, seconds: float = 0) -> None:
-        self.is_on, self.seconds = True, seconds
+    def begin(self, *, hangs: bool = False) -> None:
+        self.is_on, self.hangs = True, hangs
 
     def end(self) -> None:
         self.is_on, self.begins_with = False, "no such statement"
+        self.is_over.set()
 
 
 @pytest.fixture
@@ -65,18 +70,16 @@ def outage(monkeypatch: pytest.MonkeyPatch) -> Outage:
     return Outage(monkeypatch)
 
 
-@pytest.mark.parametrize("seconds", [0, 3])
+@pytest.mark.parametrize("hangs", [False, True])
 async def test_a_click_is_answered_and_counts_when_it_is_made_again(
-    stage: Stage, outage: Outage, seconds: float
+    stage: Stage, outage: Outage, hangs: bool
 ) -> None:
     await stage.say("Rosa", ASK)
     card = await stage.card(word=APPROVE)
     assert stage.bot is not None
     await stage.bot.tasks.idle()
-    outage.begin(seconds=seconds)
-    began = time.monotonic()
-    await stage.click("Ada", card, APPROVE)
-    assert time.monotonic() - began < 3
+    outage.begin(hangs=hangs)
+    await stage.click("Ada", card, APPROVE)  # is answered while the database still hangs
     words = "can't reach my database"
     assert "try again" in await stage.whispered("Ada", words)
     outage.end()
@@ -183,9 +186,7 @@ async def test_a_disk_that_hangs_is_said_by_readiness_in_time(
     disk = HungDisk()
     faults.arm(disk)
     try:
-        began = time.monotonic()
-        assert await readiness(broken) == (503, "the database does not answer")
-        assert time.monotonic() - began < 1.1 + 3  # as long as probes wait
+        assert await readiness(broken) == (503, "the database does not answer")  # while it hangs
     finally:
         faults.error = None
         disk.come_back()
