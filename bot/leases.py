@@ -99,7 +99,6 @@ class Leased(Protocol):
 
 
 R = TypeVar("R", bound=Leased)
-R_any = TypeVar("R_any")
 R_co = TypeVar("R_co", bound=Leased, covariant=True)
 
 Extend = Callable[[int], Awaitable[bool]]

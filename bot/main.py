@@ -41,7 +41,7 @@ from bot.slack.app import STOP_PATIENCE, build, directory_of
 from bot.slack.bot import Countersign
 from bot.slack.calls import slack_fault
 from bot.slack.connect import Slack, lookup_session, reach_slack
-from bot.slack.intake.http import LAST_ANSWER_S, serve, web_app
+from bot.slack.intake.http import serve, web_app
 from bot.slack.intake.socketmode import SocketMode
 from bot.slack.process import Process
 from bot.slack.ratelimit import Pacer
@@ -52,9 +52,6 @@ from bot.words import working_for, workspace_language
 from storage.errors import StorageError
 
 logger = logging.getLogger(__name__)
-
-INTAKE_S = 2 * LAST_ANSWER_S
-"""Time after which the intake has stopped, in seconds."""
 
 
 async def run(

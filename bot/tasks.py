@@ -60,11 +60,6 @@ class Tasks:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether new tasks are refused."""
-        return self._is_closed
-
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Start a task, or defer it inside `held_back`.
 

@@ -25,9 +25,6 @@ from bot.stores import Stores
 from bot.threads.model import Thread
 from storage.errors import RecordFormatError
 
-_FEW = 5
-"""Number of open approvals that are all read in full."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingApprovals:

@@ -24,7 +24,6 @@ from bot.redaction.masks import has_guess
 from bot.words import say
 from bot.words.mrkdwn import date, mention
 
-WHY = 900
 REASON = 500
 APPROVERS = 400
 MOST_PEOPLE = 10

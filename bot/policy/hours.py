@@ -64,23 +64,6 @@ def add_working(quiet: QuietHours | None, at_ms: int, span_ms: int) -> int | Non
     return at_ms
 
 
-def working_between(quiet: QuietHours | None, first_ms: int, last_ms: int) -> int:
-    """Return the working time between two times, in milliseconds.
-
-    Raises:
-        TermsError: The time zone is unknown on this machine.
-    """
-    total, at_ms = 0, first_ms
-    while at_ms < last_ms:
-        begin = quiet_end(quiet, at_ms)
-        if begin is None or begin >= last_ms:
-            break
-        end = _next_quiet(quiet, begin)
-        at_ms = last_ms if end is None else min(end, last_ms)
-        total += at_ms - begin
-    return total
-
-
 def _span_at(quiet: QuietHours | None, at_ms: int) -> Span | None:
     if quiet is None:
         return None

@@ -47,11 +47,6 @@ class Feasibility:
     shortage: MissingApprovers | None = None
 
     @property
-    def is_now(self) -> bool:
-        """Whether the ballot can be completed without another step."""
-        return self.shortage is None
-
-    @property
     def is_never(self) -> bool:
         """Whether the ballot can never be completed."""
         return self.after_steps is None

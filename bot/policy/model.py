@@ -662,11 +662,6 @@ class ArgEntry(Entry):
             refuse("wrong_type", "it has no value", "write one, or leave the key out")
         return value
 
-    @property
-    def has_value(self) -> bool:
-        """Whether the file gives a value, even null."""
-        return "value" in self.model_fields_set
-
 
 class RequesterEntry(Filled):
     """A condition on all requesters of the call: exactly one of `in` and `not_in`."""

@@ -195,10 +195,6 @@ class CallQuestion(InputsQuestion):
             return reason_inputs(self.approval, label, hint=say("form.note_ph"))
         return reason_inputs(self.approval, say("form.note"), hint=say("form.note_ph"))
 
-    def takes_note(self) -> bool:
-        """It can, where none is asked for anyway."""
-        return not wants_reason(self.approval, rejects=False)
-
     def no(self) -> Iterator[Block]:
         """*Reject…*."""
         yield self.button(say("button.reject"), ActionId.REJECT)

@@ -148,10 +148,6 @@ class ShownQuestion(RecordQuestion):
         """Yield the buttons of who may let it run alone, also where nobody else can decide."""
         yield from ()
 
-    def takes_note(self) -> bool:
-        """Whether a yes can have a note."""
-        return False
-
     def can_withdraw(self) -> bool:
         """Whether the card has a button that takes it back: a no of who asked does the same."""
         return True

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from bot.commands.simulation.cases import Case, read_cases
+from bot.commands.simulation.cases import Case, read_case_file
 from bot.commands.simulation.rehearse import rehearse
 from bot.stores import Stores
 from tests.support.mongo import MongoServer
@@ -21,7 +21,7 @@ from tests.support.stores import MongoStores
 
 FLOWS = [
     one
-    for one in read_cases(Path(__file__).parents[1] / "data" / "cases.yaml")
+    for one in read_case_file(Path(__file__).parents[1] / "data" / "cases.yaml").cases()
     if one.kind == "flow"
 ]
 IS_THOROUGH = settings().max_examples > settings.get_profile("quick").max_examples

@@ -213,7 +213,7 @@ def test_somebody_can_decide_exactly_when_distinct_people_fit(
         for slot in stage.approve
         for _ in range(slot.count)
     ]
-    assert prospect(start, found).is_now == can_fill_all(slots)
+    assert (prospect(start, found).shortage is None) == can_fill_all(slots)
 
 
 @given(ballots(), standings(), votes)

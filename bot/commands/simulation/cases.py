@@ -213,11 +213,6 @@ def read_case_file(path: Path) -> CaseFile:
     )
 
 
-def read_cases(path: Path) -> list[Case]:
-    """Return the cases of a file; see `read_case_file`."""
-    return read_case_file(path).cases()
-
-
 def as_text(value: object) -> str:
     """Format a value of a case for comparison and for people."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)

@@ -16,9 +16,9 @@ from typing import Any
 
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, Values, read_state
+from bot.layout.blocks import Values, read_state
 from bot.layout.data import same
-from bot.layout.forms.edit import MOST_BLOCKS, MOST_BYTES, ceiling, drawn, in_order, weight_of
+from bot.layout.forms.edit import MOST_BLOCKS, MOST_BYTES, ceiling, in_order, weight_of
 from bot.layout.forms.fields import Field, FieldKind, NotEditable, fields_of
 from bot.layout.forms.leaves import Missing, Path, rebuilt
 from bot.layout.forms.parse import EditResult, place, read_fields
@@ -174,18 +174,6 @@ class InputForm:
         name = path.split("/")[1].replace("~1", "/").replace("~0", "~")
         missing = Missing.MISSING
         return not same(made.get(name, missing), self.before.get(name, missing))
-
-
-def edit_form(
-    schema: Schema, current: Mapping[str, Any], masks: Names = NO_NAMES, draft: FormDraft = NO_DRAFT
-) -> list[Block] | NotEditable:
-    """Draw the inputs of a page of a form.
-
-    Returns:
-        The blocks, or the reason why there is no form.
-    """
-    form = form_of(schema, current, masks, draft)
-    return form if isinstance(form, NotEditable) else drawn(form.shown)
 
 
 def read_edit_form(

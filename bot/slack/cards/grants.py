@@ -45,7 +45,6 @@ _MOST_BOXES, _OPTION, _MOST_VALUE = 10, 75, 34
 _USUAL_S, _USUAL_USES = 3_600, 5
 _NUMBER = re.compile("[1-9][0-9]{0,5}", re.ASCII)
 _MOST_TYPED = 20
-_TITLE = 300
 
 
 def limits_for(approval: Approval) -> GrantTerms | None:

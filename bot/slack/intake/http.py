@@ -32,6 +32,8 @@ UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError
 
 LAST_ANSWER_S = 1.25
 """At shutdown: seconds for running responses, and again for cancelling them."""
+INTAKE_S = 2 * LAST_ANSWER_S
+"""Time after which the intake has stopped, in seconds."""
 
 _STAMP, _SIGNATURE = "X-Slack-Request-Timestamp", "X-Slack-Signature"
 
@@ -188,7 +190,7 @@ async def serve(  # noqa: PLR0913 - where, and how it ends, given by name
     if intake is None:
         stack.push_async_callback(runner.cleanup)
     else:
-        intake.add(f"what came in by {variable}", runner.cleanup, within_s=2 * LAST_ANSWER_S)
+        intake.add(f"what came in by {variable}", runner.cleanup, within_s=INTAKE_S)
     loop = asyncio.get_running_loop()
     try:
         server = await loop.create_server(door, host, port)

@@ -322,10 +322,6 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
             raise
         return True
 
-    @staticmethod
-    def bare_card(approval: Approval) -> Card:
-        return card_for(approval, approvers_text="")
-
     async def _card(self, approval: Approval) -> Card:
         if approval.place and approval.status is Status.PENDING:
             return line_card(approval, places_of(approval))

@@ -10,9 +10,9 @@ from bot.maintenance.pending import ANEW
 from bot.policy.terms import Group, Requirement, Rotation, Stage, Terms
 from bot.stores import Stores
 from tests.contract.builders import THREAD_ID, an_approval
+from tests.scenario.commands.test_upkeep import Place, place
 from tests.support.decided import decide
 from tests.support.named import NOBODY
-from tests.scenario.commands.test_upkeep import Place, place
 
 __all__ = ["place"]
 

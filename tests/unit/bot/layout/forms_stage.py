@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bot.layout.action_ids import ActionId
+from bot.layout.forms.edit import drawn
 from bot.layout.forms.fields import NotEditable
-from bot.layout.forms.pages import edit_form, read_edit_form
+from bot.layout.forms.pages import form_of, read_edit_form
 from bot.layout.forms.parse import EditResult
 
 Values = dict[str, Any]
@@ -38,10 +39,18 @@ def submitted(blocks: list[dict[str, Any]], **changes: Any) -> Values:
     return values
 
 
-def form_of(schema: dict[str, Any], current: dict[str, Any]) -> list[dict[str, Any]]:
-    blocks = edit_form(schema, current)
+def blocks_of(schema: dict[str, Any], current: dict[str, Any]) -> list[dict[str, Any]]:
+    blocks = drawn_form(schema, current)
     assert not isinstance(blocks, NotEditable), blocks
     return blocks
+
+
+def drawn_form(
+    schema: dict[str, Any], current: dict[str, Any]
+) -> list[dict[str, Any]] | NotEditable:
+    """The first page of a form, or why there is none."""
+    form = form_of(schema, current)
+    return form if isinstance(form, NotEditable) else drawn(form.shown)
 
 
 def one(node: dict[str, Any], *, required: bool = True, **root: Any) -> dict[str, Any]:
@@ -52,7 +61,7 @@ def one(node: dict[str, Any], *, required: bool = True, **root: Any) -> dict[str
 
 def edit(schema: dict[str, Any], current: dict[str, Any], value: Any) -> EditResult:
     """Change the argument `x` in its form and read it back."""
-    blocks = form_of(schema, current)
+    blocks = blocks_of(schema, current)
     return read_edit_form(schema, current, submitted(blocks, argument_0=value))
 
 

@@ -18,7 +18,7 @@ def missing(start: Ballot, found: PeopleSnapshot) -> str:
 
 def test_people_enough_can_decide() -> None:
     result = prospect(ballot(TWO), standing())
-    assert (result.is_now, result.is_never, result.after_steps) == (True, False, 0)
+    assert (result.shortage, result.is_never, result.after_steps) == (None, False, 0)
 
 
 def test_too_few_people_of_a_group_are_named() -> None:
@@ -70,33 +70,34 @@ def test_a_later_step_may_bring_enough_people() -> None:
     start = ballot(escalate=(step(60, "security"), step(120, "leads")))
     found = standing(groups={"sre": (), "security": ()})
     result = prospect(start, found)
-    assert (result.is_now, result.is_never, result.after_steps) == (False, False, 2)
-    assert prospect(replace(start, steps=2), found).is_now
+    assert (result.shortage is None, result.is_never, result.after_steps) == (False, False, 2)
+    assert prospect(replace(start, steps=2), found).shortage is None
 
 
 def test_a_failed_look_up_counts_as_if_somebody_could() -> None:
-    assert prospect(ballot(TWO), standing(unknown=("sre",))).is_now
-    assert prospect(ballot(TWO), standing(unknown=("ADA", "BEN"))).is_now
-    assert not prospect(ballot(TWO), standing(groups={"sre": ()}, unknown=("security",))).is_now
-    assert prospect(ballot(exclude=("fin",)), standing(unknown=("fin",))).is_now
+    assert prospect(ballot(TWO), standing(unknown=("sre",))).shortage is None
+    assert prospect(ballot(TWO), standing(unknown=("ADA", "BEN"))).shortage is None
+    empty = standing(groups={"sre": ()}, unknown=("security",))
+    assert prospect(ballot(TWO), empty).shortage is not None
+    assert prospect(ballot(exclude=("fin",)), standing(unknown=("fin",))).shortage is None
 
 
 def test_votes_count_as_filled() -> None:
     play = Play(ballot(TWO))
     play.approve("ADA")
-    assert prospect(play.ballot, standing(groups={"sre": ("ADA", "BEN")})).is_now
-    assert not prospect(play.ballot, standing(groups={"sre": ("ADA",)})).is_now
+    assert prospect(play.ballot, standing(groups={"sre": ("ADA", "BEN")})).shortage is None
+    assert prospect(play.ballot, standing(groups={"sre": ("ADA",)})).shortage is not None
     gone = prospect(play.ballot, standing(groups={"sre": ("BEN",)}))
     assert str(gone.shortage) == "needs 2 of sre; only BEN is left"
 
 
 def test_who_voted_in_an_earlier_stage_is_not_left_for_a_later_one() -> None:
     play = Play(ballot([("sre", 1)], [("leads", 1)]), standing(groups={"leads": ("ADA",)}))
-    assert prospect(play.ballot, play.found).is_now
+    assert prospect(play.ballot, play.found).shortage is None
     play.approve("ADA")
     assert prospect(play.ballot, play.found).is_never
     play.take_back("ADA")
-    assert prospect(play.ballot, play.found).is_now
+    assert prospect(play.ballot, play.found).shortage is None
 
 
 def test_who_voted_for_another_is_not_left() -> None:
@@ -110,13 +111,13 @@ def test_who_voted_for_another_is_not_left() -> None:
 def test_whoever_rejected_may_still_approve() -> None:
     play = Play(ballot([("sre", 3)], reject=2))
     play.reject("ADA")
-    assert prospect(play.ballot, play.found).is_now
+    assert prospect(play.ballot, play.found).shortage is None
 
 
 def test_whoever_spoke_of_a_doubt_may_say_something_else() -> None:
     play = Play(Ballot(terms=terms([("sre", 3)]), digest=DIGEST, is_doubt=True))
     play.vote("ADA", "ran", result="ok")
-    assert prospect(play.ballot, play.found).is_now
+    assert prospect(play.ballot, play.found).shortage is None
 
 
 def test_a_card_waits_for_those_who_fill_one_more_slot() -> None:

@@ -4,7 +4,7 @@ import copy
 from dataclasses import replace
 from pathlib import Path
 
-from bot.commands.simulation.cases import read_cases
+from bot.commands.simulation.cases import read_case_file
 from bot.commands.simulation.rehearse import rehearse
 from bot.stores import Stores
 
@@ -13,7 +13,7 @@ CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
 
 async def test_each_card_of_a_batch_is_refused_for_its_own_reason(storage: Stores) -> None:
     """Who asked for all of them opens no form, and hears the same about each."""
-    case = next(one for one in read_cases(CASES) if one.id == "E136")
+    case = next(one for one in read_case_file(CASES).cases() if one.id == "E136")
     *asked, batch = copy.deepcopy(case.data["timeline"])
     for one in asked:
         one["request"]["said"] = ["U0ADA"]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from bot.commands.simulation.cases import read_cases
+from bot.commands.simulation.cases import read_case_file
 from bot.commands.simulation.rehearse import rehearse
 from bot.stores import Stores
 
@@ -11,7 +11,7 @@ CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
 
 
 async def test_other_cards_of_the_run_are_superseded_with_it(storage: Stores) -> None:
-    case = next(one for one in read_cases(CASES) if one.id == "E105")
+    case = next(one for one in read_case_file(CASES).cases() if one.id == "E105")
     asked = {"audit": ["requested"], "state": "pending", "messages": [["+0m", "card", ["S0SRE"]]]}
     timeline = [
         {"at": "+0m", "request": {"tool": "restart_db", "args": {"host": "a"}}, "expect": asked},

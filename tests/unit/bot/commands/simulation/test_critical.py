@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.simulation.cases import read_cases
+from bot.commands.simulation.cases import read_case_file
 from bot.commands.simulation.rehearse import rehearse
 from bot.stores import Stores
 
@@ -17,7 +17,7 @@ CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
 async def test_the_edit_is_a_vote_but_for_what_has_become_critical(
     storage: Stores, risk: str
 ) -> None:
-    case = next(one for one in read_cases(CASES) if one.id == "E041")
+    case = next(one for one in read_case_file(CASES).cases() if one.id == "E041")
     policy = copy.deepcopy(case.policy)
     (rule,) = [one for one in policy["rules"] if one["name"] == "small-refunds"]
     ask = {**rule["then"]["ask"], "risk": risk}

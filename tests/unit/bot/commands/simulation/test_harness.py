@@ -10,7 +10,7 @@ import pytest
 
 from bot.approvals.model import Status
 from bot.commands.simulation.agents import RAN, Script, actors
-from bot.commands.simulation.cases import Case, offset, read_cases
+from bot.commands.simulation.cases import Case, offset, read_case_file
 from bot.commands.simulation.fakes import StageClock
 from bot.commands.simulation.harness import Simulation
 from bot.commands.simulation.models import CaseError
@@ -34,7 +34,7 @@ DEPLOY = {"tool": "deploy", "args": {"service": "web", "version": "1", "env": "s
 
 @pytest.fixture(scope="module")
 def case() -> Case:
-    return next(one for one in read_cases(CASES) if one.id == "E030")
+    return next(one for one in read_case_file(CASES).cases() if one.id == "E030")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -149,9 +149,9 @@ def test_times_since_the_start() -> None:
 def test_what_is_no_file_of_cases_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text("[1]")
     with pytest.raises(CaseError, match="expected a mapping"):
-        read_cases(tmp_path / "x.yaml")
+        read_case_file(tmp_path / "x.yaml")
     with pytest.raises(CaseError, match=r"nowhere\.yaml"):
-        read_cases(tmp_path / "nowhere.yaml")
+        read_case_file(tmp_path / "nowhere.yaml")
 
 
 async def test_a_start_that_cannot_be_checked_waits_for_time_to_pass(acts: SimulatedSteps) -> None:

@@ -13,7 +13,7 @@ from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.forms import edit as edit_cards
 from bot.layout.forms.fields import NotEditable, fields_of
-from bot.layout.forms.pages import edit_form, read_edit_form
+from bot.layout.forms.pages import read_edit_form
 from bot.layout.forms.parse import EditResult
 from bot.layout.modals import read_text
 from bot.questions.drawing import drawn_question
@@ -24,8 +24,9 @@ from tests.unit.bot.layout.forms_stage import (
     ENUM,
     NULL,
     Values,
+    blocks_of,
+    drawn_form,
     edit,
-    form_of,
     one,
     pick,
     submitted,
@@ -85,7 +86,7 @@ def test_untouched_form_gives_exactly_what_was_there(
 ) -> None:
     for required in (True, False):
         schema, current = one(node, required=required), {"x": value}
-        blocks = form_of(schema, current)
+        blocks = blocks_of(schema, current)
         assert blocks[0]["element"]["type"] == element
         result = read_edit_form(schema, current, submitted(blocks))
         assert result == EditResult(arguments=current)
@@ -111,7 +112,7 @@ def test_untouched_form_gives_exactly_what_was_there(
 def test_optional_argument_that_was_not_given_stays_away(node: dict[str, Any]) -> None:
     for shape in (node, {"anyOf": [node, NULL]}):
         schema = one(shape, required=False)
-        blocks = form_of(schema, {})
+        blocks = blocks_of(schema, {})
         assert blocks[0]["optional"] is True
         assert not any(name.startswith("initial") for name in blocks[0]["element"])
         assert read_edit_form(schema, {}, submitted(blocks)).arguments == {}
@@ -186,7 +187,7 @@ def test_untouched_form_never_changes_anything(
         "required": required if properties else [],
         "$defs": {"Kind": ENUM, "Place": PLACE},
     }
-    blocks = edit_form(schema, current)
+    blocks = drawn_form(schema, current)
     if isinstance(blocks, NotEditable):
         return
     assert view_errors(view_of(blocks)) == []
@@ -283,7 +284,7 @@ def test_emptied_optional_argument_is_dropped(
 
 
 def test_secret_is_not_in_the_form_and_stays() -> None:
-    blocks = form_of(SCHEMA, ARGUMENTS)
+    blocks = blocks_of(SCHEMA, ARGUMENTS)
     assert "sk-abc" not in json.dumps(blocks)
     secret = next(block for block in blocks if "redacted" in json.dumps(block))
     assert secret["type"] == "context"
@@ -295,20 +296,21 @@ def test_secret_is_not_in_the_form_and_stays() -> None:
 
 def test_labels_and_hints_come_from_the_schema() -> None:
     node = {"type": "integer", "title": "How many", "description": "Copies.", "minimum": 1}
-    block = form_of(one(node, required=False), {})[0]
+    block = blocks_of(one(node, required=False), {})[0]
     assert block["label"]["text"] == "How many"
     assert block["hint"]["text"] == "Copies. At least 1. No value yet."
     assert (
-        form_of(one({"type": "integer", "maximum": 9}), {"x": 1})[0]["hint"]["text"] == "At most 9."
+        blocks_of(one({"type": "integer", "maximum": 9}), {"x": 1})[0]["hint"]["text"]
+        == "At most 9."
     )
-    assert form_of(one({"type": "array"}), {"x": []})[0]["hint"]["text"] == "Enter JSON."
+    assert blocks_of(one({"type": "array"}), {"x": []})[0]["hint"]["text"] == "Enter JSON."
     empty = {"type": "object", "properties": {"": {"type": "string"}}}
-    assert form_of(empty, {"": "a"})[0]["label"]["text"] == "(no name)"
+    assert blocks_of(empty, {"": "a"})[0]["label"]["text"] == "(no name)"
 
 
 def test_empty_text_stays_empty() -> None:
     schema = one({"type": "string", "pattern": "^a"})
-    blocks = form_of(schema, {"x": ""})
+    blocks = blocks_of(schema, {"x": ""})
     assert blocks[0]["optional"] is True
     assert read_edit_form(schema, {"x": ""}, submitted(blocks)).arguments == {"x": ""}
 
@@ -334,7 +336,7 @@ def test_empty_text_stays_empty() -> None:
     ],
 )
 def test_no_form_says_why(schema: dict[str, Any], current: dict[str, Any], reason: str) -> None:
-    assert edit_form(schema, current) == NotEditable(reason=reason)
+    assert drawn_form(schema, current) == NotEditable(reason=reason)
     approval = an_approval(form=schema, arguments=current)
     assert obstacle_of(approval) == reason
     view = edit_modal(approval)

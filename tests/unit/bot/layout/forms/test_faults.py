@@ -10,7 +10,7 @@ from bot.layout.forms.fields import fields_of
 from bot.layout.forms.pages import read_edit_form
 from bot.layout.forms.parse import EditResult
 from bot.layout.forms.schema import check_arguments
-from tests.unit.bot.layout.forms_stage import ENUM, NULL, edit, form_of, one, pick, submitted
+from tests.unit.bot.layout.forms_stage import ENUM, NULL, blocks_of, edit, one, pick, submitted
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_fault_that_was_there_before_is_left_to_the_tool() -> None:
         "type": "object",
         "properties": {"x": {"type": "integer", "maximum": 1}, "y": {"type": "integer"}},
     }
-    blocks = form_of(schema, {"x": 5, "y": 1})
+    blocks = blocks_of(schema, {"x": 5, "y": 1})
     result = read_edit_form(schema, {"x": 5, "y": 1}, submitted(blocks, argument_1="2"))
     assert result.arguments == {"x": 5, "y": 2}
 

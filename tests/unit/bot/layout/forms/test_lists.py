@@ -9,14 +9,14 @@ import pytest
 from bot.errors import InvalidInputError
 from bot.layout.forms.pages import read_new_form
 from bot.layout.forms.parse import EditResult
-from tests.unit.bot.layout.forms_stage import NULL, edit, form_of, one, pick, submitted
+from tests.unit.bot.layout.forms_stage import NULL, blocks_of, edit, one, pick, submitted
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
 NUMBERS = {"type": "array", "items": {"type": "integer"}}
 
 
 def element(node: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:
-    [block] = form_of(one(node), current)
+    [block] = blocks_of(one(node), current)
     made: dict[str, Any] = block["element"]
     return made
 
@@ -42,7 +42,7 @@ def test_list_that_comes_back_as_it_was_has_one_entry_per_line(
 ) -> None:
     assert element(node, {"x": value})["initial_value"] == initial
     schema = one(node)
-    untouched = submitted(form_of(schema, {"x": value}))
+    untouched = submitted(blocks_of(schema, {"x": value}))
     from_form = edit(schema, {"x": value}, initial)
     assert from_form == EditResult(arguments={"x": value})
     assert untouched
@@ -70,7 +70,7 @@ def test_line_that_is_no_number() -> None:
 
 def read(node: dict[str, Any], typed: object, *, required: bool = True) -> EditResult:
     schema = one(node, required=required)
-    return read_new_form(schema, submitted(form_of(schema, {}), argument_0=typed))
+    return read_new_form(schema, submitted(blocks_of(schema, {}), argument_0=typed))
 
 
 @pytest.mark.parametrize(

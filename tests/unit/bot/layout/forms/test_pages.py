@@ -18,7 +18,6 @@ from bot.layout.forms.pages import (
     NO_DRAFT,
     FormDraft,
     InputForm,
-    edit_form,
     form_of,
     read_edit_form,
     read_new_form,
@@ -26,7 +25,7 @@ from bot.layout.forms.pages import (
 )
 from bot.sandbox.blockkit.rules import view_errors
 from tests.unit.bot.layout.forms.test_edit import view_of
-from tests.unit.bot.layout.forms_stage import form_of as blocks_of, one, pick, submitted
+from tests.unit.bot.layout.forms_stage import blocks_of, one, pick, submitted
 
 ADDRESS = {
     "type": "object",
@@ -135,10 +134,10 @@ def test_a_secret_in_an_object_stays_and_the_rest_can_be_edited() -> None:
     edited = read_edit_form(schema, current, submitted(blocks, argument_1="ada"))
     assert edited.arguments == {"x": {"password": "hunter2hunter2", "user": "ada"}}
     whole = {"properties": {"a": {"type": "string"}}, "type": "object"}
-    hidden = edit_form(one(whole, credentials=1), {"x": {"a": "hunter2hunter2"}})
+    hidden = form_of(one(whole, credentials=1), {"x": {"a": "hunter2hunter2"}})
     assert not isinstance(hidden, NotEditable)
     named = {"type": "object", "properties": {"credentials": whole}}
-    assert isinstance(edit_form(named, {"credentials": {"a": "hunter2"}}), NotEditable)
+    assert isinstance(form_of(named, {"credentials": {"a": "hunter2"}}), NotEditable)
 
 
 def test_a_long_text_is_spread_over_several_inputs() -> None:
