@@ -164,9 +164,9 @@ async def fill(storage: Stores, count: int) -> list[tuple[str, str]]:
             created_ms=now,
             expires_ms=now + 10_000_000,
             due_ms=now + 9_000_000,
-            card=StoredCard(ts=name, revision=1),
+            card=StoredCard(revision=1),
         )
-        await storage.approvals.insert(approval)
+        await storage.approvals.insert(approval.with_card_ts(name))
         made.append((approval.approval_id, approval.digest))
     return made
 

@@ -42,14 +42,15 @@ def pending(count: int, *, due: int) -> Iterator[Approval]:
     """Approvals that wait for people; some of them are due."""
     for number in range(count):
         name = uuid.uuid4().hex
-        yield an_approval().changed(
+        approval = an_approval().changed(
             approval_id=f"apr_{name}",
             interrupt_id=name,
             thread_id=f"T1:C1:{name}",
-            card=StoredCard(ts="1.1", revision=1),
+            card=StoredCard(revision=1),
             expires_ms=NOW + 10_000_000,
             due_ms=NOW - number if number < due else NOW + 1_000_000 + number,
         )
+        yield approval.with_card_ts("1.1")
 
 
 async def add_all(storage: Stores, approvals: Iterator[Approval]) -> None:

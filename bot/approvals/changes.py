@@ -6,11 +6,12 @@ people can see of a change counts in `shown_revision`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from bot.approvals.model import (
     Approval,
+    ApprovalMessage,
     CastVote,
     Comment,
     Decision,
@@ -26,7 +27,7 @@ _REFUSABLE = frozenset({Status.APPROVED, Status.REJECTED, Status.ANSWERED})
 
 _VOTED = ("status", "decision", "votes", "stage", "claim", "acts")
 _ANNOTATED = ("claim", "snoozes", "dialog", "acts")
-_ESCALATED = ("snoozes", "cards", "messages", "escalation")
+_ESCALATED = ("snoozes", "messages", "escalation")
 _EDITED = (
     "rule",
     "title",
@@ -48,14 +49,6 @@ _EDITED = (
     "status",
     "decision",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnCard:
-    """An approval's card in Slack: the message `ts`, which shows `revision`."""
-
-    ts: str
-    revision: int
 
 
 def decided(one: Approval, decision: Decision, *, digest: str) -> Approval | None:
@@ -197,8 +190,8 @@ def redrawn(one: Approval, *, now_ms: int, newer_ts: str = "") -> Approval:
 
 
 def off_batch(one: Approval) -> Approval:
-    """Return the approval as one that left its batch card, and of which no post was begun."""
-    return one.changed(batch=one.batch.changed(left=True), card=one.card.changed(post_tried=False))
+    """Return the approval as one that left its batch card."""
+    return one.changed(batch=one.batch.changed(left=True))
 
 
 def split_off(one: Approval, *, batch: str, now_ms: int) -> Approval | None:
@@ -221,16 +214,28 @@ def released(  # noqa: PLR0913 - the parts of one write, given by name
     due_ms: int | None,
     now_ms: int,
     failed: bool = False,
-    drawn: DrawnCard | None = None,
+    shows: int = 0,
+    places: Mapping[str, ApprovalMessage | None] | None = None,
     sign: str | None = None,
     recorded: tuple[UnrecordedAct, ...] = (),
 ) -> Approval:
     """Return the approval at the end of a worker's pass, due now if there is more to show.
 
-    The actions that the audit has now, `recorded`, are dropped.
+    Args:
+        one: The approval.
+        revision: The `shown_revision` that the pass has seen.
+        due_ms: When the approval is due next, or None.
+        now_ms: The time now.
+        failed: Whether the pass failed.
+        shows: The revision that the card shows now; 0 if the pass did not update it.
+        places: See `with_places`.
+        sign: The thread's reaction; None where that does not change.
+        recorded: Actions that the audit has now, and that are dropped.
     """
-    if drawn is not None:
-        one = with_card(one, drawn.ts, drawn.revision)
+    if shows:
+        one = one.changed(card=one.card.changed(revision=shows, error=""))
+    if places:
+        one = with_places(one, places)
     return one.changed(
         due_ms=due_ms if one.shown_revision == revision else now_ms,
         attempts=one.attempts + 1 if failed else 0,
@@ -239,20 +244,15 @@ def released(  # noqa: PLR0913 - the parts of one write, given by name
     )
 
 
-def with_card(one: Approval, ts: str | None, revision: int | None) -> Approval:
-    """Return the approval after a step with its card.
+def with_places(one: Approval, places: Mapping[str, ApprovalMessage | None]) -> Approval:
+    """Return the approval with what became of its messages in Slack, by key.
 
     Args:
         one: The approval.
-        ts: None where a post is about to begin, empty where the card is gone.
-        revision: What the card shows; None where that does not change.
+        places: The messages where they are now; None for a message that is finished.
     """
-    changes: dict[str, Any] = {"post_tried": ts != ""}
-    if ts is not None:
-        changes["ts"] = ts
-    if revision is not None:
-        changes |= {"revision": revision, "error": ""}
-    return one.changed(card=one.card.changed(**changes))
+    found = {message.key: message for message in one.messages} | {**places}
+    return one.changed(messages=tuple(message for message in found.values() if message))
 
 
 def escalated(one: Approval, judged: Approval, *, now_ms: int, redraws: bool) -> Approval | None:

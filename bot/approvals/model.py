@@ -13,11 +13,6 @@ from bot.policy.terms import StoredTerms
 from bot.threads.model import ThreadDocument
 from storage.documents import FreeJson, FreeObject, Index, Part, Spec, Text, Where
 
-UNKNOWN_TS = "?"
-"""Stored in place of a message's `ts` while a post may have reached Slack or not.
-
-A process that finds it searches for the message before it posts again."""
-
 APPROVE = "approve"
 """The choice that permits the call."""
 REJECT = "reject"
@@ -30,6 +25,13 @@ GIVE_UP = "give_up"
 """For a call in doubt: do not run it again. Requires as many votes as a rejection."""
 STOPS = frozenset({REJECT, GIVE_UP})
 """Choices after which the call does not run. They require fewer votes."""
+
+CARD = "card"
+"""Key and kind of the card in the thread. `card:` begins the keys of its copies."""
+BATCH = "batch"
+"""Key and kind of a batch card in the thread. `batch:` begins the keys of its copies."""
+OWN = "own:"
+"""Prefix of keys of copies that are sent by direct message as a preference."""
 
 CLAIM_MS = 30 * 60_000
 """Longest time for which a person can claim a request, in milliseconds."""
@@ -174,18 +176,13 @@ class Decision(Part):
 
 
 class StoredCard(Part):
-    """The card of an approval in Slack: where it is, and what it shows.
+    """The revision that the card of an approval shows, or why Slack rejected the card.
 
     Stored: version 1, must stay readable.
     """
 
-    ts: str = ""
-    """`ts` of the message; empty while the card is not known to be in Slack."""
     revision: int = 0
     """The `shown_revision` that the card shows; 0 before the first card."""
-    post_tried: bool = False
-    """Whether a post of the card began. The worker then searches for the card before it posts
-    again."""
     error: Text = ""
     """Slack's error code for a rejected card; empty when Slack accepted the card."""
 
@@ -201,19 +198,20 @@ class StoredBatch(Part):
     that never shared a card."""
     left: bool = False
     """Whether the approval left the batch card, and has its own card."""
-    ts: str = ""
-    """For the approval that keeps a batch card, the card's `ts`, or `UNKNOWN_TS` while the post may
-    have been made. Empty for all other approvals."""
 
 
-class SideMessage(Part):
-    """A message beside the card in the thread: a further card, a reminder, an escalation."""
+class ApprovalMessage(Part):
+    """A message about an approval in Slack: a card, a reminder, an escalation.
+
+    The message is stored before it is posted. A process that finds it without a `ts` searches for
+    it in Slack before it posts.
+    """
 
     key: str
     """Name of the message, unique within the approval."""
     kind: str
-    """`card`, `batch` for a copy of a batch card, or the reason for the message: `reminder`,
-    `escalation`, `mention`, `handover`, `snooze_over`, `quiet`, `alert`."""
+    """`card`, `batch`, or the reason for the message: `reminder`, `escalation`, `mention`,
+    `handover`, `snooze_over`, `quiet`, `alert`."""
     user: str = ""
     """Slack user id of the recipient of a direct message; empty for a message in a channel."""
     channel: str = ""
@@ -221,7 +219,7 @@ class SideMessage(Part):
     mentions: tuple[str, ...] = ()
     """Ids of the people and user groups that the message notifies."""
     ts: str = ""
-    """`ts` of the message; empty before the post, `UNKNOWN_TS` while its result is unknown."""
+    """`ts` of the message; empty while the message is not known to be in Slack."""
     since_ms: int = 0
     """Start of the schedule of reminders and escalation when the message was planned."""
 
@@ -233,7 +231,12 @@ class SideMessage(Part):
     @property
     def is_posted(self) -> bool:
         """Whether the message is known to be in Slack."""
-        return self.ts not in {"", UNKNOWN_TS}
+        return bool(self.ts)
+
+    @property
+    def is_card(self) -> bool:
+        """Whether the message shows the approval or its batch, with buttons."""
+        return self.key.startswith((CARD, BATCH, OWN))
 
 
 class StoredEscalation(Part):
@@ -423,7 +426,8 @@ class Comment(Part):
     to: str = ""
     """Slack user id of the only recipient, or `AGENT`; empty for the requesters."""
     closed: bool = False
-    """Whether the message of the question now says that no answer is needed."""
+    """Whether the question needs no further message: its message says that no answer is needed,
+    or Slack rejected it."""
 
     @property
     def is_open(self) -> bool:
@@ -598,7 +602,7 @@ class Approval(ThreadDocument):
     shown_revision: int = 1
     """Counts changes that people can see. A vote or edit judged on an older number is refused."""
     card: StoredCard = StoredCard()
-    """The card, unless the approval is on a batch card."""
+    """The revision that the card shows. `messages` has the place of the card."""
     attempts: int = 0
     """Number of failed passes in a row, for the back-off."""
     requesters: tuple[str, ...] = ()
@@ -640,14 +644,14 @@ class Approval(ThreadDocument):
     """Actions that the audit may not have yet, oldest first."""
     dialog: tuple[Comment, ...] = ()
     """Questions asked on the card, with their answers, oldest first."""
-    cards: tuple[SideMessage, ...] = ()
-    """Further cards, in direct messages and other channels."""
     place: str = ""
     """Where the cards are if the policy sends them elsewhere: the id of a channel, or `dm` for
     direct messages to the approvers. The thread then has one line instead of the card. Empty for
     the thread."""
-    messages: tuple[SideMessage, ...] = ()
-    """Reminders and other messages of the escalation."""
+    messages: tuple[ApprovalMessage, ...] = ()
+    """The messages about the approval: cards, reminders, other messages of the escalation. Only the
+    holder of the lease changes them. An approval on the batch card of another approval has no card
+    of its own here."""
     escalation: StoredEscalation = StoredEscalation()
     """The schedule of reminders and escalation."""
     why_said: bool = False
@@ -681,9 +685,42 @@ class Approval(ThreadDocument):
         answer = self.decision.answer if self.decision else None
         return answer.get(name) if isinstance(answer, dict) else None
 
+    def message(self, key: str) -> ApprovalMessage | None:
+        """Return the message of a key, or None."""
+        return next((one for one in self.messages if one.key == key), None)
+
+    @property
+    def thread_card(self) -> ApprovalMessage:
+        """The card in the thread; without a `ts` before the first post."""
+        new = ApprovalMessage(key=CARD, kind=CARD, channel=self.channel_id)
+        return self.message(CARD) or new
+
+    @property
+    def batch_card(self) -> ApprovalMessage:
+        """The batch card in the thread that the approval keeps; without a `ts` before the post."""
+        new = ApprovalMessage(key=BATCH, kind=BATCH, channel=self.channel_id)
+        return self.message(BATCH) or new
+
+    @property
+    def copies(self) -> tuple[ApprovalMessage, ...]:
+        """Further cards, in direct messages and other channels."""
+        return tuple(one for one in self.messages if one.is_card and one.key not in {CARD, BATCH})
+
+    @property
+    def reminders(self) -> tuple[ApprovalMessage, ...]:
+        """Reminders and other messages of the escalation."""
+        return tuple(one for one in self.messages if not one.is_card)
+
+    def with_message(self, message: ApprovalMessage) -> Approval:
+        """Return the approval with a message, which replaces the one of the same key."""
+        if self.message(message.key) is None:
+            return self.changed(messages=(*self.messages, message))
+        messages = (message if one.key == message.key else one for one in self.messages)
+        return self.changed(messages=tuple(messages))
+
     def with_card_ts(self, ts: str) -> Approval:
         """Return the approval with its card at another message."""
-        return self.changed(card=self.card.changed(ts=ts))
+        return self.with_message(self.thread_card.changed(ts=ts))
 
     @property
     def schedule_ms(self) -> int:

@@ -109,7 +109,6 @@ async def ask_anew(storage: Stores, approval: Approval, *, to_ms: int, now_ms: i
 def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
     """Return the approval as it is asked again; see `ask_anew`."""
     since_ms = approval.restored.at_ms or approval.created_ms
-    card = approval.card
     return approval.changed(
         status=Status.PENDING,
         decision=None,
@@ -125,8 +124,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         expires_ms=approval.expires_ms + now_ms - since_ms,
         attempts=0,
         shown_revision=approval.shown_revision + 1,
-        # The card may have been posted after the backup; the search then finds it.
-        card=card.changed(revision=0, post_tried=card.post_tried or not card.ts),
+        card=approval.card.changed(revision=0),
         due_ms=now_ms,
         leased_by="",
         leased_until_ms=0,

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.approvals.model import Approval, SideMessage
+from bot.approvals.model import Approval, ApprovalMessage
 from bot.threads.messages import Post
 from bot.threads.model import Thread
 
@@ -59,20 +59,18 @@ class Notifier(Protocol):
     updates or keeps that message instead of posting a second one.
     """
 
-    async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
-        """Post the card of an approval.
+    async def post_card(
+        self, approval: Approval, message: ApprovalMessage, *, look_first: bool, newest: Newest
+    ) -> ApprovalMessage:
+        """Post a card of an approval: in its thread, in a direct message or another channel.
 
         Returns:
-            The approval as rendered, with the `ts` of its card.
+            The message, with its channel and `ts`.
         """
         ...
 
-    async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
-        """Update the card of an approval.
-
-        Returns:
-            The approval as rendered; None if the message is deleted.
-        """
+    async def update_card(self, message: ApprovalMessage, *, newest: Newest) -> bool:
+        """Update a card of an approval; return False if the message is deleted."""
         ...
 
     async def ask_back(
@@ -106,28 +104,14 @@ class Notifier(Protocol):
         """
         ...
 
-    async def post_copy(
-        self, approval: Approval, copy: SideMessage, *, look_first: bool, newest: Newest
-    ) -> SideMessage:
-        """Post another card of an approval, in a direct message or another channel.
-
-        Returns:
-            The copy, with its channel and `ts`.
-        """
-        ...
-
-    async def update_copy(self, copy: SideMessage, *, newest: Newest) -> bool:
-        """Update a copy; return False if its message is deleted."""
-        ...
-
     async def nudge(
         self,
         approval: Approval,
-        message: SideMessage,
+        message: ApprovalMessage,
         *,
         look_first: bool,
         go: Callable[[], Awaitable[bool]],
-    ) -> SideMessage | None:
+    ) -> ApprovalMessage | None:
         """Post a reminder or escalation, below the card or in a direct message.
 
         Args:
@@ -142,11 +126,11 @@ class Notifier(Protocol):
         """
         ...
 
-    async def remove(self, approval: Approval, message: SideMessage) -> None:
-        """Delete a reminder, if it exists."""
+    async def remove(self, approval: Approval, message: ApprovalMessage) -> None:
+        """Delete a message, if it exists."""
         ...
 
-    async def close(self, approval: Approval, message: SideMessage) -> None:
+    async def close(self, approval: Approval, message: ApprovalMessage) -> None:
         """Write in a direct message that no decision is needed; do nothing if it was deleted."""
         ...
 
@@ -233,32 +217,18 @@ class BatchCards(Protocol):
         """Return the card's title: the tool's title for several calls, or a default."""
         ...
 
-    async def post_batch(self, keeper: Approval, items: Items, *, look_first: bool) -> str:
-        """Post the card. With `look_first`, update a card of an earlier attempt instead.
+    async def post_batch(
+        self, keeper: Approval, message: ApprovalMessage, *, look_first: bool, items: Items
+    ) -> ApprovalMessage:
+        """Post the card in the thread or in a direct message.
+
+        With `look_first`, update a card of an earlier attempt instead.
 
         Returns:
-            The `ts` of the card.
+            The message, with its channel and `ts`.
         """
         ...
 
-    async def update_batch(self, keeper: Approval, items: Items) -> bool:
-        """Update the card at `batch.ts`; return False if the message was deleted."""
-        ...
-
-    async def post_copy(
-        self, keeper: Approval, copy: SideMessage, items: Items, *, look_first: bool
-    ) -> SideMessage:
-        """Post the card in a direct message; see `post_batch`.
-
-        Returns:
-            The copy, with its channel and `ts`.
-        """
-        ...
-
-    async def update_copy(self, keeper: Approval, copy: SideMessage, items: Items) -> bool:
-        """Update a card in a direct message; return False if the message was deleted."""
-        ...
-
-    async def remove_batch(self, keeper: Approval, ts: str) -> None:
-        """Delete a card that was posted twice. If Slack refuses, the duplicate stays."""
+    async def update_batch(self, message: ApprovalMessage, *, items: Items) -> bool:
+        """Update the card; return False if the message was deleted."""
         ...

@@ -135,6 +135,7 @@ class Putting:
         record_id: Id of its record, in its metadata.
         channel_id: The channel; a user id for a direct message.
         thread_ts: The thread; empty for the channel itself.
+        key: Tells the messages of one event and record apart, in its metadata; may be empty.
         ts: Its `ts`, if known.
         mentions: Ids of its recipients.
         looks: Whether to search for an earlier post outside of threads, too.
@@ -146,6 +147,7 @@ class Putting:
     record_id: str
     channel_id: str
     thread_ts: str = ""
+    key: str = ""
     ts: str = ""
     mentions: Sequence[str] = ()
     looks: bool = False

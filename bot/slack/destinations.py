@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.approvals.due.escalation_state import held_of
-from bot.approvals.due.visit import BATCH
-from bot.approvals.model import Approval, Kind, SideMessage
+from bot.approvals.model import BATCH, Approval, ApprovalMessage, Kind
 from bot.layout.parts import approvers_words
 from bot.people.recipient_ids import asked_groups, audience_of, is_channel, is_person
 from bot.policy.terms import Terms, TermsError
@@ -28,7 +27,7 @@ class Spot:
     thread_ts: str = ""
 
 
-def spot_of(approval: Approval, message: SideMessage) -> Spot:
+def spot_of(approval: Approval, message: ApprovalMessage) -> Spot:
     """Return the destination of a reminder: a direct message, or the card's thread."""
     if message.user:
         return Spot(channel_id=message.channel)
@@ -38,9 +37,9 @@ def spot_of(approval: Approval, message: SideMessage) -> Spot:
     return Spot(channel_id=approval.channel_id, thread_ts=approval.thread_ts)
 
 
-def card_of(approval: Approval, message: SideMessage) -> SideMessage | None:
+def card_of(approval: Approval, message: ApprovalMessage) -> ApprovalMessage | None:
     """Return the card that a reminder is about, unless it is the first one."""
-    copies = [one for one in approval.cards if one.is_posted]
+    copies = [one for one in approval.copies if one.is_posted]
     if message.user:
         own = next((one for one in copies if one.user == message.user), None)
         if own is not None:
@@ -64,22 +63,17 @@ class ClickedMessage:
 
     def is_card_of(self, approval: Approval) -> bool:
         """Whether the message is an approval's card or a copy."""
-        first = SideMessage(
-            key="", kind="", user="", channel=approval.channel_id, ts=approval.card.ts
-        )
-        has_first = (
-            not approval.place and not approval.is_batched
-        )  # batched or elsewhere: no card in the thread
-        copies = [one for one in approval.cards if one.kind != BATCH]
-        return any(map(self._is, [*copies, *([first] if has_first else [])]))
+        cards = [one for one in approval.copies if one.kind != BATCH]
+        if not approval.place and not approval.is_batched:  # else no card in the thread
+            cards.append(approval.thread_card)
+        return any(map(self._is, cards))
 
     def is_batch_card_of(self, keeper: Approval) -> bool:
         """Whether the message is the batch card of a keeper or a copy."""
-        first = SideMessage(key="", kind="", user="", channel=keeper.channel_id, ts=keeper.batch.ts)
-        copies = [one for one in keeper.cards if one.kind == BATCH]
-        return any(map(self._is, [first, *copies]))
+        copies = [one for one in keeper.copies if one.kind == BATCH]
+        return any(map(self._is, [keeper.batch_card, *copies]))
 
-    def _is(self, message: SideMessage) -> bool:
+    def _is(self, message: ApprovalMessage) -> bool:
         """Whether it is this message; compared by channel while its `ts` is not stored."""
         if not self.ts:
             return False
@@ -96,7 +90,7 @@ NO_MESSAGE = ClickedMessage()
 
 def mentioned_on(approval: Approval) -> tuple[str, ...]:
     """Return whom the first card mentions: all without a card by direct message."""
-    direct = {one.user for one in approval.cards}
+    direct = {one.user for one in approval.copies}
     return tuple(one for one in approval.escalation.mentioned if one not in direct)
 
 
@@ -113,7 +107,7 @@ def is_broadcast(approval: Approval) -> bool:
 
 def places_of(approval: Approval) -> tuple[str, ...]:
     """Return people and channels that have the cards, unless they are in the thread."""
-    return tuple(one.user or one.channel for one in approval.cards)
+    return tuple(one.user or one.channel for one in approval.copies)
 
 
 def approvers_text(approval: Approval) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bot.approvals import changes
-from bot.approvals.changes import decided, released, with_card, with_run
-from bot.approvals.model import Approval, Run, Status
+from bot.approvals.changes import decided, released, with_run
+from bot.approvals.model import Approval, ApprovalMessage, Run, Status
 from tests.model import working
 from tests.model.explore import Violation, explore
 from tests.model.working import START, WorkingWorld, moves
@@ -37,9 +37,9 @@ def without_deadline(one: Approval, *, due_ms: int | None, **more: Any) -> Appro
     return released(one, due_ms=None, **more)
 
 
-def without_intent(one: Approval, *args: Any) -> Approval:
+def without_intent(one: Approval, _: ApprovalMessage) -> Approval:
     """Begin a post, and put nothing on record."""
-    return one.changed(card=with_card(one, *args).card.changed(post_tried=False))
+    return one
 
 
 def over_what_is_known(one: Approval, run: Run, *, was: Run, **more: Any) -> Approval | None:
@@ -53,7 +53,7 @@ def rejected_too(one: Approval) -> bool:
 
 
 FAULTS: dict[str, tuple[Any, str, Any]] = {
-    "the card was posted twice": (changes, "with_card", without_intent),
+    "the card was posted twice": (Approval, "with_message", without_intent),
     "the card shows an old state": (changes, "released", released_blindly),
     "nobody waits for the deadline": (changes, "released", without_deadline),
     "the end of a call was changed": (changes, "with_run", over_what_is_known),

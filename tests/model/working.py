@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from bot.approvals import changes
 from bot.approvals.execution import has_ended, lets_run
-from bot.approvals.model import Approval, Decision, Run, RunState, Said, Status
+from bot.approvals.model import CARD, Approval, Decision, Run, RunState, Said, Status
 from tests.model.voting import ADA, EXPIRES_MS, START_MS, asked, body_of, the_terms
 
 TS = "1700000000.000200"
@@ -148,15 +148,15 @@ def _start(world: WorkingWorld, worker: Worker) -> WorkingWorld:
     if held.status is Status.PENDING and world.now_ms >= held.expires_ms:
         decision = Decision(status=Status.EXPIRED, by="", at_ms=world.now_ms)
         one = held = changes.decided(one, decision, digest=held.digest) or one
-    if not held.card.ts and not held.card.post_tried:
-        one, worker = changes.with_card(one, None, None), replace(worker, is_first=True)
+    if held.message(CARD) is None:
+        one, worker = one.with_message(held.thread_card), replace(worker, is_first=True)
     return replace(world, approval=one, worker=replace(worker, held=held, step=DRAWS))
 
 
 def _draw(world: WorkingWorld, worker: Worker) -> WorkingWorld:
     """Post the card or update it; whoever is not the first looks for it in Slack first."""
     held = worker.held
-    is_new = not held.card.ts and (worker.is_first or not world.posts)
+    is_new = not held.thread_card.ts and (worker.is_first or not world.posts)
     return replace(
         world,
         posts=world.posts + is_new,
@@ -179,7 +179,8 @@ def _release(world: WorkingWorld, worker: Worker) -> WorkingWorld:
         revision=held.shown_revision,
         due_ms=held.expires_ms if held.status is Status.PENDING else None,
         now_ms=world.now_ms,
-        drawn=changes.DrawnCard(ts=TS, revision=held.shown_revision),
+        shows=held.shown_revision,
+        places={CARD: held.thread_card.changed(ts=TS)},
     )
     return replace(world, approval=new, worker=None)
 

@@ -93,6 +93,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "bot/approvals/due/card_updates.py": _ATTENDANCE,
     "bot/approvals/due/escalation.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
     "bot/approvals/due/messages.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
+    "bot/approvals/due/reconciler.py": _ATTENDANCE,
     "bot/approvals/due/worker.py": _ATTENDANCE,
     "bot/policy/escalation.py": ("tests/unit/bot/policy/test_escalation.py",),
     "bot/policy/refusals.py": ("tests/unit/bot/policy/test_refusals.py", *_RULES),

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from bot.approvals.model import Approval, SideMessage
+from bot.approvals.model import CARD, Approval, ApprovalMessage
 from bot.errors import DeliveryError, DirectoryError
 from bot.notifications.digest import Digest
 from bot.people.model import Grant, PostedDigest
@@ -321,9 +321,9 @@ class FakeNotifier:
     looked: list[str] = field(default_factory=list)
     responses: list[tuple[str, str]] = field(default_factory=list)
     is_refused: bool = False
-    copies: dict[tuple[str, str], tuple[SideMessage, Approval]] = field(default_factory=dict)
-    asking: dict[tuple[str, str], SideMessage] = field(default_factory=dict)
-    closed: list[SideMessage] = field(default_factory=list)
+    copies: dict[tuple[str, str], tuple[ApprovalMessage, Approval]] = field(default_factory=dict)
+    asking: dict[tuple[str, str], ApprovalMessage] = field(default_factory=dict)
+    closed: list[ApprovalMessage] = field(default_factory=list)
     told: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
     lost_places: list[tuple[str, str]] = field(default_factory=list)
     _count: int = 0
@@ -342,26 +342,33 @@ class FakeNotifier:
         if what in self.failing:
             raise self.faults.get(what) or DeliveryError(what, "fatal_error")
 
-    async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
+    async def post_card(
+        self, approval: Approval, message: ApprovalMessage, *, look_first: bool, newest: Newest
+    ) -> ApprovalMessage:
+        if message.key != CARD:
+            return await self._post_copy(approval, message, look_first=look_first, newest=newest)
         self.check("card")
         drawn = await newest()
         if look_first and approval.approval_id in self.cards:
-            found = self.cards[approval.approval_id].card.ts or "found"
+            found = self.cards[approval.approval_id].thread_card.ts or "found"
             self.cards[approval.approval_id] = drawn.with_card_ts(found)
-            return self.cards[approval.approval_id]
+            return message.changed(ts=found)
         self.posts.append(approval.approval_id)
         self.cards[approval.approval_id] = drawn
         self.deleted.discard(approval.approval_id)
         if "card" in self.lost:
             raise DeliveryError("card", "no answer in time")
-        return drawn.with_card_ts(self.next_ts())
+        return message.changed(ts=self.next_ts())
 
-    async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
+    async def update_card(self, message: ApprovalMessage, *, newest: Newest) -> bool:
+        if message.key != CARD:
+            return await self._update_copy(message, newest=newest)
         self.check("update")
-        if approval.approval_id in self.deleted:
-            return None
-        self.cards[approval.approval_id] = await newest()
-        return self.cards[approval.approval_id]
+        drawn = await newest()
+        if drawn.approval_id in self.deleted:
+            return False
+        self.cards[drawn.approval_id] = drawn
+        return True
 
     async def ask_back(
         self, approval: Approval, *, key: str, by: str, text: str, mentions: Sequence[str]
@@ -387,9 +394,9 @@ class FakeNotifier:
         self.check("close question")
         self.closed_questions.append((ts, text, "answered" if is_answered else "over"))
 
-    async def post_copy(
-        self, approval: Approval, copy: SideMessage, *, look_first: bool, newest: Newest
-    ) -> SideMessage:
+    async def _post_copy(
+        self, approval: Approval, copy: ApprovalMessage, *, look_first: bool, newest: Newest
+    ) -> ApprovalMessage:
         self.check("copy")
         key = (approval.approval_id, copy.key)
         if look_first and key in self.copies:
@@ -402,7 +409,7 @@ class FakeNotifier:
         self.told.append((copy.kind, (copy.user,) if copy.user else copy.mentions, copy.user))
         return posted
 
-    async def update_copy(self, copy: SideMessage, *, newest: Newest) -> bool:
+    async def _update_copy(self, copy: ApprovalMessage, *, newest: Newest) -> bool:
         self.check("update copy")
         drawn = await newest()
         key = (drawn.approval_id, copy.key)
@@ -414,11 +421,11 @@ class FakeNotifier:
     async def nudge(
         self,
         approval: Approval,
-        message: SideMessage,
+        message: ApprovalMessage,
         *,
         look_first: bool,
         go: Callable[[], Awaitable[bool]],
-    ) -> SideMessage | None:
+    ) -> ApprovalMessage | None:
         what = _NUDGES.get(message.kind, "nudge")
         self.check("wait to nudge")
         self.check(f"wait to {what}")
@@ -440,7 +447,7 @@ class FakeNotifier:
             raise DeliveryError("nudge", "no answer in time")
         return posted
 
-    async def remove(self, approval: Approval, message: SideMessage) -> None:
+    async def remove(self, approval: Approval, message: ApprovalMessage) -> None:
         self.check("remove")
         self.asking.pop((approval.approval_id, message.key), None)
 
@@ -448,7 +455,7 @@ class FakeNotifier:
         self.check("lose")
         self.lost_places.append((place.requester_id, reason))
 
-    async def close(self, approval: Approval, message: SideMessage) -> None:
+    async def close(self, approval: Approval, message: ApprovalMessage) -> None:
         self.check("close")
         found = self.asking.pop((approval.approval_id, message.key), None)
         if found is not None:
@@ -514,7 +521,7 @@ class FakeBatchCards:
         posts: Ids of keepers, in the order of posts.
         updates: The same of updates.
         deleted: Keepers whose card is gone.
-        removed: `ts` of cards that were removed.
+        shown: Whose cards are there, by key and `ts`.
         copies: What direct messages show, by key and keeper.
         copied: People who were sent one.
         refused: Whether no approval takes a line.
@@ -525,7 +532,7 @@ class FakeBatchCards:
     posts: list[str] = field(default_factory=list)
     updates: list[str] = field(default_factory=list)
     deleted: set[str] = field(default_factory=set)
-    removed: list[str] = field(default_factory=list)
+    shown: dict[tuple[str, str], str] = field(default_factory=dict)
     copies: dict[tuple[str, str], list[Approval]] = field(default_factory=dict)
     copied: list[str] = field(default_factory=list)
     refused: bool = False
@@ -537,47 +544,50 @@ class FakeBatchCards:
     async def title_of(self, items: Sequence[Approval]) -> str:
         return f"{len(items)} together"
 
-    async def post_batch(self, keeper: Approval, items: Items, *, look_first: bool) -> str:
+    async def post_batch(
+        self, keeper: Approval, message: ApprovalMessage, *, look_first: bool, items: Items
+    ) -> ApprovalMessage:
+        if message.user:
+            return await self._post_copy(keeper, message, look_first=look_first, items=items)
         self.notifier.check("batch")
         name = keeper.approval_id
         if look_first and name in self.cards and name not in self.deleted:
             self.cards[name] = [*await items()]
-            return f"found-{name}"
+            return message.changed(ts=f"found-{name}")
         self.posts.append(name)
         self.cards[name] = [*await items()]
         self.deleted.discard(name)
+        self.shown[message.key, ts := self.notifier.next_ts()] = name
         if self.meanwhile is not None:
             await self.meanwhile()
         if "batch" in self.notifier.lost:
             raise DeliveryError("chat.postMessage", "no answer in time")
-        return self.notifier.next_ts()
+        return message.changed(ts=ts)
 
-    async def update_batch(self, keeper: Approval, items: Items) -> bool:
+    async def update_batch(self, message: ApprovalMessage, *, items: Items) -> bool:
+        if message.user:
+            self.notifier.check("copy update")
+            found = [*await items()]
+            self.copies[message.key, self.shown[message.key, message.ts]] = found
+            return True
         self.notifier.check("batch update")
-        if keeper.approval_id in self.deleted:
+        name = self.shown.get((message.key, message.ts)) or message.ts.removeprefix("found-")
+        if name in self.deleted:
             return False
-        self.updates.append(keeper.approval_id)
-        self.cards[keeper.approval_id] = [*await items()]
+        self.updates.append(name)
+        self.cards[name] = [*await items()]
         return True
 
-    async def post_copy(
-        self, keeper: Approval, copy: SideMessage, items: Items, *, look_first: bool
-    ) -> SideMessage:
+    async def _post_copy(
+        self, keeper: Approval, copy: ApprovalMessage, *, look_first: bool, items: Items
+    ) -> ApprovalMessage:
         self.notifier.check("copy")
         name = copy.key, keeper.approval_id
         if not (look_first and name in self.copies):
             self.copied.append(copy.user)
         self.copies[name] = [*await items()]
-        return copy.changed(channel=f"D{copy.user[1:]}", ts=self.notifier.next_ts())
-
-    async def update_copy(self, keeper: Approval, copy: SideMessage, items: Items) -> bool:
-        self.notifier.check("copy update")
-        self.copies[copy.key, keeper.approval_id] = [*await items()]
-        return True
-
-    async def remove_batch(self, keeper: Approval, ts: str) -> None:
-        del keeper
-        self.removed.append(ts)
+        self.shown[copy.key, ts := self.notifier.next_ts()] = keeper.approval_id
+        return copy.changed(channel=f"D{copy.user[1:]}", ts=ts)
 
 
 @dataclass

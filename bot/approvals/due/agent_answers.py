@@ -13,7 +13,7 @@ from bot.approvals.answers import write_answer
 from bot.approvals.changes import with_message
 from bot.approvals.comments import AGENT, with_answer
 from bot.approvals.due.visit import write_held
-from bot.approvals.model import UNKNOWN_TS, Approval, Comment, Status
+from bot.approvals.model import Approval, Comment, Status
 from bot.approvals.queries import ApprovalCollection
 from bot.errors import DeliveryError
 from bot.people.terms_of import requesters_of
@@ -106,7 +106,7 @@ class AgentAnswers:
 
 
 def _is_due(one: Comment) -> bool:
-    return one.to == AGENT and bool(one.ts) and one.is_open
+    return one.to == AGENT and bool(one.ts or one.closed) and one.is_open
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +115,6 @@ class BackQuestions:
 
     approvals: ApprovalCollection
     notifier: Notifier
-
-    @staticmethod
-    def wait(approval: Approval) -> bool:
-        """Whether a question must be posted or its message updated."""
-        return any(_is_post_due(approval, one) for one in approval.dialog)
 
     async def post(self, approval: Approval) -> Approval:
         """Post each new question once; update answered ones.
@@ -157,7 +152,7 @@ class BackQuestions:
                 error,
                 extra={"action": "question_undeliverable"},
             )
-            ts = UNKNOWN_TS
+            return one.changed(closed=True)
         return one.changed(ts=ts)
 
     async def _closed(self, approval: Approval, one: Comment) -> Comment:
@@ -184,7 +179,5 @@ def _mentions(approval: Approval, one: Comment) -> Sequence[str]:
 
 def _is_post_due(approval: Approval, one: Comment) -> bool:
     is_pending = approval.status is Status.PENDING
-    if not one.ts:
-        return is_pending
-    is_over = not (is_pending and one.is_open)
-    return is_over and not one.closed and one.ts != UNKNOWN_TS
+    is_wanted = is_pending if not one.ts else not (is_pending and one.is_open)
+    return is_wanted and not one.closed

@@ -18,13 +18,14 @@ from functools import partial
 from cachetools import LRUCache
 
 from bot.approvals.changes import off_batch, split_off
-from bot.approvals.due.visit import BATCH, OWN, Visit, of_several, write_held
-from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status, StoredBatch
+from bot.approvals.due.reconciler import Reconciler
+from bot.approvals.due.visit import Visit, of_several, write_held
+from bot.approvals.model import BATCH, OWN, Approval, Status, StoredBatch
 from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.people.terms_of import common_ruling
-from bot.ports.notifier import BatchCards, Items
+from bot.ports.notifier import BatchCards
 from bot.ports.process import Clock
 from storage.documents import update_or_none
 
@@ -115,12 +116,11 @@ def _kept(approval: Approval, keeper: str) -> Approval:
     """Return the approval on the keeper's card, including its direct messages."""
     if not keeper:
         return approval
-    is_keeper = approval.approval_id == keeper
-    copies = approval.cards if is_keeper else ()
-    return approval.changed(
-        batch=StoredBatch(keeper=keeper, ts=UNKNOWN_TS if is_keeper else ""),
-        cards=tuple(map(of_several, copies)),
-    )
+    kept = approval.changed(batch=StoredBatch(keeper=keeper), messages=approval.reminders)
+    if approval.approval_id != keeper:
+        return kept
+    cards = (approval.batch_card, *map(of_several, approval.copies))
+    return kept.changed(messages=(*cards, *kept.messages))
 
 
 def _likeness(approval: Approval) -> tuple[object, ...]:
@@ -130,7 +130,7 @@ def _likeness(approval: Approval) -> tuple[object, ...]:
     need a separate card, for the progress of their votes or for another place.
     """
     ruling = common_ruling(approval)
-    is_own = all(one.key.startswith(OWN) for one in approval.cards)
+    is_own = all(one.key.startswith(OWN) for one in approval.copies)
     is_elsewhere = bool(approval.place) or not is_own
     shared = approval.changed(batch=StoredBatch(keeper=approval.approval_id))
     if not ruling or is_elsewhere or not stays(shared):
@@ -144,7 +144,7 @@ def _likeness(approval: Approval) -> tuple[object, ...]:
         approval.requesters,
         approval.escalation.mentioned,
         approval.expires_ms,
-        *(one.user for one in approval.cards),
+        *(one.user for one in approval.copies),
     )
 
 
@@ -186,13 +186,10 @@ class SharedCards:
         if approval.is_batched and not stays(approval):
             if not await write_held(self.approvals, approval, off_batch):
                 return None
-            # After a restore, the approval may have a card of its own already.
-            post_tried = bool(approval.restored.to_ms)
-            card = approval.card.changed(post_tried=post_tried)
-            approval = off_batch(approval).changed(card=card)
+            approval = off_batch(approval)
         if approval.batch.keeper == approval.approval_id:
             return approval if await self._draw(approval, visit) else None
-        if approval.shown_revision > 1 and (approval.is_batched or not approval.card.ts):
+        if approval.shown_revision > 1 and (approval.is_batched or not approval.thread_card.ts):
             await self.want(approval.batch.keeper)
             visit.keepers.add(approval.batch.keeper)
         return approval
@@ -203,8 +200,13 @@ class SharedCards:
         async def items() -> Sequence[Approval]:
             return await self.on_card(keeper)
 
+        reconciler = Reconciler(self.approvals)
+        update = partial(self.cards.update_batch, items=items)
+        post = partial(self.cards.post_batch, keeper, items=items)
         try:
-            if not await self._show(keeper, items, visit):
+            if not await reconciler.show(
+                keeper, keeper.batch_card, visit, update=update, post=post
+            ):
                 return False
         except DeliveryError as error:
             if not error.is_permanent or error.is_lost_place:
@@ -215,67 +217,11 @@ class SharedCards:
                 extra={"action": "batch_split", "approval_id": keeper.approval_id},
             )
             visit.keepers.update(await self.split(keeper))
-        await self._draw_copies(keeper, items, is_new=visit.is_first(keeper))
-        return True
-
-    async def _draw_copies(self, keeper: Approval, items: Items, *, is_new: bool) -> None:
-        """Update the batch cards in direct messages; a failure does not block others.
-
-        Raises:
-            DeliveryError: Slack refused a card for now; the others are updated.
-        """
-        copies, fault = keeper.cards, None
-        kept: list[SideMessage | None] = [*copies]
-        for number, copy in enumerate(copies):
-            if copy.kind != BATCH:
-                continue
-            try:
-                kept[number] = await self._show_copy(keeper, copy, items, is_new=is_new)
-            except DeliveryError as error:
-                fault = fault or error
-        changed = tuple(one for one in kept if one is not None)
-        if changed != copies:
-            await write_held(self.approvals, keeper, lambda one: one.changed(cards=changed))
+        copies = [one for one in keeper.copies if one.kind == BATCH]
+        fault = await reconciler.show_copies(keeper, copies, visit, update=update, post=post)
         if fault is not None:
             raise fault
-
-    async def _show_copy(
-        self, keeper: Approval, copy: SideMessage, items: Items, *, is_new: bool
-    ) -> SideMessage | None:
-        """Update one direct-message card; None if that can never succeed."""
-        is_posted = copy.is_posted
-        try:
-            if is_posted and await self.cards.update_copy(keeper, copy, items):
-                return copy
-            look_first = not (is_posted or is_new)
-            return await self.cards.post_copy(keeper, copy, items, look_first=look_first)
-        except DeliveryError as error:
-            if not error.is_permanent and error.reason != "missing_scope":
-                raise
-            logger.warning(
-                "could not deliver a combined card to %s: %s",
-                copy.user,
-                error,
-                extra={"action": "copy_failed", "approval_id": keeper.approval_id},
-            )
-            return None
-
-    async def _show(self, keeper: Approval, items: Items, visit: Visit) -> bool:
-        is_posted = keeper.batch.ts not in {"", UNKNOWN_TS}
-        if is_posted:
-            if await self.cards.update_batch(keeper, items):
-                return True
-            # The card was deleted. Store that before posting another one; see `Drawing`.
-            if not await self._note(keeper, UNKNOWN_TS):
-                return False
-        look_first = not (visit.is_first(keeper) or is_posted)
-        ts = await self.cards.post_batch(keeper, items, look_first=look_first)
-        if await self._note(keeper, ts):
-            return True
-        newest = await self.approvals.get(keeper.approval_id)
-        if newest.batch.ts not in {"", UNKNOWN_TS, ts}:
-            await self.cards.remove_batch(keeper, ts)  # another process has posted the card, too
-        return False
+        return True
 
     async def split(self, approval: Approval) -> frozenset[str]:
         """Give all pending approvals of a card cards of their own; return their ids."""
@@ -292,19 +238,10 @@ class SharedCards:
         keeper = next((one for one in items if one.approval_id == approval.batch.keeper), None)
         if keeper is None:
             keeper = await self.approvals.get(approval.batch.keeper)
-        ts = "" if keeper.batch.ts == UNKNOWN_TS else keeper.batch.ts
         waiting = [one for one in items if one.status is Status.PENDING]
         title = await self.cards.title_of(waiting or items)
-        made = approval.with_card_ts(ts).changed(title=title)
+        made = approval.with_card_ts(keeper.batch_card.ts).changed(title=title)
         if len({(one.status, one.decision and one.decision.by) for one in items}) > 1:
             # With mixed outcomes, the message names none: the card shows them.
             made = made.changed(status=Status.APPROVED, decision=None, run=None)
         return made
-
-    async def _note(self, keeper: Approval, ts: str) -> bool:
-        """Store where the batch card is; False if the lease was lost."""
-
-        def write(one: Approval) -> Approval:
-            return one.changed(batch=one.batch.changed(ts=ts))
-
-        return await write_held(self.approvals, keeper, write) is not None

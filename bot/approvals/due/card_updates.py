@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from bot.approvals.changes import DrawnCard, with_card
+from bot.approvals.changes import with_places
 from bot.approvals.due.batch_cards import SharedCards
-from bot.approvals.due.visit import BATCH, OWN, Visit, write_held
-from bot.approvals.model import Approval, SideMessage
+from bot.approvals.due.reconciler import Reconciler
+from bot.approvals.due.visit import Visit, write_held
+from bot.approvals.model import BATCH, Approval
 from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_undeliverable
 from bot.clock import milliseconds
@@ -43,8 +44,8 @@ class Drawing:
     clock: Clock
     shared: SharedCards | None = None
 
-    async def draw(self, approval: Approval, visit: Visit) -> tuple[Approval, DrawnCard | None]:
-        """Update the card; return the approval and the drawn card.
+    async def draw(self, approval: Approval, visit: Visit) -> Approval:
+        """Update the cards; return the approval, with the places of its messages.
 
         A card that Slack refuses for good is marked. It is retried with the next reminder,
         decision, expiry or click. A card refused because the app itself was refused is retried
@@ -54,127 +55,48 @@ class Drawing:
             DeliveryError: Slack refused the card for now.
         """
         if approval.card.revision >= approval.shown_revision:
-            return approval, None
-        try:
-            approval, fault = await self._draw_copies(approval, visit)
-            approval, drawn = await self._draw_first(approval, visit)
-            if fault is not None:  # first store the location of the thread's card, then raise
-                if drawn is not None:
-                    await self.mark(approval, drawn.ts)
-                raise fault
-        except DeliveryError as error:
-            if error.is_permanent:
-                return await self._note_undeliverable(approval, error), None
-            if error.is_refusal:
-                await self._note_undeliverable(approval, error)
-            raise
-        card = approval.card.changed(ts=drawn.ts if drawn is not None else "", error="")
-        return approval.changed(card=card), drawn
-
-    async def _draw_first(
-        self, approval: Approval, visit: Visit
-    ) -> tuple[Approval, DrawnCard | None]:
-        """Update the card in the thread: its own or a batch card."""
-        if self.shared is not None and approval.batch.keeper:
-            seen = await self.shared.see_to(approval, visit)
-            if seen is None:
-                return approval, None
-            approval = seen
-            if approval.is_batched:
-                return approval, DrawnCard(ts="", revision=approval.shown_revision)
-        return approval, await self._draw_changed(approval, visit)
-
-    async def _draw_copies(
-        self, approval: Approval, visit: Visit
-    ) -> tuple[Approval, DeliveryError | None]:
-        """Update the cards in direct messages; post new ones.
-
-        Returns:
-            The approval, and the error of a card that is sent by preference only, which blocks
-            nothing.
-
-        Raises:
-            DeliveryError: Slack refused another card for now.
-        """
-        copies, fault = approval.cards, None
-        kept: list[SideMessage | None] = [*copies]
-        try:
-            for number, copy in enumerate(copies):
-                if copy.kind == BATCH:  # updated from all records; see `SharedCards`
-                    continue
-                try:
-                    kept[number] = await self._draw_copy(approval, copy, visit)
-                except DeliveryError as error:
-                    if not copy.key.startswith(OWN):
-                        raise
-                    fault = error
-        finally:
-            changed = tuple(one for one in kept if one is not None)
-            if changed != copies:
-                approval = approval.changed(cards=changed)
-                await write_held(self.approvals, approval, lambda one: one.changed(cards=changed))
-        return approval, fault
-
-    async def _draw_copy(
-        self, approval: Approval, copy: SideMessage, visit: Visit
-    ) -> SideMessage | None:
-        """Update one direct-message card; None if that can never succeed."""
-
-        async def newest() -> Approval:
             return approval
-
-        is_posted = copy.is_posted
-        if is_posted and await self.notifier.update_copy(copy, newest=newest):
-            return copy
-        look_first = not (is_posted or visit.is_first(approval, copy.key))
         try:
-            return await self.notifier.post_copy(
-                approval, copy, look_first=look_first, newest=newest
-            )
+            approval = await self._draw(approval, visit)
         except DeliveryError as error:
-            if not is_hopeless(error, copy, approval.place):
+            if not (error.is_permanent or error.is_refusal):
                 raise
-            logger.warning(
-                "could not deliver a card to %s: %s",
-                copy.user or copy.channel,
-                error,
-                extra={"action": "copy_failed", "approval_id": approval.approval_id},
-            )
-            return None
+            approval = await self._note_undeliverable(approval, error)
+            if not error.is_permanent:
+                raise
+        return with_places(approval, visit.places)
 
-    async def _draw_changed(self, approval: Approval, visit: Visit) -> DrawnCard | None:
-        """Update or post the card; return it, or None if the lease was lost."""
+    async def _draw(self, approval: Approval, visit: Visit) -> Approval:
+        """Update the copies, then the card in the thread: its own or a batch card."""
+        revision = approval.shown_revision
 
         async def newest() -> Approval:
             # Read again after a wait. Later changes are drawn next: the release detects them.
+            nonlocal revision
             is_new = self.clock() - visit.hold.since_ms <= milliseconds(JUST_READ)
-            return approval if is_new else await self.approvals.get(approval.approval_id)
+            found = approval if is_new else await self.approvals.get(approval.approval_id)
+            revision = found.shown_revision
+            return found
 
-        look_first = approval.card.post_tried and not visit.is_first(approval)
-        if approval.card.ts:
-            drawn = await self.notifier.update_card(approval, newest=newest)
-            if drawn is not None:
-                return DrawnCard(ts=approval.card.ts, revision=drawn.shown_revision)
-            # The card was deleted. Store that before posting another one. After a crash the new
-            # post is then searched for.
-            if not await self.mark(approval, ""):
-                return None
-            look_first = False
-        if not visit.is_born and not await self.mark(approval, None):
-            return None
-        drawn = await self.notifier.post_card(approval, look_first=look_first, newest=newest)
-        return DrawnCard(ts=drawn.card.ts, revision=drawn.shown_revision)
-
-    async def mark(self, approval: Approval, ts: str | None, revision: int | None = None) -> bool:
-        """Store the state of the card; False if the lease was lost.
-
-        Args:
-            approval: As claimed.
-            ts: `ts` of the card, empty if deleted; None for no change.
-            revision: Displayed revision of the record; None for no change.
-        """
-        write = partial(with_card, ts=ts, revision=revision)
-        return await write_held(self.approvals, approval, write) is not None
+        update = partial(self.notifier.update_card, newest=newest)
+        post = partial(self.notifier.post_card, approval, newest=newest)
+        reconciler = Reconciler(self.approvals)
+        copies = [one for one in approval.copies if one.kind != BATCH]
+        fault = await reconciler.show_copies(approval, copies, visit, update=update, post=post)
+        if self.shared is not None and approval.batch.keeper:
+            seen = await self.shared.see_to(approval, visit)
+            if seen is None:
+                return approval
+            approval = seen
+        is_shown = approval.is_batched or await reconciler.show(
+            approval, approval.thread_card, visit, update=update, post=post
+        )
+        if fault is not None:  # the thread's card does not wait for it
+            raise fault
+        if not is_shown:
+            return approval
+        visit.shows = approval.shown_revision if approval.is_batched else revision
+        return approval.changed(card=approval.card.changed(error=""))
 
     async def _note_undeliverable(self, approval: Approval, error: DeliveryError) -> Approval:
         if approval.card.error == error.reason:
@@ -206,13 +128,3 @@ class Drawing:
                 error,
                 extra={"action": "place_lost"},
             )
-
-
-def is_hopeless(error: DeliveryError, copy: SideMessage, place: str) -> bool:
-    """Whether a direct-message card can never be sent and the other cards suffice.
-
-    An app installed before direct messages were supported lacks the scope.
-    """
-    if copy.user and (not place or copy.key.startswith((OWN, BATCH))):
-        return error.is_permanent or error.reason == "missing_scope"
-    return error.is_permanent and copy.channel != place

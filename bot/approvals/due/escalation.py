@@ -28,8 +28,16 @@ from bot.approvals.due.escalation_state import (
 )
 from bot.approvals.due.messages import REMINDER
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
-from bot.approvals.due.visit import BATCH, users_of, write_held
-from bot.approvals.model import Approval, Kind, SideMessage, Status, StoredBatch, StoredEscalation
+from bot.approvals.due.visit import users_of, write_held
+from bot.approvals.model import (
+    BATCH,
+    Approval,
+    ApprovalMessage,
+    Kind,
+    Status,
+    StoredBatch,
+    StoredEscalation,
+)
 from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_steps
 from bot.people.lookup import is_direct
@@ -95,7 +103,7 @@ class OwnCards:
         people: Collection[str],
         *,
         steps: int,
-    ) -> tuple[tuple[SideMessage, ...], Mapping[str, int]]:
+    ) -> tuple[tuple[ApprovalMessage, ...], Mapping[str, int]]:
         """Plan direct cards for members of the mentioned user groups.
 
         Returns:
@@ -110,13 +118,15 @@ class OwnCards:
         held = await self.consideration.quiet(approval, able)
         return tuple(own_card(approval, one) for one in able if one not in held), held
 
-    async def late(self, approval: Approval, terms: Terms, now_ms: int) -> tuple[SideMessage, ...]:
+    async def late(
+        self, approval: Approval, terms: Terms, now_ms: int
+    ) -> tuple[ApprovalMessage, ...]:
         """Plan cards for the claimant and for recipients of a split batch."""
         claim = approval.claim
         people = {claim.by} if claim.holds(now_ms) else set[str]()
         if approval.batch.keeper and not stays(approval):
             keeper = await self.approvals.get(approval.batch.keeper)
-            people |= {one.user for one in keeper.cards if one.kind == BATCH}
+            people |= {one.user for one in keeper.copies if one.kind == BATCH}
         people -= users_of(approval)
         if not people:
             return ()
@@ -165,8 +175,7 @@ class EscalationPlanner:
         )
         return approval.changed(
             snoozes=plan.held or approval.snoozes,
-            cards=plan.cards,
-            messages=messages,
+            messages=(*plan.cards, *messages),
             escalation=state,
         )
 
@@ -355,7 +364,7 @@ class EscalationPlanner:
 
     async def _apart(
         self, approval: Approval, terms: Terms, found: Due, people: Collection[str]
-    ) -> dict[str, SideMessage]:
+    ) -> dict[str, ApprovalMessage]:
         """Plan direct cards for people outside the channel or who prefer them, by user id."""
         place = approval.place or approval.channel_id
         absent = {*people} if place == DM else await self.audience.absent(place, people)
@@ -398,7 +407,7 @@ class EscalationPlanner:
         people = _few(tuple(one for one in left if not is_channel(one)))
         apart = await self._apart(approval, terms, found, [one for one in people if is_person(one)])
         kind, key = str(found.notice), key_of(found, now_ms)
-        users, places = users_of(approval), {one.channel for one in approval.cards}
+        users, places = users_of(approval), {one.channel for one in approval.copies}
         fresh = [one for one in channels if one not in {CHANNEL, place, *places}]
         cards = [new_card(approval, channel=one).changed(kind=kind) for one in fresh]
         cards += [apart[one] for one in people if one in apart and one not in users]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bot.approvals.due.visit import OWN
-from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage
+from bot.approvals.model import OWN, Approval, ApprovalMessage
 from bot.people.recipient_ids import added_groups, asked_groups, audience_of, rotations_of
 from bot.policy.escalation import Due, EscalationState, Notice
 from bot.policy.rotation import on_duty
@@ -18,8 +17,8 @@ class EscalationPlan:
     """The messages of one step."""
 
     names: tuple[str, ...] = ()
-    cards: tuple[SideMessage, ...] = ()
-    messages: tuple[SideMessage, ...] = ()
+    cards: tuple[ApprovalMessage, ...] = ()
+    messages: tuple[ApprovalMessage, ...] = ()
     held: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -56,23 +55,23 @@ def held_of(approval: Approval) -> frozenset[str]:
     return frozenset(approval.snoozes) - {*approval.escalation.mentioned}
 
 
-def new_message(approval: Approval, kind: str, key: str) -> SideMessage:
+def new_message(approval: Approval, kind: str, key: str) -> ApprovalMessage:
     """Return an unsent message."""
-    return SideMessage(key=key, kind=kind, ts=UNKNOWN_TS, since_ms=approval.schedule_ms)
+    return ApprovalMessage(key=key, kind=kind, since_ms=approval.schedule_ms)
 
 
-def new_card(approval: Approval, *, user: str = "", channel: str = "") -> SideMessage:
+def new_card(approval: Approval, *, user: str = "", channel: str = "") -> ApprovalMessage:
     """Return an unsent card for a person or a channel."""
     key = f"card:{user or channel}"
     return new_message(approval, "card", key).changed(user=user, channel=channel)
 
 
-def own_card(approval: Approval, user: str) -> SideMessage:
+def own_card(approval: Approval, user: str) -> ApprovalMessage:
     """Return an unsent card for a person who prefers direct messages."""
     return new_message(approval, "card", f"{OWN}{user}").changed(user=user)
 
 
-def direct_message(approval: Approval, found: Due, user: str, now_ms: int) -> SideMessage:
+def direct_message(approval: Approval, found: Due, user: str, now_ms: int) -> ApprovalMessage:
     """Return an unsent direct message about a due step."""
     message = new_message(approval, str(found.notice), f"{key_of(found, now_ms)}@{user}")
     return message.changed(user=user, mentions=(user,))
@@ -110,8 +109,7 @@ def climbed_by(
     )
     return approval.changed(
         snoozes={**course.snoozes, **plan.held},
-        cards=(*approval.cards, *plan.cards),
-        messages=(*approval.messages, *plan.messages),
+        messages=(*approval.messages, *plan.cards, *plan.messages),
         escalation=changed,
     )
 

@@ -10,12 +10,11 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Protocol
 
 from bot.approvals.due.batch_cards import SharedCards, stays
-from bot.approvals.due.visit import Visit, at_message, write_held
-from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
+from bot.approvals.due.visit import Visit, write_held
+from bot.approvals.model import Approval, ApprovalMessage, Status
 from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_handover, note_reminded
 from bot.clock import milliseconds
@@ -86,13 +85,6 @@ class Messages:
     alarm: Alarming
     shared: SharedCards | None = None
 
-    def is_quiet(self, approval: Approval) -> bool:
-        """Whether no message must be sent, changed or removed."""
-        messages = approval.messages
-        if approval.status is not Status.PENDING:
-            return not messages
-        return not any(self._is_open(approval, one, messages) for one in messages)
-
     async def keep_untold(self, approval: Approval) -> Approval:
         """Store the people whose break-glass alert failed, to retry it.
 
@@ -112,9 +104,9 @@ class Messages:
             When to check again, or None.
 
         Raises:
-            DeliveryError: Slack refused a message for now. Earlier results are stored.
+            DeliveryError: Slack refused a message for now. The release stores earlier results.
         """
-        messages = approval.messages
+        messages = approval.reminders
         kept, fault = list(messages), None
         items = await self._on_card(approval, messages)
         for message in messages:
@@ -132,28 +124,15 @@ class Messages:
                     extra={"action": "nudge_failed"},
                 )
                 found = None
+            if found != message:
+                visit.places[message.key] = found
             place = kept.index(message)
             kept[place : place + 1] = [] if found is None else [found]
-        if tuple(kept) != messages:
-            write = partial(Approval.changed, messages=tuple(kept))
-            await write_held(self.approvals, approval, write)
         if fault is not None:
             raise fault
         return self._again(approval, kept) if items else None
 
-    async def remove_card(self, approval: Approval, ts: str) -> None:
-        """Remove a card that was posted twice; ignore Slack's refusal."""
-        twice = SideMessage(key=ts, kind="card", ts=ts)
-        try:
-            await self.notifier.remove(approval, twice)
-        except DeliveryError as error:
-            logger.warning(
-                "could not remove a message below a card, it stays: %s",
-                error,
-                extra={"action": "removal_failed"},
-            )
-
-    def _again(self, approval: Approval, kept: Sequence[SideMessage]) -> int | None:
+    def _again(self, approval: Approval, kept: Sequence[ApprovalMessage]) -> int | None:
         """Return when to check messages about several approvals again."""
         if any(not (one.is_posted or one.user) for one in kept):
             return self.clock() + milliseconds(SOON)
@@ -161,7 +140,7 @@ class Messages:
         return self.clock() + milliseconds(AGAIN) if is_over and kept else None
 
     async def _on_card(
-        self, approval: Approval, messages: tuple[SideMessage, ...]
+        self, approval: Approval, messages: tuple[ApprovalMessage, ...]
     ) -> Sequence[Approval]:
         """Return all approvals on the card, if a message in their thread needs work."""
         in_thread = [one for one in messages if not one.user and one.kind != ALERT]
@@ -173,11 +152,11 @@ class Messages:
     async def _handle_any(
         self,
         approval: Approval,
-        message: SideMessage,
-        messages: tuple[SideMessage, ...],
+        message: ApprovalMessage,
+        messages: tuple[ApprovalMessage, ...],
         visit: Visit,
         items: Sequence[Approval],
-    ) -> SideMessage | None:
+    ) -> ApprovalMessage | None:
         if items and not message.user and message.kind != ALERT:
             return await self._handle_shared(approval, message, messages, visit, items)
         return await self._handle(approval, message, messages, visit)
@@ -185,11 +164,11 @@ class Messages:
     async def _handle_shared(
         self,
         approval: Approval,
-        message: SideMessage,
-        messages: tuple[SideMessage, ...],
+        message: ApprovalMessage,
+        messages: tuple[ApprovalMessage, ...],
         visit: Visit,
         items: Sequence[Approval],
-    ) -> SideMessage | None:
+    ) -> ApprovalMessage | None:
         """Handle a thread message about a batch card; one approval sends it for all.
 
         The first pending approval does. Its message stays until no approval of the card is pending.
@@ -207,18 +186,17 @@ class Messages:
         first = waiting[0]
         if approval.status is Status.PENDING and first.approval_id != approval.approval_id:
             return None if _has_come_as_far(first, approval) else message
-        is_new = message.key in visit.fresh or visit.is_born
+        is_new = visit.is_first(approval, message.key)
         go = self._go(approval if first.approval_id == approval.approval_id else first, message)
-        sent = await self.notifier.nudge(about, message, look_first=not is_new, go=go)
-        return at_message(message, sent) if sent is not None else message
+        return await self.notifier.nudge(about, message, look_first=not is_new, go=go) or message
 
     async def _handle(
         self,
         approval: Approval,
-        message: SideMessage,
-        messages: tuple[SideMessage, ...],
+        message: ApprovalMessage,
+        messages: tuple[ApprovalMessage, ...],
         visit: Visit,
-    ) -> SideMessage | None:
+    ) -> ApprovalMessage | None:
         """Send, remove or finish a message; return it, or None if it is done."""
         if message.kind == ALERT:
             await self.alarm.again(approval, message.user or message.channel)
@@ -230,13 +208,12 @@ class Messages:
             else:
                 await self.notifier.close(approval, message)
             return None
-        is_new = message.key in visit.fresh or visit.is_born
-        sent = await self.notifier.nudge(
-            approval, message, look_first=not is_new, go=self._go(approval, message)
-        )
-        return at_message(message, sent) if sent is not None else message
+        is_new = visit.is_first(approval, message.key)
+        go = self._go(approval, message)
+        sent = await self.notifier.nudge(approval, message, look_first=not is_new, go=go)
+        return sent or message
 
-    def _go(self, approval: Approval, message: SideMessage) -> Callable[[], Awaitable[bool]]:
+    def _go(self, approval: Approval, message: ApprovalMessage) -> Callable[[], Awaitable[bool]]:
         async def go() -> bool:
             newest = await self.approvals.get(approval.approval_id)
             ours = (newest.fence, newest.digest, newest.schedule_ms)
@@ -251,7 +228,7 @@ class Messages:
         return go
 
     def _is_open(
-        self, approval: Approval, message: SideMessage, messages: tuple[SideMessage, ...]
+        self, approval: Approval, message: ApprovalMessage, messages: tuple[ApprovalMessage, ...]
     ) -> bool:
         """Whether a message needs work."""
         if not self._is_wanted(approval, message, messages):
@@ -260,7 +237,7 @@ class Messages:
 
     @staticmethod
     def _is_wanted(
-        approval: Approval, message: SideMessage, messages: tuple[SideMessage, ...]
+        approval: Approval, message: ApprovalMessage, messages: tuple[ApprovalMessage, ...]
     ) -> bool:
         """Whether a message is the latest of its kind and asks current approvers."""
         if approval.status is not Status.PENDING or message.since_ms != approval.schedule_ms:
@@ -268,7 +245,7 @@ class Messages:
         return Messages._is_last(message, messages)
 
     @staticmethod
-    def _is_last(message: SideMessage, messages: tuple[SideMessage, ...]) -> bool:
+    def _is_last(message: ApprovalMessage, messages: tuple[ApprovalMessage, ...]) -> bool:
         """Whether no newer reminder replaces the message."""
         moments = [one.moment for one in messages if one.kind == REMINDER]
         return message.kind != REMINDER or message.moment == moments[-1]
@@ -282,11 +259,11 @@ def _has_come_as_far(first: Approval, approval: Approval) -> bool:
     return ahead.steps >= behind.steps and ahead.reminders >= behind.reminders
 
 
-def _untold(name: str) -> SideMessage:
+def _untold(name: str) -> ApprovalMessage:
     user = name if is_person(name) else ""
     channel = "" if user else name
     key = f"{ALERT}:{name}"
-    return SideMessage(key=key, kind=ALERT, user=user, channel=channel, ts=UNKNOWN_TS)
+    return ApprovalMessage(key=key, kind=ALERT, user=user, channel=channel)
 
 
 class Climbing(Protocol):
@@ -326,15 +303,11 @@ class TermsSteps:
         """Return when rights change next; soon if a message must be sent."""
         return max(self.ladder.next_ms(approval), self.clock() + milliseconds(SOON))
 
-    def is_quiet(self, approval: Approval) -> bool:
-        """Whether no message must be sent, changed or removed."""
-        return self.messages.is_quiet(approval)
-
     async def see_to(self, approval: Approval, visit: Visit) -> int | None:
         """Update the messages; return when to check again.
 
         Raises:
-            DeliveryError: Slack refused a message for now. Earlier results are stored.
+            DeliveryError: Slack refused a message for now. The release stores earlier results.
         """
         again_ms = await self.messages.see_to(approval, visit)
         if approval.status is not Status.PENDING:

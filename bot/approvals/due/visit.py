@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bot.approvals.model import Approval, SideMessage, UnrecordedAct
+from bot.approvals.model import BATCH, Approval, ApprovalMessage, UnrecordedAct
 from bot.approvals.queries import ApprovalCollection
 from bot.leases import ClaimedRecord
 from storage.documents import update_or_none
-
-OWN = "own:"
-"""Prefix of keys of cards sent by direct message as a preference."""
-BATCH = "batch"
-"""Kind of a batch card in a direct message."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,11 +18,14 @@ class Visit:
     Attributes:
         hold: The claimed record.
         is_born: Whether the approval was created with this lease: its request is in the audit, and
-            its post counts as attempted.
+            nothing about it can have been posted before.
         told: The approval whose votes and decision are in the audit and of which the thread was
             told; None when this process has told nothing.
         fresh: Keys of new messages, which no earlier attempt can have posted.
         is_step: Whether a reminder or an escalation was due, even if it notifies nobody.
+        shows: The `shown_revision` that the card shows since this pass; 0 if it was not updated.
+        places: The messages that this pass posted, by key; None for those that it finished. The
+            release stores them.
         keepers: Ids of approvals whose batch cards must be updated afterwards.
         again_ms: When to retry creating a grant, or None.
         recorded: Actions of people that the audit has, which the release drops.
@@ -38,12 +36,14 @@ class Visit:
     told: Approval | None = None
     fresh: set[str] = field(default_factory=set)
     is_step: bool = False
+    shows: int = 0
+    places: dict[str, ApprovalMessage | None] = field(default_factory=dict)
     keepers: set[str] = field(default_factory=set)
     again_ms: int | None = None
     recorded: tuple[UnrecordedAct, ...] = ()
 
-    def is_first(self, approval: Approval, key: str = "") -> bool:
-        """Whether no card, or no message of a key, can have been posted before.
+    def is_first(self, approval: Approval, key: str) -> bool:
+        """Whether no message of a key can have been posted before.
 
         After a restore, this is unknown and False.
         """
@@ -54,19 +54,14 @@ class Visit:
         return self.told is not None and approval.decision == self.told.decision
 
 
-def at_message(message: SideMessage, found: SideMessage) -> SideMessage:
-    """Return the message with the location where it was posted."""
-    return message.changed(channel=found.channel, ts=found.ts)
-
-
-def of_several(copy: SideMessage) -> SideMessage:
+def of_several(copy: ApprovalMessage) -> ApprovalMessage:
     """Return a direct-message card changed to the batch card that the keeper updates."""
     return copy.changed(key=f"{BATCH}:{copy.user}", kind=BATCH)
 
 
 def users_of(approval: Approval) -> frozenset[str]:
     """Return Slack user ids of people with a direct card of this approval only."""
-    return frozenset(one.user for one in approval.cards if one.user and one.kind != BATCH)
+    return frozenset(one.user for one in approval.copies if one.user and one.kind != BATCH)
 
 
 async def write_held(

@@ -14,7 +14,7 @@ from itertools import chain
 
 from cachetools import LRUCache
 
-from bot.approvals.changes import DrawnCard, claim_ended, decided, redrawn, released
+from bot.approvals.changes import claim_ended, decided, redrawn, released
 from bot.approvals.due.agent_answers import EXPLAIN_AGAIN, AgentAnswers, BackQuestions
 from bot.approvals.due.batch_cards import Debouncer, SharedCards, together
 from bot.approvals.due.card_updates import Drawing
@@ -30,7 +30,7 @@ from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.thread_reactions import SHARED, WAITS, ThreadReactions
 from bot.approvals.due.visit import Visit, write_held
 from bot.approvals.execution import lets_run
-from bot.approvals.model import Approval, Decision, Status, UnrecordedAct
+from bot.approvals.model import Approval, ApprovalMessage, Decision, Status
 from bot.approvals.queries import newest_of, undelivered
 from bot.audit.entries import act_entries, decision_entries, note_request, vote_entries
 from bot.clock import milliseconds
@@ -96,14 +96,12 @@ class _Outcome:
         seen: The record as last read.
         due_ms: When the approval is due next, or None.
         failed: Whether it is due because of an error.
-        drawn: The drawn card, if not stored yet.
         sign: The thread's reaction, if not stored yet.
     """
 
     seen: Approval
     due_ms: int | None
     failed: bool = False
-    drawn: DrawnCard | None = None
     sign: str | None = None
 
 
@@ -230,12 +228,13 @@ class ApprovalWorker:
             is_shared: Whether another process may be working on its thread.
         """
         until_ms = self.clock() + milliseconds(LEASE)
+        if not approval.is_batched:
+            approval = approval.with_message(approval.thread_card)
         return approval.changed(
             leased_by=self.owner,
             leased_until_ms=until_ms,
             due_ms=until_ms,
             fence=1,
-            card=approval.card.changed(post_tried=True),
             sign="" if self.signs is None else SHARED if is_shared else WAITS,
         )
 
@@ -266,7 +265,7 @@ class ApprovalWorker:
     async def _lead_on(self, newer: Approval) -> None:
         """Link the card of a replaced request to the new card, once that is posted."""
         store = self.storage.approvals
-        card_ts = (await store.get(newer.approval_id)).card.ts
+        card_ts = (await store.get(newer.approval_id)).thread_card.ts
         older = replaced_by(newer, await newest_of(store, newer.thread_id, limit=_LOOKED_BACK))
         if older is not None and card_ts:
             await self._redraw(older.approval_id, newer_ts=card_ts)
@@ -314,14 +313,14 @@ class ApprovalWorker:
 
     async def redraw(self, approval_id: str) -> None:
         """Update a card again, even if it seems current."""
-        if await self._redraw(approval_id):
+        if await self._redraw(approval_id) is not None:
             await self.attend(approval_id)
 
-    async def _redraw(self, approval_id: str, *, newer_ts: str = "") -> bool:
-        """Store that a card must be updated; False if the approval was deleted."""
+    async def _redraw(self, approval_id: str, *, newer_ts: str = "") -> Approval | None:
+        """Store that a card must be updated; None if the approval was deleted."""
         write = partial(redrawn, now_ms=self.clock(), newer_ts=newer_ts)
         store = self.storage.approvals
-        return await update_or_none(store, approval_id, write, writes_due=True) is not None
+        return await update_or_none(store, approval_id, write, writes_due=True)
 
     async def look_soon(self, approval: Approval) -> None:
         """Schedule a feasibility check after a refused vote, limited in frequency."""
@@ -410,24 +409,15 @@ class ApprovalWorker:
 
     async def _give_back(self, approval: Approval) -> None:
         """Release a lease of a new approval that is too short to use."""
-        await self._release(approval, _Outcome(approval, self.clock()))
+        now = self.clock()
+        write = partial(released, revision=approval.shown_revision, due_ms=now, now_ms=now)
+        await self._release(approval, write)
 
     async def _release(
-        self, held: Approval, outcome: _Outcome, recorded: tuple[UnrecordedAct, ...] = ()
-    ) -> bool:
-        """Release a lease; False if there is more to do now, or the lease was lost."""
-        revision = outcome.seen.shown_revision
-        write = partial(
-            released,
-            revision=revision,
-            due_ms=outcome.due_ms,
-            now_ms=self.clock(),
-            failed=outcome.failed,
-            drawn=outcome.drawn,
-            sign=outcome.sign,
-            recorded=recorded,
-        )
-        stored = await update_or_none(
+        self, held: Approval, write: Callable[[Approval], Approval]
+    ) -> Approval | None:
+        """Release a lease; return the approval, or None if the lease was lost."""
+        return await update_or_none(
             self.storage.approvals,
             held.approval_id,
             write,
@@ -435,7 +425,6 @@ class ApprovalWorker:
             writes_due=True,
             releases=True,
         )
-        return stored is not None and stored.shown_revision == revision
 
     async def _visit(self, visit: Visit, flight: _Flight | None = None) -> bool:
         """Do the due work under a lease and release it; return whether nothing is due."""
@@ -448,26 +437,48 @@ class ApprovalWorker:
             outcome = await self._attend_in_time(visit)
         if flight is not None:
             flight.is_wanted = False  # later changes are seen by the release
-        is_done = await self._release(approval, outcome, visit.recorded)
+        revision = outcome.seen.shown_revision
+        write = partial(
+            released,
+            revision=revision,
+            due_ms=outcome.due_ms,
+            now_ms=self.clock(),
+            failed=outcome.failed,
+            shows=visit.shows,
+            places=visit.places,
+            sign=outcome.sign,
+            recorded=visit.recorded,
+        )
+        stored = await self._release(approval, write)
         self.visited()
-        if not is_done and self.clock() >= approval.leased_until_ms - milliseconds(
-            LEASE - ATTENDANCE
-        ):
-            await self._make_good(approval, outcome.drawn)
-        return is_done
+        if stored is None:
+            await self._make_good(approval, visit)
+        return stored is not None and stored.shown_revision == revision
 
-    async def _make_good(self, approval: Approval, drawn: DrawnCard | None) -> None:
-        """Repair a card after this process was suspended: others may have updated it.
+    async def _make_good(self, approval: Approval, visit: Visit) -> None:
+        """Repair the messages after this process lost its lease: others may have shown them.
 
-        Requests sent by this process may have arrived later, so the card is updated once more. If
-        it was posted twice, the unknown post is removed.
+        Requests sent by this process may have arrived later, so the card is updated once more. A
+        message that both have posted is removed: the record does not know it.
         """
-        store, name = self.storage.approvals, approval.approval_id
-        if drawn is not None and drawn.ts != approval.card.ts:
-            newest = await store.get(name)
-            if newest.card.ts not in {"", drawn.ts}:
-                await self._messages.remove_card(approval, drawn.ts)
-        await self._redraw(name)
+        newest = await self._redraw(approval.approval_id)
+        if newest is None:
+            return
+        for ours in filter(None, visit.places.values()):
+            theirs = newest.message(ours.key)
+            if theirs is not None and theirs.is_posted and theirs.ts != ours.ts:
+                await self._remove(approval, ours)
+
+    async def _remove(self, approval: Approval, message: ApprovalMessage) -> None:
+        """Remove a message that was posted twice; ignore Slack's refusal."""
+        try:
+            await self.notifier.remove(approval, message)
+        except DeliveryError as error:
+            logger.warning(
+                "could not remove a message that was posted twice, it stays: %s",
+                error,
+                extra={"action": "removal_failed"},
+            )
 
     async def _attend_in_time(self, visit: Visit) -> _Outcome:
         try:
@@ -490,20 +501,13 @@ class ApprovalWorker:
         elif approval.open and approval.run is None and not self._knows(approval, visit):
             await self.tell_thread(approval)  # ended or started approvals are known to the thread
         approval = await self._messages.keep_untold(approval)
-        drawn: DrawnCard | None = None
         try:
-            approval, drawn = await self._drawing.draw(approval, visit)
-            is_quiet = steps.is_quiet(approval) and not self._questions.wait(approval)
-            if drawn is not None and not is_quiet:
-                # The next steps may fail. Without a lease, the card is unknown: see `_make_good`.
-                if not await self._drawing.mark(approval, drawn.ts, drawn.revision):
-                    return _Outcome(approval, None, drawn=drawn)
-                drawn = None
+            approval = await self._drawing.draw(approval, visit)
             approval = await self._ask(approval)
             due_ms = await steps.see_to(approval, visit)
             if due_ms is not None:
                 due_ms = min(due_ms, *_changes_by_itself(approval, now))
-            return await self._with_sign(_Outcome(approval, due_ms, drawn=drawn), visit)
+            return await self._with_sign(_Outcome(approval, due_ms), visit)
         except DeliveryError as error:
             return self._later(approval, error)
 

@@ -284,13 +284,13 @@ class Simulation:
 
     def card_of(self, approval: Approval, user: str) -> tuple[str, str]:
         """Return channel and `ts` of the card that a person sees."""
-        cards = [one for one in approval.cards if one.ts]
+        cards = [one for one in approval.copies if one.ts]
         own = next((one for one in cards if one.user == user), None)
         if own is None:
             own = next((one for one in cards if one.channel == approval.place), None)
         if own is None and approval.is_batched:
             return approval.channel_id, self._batch_ts(approval.batch.keeper)
-        return (own.channel, own.ts) if own else (approval.channel_id, approval.card.ts)
+        return (own.channel, own.ts) if own else (approval.channel_id, approval.thread_card.ts)
 
     def _batch_ts(self, keeper: str) -> str:
         """Return the `ts` of a batch card."""

@@ -6,8 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
-from bot.errors import DeliveryError
+from bot.approvals.model import BATCH, Approval, ApprovalMessage, Status
 from bot.layout.blocks import Card
 from bot.notifications.digest import Digest
 from bot.people.current_policy import CurrentPolicy
@@ -19,7 +18,7 @@ from bot.slack.calls import BATCH_EVENT, Poster, Putting
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.batch_items import batch_title
 from bot.slack.cards.listed import takes_line
-from bot.slack.destinations import Spot, approvers_text, is_broadcast, mentioned_on
+from bot.slack.destinations import approvers_text, is_broadcast, mentioned_on
 from bot.slack.home.digest import approvals_of, waitlist_card
 from bot.slack.home.items import names_of
 from bot.slack.home.times import TimeReader
@@ -134,91 +133,45 @@ class SlackBatchCards:
         return batch_title(items, (await self.words(items)).title)
 
     @said_to_all
-    async def post_batch(self, keeper: Approval, items: Items, *, look_first: bool) -> str:
+    async def post_batch(
+        self, keeper: Approval, message: ApprovalMessage, *, look_first: bool, items: Items
+    ) -> ApprovalMessage:
         """See `BatchCards`."""
-        putting = _putting(keeper)
-        if look_first:
-            spot = Spot(channel_id=keeper.channel_id, thread_ts=keeper.thread_ts)
-            found = await self.poster.find(spot, BATCH_EVENT, keeper.approval_id)
-            if found and await self.poster.update_late(_putting(keeper, found), self._made(items)):
-                return found
-        broadcast = is_broadcast(keeper)
-        return await self.poster.post_late(putting, self._made(items), broadcast=broadcast)
+        message = await self.poster.with_channel(message)
+        is_first = message.key == BATCH
+        putting = Putting(
+            event=BATCH_EVENT,
+            record_id=keeper.approval_id,
+            channel_id=message.channel,
+            thread_ts=keeper.thread_ts if is_first else "",
+            mentions=mentioned_on(keeper) if is_first else (message.user,),
+        )
+        make, broadcast = self._made(items, message), is_first and is_broadcast(keeper)
+        ts = await self.poster.post_late(putting, make, look_first=look_first, broadcast=broadcast)
+        return message.changed(ts=ts)
 
     @said_to_all
-    async def update_batch(self, keeper: Approval, items: Items) -> bool:
+    async def update_batch(self, message: ApprovalMessage, *, items: Items) -> bool:
         """See `BatchCards`."""
-        return await self.poster.update_late(_putting(keeper, keeper.batch.ts), self._made(items))
+        make = self._made(items, message)
+        return await self.poster.update_late(message.channel, message.ts, make)
 
-    @said_to_all
-    async def post_copy(
-        self, keeper: Approval, copy: SideMessage, items: Items, *, look_first: bool
-    ) -> SideMessage:
-        """See `BatchCards`."""
-        copy = await self.poster.with_channel(copy)
-        make = self._made(items, copy)
-        if look_first:
-            spot = Spot(channel_id=copy.channel)
-            found = await self.poster.find(spot, BATCH_EVENT, keeper.approval_id)
-            at = copy.changed(ts=found)
-            if found and await self.poster.update_late(_at_copy(keeper, at), make):
-                return at
-        return copy.changed(ts=await self.poster.post_late(_at_copy(keeper, copy), make))
-
-    @said_to_all
-    async def update_copy(self, keeper: Approval, copy: SideMessage, items: Items) -> bool:
-        """See `BatchCards`."""
-        return await self.poster.update_late(_at_copy(keeper, copy), self._made(items, copy))
-
-    async def remove_batch(self, keeper: Approval, ts: str) -> None:
-        """See `BatchCards`."""
-        try:
-            await self.poster.delete(_putting(keeper, ts))
-        except DeliveryError as error:
-            logger.warning(
-                "could not remove a combined card, it stays: %s",
-                error,
-                extra={"action": "removal_failed"},
-            )
-
-    def _made(self, items: Items, copy: SideMessage | None = None) -> MakeCard:
+    def _made(self, items: Items, message: ApprovalMessage) -> MakeCard:
         async def make() -> Card:
             found = await items()
             if not found:
                 return batch_card(found, BatchWords(), approvers_text="")
-            if copy is not None and not await may_read(self.poster.sees, found[0], copy):
+            if not await may_read(self.poster.sees, found[0], message):
                 return withheld_card()
             told = await self.words(found)
             first = next((one for one in found if one.status is Status.PENDING), found[0])
             words, lead = approvers_text(first), list[str]()
-            if copy is not None and first.status is Status.PENDING:
+            if message.user and first.status is Status.PENDING:
                 link = await self.poster.thread_link(first)
-                lead = copy_lead(first, copy, link=link, approvers_text=words)
+                lead = copy_lead(first, message, link=link, approvers_text=words)
             return batch_card(found, told, approvers_text=words, lead=lead)
 
         return make
-
-
-def _putting(keeper: Approval, ts: str = "") -> Putting:
-    return Putting(
-        event=BATCH_EVENT,
-        record_id=keeper.approval_id,
-        channel_id=keeper.channel_id,
-        thread_ts=keeper.thread_ts,
-        ts=ts,
-        mentions=mentioned_on(keeper),
-    )
-
-
-def _at_copy(keeper: Approval, copy: SideMessage) -> Putting:
-    ts = "" if copy.ts == UNKNOWN_TS else copy.ts
-    return Putting(
-        event=BATCH_EVENT,
-        record_id=keeper.approval_id,
-        channel_id=copy.channel,
-        ts=ts,
-        mentions=(copy.user,),
-    )
 
 
 LIST_EVENT = "countersign_digest"
@@ -247,7 +200,7 @@ class SlackLists:
         approvals = [one.approval for one in approvals_of(shown)]
         names = await names_of(approvals, self.directory, self.channel_name)
         pending = [one for one in approvals if one.status is Status.PENDING]
-        at = {one.approval_id: one.batch.ts for one in approvals}
+        at = {one.approval_id: one.batch_card.ts for one in approvals}
         links = {
             one.approval_id: await self.poster.link(_at_card(one, at.get(one.batch.keeper, "")))
             for one in pending
@@ -273,5 +226,4 @@ class SlackLists:
 
 def _at_card(approval: Approval, batch_ts: str) -> Approval:
     """Return an approval located at its visible card: its own or a batch card."""
-    is_shared = approval.is_batched and batch_ts != UNKNOWN_TS
-    return approval.with_card_ts(batch_ts) if is_shared else approval
+    return approval.with_card_ts(batch_ts) if approval.is_batched else approval

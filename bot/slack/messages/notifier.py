@@ -13,7 +13,7 @@ from functools import cached_property
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import UNKNOWN_TS, Approval, Kind, SideMessage, Status
+from bot.approvals.model import CARD, Approval, ApprovalMessage, Kind, Status
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card, section
 from bot.ports.notifier import NO_OFFER, Newest, Offer
@@ -30,7 +30,7 @@ from bot.slack.destinations import (
     spot_of,
 )
 from bot.slack.messages.pacing import Arguments
-from bot.slack.messages.posts import GONE, Posts, suppress_gone
+from bot.slack.messages.posts import Posts, suppress_gone
 from bot.slack.messages.texts import AgentTexts
 from bot.slack.ratelimit import Pacer
 from bot.slack.side_messages.copies import Sees, copy_lead, may_read, sees_all, withheld_card
@@ -81,11 +81,11 @@ class CardReminders(Posts):
     async def nudge(
         self,
         approval: Approval,
-        message: SideMessage,
+        message: ApprovalMessage,
         *,
         look_first: bool,
         go: Callable[[], Awaitable[bool]],
-    ) -> SideMessage | None:
+    ) -> ApprovalMessage | None:
         message = await self.with_channel(message)
         spot = spot_of(approval, message)
         message = message.changed(channel=spot.channel_id)
@@ -105,13 +105,13 @@ class CardReminders(Posts):
         answer = await self._send("chat.postMessage", spot.channel_id, arguments, tries=1)
         return message.changed(ts=str(answer["ts"])) if answer else None
 
-    async def remove(self, approval: Approval, message: SideMessage) -> None:
+    async def remove(self, approval: Approval, message: ApprovalMessage) -> None:
         if found := await self._posted(approval, message):
             with suppress_gone():
                 await self._call("chat.delete", {"channel": found.channel, "ts": found.ts})
 
     @said_to_all
-    async def close(self, approval: Approval, message: SideMessage) -> None:
+    async def close(self, approval: Approval, message: ApprovalMessage) -> None:
         if found := await self._posted(approval, message):
             link = await self._link(approval, card_of(approval, found))
             card = concluded_text(approval, link=link)
@@ -120,16 +120,16 @@ class CardReminders(Posts):
                 shown = {**arguments, "text": card.text, "blocks": card.blocks}
                 await self._call("chat.update", shown)
 
-    async def _posted(self, approval: Approval, message: SideMessage) -> SideMessage | None:
+    async def _posted(self, approval: Approval, message: ApprovalMessage) -> ApprovalMessage | None:
         """Return a reminder's location; None if it was not posted."""
-        if message.ts not in {"", UNKNOWN_TS}:
+        if message.is_posted:
             return message.changed(channel=message.channel or approval.channel_id)
         message = await self.with_channel(message)
         spot = spot_of(approval, message)
         ts = await self._find_beside(approval, message, spot)
         return message.changed(channel=spot.channel_id, ts=ts) if ts else None
 
-    async def _find_beside(self, approval: Approval, message: SideMessage, spot: Spot) -> str:
+    async def _find_beside(self, approval: Approval, message: ApprovalMessage, spot: Spot) -> str:
         event, record_id = f"{PREFIX}{message.kind}", approval.approval_id
         return await self._find(spot, event, record_id, key=message.key)
 
@@ -244,83 +244,35 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
         self.sees: Sees = sees_all
 
     @said_to_all
-    async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
-        event = _event_of(approval)
-        if look_first and (ts := await self._find(approval, event, approval.approval_id)):
-            drawn = await self.update_card(approval.with_card_ts(ts), newest=newest)
-            if drawn is not None:
-                return drawn
-        drawn = approval
-
-        async def arguments() -> Arguments:
-            nonlocal drawn
-            drawn = await newest()
-            mentions = () if approval.place else mentioned_on(approval)
-            card = await self.addressed(await self._card(drawn), mentions, approval.channel_id)
-            posting = self._posting(approval, card, event, approval.approval_id, mentions=mentions)
-            return {**posting, "reply_broadcast": True} if is_broadcast(approval) else posting
-
-        answer = await self._send("chat.postMessage", approval.channel_id, arguments)
-        return drawn.with_card_ts(str(answer["ts"]))
-
-    @said_to_all
-    async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
-        drawn = approval
-
-        async def arguments() -> Arguments:
-            nonlocal drawn
-            drawn = await newest()
-            card = await self._card(drawn)
-            place = {"channel": approval.channel_id, "ts": approval.card.ts}
-            return {**place, "text": card.text, "blocks": card.blocks}
-
-        try:
-            await self._send("chat.update", approval.channel_id, arguments)
-        except DeliveryError as error:
-            if error.reason in GONE:
-                return None
-            raise
-        return drawn.with_card_ts(approval.card.ts)
+    async def post_card(
+        self, approval: Approval, message: ApprovalMessage, *, look_first: bool, newest: Newest
+    ) -> ApprovalMessage:
+        message = await self.with_channel(message)
+        is_first = message.key == CARD
+        putting = Putting(
+            event=_event_of(approval) if is_first else f"{PREFIX}{message.kind}",
+            record_id=approval.approval_id,
+            channel_id=message.channel,
+            thread_ts=approval.thread_ts if is_first else "",
+            key="" if is_first else message.key,
+            mentions=_mentions(approval, message),
+        )
+        broadcast = is_first and is_broadcast(approval)
+        make = self._making(message, newest)
+        ts = await self.post_late(putting, make, look_first=look_first, broadcast=broadcast)
+        return message.changed(ts=ts)
 
     @said_to_all
-    async def post_copy(
-        self, approval: Approval, copy: SideMessage, *, look_first: bool, newest: Newest
-    ) -> SideMessage:
-        copy = await self.with_channel(copy)
-        spot = Spot(channel_id=copy.channel)
-        if look_first and (ts := await self._find_beside(approval, copy, spot)):
-            found = copy.changed(ts=ts)
-            if await self.update_copy(found, newest=newest):
-                return found
+    async def update_card(self, message: ApprovalMessage, *, newest: Newest) -> bool:
+        return await self.update_late(message.channel, message.ts, self._making(message, newest))
 
-        async def arguments() -> Arguments:
-            card = await self._copy(await newest(), copy)
-            mentions = (copy.user,) if copy.user else copy.mentions
-            card = await self.addressed(card, mentions, copy.channel)
-            record_id, event = approval.approval_id, f"{PREFIX}{copy.kind}"
-            return self._posting(spot, card, event, record_id, mentions=mentions, key=copy.key)
+    def _making(self, message: ApprovalMessage, newest: Newest) -> Callable[[], Awaitable[Card]]:
+        async def make() -> Card:
+            approval = await newest()
+            is_first = message.key == CARD
+            return await (self._card(approval) if is_first else self._copy(approval, message))
 
-        answer = await self._send("chat.postMessage", spot.channel_id, arguments)
-        return copy.changed(ts=str(answer["ts"]))
-
-    @said_to_all
-    async def update_copy(self, copy: SideMessage, *, newest: Newest) -> bool:
-        async def arguments() -> Arguments:
-            card = await self._copy(await newest(), copy)
-            return {
-                "channel": copy.channel,
-                "ts": copy.ts,
-                "text": card.text,
-                "blocks": card.blocks,
-            }
-
-        try:
-            await self._send("chat.update", copy.channel, arguments)
-        except DeliveryError as error:
-            if error.reason in GONE:
-                return False
-            raise
-        return True
+        return make
 
     async def _card(self, approval: Approval) -> Card:
         if approval.place and approval.status is Status.PENDING:
@@ -328,7 +280,7 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
         newer = await self._permalink(approval.channel_id, approval.newer_ts)
         return card_for(approval, approvers_text=approvers_text(approval), newer=newer)
 
-    async def _copy(self, approval: Approval, copy: SideMessage) -> Card:
+    async def _copy(self, approval: Approval, copy: ApprovalMessage) -> Card:
         if not await may_read(self.sees, approval, copy):
             return withheld_card()
         alone = approval.changed(why_said=False)  # the agent's text is not next to it
@@ -345,3 +297,10 @@ def _event_of(approval: Approval) -> str:
     if approval.status is Status.UNDECIDABLE:
         return UNDECIDABLE_EVENT
     return LINE_EVENT if approval.place else CARD_EVENTS.get(approval.kind, CARD_EVENT)
+
+
+def _mentions(approval: Approval, message: ApprovalMessage) -> Sequence[str]:
+    """Return whom a card notifies."""
+    if message.key == CARD:
+        return () if approval.place else mentioned_on(approval)
+    return (message.user,) if message.user else message.mentions

@@ -16,7 +16,7 @@ from typing import Any
 from cachetools import LRUCache
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import Approval, SideMessage
+from bot.approvals.model import Approval, ApprovalMessage
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.blocks import Card
 from bot.redaction.mask import mask_text
@@ -88,6 +88,7 @@ class Posts(PacedCalls):
         putting: Putting,
         make: Callable[[], Awaitable[Card]],
         *,
+        look_first: bool,
         broadcast: bool = False,
     ) -> str:
         """Post a message that is rendered once the rate limit permits; return its `ts`.
@@ -95,23 +96,30 @@ class Posts(PacedCalls):
         Args:
             putting: Its place.
             make: Renders it.
+            look_first: Whether to search for a message of an earlier attempt, and to update that.
             broadcast: Whether its channel shows it, too.
 
         Raises:
             DeliveryError: Slack refused or did not respond.
         """
+        about = putting.event, putting.record_id
+        found = await self._find(putting, *about, key=putting.key) if look_first else ""
+        if found and await self.update_late(putting.channel_id, found, make):
+            return found
 
         async def arguments() -> Arguments:
             spot = Spot(channel_id=putting.channel_id, thread_ts=putting.thread_ts)
-            about = putting.event, putting.record_id
             card = await self.addressed(await make(), putting.mentions, putting.channel_id)
-            posting = self._posting(spot, card, *about, mentions=putting.mentions)
+            mentions, key = putting.mentions, putting.key
+            posting = self._posting(spot, card, *about, mentions=mentions, key=key)
             return {**posting, "reply_broadcast": True} if broadcast else posting
 
         return str((await self._send("chat.postMessage", putting.channel_id, arguments))["ts"])
 
-    async def update_late(self, putting: Putting, make: Callable[[], Awaitable[Card]]) -> bool:
-        """Render and update the message at `putting.ts`; False if it is deleted.
+    async def update_late(
+        self, channel_id: str, ts: str, make: Callable[[], Awaitable[Card]]
+    ) -> bool:
+        """Update a message, rendered once the rate limit permits; False if it is deleted.
 
         Raises:
             DeliveryError: Slack refused or did not respond.
@@ -119,25 +127,16 @@ class Posts(PacedCalls):
 
         async def arguments() -> Arguments:
             card = await make()
-            place = {"channel": putting.channel_id, "ts": putting.ts}
+            place = {"channel": channel_id, "ts": ts}
             return {**place, "text": card.text, "blocks": card.blocks}
 
         try:
-            await self._send("chat.update", putting.channel_id, arguments)
+            await self._send("chat.update", channel_id, arguments)
         except DeliveryError as error:
             if error.reason in GONE:
                 return False
             raise
         return True
-
-    async def delete(self, putting: Putting) -> None:
-        """Delete a message, if it exists.
-
-        Raises:
-            DeliveryError: Slack refused or did not respond.
-        """
-        with suppress_gone():
-            await self._call("chat.delete", {"channel": putting.channel_id, "ts": putting.ts})
 
     async def _draw_over(self, channel_id: str, ts: str, shown: Arguments) -> bool:
         """Update a message of ours; False if it is deleted."""
@@ -166,7 +165,7 @@ class Posts(PacedCalls):
         """
         return await self._find(place, event, record_id)
 
-    async def with_channel(self, message: SideMessage) -> SideMessage:
+    async def with_channel(self, message: ApprovalMessage) -> ApprovalMessage:
         """Return a direct message with its channel.
 
         Raises:
@@ -181,10 +180,12 @@ class Posts(PacedCalls):
         """Return the URL of a card; empty if unknown."""
         return await self._link(approval)
 
-    async def _link(self, approval: Approval, card: SideMessage | None = None) -> str:
+    async def _link(self, approval: Approval, card: ApprovalMessage | None = None) -> str:
         """Return the URL of a card, by default of the first; empty if unknown."""
         channel = card.channel if card is not None else approval.channel_id
-        return await self._permalink(channel, card.ts if card is not None else approval.card.ts)
+        return await self._permalink(
+            channel, card.ts if card is not None else approval.thread_card.ts
+        )
 
     async def thread_link(self, approval: Approval) -> str:
         """Return the URL of a thread's first message."""

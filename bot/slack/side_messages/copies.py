@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from bot.approvals.due.visit import BATCH, OWN
-from bot.approvals.model import Approval, SideMessage
+from bot.approvals.model import BATCH, OWN, Approval, ApprovalMessage
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.blocks import Card, context, plain
 from bot.layout.parts import asked_by
@@ -26,7 +25,7 @@ async def sees_all(_: Approval, __: str) -> bool:
     return True
 
 
-async def may_read(sees: Sees, approval: Approval, copy: SideMessage) -> bool:
+async def may_read(sees: Sees, approval: Approval, copy: ApprovalMessage) -> bool:
     """Whether the reader of a copied card may still read all of it.
 
     Raises:
@@ -47,7 +46,7 @@ def withheld_card() -> Card:
 
 
 def copy_lead(
-    approval: Approval, copy: SideMessage, *, link: str, approvers_text: str
+    approval: Approval, copy: ApprovalMessage, *, link: str, approvers_text: str
 ) -> list[str]:
     """Return the lines that only a card in a direct message has.
 
@@ -67,7 +66,7 @@ def copy_lead(
     return [f"{asked}{thread}", why or who_line(approval, approvers_text, who_can)]
 
 
-def _why(approval: Approval, copy: SideMessage) -> str:
+def _why(approval: Approval, copy: ApprovalMessage) -> str:
     """Return why the person can decide; empty if it needs a look-up."""
     terms = approval.terms
     names = asked_groups(terms, approval.stage, approval.escalation.steps)

@@ -52,7 +52,7 @@ def nudge_text(approval: Approval, kind: str, mentions: Sequence[str], *, link: 
 
     Args:
         approval: The approval.
-        kind: See `bot.ports.notifier.SideMessage`.
+        kind: See `bot.ports.notifier.ApprovalMessage`.
         mentions: Ids of people and user groups, each mentioned once.
         link: URL of the card; empty if unknown.
     """

@@ -236,7 +236,10 @@ class Hall:
         value = encode(card.approval_id, card.digest)
         pressed = {"action_id": str(button), "value": value}
         waits = await self.office.storage.approvals.get(card.approval_id)
-        place = {"channel": {"id": waits.channel_id}, "message": {"ts": waits.card.ts or "9.1"}}
+        place = {
+            "channel": {"id": waits.channel_id},
+            "message": {"ts": waits.thread_card.ts or "9.1"},
+        }
 
         async def ack() -> None:
             pass

@@ -85,7 +85,7 @@ THEN = ("go on", "go on", "die", "sleep")
 
 def _surface(approval: Approval) -> Surface:
     """What a click in a request's card shows, also where a crash kept its `ts` off the record."""
-    card = ClickedMessage(channel_id=approval.channel_id, ts=approval.card.ts or "posted")
+    card = ClickedMessage(channel_id=approval.channel_id, ts=approval.thread_card.ts or "posted")
     return Surface.CARD if card.is_card_of(approval) else Surface.ELSEWHERE
 
 
@@ -388,7 +388,7 @@ class History:
         assert next_step_ms(approval) is None
         begun = approval.escalation.since_ms if approval.edits.by else approval.created_ms
         assert begun + milliseconds(ESCALATE_AFTER) <= since < approval.expires_ms
-        told = any(one.kind == "escalation" and one.is_posted for one in approval.messages)
+        told = any(one.kind == "escalation" and one.is_posted for one in approval.reminders)
         assert posts or not told
         assert approval.shown_revision >= 2 + (approval.decision is not None)
 

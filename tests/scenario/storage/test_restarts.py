@@ -179,7 +179,7 @@ async def is_settled(uri: str, card: dict[str, Any]) -> None:
     storage = MongoStores(uri, driver="pymongo")
     await storage.open()
     approval_id = card["metadata"]["event_payload"]["id"]
-    while not (await storage.approvals.get(approval_id)).card.ts:  # noqa: ASYNC110 (another process)
+    while not (await storage.approvals.get(approval_id)).thread_card.ts:  # noqa: ASYNC110 (another process)
         await asyncio.sleep(0.02)
     await storage.close()
 

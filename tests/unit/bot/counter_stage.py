@@ -221,7 +221,7 @@ def signed(body: str, kind: str) -> dict[str, str | Sequence[str]]:
 
 
 def a_click(approval: Approval, action_id: str, user_id: str = ADA) -> dict[str, Any]:
-    ts = approval.card.ts or "9.1"
+    ts = approval.thread_card.ts or "9.1"
     return {
         "type": "block_actions",
         "user": {"id": user_id, "team_id": "T1", "name": "x"},

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bot.approvals import changes
-from bot.approvals.changes import DrawnCard
 from bot.approvals.model import (
     Approval,
+    ApprovalMessage,
     CardClaim,
     CastVote,
     Comment,
@@ -192,25 +192,27 @@ def test_faults_in_a_row_are_counted() -> None:
 
 
 def test_a_release_notes_the_card() -> None:
-    after = released(
-        an_approval(card=StoredCard(error="gone")), drawn=DrawnCard(ts="1.2", revision=1)
+    after = released(an_approval(card=StoredCard(error="gone")), shows=1)
+    assert (after.card.revision, after.card.error) == (1, "")
+
+
+def test_a_release_stores_where_messages_are_and_drops_those_that_are_finished() -> None:
+    begun, over, other = (
+        ApprovalMessage(key=key, kind="reminder") for key in ("reminder:1", "reminder:2", "quiet")
     )
-    assert (after.card.ts, after.card.revision, after.card.post_tried) == ("1.2", 1, True)
-    assert after.card.error == ""
-
-
-@pytest.mark.parametrize(
-    ("ts", "expected"), [(None, ("1.1", True)), ("", ("", False)), ("1.2", ("1.2", True))]
-)
-def test_steps_of_a_card(ts: str | None, expected: tuple[str, bool]) -> None:
-    after = changes.with_card(an_approval(card=StoredCard(ts="1.1")), ts, None)
-    assert (after.card.ts, after.card.post_tried) == expected
+    new = ApprovalMessage(key="card", kind="card", ts="1.3")
+    sent = begun.changed(ts="1.2")
+    after = released(
+        an_approval(messages=(begun, over, other)),
+        places={begun.key: sent, over.key: None, new.key: new},
+    )
+    assert after.messages == (sent, other, new)
 
 
 def test_who_leaves_a_batch_has_a_card_to_post() -> None:
-    before = an_approval(batch=StoredBatch(keeper="b"), card=StoredCard(post_tried=True))
+    before = an_approval(batch=StoredBatch(keeper="b"))
     after = changes.split_off(before, batch="b", now_ms=NOW)
     assert after is not None
-    assert (after.is_batched, after.card.post_tried, after.due_ms) == (False, False, NOW)
+    assert (after.is_batched, after.messages, after.due_ms) == (False, (), NOW)
     assert changes.split_off(after, batch="b", now_ms=NOW) is None
     assert changes.split_off(before, batch="other", now_ms=NOW) is None

@@ -10,7 +10,7 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.due import worker as visits_module
-from bot.approvals.model import Approval, Status
+from bot.approvals.model import Approval, ApprovalMessage, Status
 from bot.clock import backoff, milliseconds
 from bot.errors import DeliveryError
 from storage.errors import RecordConflictError
@@ -190,7 +190,7 @@ async def test_a_reminder_whose_answer_was_lost_is_found(storage: SqliteStores) 
     assert await later(office, seconds=60) == 1
     approval = await office.the_approval()
     assert office.notifier.reminders == [approval.approval_id]
-    assert [one.ts for one in approval.messages] == [*office.notifier.nudges]
+    assert [one.ts for one in approval.reminders] == [*office.notifier.nudges]
     assert (approval.escalation.reminders, approval.due_ms) == (
         1,
         approval.created_ms + 45 * 60_000,
@@ -215,7 +215,7 @@ async def test_a_reminder_that_slack_never_takes_waits_for_the_next(storage: Sql
     undeliverable(office, "remind")
     await later(office, seconds=15 * 60)
     approval = await office.the_approval()
-    assert (approval.escalation.reminders, approval.messages) == (1, ())
+    assert (approval.escalation.reminders, approval.reminders) == (1, ())
     assert approval.due_ms == approval.created_ms + 45 * 60_000
 
 
@@ -245,7 +245,7 @@ async def test_a_crash_while_it_is_posted_again_posts_once(storage: SqliteStores
     office, approval = await deleted(storage)
     post_card = office.notifier.post_card
 
-    async def dies(*args: object, **more: object) -> Approval:
+    async def dies(*args: object, **more: object) -> ApprovalMessage:
         await post_card(*args, **more)  # type: ignore[arg-type]
         raise KilledError
 
@@ -254,7 +254,8 @@ async def test_a_crash_while_it_is_posted_again_posts_once(storage: SqliteStores
         await later(office, seconds=60)
     office.queue.drop()
     stored = await storage.approvals.get(approval.approval_id)
-    assert (stored.card.ts, stored.card.post_tried) == ("", True)
+    assert stored.thread_card in stored.messages
+    assert stored.thread_card.ts == ""
     office.notifier.post_card = post_card  # type: ignore[method-assign]
     await later(office, seconds=60)
     assert office.notifier.posts == [approval.approval_id] * 2
@@ -264,7 +265,7 @@ async def test_a_lease_lost_meanwhile_posts_nothing(storage: SqliteStores) -> No
     office, approval = await deleted(storage)
     failing_at(
         storage.approvals,
-        lambda new, old: new.card.ts != old.card.ts,
+        lambda new, old: new.thread_card.ts != old.thread_card.ts,
         RecordConflictError("approval", approval.key),
     )
     await later(office, seconds=60)

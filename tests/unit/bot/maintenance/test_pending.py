@@ -33,7 +33,7 @@ async def test_people_are_asked_anew_by_the_bot_that_runs(storage: SqliteStores)
     assert (old.status, old.open) == (Status.SUPERSEDED, False)
     assert card(office, first).status is Status.SUPERSEDED
     newer = await storage.approvals.get(second.approval_id)
-    assert card(office, first).newer_ts == newer.card.ts != ""
+    assert card(office, first).newer_ts == newer.thread_card.ts != ""
     assert await requests.find(PendingQuery(outdated_by="f2")) == []
     for who in (ADA, BEN):
         await office.decide(await storage.approvals.get(second.approval_id), by=who)

@@ -328,7 +328,7 @@ async def test_a_card_that_was_posted_after_the_copy_is_found(drill: Drill) -> N
     await office.hear(ASK)
     approval = await office.the_approval()
     await drill.make_copy()
-    assert not (await office.storage.approvals.get(approval.approval_id)).card.ts
+    assert not (await office.storage.approvals.get(approval.approval_id)).thread_card.ts
     office.notifier.failing.clear()
     office.clock.forward(minutes=6)
     await look(office)

@@ -123,7 +123,7 @@ async def test_where_all_sleep_until_it_has_expired_the_thread_hears_so(
     office = await at_night(storage, {**SECURITY, "expires": "3h"}, MIA, SAM)
     approval = await office.the_approval()
     assert mentioned(approval) == []
-    assert [one.kind for one in approval.messages] == ["quiet"]
+    assert [one.kind for one in approval.reminders] == ["quiet"]
     await later(office, hours=3, minutes=1)
     assert [kind for kind, _, _ in told(office)] == ["quiet"]
 
@@ -132,7 +132,7 @@ async def test_where_all_sleep_and_it_waits_until_the_morning_nothing_is_said(
     storage: SqliteStores,
 ) -> None:
     office = await at_night(storage, SECURITY, MIA, SAM)
-    assert (await office.the_approval()).messages == ()
+    assert (await office.the_approval()).reminders == ()
 
 
 async def test_a_step_of_the_ladder_lets_backups_sleep_too(storage: SqliteStores) -> None:
@@ -174,9 +174,9 @@ async def test_who_sleeps_and_is_not_in_the_channel_gets_the_card_in_the_morning
     office.directory.channels[CHANNEL] -= {SAM}
     await keep(office, SAM, **NIGHT)
     await office.hear(ASK)
-    assert (await office.the_approval()).cards == ()
+    assert (await office.the_approval()).copies == ()
     await later(office, hours=7, minutes=16)
-    (copy,) = (await office.the_approval()).cards
+    (copy,) = (await office.the_approval()).copies
     assert (copy.user, bool(copy.ts)) == (SAM, True)
 
 

@@ -238,7 +238,8 @@ async def test_the_way_from_a_decision_to_its_card_and_its_run_is_timed(
     await write(watched.approvals, APPROVAL_ID, changes.closed)
 
     shown = decided.shown_revision
-    await write(watched.approvals, APPROVAL_ID, changes.with_card, ts="1.2", revision=shown)
+    release = {"revision": shown, "due_ms": None, "now_ms": 2_500, "shows": shown}
+    await write(watched.approvals, APPROVAL_ID, changes.released, **release)
 
     assert (tally.of[events.GoneOn], tally.of[events.Redrawn]) == (1, 1)
 
@@ -258,7 +259,7 @@ async def test_a_card_is_not_drawn_by_who_lost_the_lease(watched: Stores, tally:
     await watched.approvals.insert(an_approval())
     await decide(watched.approvals, APPROVAL_ID, a_decision(), digest=DIGEST)
 
-    drawn = partial(changes.with_card, ts="1.2", revision=2)
+    drawn = partial(changes.released, revision=2, due_ms=None, now_ms=2_500, shows=2)
     assert await update_or_none(watched.approvals, APPROVAL_ID, drawn, fence=7) is None
 
     assert tally.of[events.Redrawn] == 0

@@ -10,7 +10,7 @@ import pytest
 from agents.models import call, say
 from bot.approvals.changes import redrawn
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, SideMessage, Status
+from bot.approvals.model import Approval, ApprovalMessage, Decision, Status
 from bot.audit.acts import Act
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
@@ -34,19 +34,21 @@ class AttentiveNotifier(FakeNotifier):
     links: list[str] = field(default_factory=list)
     contexts: list[Mapping[str, str]] = field(default_factory=list)
 
-    async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
+    async def post_card(
+        self, approval: Approval, message: ApprovalMessage, *, look_first: bool, newest: Newest
+    ) -> ApprovalMessage:
         self.contexts.append(context())
-        return await super().post_card(approval, look_first=look_first, newest=newest)
+        return await super().post_card(approval, message, look_first=look_first, newest=newest)
 
     async def nudge(
         self,
         approval: Approval,
-        message: SideMessage,
+        message: ApprovalMessage,
         *,
         look_first: bool,
         go: Callable[[], Awaitable[bool]],
-    ) -> SideMessage | None:
-        self.links.append(approval.card.ts)
+    ) -> ApprovalMessage | None:
+        self.links.append(approval.thread_card.ts)
         return await super().nudge(approval, message, look_first=look_first, go=go)
 
 
@@ -96,10 +98,10 @@ async def test_a_reminder_links_to_a_card_that_came_only_just_now(storage: Sqlit
     notifier = AttentiveNotifier(failing={"card"}, faults={"card": ARCHIVED})
     office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
     await office.hear(ASK)
-    assert (await office.the_approval()).card.ts == ""
+    assert (await office.the_approval()).thread_card.ts == ""
     notifier.failing.clear()
     await minutes_later(office, 15)
-    assert notifier.links == [(await office.the_approval()).card.ts]
+    assert notifier.links == [(await office.the_approval()).thread_card.ts]
     assert notifier.links != [""]
 
 
@@ -181,5 +183,5 @@ async def test_a_reminder_links_to_a_card_that_was_updated_just_now(
     office.clock.forward(minutes=15)
     await write(storage.approvals, approval.key, redrawn, now_ms=office.clock())
     await minutes_later(office, 0)
-    assert notifier.links == [approval.card.ts]
+    assert notifier.links == [approval.thread_card.ts]
     assert notifier.links != [""]

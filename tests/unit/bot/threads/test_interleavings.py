@@ -12,7 +12,7 @@ import pytest
 from agents.core.errors import CheckpointConflictError
 from agents.models import call, say
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, SideMessage, Status
+from bot.approvals.model import Approval, ApprovalMessage, Decision, Status
 from bot.errors import DeliveryError
 from bot.leases import ATTENDANCE, LEASE
 from bot.ports.notifier import Newest
@@ -38,20 +38,22 @@ class EventfulNotifier(FakeNotifier):
     event: Event | None = None
     standing: list[str] = field(default_factory=list)
 
-    async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
-        drawn = await self._read(newest)
-        posted = await super().post_card(approval, look_first=look_first, newest=_given(drawn))
-        self.standing.append(posted.card.ts)
+    async def post_card(
+        self, approval: Approval, message: ApprovalMessage, *, look_first: bool, newest: Newest
+    ) -> ApprovalMessage:
+        drawn = _given(await self._read(newest))
+        posted = await super().post_card(approval, message, look_first=look_first, newest=drawn)
+        self.standing.append(posted.ts)
         await self._reach("sent")
         return posted
 
-    async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
-        drawn = await self._read(newest)
-        updated = await super().update_card(approval, newest=_given(drawn))
+    async def update_card(self, message: ApprovalMessage, *, newest: Newest) -> bool:
+        drawn = _given(await self._read(newest))
+        updated = await super().update_card(message, newest=drawn)
         await self._reach("sent")
         return updated
 
-    async def remove(self, approval: Approval, message: SideMessage) -> None:
+    async def remove(self, approval: Approval, message: ApprovalMessage) -> None:
         await super().remove(approval, message)
         if message.ts in self.standing:
             self.standing.remove(message.ts)
@@ -219,7 +221,7 @@ async def test_i8_a_card_that_was_posted_twice_over_a_sleep_is_removed_once(
     card = await world.shown()
     stored = await storage.approvals.get(world.approval.approval_id)
     assert card.status is Status.REJECTED
-    assert stored.card.ts in world.notifier.standing
+    assert stored.thread_card.ts in world.notifier.standing
     assert len(world.notifier.standing) == (1 if fault is None else 2)
 
 
@@ -241,7 +243,7 @@ async def test_i8_a_card_that_was_posted_twice_is_removed_where_a_reminder_was_d
     card = await world.shown()
     assert card.status is Status.REJECTED
     assert notifier.reminders == []
-    assert notifier.standing == [(await storage.approvals.get(name)).card.ts]
+    assert notifier.standing == [(await storage.approvals.get(name)).thread_card.ts]
 
 
 async def test_i4_an_expiry_is_told_by_an_attendance_that_began_with_something_else(

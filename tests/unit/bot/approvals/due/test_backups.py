@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import pytest
 
 from agents.models import call, say
-from bot.approvals.model import Approval, SideMessage, Status
+from bot.approvals.model import Approval, ApprovalMessage, Status
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError
 from bot.observability.instrument import metered
@@ -89,8 +89,8 @@ class Diary(FakeNotifier):
         self.entries.append(((self._clock() - self._begin) // 60_000, what))
 
     async def nudge(
-        self, approval: Approval, message: SideMessage, *, look_first: bool, go: Go
-    ) -> SideMessage | None:
+        self, approval: Approval, message: ApprovalMessage, *, look_first: bool, go: Go
+    ) -> ApprovalMessage | None:
         sent = await super().nudge(approval, message, look_first=look_first, go=go)
         is_to_all = message.kind == "reminder" and BEN in message.mentions
         self.note("reminder to all" if is_to_all else message.kind)
@@ -157,8 +157,8 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> 
     seen: list[Approval] = []
 
     async def post(
-        approval: Approval, message: SideMessage, *, look_first: bool, go: Go
-    ) -> SideMessage:
+        approval: Approval, message: ApprovalMessage, *, look_first: bool, go: Go
+    ) -> ApprovalMessage:
         assert not look_first
         assert (message.kind, message.mentions) == ("escalation", (BEN,))
         seen.append(await office.the_approval())
@@ -169,10 +169,10 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> 
 
     (recorded,) = seen
     assert (recorded.escalation.begun_ms, next_step_ms(recorded)) == (office.clock(), None)
-    assert (recorded.shown_revision, recorded.card.revision) == (2, 2)
+    assert recorded.shown_revision == 2
     assert office.notifier.cards[approval.approval_id].escalation.begun_ms == office.clock()
     after = await office.the_approval()
-    assert [one.ts for one in after.messages] == ["1.5"]
+    assert [one.ts for one in after.reminders] == ["1.5"]
     assert after.due_ms == after.created_ms + 3 * 3_600_000  # the first reminder
     (entry,) = [
         one for one in await story(storage, thread_id=THREAD_ID) if one.action == "escalated"
@@ -301,7 +301,7 @@ async def test_a_decision_between_record_and_message(storage: SqliteStores) -> N
     approval = await asked(office)
     draw = office.notifier.update_card
 
-    async def decided_meanwhile(*args: object, **options: object) -> Approval | None:
+    async def decided_meanwhile(*args: object, **options: object) -> bool:
         office.notifier.update_card = draw  # type: ignore[method-assign]
         drawn = await draw(*args, **options)  # type: ignore[arg-type]
         await office.decide_meanwhile(approval, by=BEN)
@@ -313,7 +313,7 @@ async def test_a_decision_between_record_and_message(storage: SqliteStores) -> N
     assert len(office.ran) == 1
     assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
     settled = await storage.approvals.get(approval.approval_id)
-    assert (settled.due_ms, settled.messages) == (None, ())
+    assert (settled.due_ms, settled.reminders) == (None, ())
 
 
 # ---- crashes and other processes -----------------------------------------------------------------
@@ -345,7 +345,7 @@ async def test_i4_another_process_goes_on_after_a_crash(storage: SqliteStores, s
 
 
 def is_told(approval: Approval) -> bool:
-    return any(one.kind == "escalation" and one.is_posted for one in approval.messages)
+    return any(one.kind == "escalation" and one.is_posted for one in approval.reminders)
 
 
 def die_at(office: Office, step: str) -> None:
@@ -399,7 +399,7 @@ async def test_who_lost_the_lease_tells_nobody(storage: SqliteStores) -> None:
     second = successor(first)
     draw = first.notifier.update_card
 
-    async def sleep_meanwhile(*args: object, **options: object) -> Approval | None:
+    async def sleep_meanwhile(*args: object, **options: object) -> bool:
         first.notifier.update_card = draw  # type: ignore[method-assign]
         await tick(second, seconds=16)
         return await draw(*args, **options)  # type: ignore[arg-type]

@@ -13,15 +13,15 @@ from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
 from bot.approvals.due.batch_cards import MOST_ON_CARD, TOGETHER, stays, together
 from bot.approvals.model import (
-    UNKNOWN_TS,
+    BATCH,
     Approval,
+    ApprovalMessage,
     CardClaim,
     Comment,
     Decision,
     Emergency,
     Kind,
     Restored,
-    SideMessage,
     Status,
     StoredBatch,
     StoredEdits,
@@ -89,8 +89,8 @@ async def test_calls_of_one_turn_have_one_card(storage: SqliteStores) -> None:
     assert shown(office).updates == []
     assert office.notifier.posts == []
     assert drawn(office) == dict.fromkeys("abc", Status.PENDING)
-    assert all(one.card.revision == one.shown_revision and not one.card.ts for one in cards)
-    assert [one.batch.ts for one in cards] == ["1800000000.000001", "", ""]
+    assert all(one.card.revision == one.shown_revision and not one.thread_card.ts for one in cards)
+    assert [one.batch_card.ts for one in cards] == ["1800000000.000001", "", ""]
 
 
 async def test_one_call_has_a_card_of_its_own(storage: SqliteStores) -> None:
@@ -235,6 +235,7 @@ async def test_a_split_that_nobody_followed_is_made_good_by_the_clock(
     assert shared is not None
     await shared.split(cards[0])
     heir = an_office(storage, clock=office.clock, owner="heir")
+    shown(heir).shown = shown(office).shown
     await later(heir, seconds=1)
     assert sorted(heir.notifier.posts) == sorted(one.approval_id for one in cards)
     assert shown(heir).cards == {cards[0].approval_id: []}
@@ -246,7 +247,7 @@ async def test_a_card_that_is_gone_is_posted_again(storage: SqliteStores) -> Non
     await office.attendance.redraw(cards[1].approval_id)
     assert shown(office).posts == [cards[0].approval_id] * 2
     kept = await storage.approvals.get(cards[0].approval_id)
-    assert kept.batch.ts == "1800000000.000002"
+    assert kept.batch_card.ts == "1800000000.000002"
 
 
 async def test_a_card_whose_answer_was_lost_is_found(storage: SqliteStores) -> None:
@@ -255,10 +256,12 @@ async def test_a_card_whose_answer_was_lost_is_found(storage: SqliteStores) -> N
     await office.hear("<@UBOT> look")
     office.notifier.lost.clear()
     first = (await office.open_approvals())[0]
-    assert first.batch.ts == UNKNOWN_TS
+    assert first.batch_card.ts == ""
     await later(office, minutes=1)
     assert shown(office).posts == [first.approval_id]
-    assert (await storage.approvals.get(first.approval_id)).batch.ts == f"found-{first.approval_id}"
+    assert (
+        await storage.approvals.get(first.approval_id)
+    ).batch_card.ts == f"found-{first.approval_id}"
 
 
 async def test_another_process_finds_the_card_that_a_dead_one_posted(
@@ -288,7 +291,7 @@ async def test_a_card_that_slack_never_takes_is_split(storage: SqliteStores) -> 
     await office.hear("<@UBOT> look")
     cards = await office.open_approvals()
     assert sorted(office.notifier.posts) == sorted(one.approval_id for one in cards)
-    assert all(one.batch.left and one.card.ts for one in cards)
+    assert all(one.batch.left and one.thread_card.ts for one in cards)
 
 
 async def test_a_card_that_slack_does_not_take_now_comes_later(storage: SqliteStores) -> None:
@@ -328,7 +331,7 @@ async def test_one_reminder_speaks_for_all(storage: SqliteStores) -> None:
     assert len(sent) == 1
     waiting = await office.open_approvals()
     assert [one.escalation.reminders for one in waiting] == [1, 1, 1]
-    assert [bool(one.messages) for one in waiting] == [True, False, False]
+    assert [bool(one.reminders) for one in waiting] == [True, False, False]
     await office.decide(cards[0])
     assert len(office.notifier.asking) == 1
     await office.decide(cards[1])
@@ -372,7 +375,7 @@ def approvals(draw: st.DrawFn) -> Approval:
         status=draw(st.sampled_from([Status.PENDING, Status.PENDING, Status.UNDECIDABLE])),
         place=draw(st.sampled_from(["", "", "dm", "C9"])),
         stuck=draw(st.sampled_from(["", "", "nobody"])),
-        cards=draw(st.sampled_from([(), (), (SideMessage(key="card:U1", kind="card"),)])),
+        messages=draw(st.sampled_from([(), (), (ApprovalMessage(key="card:U1", kind="card"),)])),
         asked_again=draw(st.sampled_from(["", "", "restored"])),
         terms=draw(
             st.builds(
@@ -391,12 +394,15 @@ def approvals(draw: st.DrawFn) -> Approval:
 def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObject) -> None:
     refused = {one.approval_id for one in found if data.draw(st.booleans())}
     made = together(found, lambda one: one.approval_id not in refused)
-    assert [one.changed(batch=StoredBatch()) for one in made] == found
+    own = [tuple(one for one in each.messages if one.key != BATCH) for each in made]
+    alone = [one.changed(batch=StoredBatch(), messages=own[at]) for at, one in enumerate(made)]
+    assert alone == found
     for keeper in {one.batch.keeper for one in made} - {""}:
         items = [one for one in made if one.batch.keeper == keeper]
         assert 2 <= len(items) <= MOST_ON_CARD
         assert items[0].approval_id == keeper
-        assert [bool(one.batch.ts) for one in items] == [True, *([False] * (len(items) - 1))]
+        keeps = [one.message(BATCH) is not None for one in items]
+        assert keeps == [True, *([False] * (len(items) - 1))]
         assert len({(one.tool, one.terms.text, one.expires_ms) for one in items}) == 1
         assert len({one.requesters for one in items}) == 1
         for one in items:
@@ -405,7 +411,7 @@ def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObj
             assert not read.always_ask
             assert sum(need.count for need in read.stages[0].approve) == 1
             assert (one.status, one.kind, one.place) == (Status.PENDING, Kind.APPROVAL, "")
-            assert (one.stuck, one.cards, one.asked_again) == ("", (), "")
+            assert (one.stuck, one.copies, one.asked_again) == ("", (), "")
             assert one.approval_id not in refused
             assert stays(one)
     alone = [one for one in made if not one.batch.keeper and one.approval_id not in refused]

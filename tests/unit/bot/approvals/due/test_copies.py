@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.due.visit import BATCH
-from bot.approvals.model import Approval, Status
+from bot.approvals.model import BATCH, Approval, ApprovalMessage, Status
 from bot.approvals.secondary_actions import Means
 from bot.errors import DeliveryError
 from bot.people.model import PersonRecord
@@ -31,7 +30,7 @@ from tests.unit.bot.approvals.due.test_escalation import (
     told,
 )
 from tests.unit.bot.notifications.lists_stage import keep, person
-from tests.unit.bot.office import ADA, BEN, GUS, ROSA, Office, an_actor
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, KilledError, Office, an_actor
 
 SECURITY: dict[str, Any] = {"approve": [{"from": ["security"]}]}
 HERE: dict[str, Any] = {"everybody": {"here": True}}
@@ -65,7 +64,7 @@ async def claim(office: Office, approval: Approval, by: str) -> None:
 
 
 def copies(approval: Approval) -> list[str]:
-    return [one.user for one in approval.cards]
+    return [one.user for one in approval.copies]
 
 
 async def test_who_asks_for_it_gets_the_card_though_they_are_in_the_channel(
@@ -75,7 +74,7 @@ async def test_who_asks_for_it_gets_the_card_though_they_are_in_the_channel(
     approval = await office.the_approval()
     assert (mentioned(approval), copies(approval)) == ([MIA, SAM], [MIA])
     assert told(office) == [("card", [MIA], MIA)]
-    (copy,) = approval.cards
+    (copy,) = approval.copies
     assert (copy.channel, bool(copy.ts)) == ("DMIA", True)
 
 
@@ -91,6 +90,29 @@ async def test_all_copies_say_how_it_ended(storage: SqliteStores) -> None:
     office = await asked(storage, SECURITY, MIA, SAM)
     await office.decide(await office.the_approval(), by=SAM)
     assert [one.status for _, one in office.notifier.copies.values()] == [Status.APPROVED] * 2
+
+
+@pytest.mark.parametrize("is_found", [True, False])
+async def test_a_copy_that_was_deleted_comes_back_once_though_its_process_dies(
+    storage: SqliteStores, *, is_found: bool
+) -> None:
+    office = await asked(storage, SECURITY, MIA)
+    approval, post = await office.the_approval(), office.notifier.post_card
+    office.notifier.copies.clear()
+
+    async def dies(*args: Any, **more: Any) -> ApprovalMessage:
+        if is_found:
+            await post(*args, **more)
+        raise KilledError
+
+    office.notifier.post_card = dies  # type: ignore[method-assign]
+    with pytest.raises(KilledError):
+        await office.attendance.redraw(approval.approval_id)
+    assert [one.ts for one in (await office.the_approval()).copies] == [""]
+    office.notifier.post_card = post  # type: ignore[method-assign]
+    await later(office, minutes=1)
+    assert told(office) == [("card", [MIA], MIA)] * 2
+    assert [bool(one.ts) for one in (await office.the_approval()).copies] == [True]
 
 
 async def test_who_asks_for_none_any_more_gets_none_and_what_they_have_stays_true(
@@ -188,7 +210,7 @@ async def test_a_card_that_somebody_only_wished_for_keeps_none_in_the_thread_bac
     office.notifier.failing.add("copy")
     await office.hear(ASK)
     approval = await office.the_approval()
-    assert approval.card.ts, "all others see it"
+    assert approval.thread_card.ts, "all others see it"
     assert approval.card.revision < approval.shown_revision, "and it is tried again"
     office.notifier.failing.clear()
     await later(office, minutes=1)
@@ -203,7 +225,7 @@ async def test_one_that_slack_never_takes_is_left_out(storage: SqliteStores) -> 
     office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
     await office.hear(ASK)
     approval = await office.the_approval()
-    assert (copies(approval), bool(approval.card.ts)) == ([], True)
+    assert (copies(approval), bool(approval.thread_card.ts)) == ([], True)
 
 
 async def test_a_database_that_does_not_say_who_asks_for_cards_has_all_told_as_ever(
@@ -246,9 +268,9 @@ class TestOneCardForSeveral:
         assert {one.batch.keeper for one in cards} == {keeper.approval_id}
         assert shown(office).posts == [keeper.approval_id]
         assert shown(office).copied == [ADA], "one message"
-        (copy,) = keeper.cards
+        (copy,) = keeper.copies
         assert (copy.kind, copy.user, copy.channel, bool(copy.ts)) == (BATCH, ADA, "DADA", True)
-        assert [one.cards for one in cards[1:]] == [(), ()]
+        assert [one.copies for one in cards[1:]] == [(), ()]
         assert told(office) == []
 
     async def test_its_copy_is_drawn_with_it(self, storage: SqliteStores) -> None:
@@ -267,7 +289,7 @@ class TestOneCardForSeveral:
         await later(office, seconds=5)
         keeper = await storage.approvals.get(cards[0].approval_id)
         assert keeper.batch.left
-        assert [(one.kind, one.user) for one in keeper.cards] == [
+        assert [(one.kind, one.user) for one in keeper.copies] == [
             (BATCH, ADA),
             ("card", ADA),
         ]
@@ -293,5 +315,5 @@ class TestOneCardForSeveral:
         office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
         await office.hear("<@UBOT> look")
         (keeper, _) = await office.open_approvals()
-        assert (keeper.cards, keeper.batch.ts != "") == ((), True)
+        assert (keeper.copies, keeper.batch_card.ts != "") == ((), True)
         assert keeper.card.revision == keeper.shown_revision

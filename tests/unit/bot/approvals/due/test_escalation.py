@@ -96,7 +96,7 @@ async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: Sqli
     await later(office, minutes=15)
     await later(office, minutes=30)
     assert [one.kind for one in office.notifier.asking.values()] == ["reminder"]
-    kept = (await office.the_approval()).messages
+    kept = (await office.the_approval()).reminders
     assert [one.ts for one in kept] == [one.ts for one in office.notifier.asking.values()]
 
 
@@ -111,7 +111,7 @@ async def test_the_messages_below_a_card_are_removed_when_it_is_decided(
     assert office.notifier.asking == {}
     assert office.notifier.closed == []
     done = await storage.approvals.get(approval.approval_id)
-    assert (done.messages, done.due_ms) == ((), None)
+    assert (done.reminders, done.due_ms) == ((), None)
 
 
 async def test_people_who_are_not_in_the_channel_get_the_card_themselves(
@@ -121,7 +121,7 @@ async def test_people_who_are_not_in_the_channel_get_the_card_themselves(
     office.directory.channels[CHANNEL] -= {SAM}
     await office.hear(ASK)
     assert told(office) == [("card", [SAM], SAM)]
-    (copy,) = (await office.the_approval()).cards
+    (copy,) = (await office.the_approval()).copies
     assert (copy.user, copy.channel, bool(copy.ts)) == (SAM, "DSAM", True)
     await later(office, minutes=15)
     assert told(office)[1:] == [("reminder", [MIA], ""), ("reminder", [SAM], SAM)]
@@ -139,7 +139,7 @@ async def test_a_direct_message_that_slack_never_takes_keeps_no_card_back(
     office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
     await office.hear(ASK)
     approval = await office.the_approval()
-    assert (bool(approval.card.ts), approval.cards, approval.card.error) == (True, (), "")
+    assert (bool(approval.thread_card.ts), approval.copies, approval.card.error) == (True, (), "")
 
 
 async def test_only_those_are_reminded_for_whom_the_card_still_waits(
@@ -253,7 +253,7 @@ async def test_in_quiet_hours_the_card_mentions_nobody_and_rights_begin(
     office = await asked(storage, STEPS, file=quiet)
     approval = await office.the_approval()
     assert mentioned(approval) == []
-    assert [one.kind for one in approval.messages] in (["quiet"], [])
+    assert [one.kind for one in approval.reminders] in (["quiet"], [])
     await later(office, hours=1)
     assert (await office.the_approval()).escalation.steps == 1
     assert [kind for kind, _, _ in told(office) if kind != "quiet"] == []
@@ -280,7 +280,7 @@ async def test_a_route_to_a_channel_leaves_a_line_in_the_thread(storage: SqliteS
     approval = await office.the_approval()
     assert approval.place == "C0ROOM"
     assert told(office) == [("card", ["S0SRE"], "")]
-    (copy,) = approval.cards
+    (copy,) = approval.copies
     assert copy.channel == "C0ROOM"
     await office.decide(approval, by=ADA)
     assert len(office.ran) == 1
@@ -342,7 +342,7 @@ async def test_a_nudge_whose_answer_was_lost_is_found(storage: SqliteStores) -> 
     office.notifier.lost.clear()
     await later(office, minutes=5)
     assert told(office) == [("reminder", ["S0SRE"], "")]
-    (kept,) = (await office.the_approval()).messages
+    (kept,) = (await office.the_approval()).reminders
     assert [kept.ts] == [one.ts for one in office.notifier.asking.values()]
 
 
@@ -362,7 +362,7 @@ async def test_a_decision_in_the_moment_of_a_reminder_has_nobody_told(
     assert told(office) == []
     assert office.notifier.asking == {}
     done = await storage.approvals.get(approval.approval_id)
-    assert (done.status, done.messages) == (Status.APPROVED, ())
+    assert (done.status, done.reminders) == (Status.APPROVED, ())
 
 
 async def test_an_unknown_time_zone_leaves_only_the_deadline(storage: SqliteStores) -> None:

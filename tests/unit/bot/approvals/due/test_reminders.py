@@ -13,7 +13,7 @@ import pytest
 from agents.models import call, say
 from bot.approvals.changes import edited, redrawn
 from bot.approvals.due.quiet_hours import NeverQuiet
-from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
+from bot.approvals.model import Approval, ApprovalMessage, Status
 from bot.audit.report import story
 from bot.errors import DeliveryError
 from bot.people.named_terms import approvers_of, backups_of
@@ -52,7 +52,7 @@ async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: Sqli
     await later(office, minutes=30)
     (second,) = office.notifier.nudges
     assert office.notifier.reminders == [approval.approval_id] * 2
-    assert [one.ts for one in (await office.the_approval()).messages] == [second]
+    assert [one.ts for one in (await office.the_approval()).reminders] == [second]
     assert first != second
 
 
@@ -75,7 +75,7 @@ async def test_after_a_decision_no_message_asks_any_more(storage: SqliteStores) 
     await office.decide(approval, by=ADA)
     assert kinds(office) == []
     done = await storage.approvals.get(approval.approval_id)
-    assert (done.messages, done.due_ms) == ((), None)
+    assert (done.reminders, done.due_ms) == ((), None)
 
 
 async def test_after_the_expiry_no_message_asks_any_more(storage: SqliteStores) -> None:
@@ -100,7 +100,7 @@ async def test_a_message_that_cannot_be_removed_now_is_removed_later(
     await later(office, minutes=5)
     assert kinds(office) == (["reminder"] if fault is GONE else [])
     done = await storage.approvals.get(approval.approval_id)
-    assert (done.messages, done.due_ms) == ((), None)
+    assert (done.reminders, done.due_ms) == ((), None)
 
 
 Step = Callable[..., Awaitable[object]]
@@ -120,11 +120,11 @@ def counts(new: Approval, old: Approval) -> bool:
 
 
 def notes(new: Approval, old: Approval) -> bool:
-    return bool(new.messages) and old.messages[-1:] != new.messages[-1:] and has_posted(new)
+    return bool(new.reminders) and old.reminders[-1:] != new.reminders[-1:] and has_posted(new)
 
 
 def has_posted(approval: Approval) -> bool:
-    return all(one.is_posted for one in approval.messages)
+    return all(one.is_posted for one in approval.reminders)
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -169,7 +169,7 @@ async def test_a_reminder_that_a_crash_left_unknown_is_found_when_it_is_decided(
         await later(first, minutes=15)
     first.queue.drop()
     over()
-    assert [one.ts for one in (await first.the_approval()).messages] == [UNKNOWN_TS]
+    assert [one.ts for one in (await first.the_approval()).reminders] == [""]
     first.clock.forward(seconds=16)
     await first.decide(approval, by=ADA)
     assert kinds(first) == []
@@ -198,14 +198,14 @@ async def test_a_decision_in_the_moment_of_the_reminder(storage: SqliteStores) -
     office, approval = await asked(storage)
     nudge = office.notifier.nudge
 
-    async def decided_meanwhile(*args: object, **options: object) -> SideMessage | None:
+    async def decided_meanwhile(*args: object, **options: object) -> ApprovalMessage | None:
         await office.decide_meanwhile(approval, by=ADA)
         return await nudge(*args, **options)  # type: ignore[arg-type]
 
     office.notifier.nudge = decided_meanwhile  # type: ignore[method-assign]
     await later(office, minutes=15)
     assert office.notifier.reminders == []
-    assert (await storage.approvals.get(approval.approval_id)).messages == ()
+    assert (await storage.approvals.get(approval.approval_id)).reminders == ()
 
 
 async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: SqliteStores) -> None:
@@ -227,7 +227,7 @@ async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: Sqlit
     )
     await office.approvals.attendance.attend(approval.approval_id)
     assert kinds(office) == ["mention"]  # of the new people
-    assert len((await office.the_approval()).messages) == 1
+    assert len((await office.the_approval()).reminders) == 1
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -241,13 +241,15 @@ async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
     nudge = office.notifier.nudge
     about: list[tuple[str, str]] = []
 
-    async def told(approval: Approval, message: SideMessage, **options: Any) -> object:
+    async def told(approval: Approval, message: ApprovalMessage, **options: Any) -> object:
         sent = await nudge(approval, message, **options)
         if sent is not None:
             about.append((message.kind, approval.digest))
         return sent
 
-    async def edited_meanwhile(approval: Approval, message: SideMessage, **options: Any) -> object:
+    async def edited_meanwhile(
+        approval: Approval, message: ApprovalMessage, **options: Any
+    ) -> object:
         office.notifier.nudge = told  # type: ignore[method-assign,assignment]
         sent = await nudge(approval, message, **options) if after else None
         waiting = await office.the_approval()
@@ -309,7 +311,7 @@ async def test_a_question_reminds_its_requester_in_the_thread(storage: SqliteSto
         assert office.notifier.told == [("reminder", (ROSA,), "")] * number
         assert kinds(office) == ["reminder"]
     question = await office.the_approval()
-    assert (question.cards, question.place, question.escalation.steps) == ((), "", 0)
+    assert (question.copies, question.place, question.escalation.steps) == ((), "", 0)
     assert (approvers_of(question), backups_of(question)) == ((ROSA, "channel"), ())
     acts = [one.action for one in await story(storage, thread_id=THREAD_ID)]
     assert acts == ["requested", *["reminded"] * 3]

@@ -10,7 +10,7 @@ from typing import Any
 from agents.models import call, say
 from bot.approvals import changes
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Run, RunState, Status
+from bot.approvals.model import Approval, ApprovalMessage, Decision, Run, RunState, Status
 from bot.leases import ATTENDANCE, LEASE
 from bot.maintenance.retention import Forgetting
 from bot.ports.notifier import Newest
@@ -32,17 +32,19 @@ class SlowNotifier(FakeNotifier):
     before: Callable[[], Awaitable[None]] | None = None
     sent: list[int] = field(default_factory=list)
 
-    async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
+    async def post_card(
+        self, approval: Approval, message: ApprovalMessage, *, look_first: bool, newest: Newest
+    ) -> ApprovalMessage:
         await self._wait()
-        drawn = await super().post_card(approval, look_first=look_first, newest=newest)
-        self.sent.append(drawn.shown_revision)
-        return drawn
+        posted = await super().post_card(approval, message, look_first=look_first, newest=newest)
+        self.sent.append(self.cards[approval.approval_id].shown_revision)
+        return posted
 
-    async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
+    async def update_card(self, message: ApprovalMessage, *, newest: Newest) -> bool:
         await self._wait()
-        drawn = await super().update_card(approval, newest=newest)
-        self.sent.append(drawn.shown_revision if drawn is not None else 0)
-        return drawn
+        is_there = await super().update_card(message, newest=newest)
+        self.sent.append(self.cards[(await newest()).approval_id].shown_revision)
+        return is_there
 
     async def _wait(self) -> None:
         before, self.before = self.before, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Run, RunState, Status, StoredBatch
+from bot.approvals.model import Approval, Decision, Run, RunState, Status, StoredBatch
 from bot.layout.blocks import Card
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.ports.threads import BatchWords
@@ -48,7 +48,7 @@ def an_item(base: Approval, number: int, amount: str, **changes: Any) -> Approva
         arguments=arguments,
         form=ASK.to_data(),
         terms=TERMS,
-        batch=StoredBatch(keeper=first, ts=UNKNOWN_TS if number == 0 else ""),
+        batch=StoredBatch(keeper=first),
         digest=f"{number:02x}" * 32,
     )
     return item.changed(**changes)

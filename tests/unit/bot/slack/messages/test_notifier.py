@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import UNKNOWN_TS, Approval, Decision, SideMessage, Status
+from bot.approvals.model import Approval, ApprovalMessage, Decision, Status
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.sentences import title_of
@@ -32,7 +32,7 @@ from tests.support.named import at_step, under_lists
 
 TOKEN = "xoxb-notifier-test"
 APPROVAL_ID = "apr_" + "0" * 32
-REMINDER = SideMessage(key="reminder:5", kind="reminder", ts=UNKNOWN_TS)
+REMINDER = ApprovalMessage(key="reminder:5", kind="reminder")
 
 
 def reading(approval: Approval) -> Newest:
@@ -104,13 +104,12 @@ class Scene:
 
     async def post_card(self, approval: Approval | None = None, *, look_first: bool = False) -> str:
         approval = approval or self.approval
-        drawn = await self.notifier.post_card(
-            approval, look_first=look_first, newest=reading(approval)
-        )
-        return drawn.card.ts
+        card, newest = approval.thread_card, reading(approval)
+        posted = await self.notifier.post_card(approval, card, look_first=look_first, newest=newest)
+        return posted.ts
 
     async def update_card(self, approval: Approval) -> bool:
-        return await self.notifier.update_card(approval, newest=reading(approval)) is not None
+        return await self.notifier.update_card(approval.thread_card, newest=reading(approval))
 
     def stream(self, key: str, began: Began | None = None) -> Stream:
         """A text that is not over at once."""
@@ -474,7 +473,7 @@ async def test_d10_a_reminder_has_a_link_and_is_removed_at_the_end(scene: Scene)
 
 
 async def test_an_escalation_is_not_taken_for_a_card_or_a_reminder(scene: Scene) -> None:
-    escalation = SideMessage(key="escalation:5", kind="escalation", ts=UNKNOWN_TS)
+    escalation = ApprovalMessage(key="escalation:5", kind="escalation")
     await scene.post_card()  # has metadata, too, and the same id
     await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, go=yes)
     scene.sandbox.fail("chat.postMessage", drop=True)

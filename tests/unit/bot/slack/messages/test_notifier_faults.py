@@ -63,14 +63,13 @@ async def test_only_the_newest_state_is_sent(scene: Scene) -> None:
     async def newest() -> Approval:
         return record
 
-    drawing = asyncio.create_task(scene.notifier.update_card(record, newest=newest))
+    drawing = asyncio.create_task(scene.notifier.update_card(record.thread_card, newest=newest))
     await gate.waiting.wait()
     assert await updates(scene) == []
     for status in (Status.APPROVED, Status.CANCELLED):  # while it waits for its slot
         record = decided(record, status)
     gate.opened.set()
-    drawn = await drawing
-    assert drawn == record
+    assert await drawing
     (sent,) = await updates(scene)
     assert "Cancelled" in sent
     assert "Approve" not in sent.replace("Approved", "")
@@ -78,8 +77,9 @@ async def test_only_the_newest_state_is_sent(scene: Scene) -> None:
 
 async def test_a_card_is_posted_as_it_is_when_its_turn_comes(scene: Scene) -> None:
     newest = reading(decided(scene.approval, Status.REJECTED))
-    drawn = await scene.notifier.post_card(scene.approval, look_first=False, newest=newest)
-    assert drawn.shown_revision == scene.approval.shown_revision + 1
+    card = scene.approval.thread_card
+    posted = await scene.notifier.post_card(scene.approval, card, look_first=False, newest=newest)
+    assert posted == card.changed(ts=scene.sandbox.messages(card.channel)[-1]["ts"])
     assert "Rejected" in scene.texts()[0]
 
 

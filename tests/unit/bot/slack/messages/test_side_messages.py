@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
-from bot.approvals.model import UNKNOWN_TS, Approval, SideMessage, Status
+from bot.approvals.model import Approval, ApprovalMessage, Status
 from bot.errors import DeliveryError
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.ports.threads import BatchWords
@@ -16,17 +17,17 @@ from tests.unit.bot.slack.messages.test_notifier import APPROVAL_ID, Scene, no, 
 
 __all__ = ["scene"]
 
-REMINDER = SideMessage(key="reminder:5", kind="reminder", ts=UNKNOWN_TS)
+REMINDER = ApprovalMessage(key="reminder:5", kind="reminder")
 
 
-def card_for_ben(scene: Scene) -> SideMessage:
+def card_for_ben(scene: Scene) -> ApprovalMessage:
     ben = scene.sandbox.user_id("Ben")
-    return SideMessage(key=f"card:{ben}", kind="card", user=ben, ts=UNKNOWN_TS)
+    return ApprovalMessage(key=f"card:{ben}", kind="card", user=ben)
 
 
-async def posted(scene: Scene, approval: Approval, *, look_first: bool = False) -> SideMessage:
+async def posted(scene: Scene, approval: Approval, *, look_first: bool = False) -> ApprovalMessage:
     copy, newest = card_for_ben(scene), reading(approval)
-    return await scene.notifier.post_copy(approval, copy, look_first=look_first, newest=newest)
+    return await scene.notifier.post_card(approval, copy, look_first=look_first, newest=newest)
 
 
 async def test_a_card_by_direct_message_has_its_buttons_and_is_redrawn(scene: Scene) -> None:
@@ -40,7 +41,7 @@ async def test_a_card_by_direct_message_has_its_buttons_and_is_redrawn(scene: Sc
     }
     assert "'type': 'actions'" in str(message["blocks"])
     decided = scene.approval.changed(status=Status.CANCELLED)
-    assert await scene.notifier.update_copy(found, newest=reading(decided))
+    assert await scene.notifier.update_card(found, newest=reading(decided))
     assert "'type': 'actions'" not in str(scene.sandbox.messages(found.channel)[0]["blocks"])
 
 
@@ -75,7 +76,7 @@ async def test_a_card_for_a_member_of_a_group_names_it_where_that_is_certain(
     terms = Terms(rules=("big",), groups={"sre": group}, stages=(stage,))
     approval = scene.approval.changed(terms=terms)
     copy = card_for_ben(scene).changed(key=f"{key}UBEN")
-    found = await scene.notifier.post_copy(
+    found = await scene.notifier.post_card(
         approval, copy, look_first=False, newest=reading(approval)
     )
     words = str(scene.sandbox.messages(found.channel)[0]["blocks"])
@@ -100,10 +101,10 @@ async def test_a_card_whose_answer_was_lost_is_found_in_the_direct_message(scene
 async def test_a_card_that_is_gone_says_so(scene: Scene) -> None:
     found = await posted(scene, scene.approval)
     gone = found.changed(ts="1.000001")
-    assert not await scene.notifier.update_copy(gone, newest=reading(scene.approval))
+    assert not await scene.notifier.update_card(gone, newest=reading(scene.approval))
     scene.sandbox.fail("chat.update", error="is_archived")
     with pytest.raises(DeliveryError):
-        await scene.notifier.update_copy(found, newest=reading(scene.approval))
+        await scene.notifier.update_card(found, newest=reading(scene.approval))
 
 
 async def test_a_nudge_stands_below_the_card_and_mentions_people_once(scene: Scene) -> None:
@@ -123,7 +124,7 @@ async def test_a_nudge_stands_below_the_card_and_mentions_people_once(scene: Sce
 
 async def test_a_nudge_by_direct_message_links_to_the_card_there(scene: Scene) -> None:
     copy = await posted(scene, scene.approval)
-    approval = scene.approval.changed(cards=(copy,))
+    approval = scene.approval.changed(messages=(copy,))
     message = REMINDER.changed(user=copy.user, mentions=(copy.user,))
     sent = await scene.notifier.nudge(approval, message, look_first=False, go=yes)
     assert sent is not None
@@ -148,7 +149,7 @@ async def test_a_nudge_is_removed_or_says_that_it_is_over(scene: Scene) -> None:
 
 
 async def test_where_the_cards_are_elsewhere_the_thread_has_a_line(scene: Scene) -> None:
-    approval = scene.approval.changed(place="C0X", cards=(card_for_ben(scene),))
+    approval = scene.approval.changed(place="C0X", messages=(card_for_ben(scene),))
     await scene.post_card(approval)
     line = scene.sandbox.messages(scene.thread.channel_id)[-1]
     assert line["metadata"]["event_type"] == "countersign_line"
@@ -180,9 +181,9 @@ def refunds(scene: Scene) -> list[Approval]:
     return [an_item(scene.approval, number, "9.90") for number in range(3)]
 
 
-def batch_for_ben(scene: Scene) -> SideMessage:
+def batch_for_ben(scene: Scene) -> ApprovalMessage:
     ben = scene.sandbox.user_id("Ben")
-    return SideMessage(key=f"batch:{ben}", kind="batch", user=ben, ts=UNKNOWN_TS)
+    return ApprovalMessage(key=f"batch:{ben}", kind="batch", user=ben)
 
 
 async def test_a_card_of_several_by_direct_message_is_posted_once_and_redrawn(
@@ -194,16 +195,17 @@ async def test_a_card_of_several_by_direct_message_is_posted_once_and_redrawn(
     async def newest() -> Sequence[Approval]:
         return items
 
+    post = partial(cards.post_batch, keeper, batch_for_ben(scene), items=newest)
     scene.sandbox.fail("chat.postMessage", drop=True)
     with pytest.raises(DeliveryError):
-        await cards.post_copy(keeper, batch_for_ben(scene), newest, look_first=False)
-    found = await cards.post_copy(keeper, batch_for_ben(scene), newest, look_first=True)
+        await post(look_first=False)
+    found = await post(look_first=True)
     (message,) = scene.sandbox.messages(found.channel)
     assert (message["ts"], found.channel[0]) == (found.ts, "D")
     words = str(message["blocks"])
     assert f"> in <#{keeper.channel_id}>. <http" in words
     assert "Approve all 3" in words
     items[:] = [one.changed(status=Status.CANCELLED) for one in items]
-    assert await cards.update_copy(keeper, found, newest)
+    assert await cards.update_batch(found, items=newest)
     assert "Approve all 3" not in str(scene.sandbox.messages(found.channel)[0]["blocks"])
-    assert not await cards.update_copy(keeper, found.changed(ts="1.000001"), newest)
+    assert not await cards.update_batch(found.changed(ts="1.000001"), items=newest)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.model import UNKNOWN_TS, Approval, Decision, Status, StoredBatch, StoredCard
+from bot.approvals.model import Approval, Decision, Status, StoredBatch
 from bot.notifications.digest import Digest, ListItem
 from bot.people.current_policy import NoPolicy
 from bot.people.model import PostedDigest
@@ -152,7 +152,7 @@ class Poster:
         return putting.ts or "1.1"
 
     async def link(self, approval: Approval) -> str:
-        self.linked.append(approval.card.ts)
+        self.linked.append(approval.thread_card.ts)
         return LINK
 
 
@@ -167,13 +167,13 @@ def a_board(poster: Poster) -> SlackLists:
 
 async def test_what_is_on_a_card_with_others_leads_to_that() -> None:
     poster, keeper = Poster(), f"apr_{1:032x}"
-    first = waiting(1, batch=StoredBatch(keeper=keeper, ts="7.000001"))
+    alone = waiting(1, batch=StoredBatch(keeper=keeper))
+    first = alone.with_message(alone.batch_card.changed(ts="7.000001"))
     second = waiting(2, batch=StoredBatch(keeper=keeper))
-    left = waiting(3, batch=StoredBatch(keeper=keeper, left=True), card=StoredCard(ts="8.000001"))
+    left = waiting(3, batch=StoredBatch(keeper=keeper, left=True)).with_card_ts("8.000001")
     await a_board(poster).show(a_list(first, second, left), where=PostedDigest())
     assert poster.linked == ["7.000001", "7.000001", "8.000001"]
     poster.linked.clear()
-    alone = first.changed(batch=first.batch.changed(ts=UNKNOWN_TS))
     await a_board(poster).show(a_list(alone, second), where=PostedDigest())
     assert poster.linked == ["", ""], "it is not posted"
 

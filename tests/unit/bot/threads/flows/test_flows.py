@@ -295,13 +295,13 @@ async def test_a_lost_answer_to_a_post_makes_no_second_card(storage: SqliteStore
     await office.hear(ASK)
     approval = await office.the_approval()
     assert office.notifier.posts == [approval.approval_id]
-    assert (await storage.approvals.get(approval.approval_id)).card.ts == ""
+    assert (await storage.approvals.get(approval.approval_id)).thread_card.ts == ""
     office.notifier.lost.clear()
     office.clock.forward(minutes=1)
     await office.sweep.tick()
     await office.queue.run()
     assert office.notifier.posts == [approval.approval_id]
-    assert (await storage.approvals.get(approval.approval_id)).card.ts != ""
+    assert (await storage.approvals.get(approval.approval_id)).thread_card.ts != ""
 
 
 async def test_a_deleted_card_is_posted_again(storage: SqliteStores) -> None:
