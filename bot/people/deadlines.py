@@ -19,7 +19,6 @@ _MIDNIGHT = time()
 _LAST_MINUTE = time(23, 59)
 _NUMBER = re.compile(r"[1-9]\d{0,3}")
 _UNITS = {"hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
-HOW = "Please write it like `fri 18:00`, `tomorrow`, `27 nov`, or `2026-11-27 18:00`."
 
 
 def read_until(words: Sequence[str], *, now_ms: int, zone: ZoneInfo) -> int:
@@ -36,12 +35,12 @@ def read_until(words: Sequence[str], *, now_ms: int, zone: ZoneInfo) -> int:
         Milliseconds since the epoch; may be in the past.
 
     Raises:
-        ValueError: The input is invalid; the message shows the format.
+        ValueError: The input is not a time.
     """
     now = to_local(now_ms, zone)
     typed = [part for word in words for part in _apart(word.lower()) if part not in {"at", "on"}]
     if not typed:
-        raise ValueError(f"There is no time behind “until”. {HOW}")
+        raise ValueError("no time")
     clock = _clock(typed[-1])
     days = typed[:-1] if clock is not None else typed
     if not days:
@@ -72,7 +71,7 @@ def read_for(words: Sequence[str]) -> int:
         case [number, unit] if _NUMBER.fullmatch(number) and unit.removesuffix("s") in _UNITS:
             return int(number) * _UNITS[unit.removesuffix("s")]
         case _:
-            raise ValueError(f"I don't know this time. {HOW}")
+            raise ValueError("not a time")
 
 
 def _apart(word: str) -> list[str]:
@@ -89,10 +88,10 @@ def _clock(word: str) -> time | None:
     hour, minute, half = int(found["hour"]), int(found["minute"] or 0), found["half"]
     if half is not None:
         if not 1 <= hour <= 12:
-            raise ValueError(f"There is no such time of day. {HOW}")
+            raise ValueError("not a time of day")
         hour = hour % 12 + (12 if half == "pm" else 0)
     if hour > 23 or minute > 59:
-        raise ValueError(f"There is no such time of day. {HOW}")
+        raise ValueError("not a time of day")
     return time(hour, minute)
 
 
@@ -115,7 +114,7 @@ def _date(words: Sequence[str], now: datetime, clock: time | None) -> date:
             found = _made(lambda: date(today.year, number, int(day.rstrip("."))))
             return found if found >= today else _made(lambda: found.replace(year=today.year + 1))
         case _:
-            raise ValueError(f"I don't know this time. {HOW}")
+            raise ValueError("not a time")
 
 
 def _next(day: date) -> date:
@@ -126,4 +125,4 @@ def _made(make: Callable[[], date]) -> date:
     try:
         return make()
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"There is no such day. {HOW}") from error
+        raise ValueError("not a day") from error

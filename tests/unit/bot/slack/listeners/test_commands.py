@@ -64,18 +64,6 @@ async def current(counter: Counter) -> list[DelegationRecord]:
     return list(await store.current("T1", now_ms=counter.office.clock()))
 
 
-async def test_a_right_is_handed_on_listed_and_ended(counter: Counter) -> None:
-    assert "can decide for you" in await told(counter, f"delegate <@{TOM}|tom> until tomorrow 9:00")
-    (made,) = await current(counter)
-    assert (made.owner_id, made.delegate_id, made.group_name) == (MIA, TOM, "")
-    assert f"<@{TOM}> can decide for you until" in await told(counter, "delegate")
-    assert f"You can decide for <@{MIA}>" in await told(counter, "delegate", by=TOM)
-    assert "can no longer decide for you" in await told(counter, "delegate off")
-    assert await current(counter) == []
-    assert await told(counter, "DELEGATE OFF") == "You haven't delegated to anyone."
-    assert "You have no delegations" in await told(counter, "delegate")
-
-
 async def test_a_second_delegation_says_whose_it_takes_the_place_of(counter: Counter) -> None:
     first = await told(counter, f"delegate <@{TOM}> until tomorrow 9:00")
     again = await told(counter, f"delegate <@{TOM}> until tomorrow 10:00")
@@ -101,57 +89,6 @@ async def test_times_are_those_of_the_person(counter: Counter) -> None:
     await told(counter, "away until tomorrow 0:00", by=TOM)
     first, second = sorted(await current(counter), key=lambda one: one.owner_id)
     assert (first.until_ms - second.until_ms) % 86_400_000 in {4 * 3_600_000, 5 * 3_600_000}
-
-
-async def test_who_is_away_can_come_back(counter: Counter) -> None:
-    assert "You won't be mentioned until" in await told(counter, "away until tomorrow")
-    (made,) = await current(counter)
-    assert (made.owner_id, made.delegate_id) == (MIA, "")
-    assert "mentioned again" in await told(counter, "away off")
-    assert await told(counter, "away off") == "You're not away."
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("help", "asks people before an AI agent acts"),
-        ("approve everything", "“approve”"),
-        ("<!channel>", "“&lt;!channel&gt;”"),
-        ("delegate @tom until fri 18:00", "I don't know @tom. Mention a person"),
-        ("delegate off now", "I don't know off. Mention a person"),
-        (f"delegate <@{TOM}>", "Add an end"),
-        (f"delegate <@{TOM}> fri 18:00", "Add an end"),
-        (f"delegate <@{TOM}> until", "I couldn't read “until”"),
-        (f"delegate <@{TOM}> until someday", "I couldn't read “until someday”"),
-        (f"delegate <@{TOM}> until fri 18:00 for", "name one group"),
-        (f"delegate <@{TOM}> until fri 18:00 for sre security", "name one group"),
-        (f"delegate <@{TOM}> until fri 18:00 for nobody", "no group “nobody”"),
-        (f"delegate <@{TOM}> until fri 18:00 for <!here>", "no group with that name"),
-        (f"delegate <@{TOM}> until 2020-01-01", "time has passed"),
-        (f"delegate <@{TOM}> until 9000-01-01", "30 days or less"),
-        (f"delegate <@{MIA}> until tomorrow", "You can't delegate to yourself."),
-        (f"delegate <@{GUS}> until tomorrow", "Choose an active member"),
-        ("delegate <@UNOBODY> until tomorrow", "couldn't check"),
-        ("away", "Add an end"),
-        (
-            "away for ever",
-            "I couldn't read “for ever”. Try `until Fri`, `until 27 Nov` or `for 3 days`.",
-        ),
-        ("away until", "I couldn't read “until”"),
-        ("x" * 100_000, "“xxx"),
-    ],
-)
-async def test_what_is_typed_wrongly_is_answered_in_clear_words(
-    counter: Counter, text: str, words: str
-) -> None:
-    assert words in await told(counter, text)
-    assert await current(counter) == []
-
-
-async def test_nobody_who_does_not_belong_here_does_anything(counter: Counter) -> None:
-    assert "Guests can't" in await told(counter, f"delegate <@{TOM}> until tomorrow", by=GUS)
-    assert "Guests can't" in await told(counter, "away until tomorrow", by=GUS)
-    assert await current(counter) == []
 
 
 async def test_a_command_without_a_workspace_does_nothing(counter: Counter) -> None:
