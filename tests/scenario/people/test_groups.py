@@ -10,6 +10,7 @@ from typing import Any
 from bot.demo import POLICY
 from bot.layout.action_ids import ActionId
 from bot.sandbox.workspace.people import ADA, BEN, MIA, ONCALL, ROSA
+from bot.slack.cards.secondary_actions import PERSON, QUESTION
 from bot.words import say
 from tests.scenario.people.payers import RAN, write_policy
 from tests.scenario.test_main_job import APPROVE
@@ -139,3 +140,7 @@ async def test_only_admins_are_offered_where_nobody_can_decide(tmp_path: Path) -
             one["element"] for one in form["blocks"] if one.get("element", {}).get("options")
         ]
         assert [one["value"] for one in menu["options"]] == [MIA]
+        await stage.sandbox.submit(ROSA, form, {PERSON: MIA, QUESTION: "please help"})
+        direct = stage.sandbox.dm_id(MIA)
+        await stage.sandbox.until(lambda: "please help" in _sent(stage, direct))
+        assert f"<@{ROSA}> needs an admin's help" in _sent(stage, direct)

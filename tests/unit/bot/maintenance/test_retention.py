@@ -287,21 +287,6 @@ def retention_of(office: Office, **changes: Any) -> Retention:
     return Retention(forgetting=forgetting_of(office, **changes), keep=DAY)
 
 
-async def test_a_tick_forgets_what_is_older_than_it_is_to_be_kept(storage: SqliteStores) -> None:
-    office = await an_ended_thread(storage)
-    retention = retention_of(office)
-    sweep = replace(office.sweep, retention=retention)
-    await sweep.tick()
-    await office.queue.run()
-    await storage.threads.get(THREAD_ID)
-
-    office.clock.forward(hours=25)
-    await sweep.tick()
-    await office.queue.run()
-
-    assert set(await storage.retention.counts(THREAD_ID)) == {"audit"}
-
-
 async def test_without_a_retention_nothing_is_ever_forgotten(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
     office.clock.forward(hours=24 * 3_000)

@@ -27,7 +27,7 @@ from bot.threads.message_event import NO_TURN
 from bot.threads.runs.following import StoppableRun
 from bot.words import say as words
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_incoming
+from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, KilledError, Office, an_incoming
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
@@ -83,24 +83,6 @@ async def test_what_ran_before_is_named(storage: SqliteStores) -> None:
     assert [name for name, _ in office.ran] == ["pay"]
 
 
-@pytest.mark.parametrize("user_id", [ADA, BEN])
-async def test_who_may_decide_may_stop(storage: SqliteStores, user_id: str) -> None:
-    office = Office(storage, [PAY])
-    await office.hear(ASK)
-    await office.hear("<@UBOT> stop", user_id=user_id, ts=ts(1))
-    assert await office.open_approvals() == []
-
-
-async def test_others_are_told_that_they_may_not(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY])
-    await office.hear(ASK)
-    await office.hear("<@UBOT> stop", user_id=GUS, ts=ts(1))
-    assert office.notifier.whispers[-1] == (GUS, words("refuse.stop"))
-    assert len(await office.open_approvals()) == 1
-    await office.hear("stop", user_id=GUS, ts=ts(2))  # not to the agent
-    assert len(office.notifier.whispers) == 1
-
-
 async def test_a_message_that_becomes_a_stop_needs_the_right_to_it(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Sorry.")])
     await office.hear(ASK)
@@ -112,14 +94,6 @@ async def test_a_message_that_becomes_a_stop_needs_the_right_to_it(storage: Sqli
     await office.queue.run()
     assert len(await office.open_approvals()) == 1
     assert (BEN, words("refuse.stop")) in office.notifier.whispers
-
-
-async def test_with_nothing_to_stop_it_says_so(storage: SqliteStores) -> None:
-    office = Office(storage, [say("Hello.")])
-    await office.hear("<@UBOT> hello")
-    await office.hear("stop", ts=ts(1))
-    assert office.notifier.whispers[-1] == (ROSA, words("message.stop_nothing"))
-    assert await storage.inbox.new(THREAD_ID, limit=5) == []
 
 
 async def test_what_was_not_begun_does_not_begin(storage: SqliteStores) -> None:

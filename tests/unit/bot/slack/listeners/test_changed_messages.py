@@ -66,16 +66,6 @@ async def new_texts(office: Office) -> list[str]:
     return [one.text for one in await office.storage.inbox.new(THREAD_ID, limit=9)]
 
 
-async def test_the_edit_of_a_message_that_waits_is_taken(counter: Counter) -> None:
-    before = await waiting(counter)
-    assert (await counter.send(an_edit(before, "it is 7"))).status == 200
-    office = counter.office
-    assert await new_texts(office) == ["it is 7"]
-    (said,) = office.notifier.cards[(await office.the_approval()).approval_id].said
-    assert said.text == "it is 7"
-    assert words("message.edited_late") not in [text for _, text in office.notifier.whispers]
-
-
 async def test_the_edit_of_a_message_that_was_read_is_told_so_once(counter: Counter) -> None:
     root = a_message(ASK, ts=ROOT)
     edit = an_edit(root, f"{ASK} at once")
@@ -92,15 +82,6 @@ async def test_a_preview_of_a_link_is_no_edit(counter: Counter) -> None:
     after = {**root, "attachments": [{"title": "A page"}]}
     await counter.send(changed("message_changed", message=after, previous_message=root))
     assert counter.office.notifier.whispers == []
-
-
-async def test_an_edit_that_names_the_agent_speaks_to_it(storage: SqliteStores) -> None:
-    office = Office(storage, [say("Hello.")])
-    counter = Counter.on(office)
-    before = a_message("hello", ts=ROOT)
-    del before["thread_ts"]
-    await counter.send(an_edit(before, f"<@{BOT}> hello"))
-    assert office.shown() == ["Hello."]
 
 
 async def test_edits_between_people_are_left_alone(counter: Counter) -> None:
@@ -174,12 +155,3 @@ async def test_files_are_refused_once_and_the_words_are_taken(storage: SqliteSto
         await counter.send(an_event() | {"event": event})
     assert office.shown() == ["Thanks.", "Again."]
     assert office.notifier.whispers == [(ROSA, words("refuse.files"))]
-
-
-async def test_a_file_alone_is_no_message(storage: SqliteStores) -> None:
-    office = Office(storage, [])
-    counter = Counter.on(office)
-    event = a_message(f"<@{BOT}>", ts=ROOT, subtype="file_share", channel=CHANNEL, files=[{}])
-    await counter.send(an_event() | {"event": event})
-    assert office.notifier.whispers == [(ROSA, words("refuse.files_alone"))]
-    assert await new_texts(office) == []

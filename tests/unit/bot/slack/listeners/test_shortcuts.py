@@ -132,20 +132,6 @@ async def requesters(office: Office) -> set[str]:
     return {approval.requester_id, *approval.requesters}
 
 
-async def test_an_agent_works_where_the_message_stands(counter: Counter) -> None:
-    assert (await counter.send(chosen())).status == 200
-    (posted,) = counter.views.posted
-    assert (posted["channel"], posted["thread_ts"]) == (CHANNEL, ROOT)
-    assert posted["text"] == f"<@{ADA}> asked an agent about this message."
-    approval = await counter.office.the_approval()
-    assert approval.thread_id == THREAD
-
-
-async def test_neither_the_author_nor_who_asks_decides_alone(counter: Counter) -> None:
-    await counter.send(chosen())
-    assert await requesters(counter.office) == {ADA, ROSA}
-
-
 async def test_the_agent_reads_the_message(counter: Counter) -> None:
     await counter.send(chosen())
     read = await counter.office.storage.inbox.of_turn(THREAD, 1)
@@ -172,14 +158,6 @@ async def test_a_reply_is_seen_to_in_its_thread(counter: Counter) -> None:
 async def nothing_began(counter: Counter) -> bool:
     new = await counter.office.storage.inbox.new(THREAD, limit=9)
     return await count_pending(counter.office.storage.approvals) == 0 and not new
-
-
-async def test_where_the_bot_is_not_it_says_how_to_invite_it(counter: Counter) -> None:
-    counter.office.directory.channels[CHANNEL] = frozenset({ADA, ROSA})
-    assert (await counter.send(chosen())).status == 200
-    assert "Invite me with `/invite @countersign`, then try again." in told(counter)
-    assert counter.views.posted == []
-    assert await nothing_began(counter)
 
 
 async def test_a_conversation_that_the_bot_cannot_see_is_such_a_place(counter: Counter) -> None:
@@ -217,13 +195,6 @@ async def test_a_message_without_words_begins_nothing(counter: Counter, text: st
     await counter.send(chosen(text=text))
     assert "no text" in told(counter)
     assert await nothing_began(counter)
-
-
-async def test_a_thread_at_work_is_left_alone(counter: Counter) -> None:
-    await counter.send(chosen())
-    await counter.send(chosen(ts="1800000005.000001", thread_ts=ROOT, text="yes"))
-    assert "working in this thread" in told(counter)
-    assert len(counter.views.posted) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,121 @@
+"""What people do with messages: edits, deletions, files, stop, and the shortcut of a message."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.layout.action_ids import ActionId
+from bot.sandbox.workspace.people import BOT_USER, ROSA
+from bot.words import say
+from tests.support.stage import Stage, a_stage
+
+PAY = "pay acme"
+ASK_ABOUT = "countersign:ask_about"
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    agent = "tests.scenario.people.payers:once"
+    async with a_stage(tmp_path, "http", COUNTERSIGN_AGENT=agent) as opened:
+        yield opened
+
+
+async def whispers(stage: Stage, user: str, *texts: str) -> None:
+    """Wait until a person has been told these privately."""
+    await stage.sandbox.until(
+        lambda: set(texts) <= {one["text"] for one in stage.sandbox.ephemerals(stage.user(user))}
+    )
+
+
+async def shown(stage: Stage, words: str, *, hides: str = "") -> None:
+    """Wait until the card shows these words, and not others."""
+    await stage.sandbox.until(
+        lambda: words in str(stage.cards()[0]) and not (hides and hides in str(stage.cards()[0]))
+    )
+
+
+def event(stage: Stage, **changes: Any) -> None:
+    """Send an event about a message of the channel."""
+    base = {"type": "message", "channel": stage.channel, "channel_type": "channel"}
+    stage.sandbox.emit(base | {"ts": f"{stage.clock() / 1000:.6f}", **changes})
+
+
+async def test_an_edit_counts_while_the_message_is_unread(stage: Stage) -> None:
+    root = await stage.say("Rosa", f"@countersign {PAY}")
+    await stage.card(word=ActionId.APPROVE)
+    said = await stage.say("Rosa", "pay 11", thread_ts=root)
+    await shown(stage, "pay 11")
+    await stage.sandbox.edit(ROSA, stage.channel, said, "pay 12")
+    await shown(stage, "pay 12", hides="pay 11")
+    await stage.sandbox.edit(ROSA, stage.channel, root, f"@countersign {PAY} at once")
+    await whispers(stage, "Rosa", say("message.edited_late"))
+    before = next(one for one in stage.messages() if one["ts"] == said)
+    texts = len(stage.sandbox.ephemerals(ROSA))
+    event(
+        stage,
+        subtype="message_deleted",
+        hidden=True,
+        deleted_ts=said,
+        previous_message={**before, "channel": stage.channel},
+    )
+    await shown(stage, ActionId.APPROVE, hides="pay 12")
+    assert len(stage.sandbox.ephemerals(ROSA)) == texts
+
+
+async def test_an_edit_that_names_the_agent_speaks_to_it(stage: Stage) -> None:
+    ts = await stage.say("Rosa", PAY)
+    await stage.sandbox.edit(ROSA, stage.channel, ts, f"@countersign {PAY}")
+    await stage.card(word=ActionId.APPROVE)
+
+
+async def test_files_are_left_out_with_a_word(stage: Stage) -> None:
+    for text, told in (("", "refuse.files_alone"), (PAY, "refuse.files")):
+        ts = await stage.say("Rosa", "look at this")
+        words = f"<@{BOT_USER}> {text}".strip()
+        event(stage, subtype="file_share", user=ROSA, ts=ts, text=words, files=[{"id": "F1"}])
+        await whispers(stage, "Rosa", say(told))
+    await stage.card(word=ActionId.APPROVE)
+    assert len(stage.cards()) == 1
+
+
+async def test_who_may_stop_and_what_is_no_stop(stage: Stage) -> None:
+    root = await stage.say("Rosa", f"@countersign {PAY}")
+    await stage.card(word=ActionId.APPROVE)
+    await stage.say("Rosa", "never mind", thread_ts=root)
+    await whispers(stage, "Rosa", say("refuse.to_withdraw"))
+    await stage.say("Gus", "@countersign stop", thread_ts=root)
+    await whispers(stage, "Gus", say("refuse.stop"))
+    await shown(stage, ActionId.APPROVE)
+    await stage.say("Ben", "@countersign stop", thread_ts=root)
+    await stage.said("topped")
+    await stage.rest()
+    await stage.say("Ben", "@countersign stop", thread_ts=root)
+    await whispers(stage, "Ben", say("message.stop_nothing"))
+
+
+async def test_an_agent_is_asked_about_a_message(stage: Stage) -> None:
+    async def ask(user: str, ts: str, told: str = "") -> None:
+        person = stage.user(user)
+        await stage.sandbox.shortcut(person, ASK_ABOUT, channel=stage.channel, ts=ts)
+        if told:
+            await whispers(stage, user, say(told))
+
+    ts = await stage.say("Rosa", PAY)
+    await ask("Ada", ts)
+    card = await stage.card(word=ActionId.APPROVE)
+    await ask("Ben", ts, "refuse.about_busy")
+    for user in ("Ada", "Rosa"):  # who asked, and who wrote the message
+        await stage.click(user, card, ActionId.APPROVE)
+        await stage.whispered(user, "can't approve your own request")
+    await stage.click("Ben", card, ActionId.APPROVE)
+    await stage.said("All done")
+    await stage.rest()
+    await ask("Ada", await stage.say("Ada", "@countersign"), "refuse.about_nothing")
+    stage.sandbox.workspace.channels[stage.channel].members.remove(BOT_USER)
+    await ask("Rosa", ts, "refuse.about_elsewhere")
+    await ask("Gus", ts)
+    await stage.whispered("Gus", "Guests can't")
