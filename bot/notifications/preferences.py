@@ -122,11 +122,13 @@ class NotificationPreferences:
 
     async def _note(self, wishes: PersonRecord) -> None:
         """Record a person's preferences in the audit."""
+        now = self.clock()
         await note(
             self.storage.audit,
             Act.WISHED,
-            key=f"{wishes.person_id}:{wishes.revision}",
-            at_ms=self.clock(),
+            # The revision starts again when the retention has deleted the person's record.
+            key=f"{wishes.person_id}:{wishes.revision}:{now}",
+            at_ms=now,
             about="",
             by=wishes.user_id,
             team_id=wishes.team_id,

@@ -216,6 +216,22 @@ async def test_wishes_are_kept_and_put_on_record(storage: SqliteStores) -> None:
     assert entries[0].actor_id == ADA
 
 
+async def test_wishes_after_the_retention_deleted_the_person_are_put_on_record(
+    storage: SqliteStores,
+) -> None:
+    office, actor = an_office(storage, SECURITY), Actor(user_id=ADA, team_id="T1")
+    for has_digest in (False, True):
+        await office.wishes.set(actor, team_id="T1", has_digest=has_digest)
+    office.clock.forward(hours=24)
+    assert await storage.people.erase(before_ms=office.clock(), limit=9) == 1
+
+    for has_digest in (False, True):
+        await office.wishes.set(actor, team_id="T1", has_digest=has_digest)
+
+    entries = [one for one in await story(office.storage, thread_id="") if one.action == "wished"]
+    assert [one.detail.get("digest") for one in entries] == ["no", "yes", "no", "yes"]
+
+
 async def test_a_wish_holds_at_once(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY)
     office.clock.forward(hours=15.75)
