@@ -280,7 +280,7 @@ class Page(Generic[D]):
 
     Attributes:
         documents: The readable documents of the page.
-        last: Place of the last document, readable or not; None at the end of the list.
+        last: Place of the last document; None at the end of the list.
     """
 
     documents: list[D]
@@ -413,13 +413,23 @@ class Collection(ABC, Generic[D]):
             where = {**where, "quarantined_by": {"$ne": self._reader}}
         names, is_down = _sorting(sort)
         found: list[D] = []
+        before: Sequence[Row] = ()
         while limit is None or len(found) < limit:
             size = _PAGE if limit is None else limit - len(found)
             rows = await self._rows(where, names, limit=size, after=after, is_down=is_down)
-            found += await self._read(rows, strict=strict)
-            after = self._place(rows[-1], names) if len(rows) == size else None
-            if after is None:
-                break
+            read = await self._read(rows, strict=strict)
+            found += read
+            if len(rows) < size:
+                return Page(found)
+            if read:
+                after = _place_of(read[-1], names)
+            elif rows == before:  # not quarantined: the database is open for reading only
+                after = self._place(rows[-1], names)
+                if after is None:
+                    return Page(found)
+            # If no row was readable, the next query has the same start, because their sort fields
+            # may be damaged. They are quarantined now, so that query omits them.
+            before = rows
         return Page(found, after)
 
     async def places(
@@ -665,6 +675,12 @@ def _sorting(sort: Sequence[str]) -> tuple[list[str], bool]:
     """Return the sort fields, with the key last, and whether the order is descending."""
     is_down = bool(sort) and sort[0].startswith("-")
     return [*(name.removeprefix("-") for name in sort), "id"], is_down
+
+
+def _place_of(document: Document, names: Sequence[str]) -> Place:
+    """Return the values of the sort fields and the key."""
+    place = (functools.reduce(getattr, name.split("."), document) for name in names[:-1])
+    return (*place, document.key)
 
 
 def _age(document: Document) -> tuple[int, int]:

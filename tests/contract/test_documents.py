@@ -312,6 +312,27 @@ async def test_pages_follow_each_other(tasks: Tasks, sort: tuple[str, ...], size
     assert len(whole) == 7
 
 
+@pytest.mark.parametrize("sort", ["rank", "-rank"])
+@pytest.mark.parametrize("rank", [None, "many"])
+@pytest.mark.parametrize("size", [1, 2, 3])
+async def test_a_list_goes_on_after_documents_with_a_damaged_sort_field(
+    database: Any, tasks: Tasks, sort: str, rank: str | None, size: int
+) -> None:
+    await tasks.insert(*(a_task(f"t{n}", rank=n) for n in range(6)))
+    for name in ("t0", "t2", "t5"):
+        await spoil(database, name, rank=rank)
+    found: list[str] = []
+    after = None
+    for _ in range(9):
+        page = await tasks.find({}, sort=[sort], limit=size, after=after)
+        found += [one.task_id for one in page.documents]
+        after = page.last
+        if after is None:
+            break
+
+    assert found == (["t1", "t3", "t4"] if sort == "rank" else ["t4", "t3", "t1"])
+
+
 async def test_documents_are_found_by_indexed_fields_only(tasks: Tasks) -> None:
     """What has its default is not in the body, and would not be found."""
     with pytest.raises(KeyError, match="notes"):
