@@ -204,8 +204,8 @@ def buttons(message: dict[str, Any]) -> list[str]:
 async def a_stage(
     tmp_path: Path,
     transport: Transport,
-    *,
     patience: timedelta = timedelta(seconds=PATIENCE_S),
+    /,
     **environ: str,
 ) -> AsyncIterator[Stage]:
     """A started sandbox with a started bot; both end with the block."""

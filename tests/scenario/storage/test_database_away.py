@@ -29,9 +29,7 @@ AGENT = "tests.scenario.agents:nasty"
 async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
     agents.RAN.clear()
     transport: Transport = request.param
-    async with a_stage(
-        tmp_path, transport, patience=CLICK_PATIENCE, COUNTERSIGN_AGENT=AGENT
-    ) as made:
+    async with a_stage(tmp_path, transport, CLICK_PATIENCE, COUNTERSIGN_AGENT=AGENT) as made:
         made.sandbox.retry_delays = (0.3, 0.3, 0.3)
         made.sandbox._dispatcher.delays = made.sandbox.retry_delays
         yield made
