@@ -1,7 +1,7 @@
 """Changes of an approval: pure functions, which `update` applies to the stored document.
 
-Each returns the approval as it is to be, or None where that must not happen to it any more. What
-people can see of a change counts in `shown_revision`.
+Each function returns the changed approval, or None if the change is no longer permitted. A change
+that people can see increments `shown_revision`.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ _EDITED = (
 
 
 def decided(one: Approval, decision: Decision, *, digest: str) -> Approval | None:
-    """Return the approval with its decision, which is made once: the product stands on this.
+    """Return the approval with its decision. An approval is decided once.
 
-    None unless the approval is pending, about this digest and, but for an expiry, in time.
+    Return None unless the approval is pending and has this digest. The decision must be made before
+    the expiry, unless it is the expiry.
     """
     is_in_time = decision.status is Status.EXPIRED or decision.at_ms < one.expires_ms
     if one.status is not Status.PENDING or one.digest != digest or not is_in_time:
@@ -63,13 +64,13 @@ def decided(one: Approval, decision: Decision, *, digest: str) -> Approval | Non
 
 
 def voted(one: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
-    """Return the approval with its votes, its stage and its decision, if any.
+    """Return the approval with its new votes, stage and decision, if any.
 
-    Another stage asks other people: reminders and escalation begin anew.
+    Another stage asks other people, so reminders and escalation restart.
 
     Args:
-        one: The approval.
-        judged: As a vote makes of it. None unless it was judged by the approval as it is.
+        one: The stored approval.
+        judged: The approval with the vote. The result is None unless it has the same revision.
         now_ms: The time of the vote.
     """
     if one.digest != judged.digest or not _is_as_judged(one, judged, now_ms):
@@ -82,13 +83,13 @@ def voted(one: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
 
 
 def edited(one: Approval, judged: Approval, *, found: Approval, now_ms: int) -> Approval | None:
-    """Return the approval about an edited call, on the same card; the edit may decide it.
+    """Return the approval with an edited call, on the same card. The edit may decide it.
 
     Args:
-        one: The approval. None unless it is pending, and as the edit found it: the edit voids the
-            votes that it has noted, and no others.
-        judged: As the edit makes of it.
-        found: As it was when the edit was judged.
+        one: The stored approval.
+        judged: The approval with the edit.
+        found: The approval before the edit. The result is None unless it has the same revision as
+            the stored one, because the edit voids exactly the votes that it lists.
         now_ms: The time of the edit.
     """
     if one.digest != found.digest or not _is_as_judged(one, found, now_ms):
@@ -107,16 +108,16 @@ def refused_by_run(one: Approval, decision: Decision) -> Approval | None:
 def with_said(
     one: Approval, said: tuple[Said, ...], *, revision: int, now_ms: int
 ) -> Approval | None:
-    """Return the approval with what requesters wrote while it waits."""
+    """Return the approval with the messages that requesters wrote while it was pending."""
     if one.status is not Status.PENDING or one.shown_revision != revision:
         return None
     return _shown(one, said=said, due_ms=now_ms)
 
 
 def annotated(one: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
-    """Return the approval with what somebody does beside voting: a claim, a snooze, a comment.
+    """Return the approval with a change that is no vote: a claim, a snooze, a comment.
 
-    None unless it was judged by the approval as it is.
+    Return None unless `judged` has the same revision as the stored approval.
     """
     if not _is_as_judged(one, judged, now_ms):
         return None
@@ -134,7 +135,7 @@ def with_act(  # noqa: PLR0913 - the parts of one action, given by name
     reply: str = "",
     vote: CastVote | None = None,
 ) -> Approval:
-    """Return the approval with an action that the audit must have; see `UnrecordedAct`."""
+    """Return the approval with an action that the worker will record; see `UnrecordedAct`."""
     new = UnrecordedAct(
         act=act,
         by=by,
@@ -150,18 +151,18 @@ def with_act(  # noqa: PLR0913 - the parts of one action, given by name
 
 
 def claim_ended(one: Approval, *, now_ms: int) -> Approval | None:
-    """Return a pending approval without its claim, whose time is over."""
+    """Return a pending approval without its claim; None if the claim is still valid."""
     if one.status is not Status.PENDING or not one.claim.by or one.claim.holds(now_ms):
         return None
     return _shown(one, claim=one.claim.ended(now_ms))
 
 
 def with_message(one: Approval, asked: Comment) -> Approval:
-    """Return the approval with what became of the message of a question back.
+    """Return the approval with the state of a question's message. Its card stays the same.
 
     Args:
-        one: The approval. Its card shows the same as before.
-        asked: The question, with the `ts` of its message and whether that was closed.
+        one: The stored approval.
+        asked: The question, with the `ts` of its message and whether the message was closed.
     """
     dialog = tuple(
         found.changed(ts=asked.ts, closed=asked.closed) if found.is_same(asked) else found
@@ -173,19 +174,19 @@ def with_message(one: Approval, asked: Comment) -> Approval:
 def with_run(
     one: Approval, run: Run, *, was: Run | None, now_ms: int, closes: bool = False
 ) -> Approval | None:
-    """Return the approval with what became of its call; None if something else did meanwhile."""
+    """Return the approval with the state of its call; None unless the stored state is `was`."""
     if one.status not in {Status.APPROVED, Status.ANSWERED} or one.run != was:
         return None
     return _shown(one, run=run, open=one.open and not closes, due_ms=now_ms)
 
 
 def closed(one: Approval) -> Approval | None:
-    """Return the approval as one whose thread was resumed with the decision."""
+    """Return the approval as closed: its thread has resumed with the decision."""
     return one.changed(open=False) if one.open else None
 
 
 def redrawn(one: Approval, *, now_ms: int, newer_ts: str = "") -> Approval:
-    """Return the approval as one whose card has to be drawn again, whatever that shows."""
+    """Return the approval with a new `shown_revision`, so that a worker updates its card."""
     return _shown(one, newer_ts=newer_ts or one.newer_ts, due_ms=now_ms)
 
 
@@ -195,14 +196,14 @@ def off_batch(one: Approval) -> Approval:
 
 
 def split_off(one: Approval, *, batch: str, now_ms: int) -> Approval | None:
-    """Return a pending approval of a batch card with a card of its own."""
+    """Return a pending approval that leaves its batch card and gets its own card."""
     if one.batch.keeper != batch or one.batch.left or one.status is not Status.PENDING:
         return None
     return _shown(off_batch(one), due_ms=now_ms)
 
 
 def with_seen(one: Approval, seen: tuple[SeenPart, ...], *, digest: str) -> Approval | None:
-    """Return a pending approval with who has opened what its card does not show."""
+    """Return a pending approval with the hidden parts that people have opened."""
     is_same = one.status is Status.PENDING and one.digest == digest
     return one.changed(seen=seen) if is_same else None
 
@@ -219,7 +220,7 @@ def released(  # noqa: PLR0913 - the parts of one write, given by name
     sign: str | None = None,
     recorded: tuple[UnrecordedAct, ...] = (),
 ) -> Approval:
-    """Return the approval at the end of a worker's pass, due now if there is more to show.
+    """Return the approval at the end of a worker's pass.
 
     Args:
         one: The approval.
@@ -256,9 +257,9 @@ def with_places(one: Approval, places: Mapping[str, ApprovalMessage | None]) -> 
 
 
 def escalated(one: Approval, judged: Approval, *, now_ms: int, redraws: bool) -> Approval | None:
-    """Return the approval after a step of its escalation, before anything is sent.
+    """Return the approval after a step of its escalation. The caller sends its messages later.
 
-    None unless the step was planned by the approval as it is.
+    Return None unless `judged` has the same revision as the stored approval.
     """
     if not _is_as_judged(one, judged, now_ms):
         return None
@@ -267,7 +268,7 @@ def escalated(one: Approval, judged: Approval, *, now_ms: int, redraws: bool) ->
 
 
 def blocked(one: Approval, why: str, *, digest: str) -> Approval | None:
-    """Return the approval with why nobody can decide it now; empty when somebody can."""
+    """Return the approval with the reason why no approver can decide; empty if one can."""
     is_same = one.status is Status.PENDING and one.digest == digest
     return _shown(one, stuck=why) if is_same else None
 
@@ -285,5 +286,5 @@ def _of(judged: Approval, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _shown(one: Approval, **changes: Any) -> Approval:
-    """Change what people can see of an approval."""
+    """Return the approval with changes that people can see."""
     return one.changed(**changes, shown_revision=one.shown_revision + 1)

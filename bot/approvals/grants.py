@@ -41,7 +41,7 @@ from storage.errors import RecordNotFoundError
 logger = logging.getLogger(__name__)
 
 DRAWN_AFTER = timedelta(seconds=15)
-"""Time for the process that changed a grant to update its message; then any does."""
+"""Time that the process that changed a grant has to update its message. Then any process may."""
 DRAW_AGAIN = timedelta(minutes=1)
 GIVE_UP_AFTER = timedelta(days=1)
 """Age after which updating the message of an ended grant is abandoned."""
@@ -222,7 +222,7 @@ class Grants:
         return grant
 
     async def _make_up(self, grant: Grant, approval: Approval) -> None:
-        """Record the creation and the end of a grant if a crash prevented that."""
+        """Record the creation and the end of a grant, which a crash may have prevented."""
         if not grant.card_ts:
             await self.storage.audit.append(granted_entry(grant, approval))
         if grant.ended_by:

@@ -1,7 +1,7 @@
-"""Reads approvals by the indexes of their collection.
+"""Read approvals by the indexes of their collection.
 
-What decides something raises where one cannot be read: to leave it out would be to ask twice, or to
-lose a decision. What is only shown passes over it.
+Functions whose result decides something raise an error if a record cannot be read: without the
+record, the bot would ask twice or lose a decision. Functions for display skip such records.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ START: Place = (0, "")
 
 
 async def get_all(approvals: ApprovalCollection, ids: Sequence[str]) -> list[Approval]:
-    """Read several in one command, in the order of their ids.
+    """Read several approvals in one query, in the order of their ids.
 
     Raises:
         RecordNotFoundError: No approval has one of these ids.
-        RecordFormatError: One cannot be read.
+        RecordFormatError: A record cannot be read.
     """
     where = {"id": {"$in": list(ids)}}
     found = (await approvals.find(where, strict=True)).documents if ids else []
@@ -38,7 +38,7 @@ async def open_of(approvals: ApprovalCollection, thread_id: str) -> list[Approva
     """Read the open approvals of a thread, by creation time, then position.
 
     Raises:
-        RecordFormatError: One cannot be read.
+        RecordFormatError: A record cannot be read.
     """
     where = {"thread_id": thread_id, "open": True}
     order = ["created_ms", "position"]
@@ -46,13 +46,13 @@ async def open_of(approvals: ApprovalCollection, thread_id: str) -> list[Approva
 
 
 async def newest_of(approvals: ApprovalCollection, thread_id: str, *, limit: int) -> list[Approval]:
-    """Read approvals of a thread that can be read, newest first."""
+    """Read the approvals of a thread, newest first. Skip unreadable records."""
     order = ["-created_ms", "-position"]
     return (await approvals.find({"thread_id": thread_id}, sort=order, limit=limit)).documents
 
 
 async def of_turn(approvals: ApprovalCollection, checkpoint_id: str) -> list[Approval]:
-    """Read the approvals of one turn that can be read, by creation time, then position."""
+    """Read the approvals of one turn, by creation time, then position. Skip unreadable records."""
     thread_id, _, turn = checkpoint_id.rpartition("#")
     where = {"thread_id": thread_id, "turn": int(turn)}
     return (await approvals.find(where, sort=["created_ms", "position"])).documents
@@ -61,7 +61,7 @@ async def of_turn(approvals: ApprovalCollection, checkpoint_id: str) -> list[App
 async def calls_of(
     approvals: ApprovalCollection, thread_id: str, *, tool: str, since_ms: int, limit: int
 ) -> list[Approval]:
-    """Read calls of a tool that people of a thread were asked about since then, newest first."""
+    """Read the approvals of a tool's calls in a thread since a time, newest first."""
     where = {"thread_id": thread_id, "created_ms": {"$gte": since_ms}}
     order = ["-created_ms", "-position"]
     found: list[Approval] = []
@@ -84,17 +84,17 @@ async def waiting(
     after: Place = START,
     asked_by: str = "",
 ) -> tuple[list[Approval], Place | None]:
-    """Read a page of pending approvals that expire later, the earliest deadline first.
+    """Read a page of pending approvals that have not expired, the earliest expiry first.
 
     Args:
         approvals: Stored approvals.
         now_ms: The time now.
-        limit: The most of one page.
-        after: Where the page before ended.
-        asked_by: Slack user id of the first requester; empty for anybody.
+        limit: Maximum number of approvals on the page.
+        after: End of the previous page.
+        asked_by: Slack user id of the first requester; empty for all requesters.
 
     Returns:
-        They, and where the page ended; None where nothing comes after it.
+        The approvals, and the end of the page. The end is None if no approvals follow.
     """
     where = {**PENDING, "expires_ms": {"$gt": now_ms}}
     if asked_by:
@@ -104,7 +104,7 @@ async def waiting(
 
 
 async def ended_of(approvals: ApprovalCollection, user_id: str, *, limit: int) -> list[Approval]:
-    """Read approvals that have ended, and that a person decided or asked for; newest first."""
+    """Read ended approvals that a person decided or requested, newest first."""
     found: dict[str, Approval] = {}
     for name in ("decision.by", "requester_id"):
         where = {name: user_id, **ENDED}
@@ -117,7 +117,7 @@ async def ended_of(approvals: ApprovalCollection, user_id: str, *, limit: int) -
 
 
 async def named(approvals: ApprovalCollection, prefix: str, *, limit: int) -> list[Approval]:
-    """Read approvals whose id begins so, in the order of their ids."""
+    """Read approvals whose ids begin with a prefix, in the order of their ids."""
     ids = {"$gte": prefix, "$lt": f"{prefix}{chr(0x10FFFF)}"}
     return (await approvals.find({"id": ids}, limit=limit)).documents
 
@@ -125,16 +125,16 @@ async def named(approvals: ApprovalCollection, prefix: str, *, limit: int) -> li
 async def undelivered(
     approvals: ApprovalCollection, *, reasons: frozenset[str], limit: int
 ) -> list[Approval]:
-    """Read approvals whose card Slack refused for one of these reasons, newest first."""
+    """Read approvals whose card Slack refused with one of these error codes, newest first."""
     where = {"card.error": {"$in": sorted(reasons - {""}), "$gt": ""}}
     return (await approvals.find(where, sort=["-created_ms"], limit=limit)).documents
 
 
 async def count_pending(approvals: ApprovalCollection) -> int:
-    """Count the approvals that nobody has decided."""
+    """Count the pending approvals."""
     return await approvals.count(PENDING)
 
 
 async def count_due(approvals: ApprovalCollection, *, now_ms: int) -> int:
-    """Count the approvals that are due and free."""
+    """Count the approvals that are due and have no lease."""
     return await approvals.count({"due_ms": {"$lte": now_ms}, "leased_until_ms": {"$lte": now_ms}})

@@ -281,7 +281,7 @@ class Means:
         """Refuse recipients who cannot read the thread, and apps.
 
         Raises:
-            RefusalError: With words for that.
+            RefusalError: With the reason.
         """
         directory, code = self.approvals.access.directory, RefusalCode.NOT_HERE
         if user_id not in await directory.channel_members(approval.channel_id):

@@ -390,7 +390,7 @@ class Approvals:
     async def _mark(
         self, approval: Approval, seen_of: Callable[[Approval], tuple[SeenPart, ...]]
     ) -> None:
-        """Store what was opened, while the call is pending as it was."""
+        """Store the opened parts, if the call is still pending and unchanged."""
         digest = approval.digest
 
         def see(one: Approval) -> Approval | None:
@@ -431,7 +431,7 @@ class Approvals:
     async def refresh(self, approval_id: str) -> None:
         """Update a card that was clicked although it is outdated.
 
-        Just after a decision nothing is done, because the card is being updated anyway.
+        Just after a decision, do nothing: the worker is updating the card.
 
         Raises:
             RecordNotFoundError: The approval does not exist.

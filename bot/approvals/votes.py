@@ -155,7 +155,7 @@ class Votes:
             raise self._error(poll, poll.result.refusal)
 
     async def right_of(self, approval: Approval, actor: Actor) -> CastVote:
-        """Return the vote that a person could cast now: by which right and group.
+        """Return the vote that a person could cast now, with its right and group.
 
         Raises:
             RefusalError: The vote would not count.
@@ -423,7 +423,7 @@ class Votes:
         return kept
 
     async def _again(self, approval: Approval) -> Approval:
-        """Read a record that changed meanwhile.
+        """Read a record again that changed since it was read.
 
         Raises:
             ApprovalClosedError: It is decided.

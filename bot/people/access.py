@@ -25,7 +25,7 @@ class Access:
             NotApproverError: With the reason, in words that the person may read.
             DirectoryError: The look-up failed, so the person may not answer now.
         """
-        # Run both checks at once, because a click waits; the first one's reason goes first.
+        # Run both checks at once, because the person waits. If both fail, raise the first error.
         is_home, is_entitled = await asyncio.gather(
             self.check_person(actor, team_id=approval.team_id),
             self._check_entitled(approval, actor.user_id),

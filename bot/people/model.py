@@ -17,7 +17,7 @@ _TRIES = 8
 
 
 class DelegationRecord(Document):
-    """A right to decide that somebody has handed to somebody else, or an absence."""
+    """A person's right to decide that is delegated to another person, or an absence."""
 
     spec = Spec(
         name="delegations",
@@ -33,47 +33,47 @@ class DelegationRecord(Document):
     delegation_id: str
     team_id: str
     owner_id: str
-    """Slack user id of whose right it is, or of who is away."""
+    """Slack user id of the person whose right it is, or who is absent."""
     delegate_id: str
-    """Slack user id of who may use it; empty for an absence: the owner is not mentioned then."""
+    """Slack user id of the delegate. Empty for an absence: the owner is not mentioned then."""
     group_name: str
-    """Name of the only group of the policy whose right it is; empty for all."""
+    """Name of the only policy group that is delegated; empty for all groups."""
     created_ms: int
     until_ms: int
     approval_id: str = ""
-    """The only request that it is for; empty for all."""
+    """Id of the only approval that is delegated; empty for all approvals."""
     ended_ms: int | None = None
-    """The time when somebody ended it early; None while nobody has."""
+    """The time of an early end; None if it was not ended early."""
 
     def ended(self, now_ms: int) -> Self | None:
-        """Return it as ended; None when somebody ended it before."""
+        """Return the record with its early end; None if it was ended early before."""
         return self.changed(ended_ms=now_ms) if self.ended_ms is None else None
 
 
 class PostedDigest(BaseModel):
-    """The daily list of a person that was sent, or is about to be."""
+    """A person's daily digest that was posted, or is about to be posted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     ts: str = ""
     """`ts` of the message; empty before it is posted."""
     ids: tuple[str, ...] = ()
-    """The approvals on it."""
+    """Ids of the approvals on the digest."""
     total: int = 0
-    """How many waited in all."""
+    """Number of all pending approvals of the person, including those not on the digest."""
     mark: str = ""
-    """A digest of what it shows."""
+    """Digest of the shown content, to skip an update without a change."""
 
     @property
     def is_posted(self) -> bool:
-        """Whether it stands in Slack."""
+        """Whether the message is known to be in Slack."""
         return bool(self.ts)
 
 
 class PersonRecord(WorkDocument):
-    """A person's notification preferences, and the daily list that they were sent last.
+    """A person's notification preferences, and the last daily digest.
 
-    It is due for the next list, or for a look at the last one.
+    The record is due when the next digest must be sent, or the last one may need an update.
     """
 
     spec = Spec(
@@ -91,37 +91,37 @@ class PersonRecord(WorkDocument):
     )
 
     person_id: str
-    """The workspace, a colon, and the Slack user id."""
+    """Workspace id, a colon, and Slack user id."""
     team_id: str
     user_id: str
     quiet_from: str = ""
-    """When messages have to wait, as `22:00` in the person's own zone; empty for never."""
+    """Start of quiet hours, such as `22:00`, in the person's time zone; empty for none."""
     quiet_until: str = ""
-    """Until when; empty for never. Earlier than `quiet_from` is the next day."""
+    """End of quiet hours; empty for none. A time before `quiet_from` is on the next day."""
     timezone: str = ""
-    """Name of the zone that they had when it was last looked up."""
+    """Name of the person's time zone at the last look-up."""
     has_digest: bool = True
-    """Whether they are sent one list a day of all that waits for them."""
+    """Whether the person gets a daily digest of pending approvals."""
     has_copies: bool = False
-    """Whether they want cards by direct message even where they are in their channel."""
+    """Whether the person wants cards by direct message, even as a member of the cards' channel."""
     digest_day: str = ""
-    """The local day of the last list, as `2026-11-23`: on record before that is sent."""
+    """Local day of the last digest, such as `2026-11-23`. Stored before the digest is sent."""
     digest_ms: int = 0
-    """When that was; 0 when there was none, or Slack did not take it."""
+    """Time of the last digest; 0 if there was none, or Slack refused it."""
     posted: PostedDigest | None = None
-    """The last list; None where nothing of it will change any more."""
+    """The last digest; None if its message needs no further update."""
     reminded_ms: int = 0
-    """When a reminder last mentioned them."""
+    """Time of the last reminder that mentioned the person."""
     next_ms: int | None = None
-    """When the next list is due; None while nothing waits for them by name."""
+    """Time of the next digest; None if no approval waits for the person by name."""
     attempts: int = 0
-    """Tries in a row at which Slack did not take the list."""
+    """Number of failed posts of the digest in a row."""
 
 
 class Grant(WorkDocument):
-    """A standing grant: the permission to run later calls of one kind without a question.
+    """A standing grant: permission to run later calls of one kind without approval.
 
-    It is due when its message has to be drawn again; never, when that shows for good how it ended.
+    The grant is due when its message needs an update. A message that shows the end needs none.
     """
 
     spec = Spec(
@@ -136,56 +136,57 @@ class Grant(WorkDocument):
     )
 
     grant_id: str
-    """The thread's id, `:grant:`, and the id of the approval that it was given with."""
+    """The thread's id, `:grant:`, and the id of the approval that the grant was created with."""
     team_id: str
     thread_id: str
     agent: str
-    """Name of the agent whose calls it is about, behind those of the agents around it and `/`."""
+    """Names of the calling agent and its parents, outermost first, joined by `/`."""
     tool: str
     arguments: FreeObject
-    """The arguments that a call must have, without those that may vary."""
+    """The arguments that a call must have, without the arguments that may vary."""
     vary: tuple[str, ...]
-    """The paths of arguments that may be anything."""
+    """Paths of the arguments that may have any value."""
     ruling: str
-    """The ruling digest that a call must have."""
+    """The digest of the ruling that a call must have."""
     requesters: tuple[str, ...]
-    """Slack user ids: those of a call must be among them."""
+    """Slack user ids of the people who may cause a call: all requesters of a call must be in it."""
     granter_id: str
     approval_id: str
     created_ms: int
     until_ms: int
     max_uses: int
     uses: tuple[str, ...] = ()
-    """The calls that it was used for, each once."""
+    """Ids of the calls that used the grant, each once."""
     used_ms: int | None = None
-    """The time of the last of them; None where there was none, or nobody noted it."""
+    """Time of the last use; None if the grant was not used, or the time is unknown."""
     ended_ms: int | None = None
-    """The time when somebody revoked it; None while nobody has."""
+    """Time of the revocation; None if the grant was not revoked."""
     ended_by: str = ""
     card_ts: str = ""
-    """`ts` of the message that shows it; empty until it is posted."""
+    """`ts` of the message that shows the grant; empty until it is posted."""
 
     @property
     def is_used_up(self) -> bool:
-        """Whether it lets nothing more run, however long it lasts."""
+        """Whether the maximum number of calls has used the grant."""
         return len(self.uses) >= self.max_uses
 
     @property
     def is_void(self) -> bool:
-        """Whether it never began: when it was made, its giver could not give it any more."""
+        """Whether the grant never began: the granter had lost the right before its creation."""
         return self.ended_ms is not None and self.ended_ms <= self.created_ms
 
     def is_over(self, now_ms: int) -> bool:
-        """Whether nothing starts by it any more: it was ended, used up, or its time is over."""
+        """Whether the grant covers no further call: it was revoked, is used up, or has expired."""
         return self.ended_ms is not None or self.is_used_up or now_ms >= self.until_ms
 
     def with_use(self, call: str, *, now_ms: int, due_ms: int | None) -> Self | None:
-        """Return it as used for a call; None when nothing starts by it any more.
+        """Return the grant with a use by a call; None if the grant is over.
 
         Args:
-            call: Names the call; one that it was used for before needs no other use.
+            call: Id of the call. A call that has used the grant before needs no further use.
             now_ms: The time now.
-            due_ms: When its message is drawn, unless somebody does so before; None to leave that.
+            due_ms: When a worker updates the message, unless the caller does so first. None keeps
+                the present time.
         """
         if self.ended_ms is not None or now_ms >= self.until_ms:
             return None
@@ -197,14 +198,17 @@ class Grant(WorkDocument):
         return self.changed(uses=(*self.uses, call), used_ms=now_ms, due_ms=due_ms)
 
     def ended(self, *, by: str, now_ms: int, due_ms: int | None) -> Self | None:
-        """Return it as ended; None when it was ended before. `due_ms` as in `with_use`."""
+        """Return the grant as ended; None if it had ended before. `due_ms` as in `with_use`."""
         if self.ended_ms is not None:
             return None
         due_ms = self.due_ms if due_ms is None else due_ms
         return self.changed(ended_ms=now_ms, ended_by=by, due_ms=due_ms)
 
     def with_card(self, drawn: Grant, *, due_ms: int | None) -> Self:
-        """Return it with the message that shows `drawn`; due as before if more happened since."""
+        """Return the grant with the `ts` of its message, which shows `drawn`.
+
+        If the grant changed since `drawn`, it stays due.
+        """
         is_same = (self.uses, self.ended_ms) == (drawn.uses, drawn.ended_ms)
         return self.changed(card_ts=drawn.card_ts, due_ms=due_ms if is_same else self.due_ms)
 
@@ -216,28 +220,28 @@ class DelegationStore:
         self.collection = collection
 
     async def add(self, delegation: DelegationRecord) -> bool:
-        """Insert a delegation unless its id exists; whether it was new."""
+        """Insert a delegation; return False if its id exists."""
         return bool(await self.collection.insert(delegation))
 
     async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
-        """Return those of a workspace that last after `now_ms`, by creation time.
+        """Return the records of a workspace that are valid after `now_ms`, by creation time.
 
-        A delegation that cannot be read is left out: it gives nobody a right.
+        An unreadable record is skipped: it gives no right.
         """
         where = {"team_id": team_id, "until_ms": {"$gt": now_ms}, "ended_ms": None}
         found = (await self.collection.find(where)).documents  # by id
         return sorted(found, key=lambda one: one.created_ms)
 
     async def end(self, delegation_id: str, *, now_ms: int) -> bool:
-        """End a delegation early; False when that was done before, or there is none."""
+        """End a delegation early; return False if it does not exist or was ended early before."""
         return await _changed(self.collection, delegation_id, lambda one: one.ended(now_ms))
 
     async def end_all(self, *, now_ms: int) -> int:
-        """End all that nobody has ended, absences too; return how many."""
+        """End all delegations and absences; return the number ended."""
         return await _change_all(self.collection, {"ended_ms": None}, lambda one: one.ended(now_ms))
 
     async def erase(self, *, before_ms: int, limit: int) -> int:
-        """Delete some that were over before `before_ms`; return how many."""
+        """Delete records that ended before `before_ms`; return the number deleted."""
         return await self.collection.delete({"until_ms": {"$lt": before_ms}}, limit=limit)
 
 
@@ -248,7 +252,7 @@ class GrantStore:
         self.collection = collection
 
     async def add(self, grant: Grant) -> bool:
-        """Insert a grant unless its id exists; whether it was new."""
+        """Insert a grant; return False if its id exists."""
         return bool(await self.collection.insert(grant))
 
     async def get(self, grant_id: str) -> Grant:
@@ -256,23 +260,23 @@ class GrantStore:
 
         Raises:
             RecordNotFoundError: No grant has this id.
-            RecordFormatError: It cannot be read.
+            RecordFormatError: The record cannot be read.
         """
         return await self.collection.get(grant_id)
 
     async def current(self, thread_id: str, *, now_ms: int) -> Sequence[Grant]:
-        """Return the grants of a thread that last after `now_ms`, used up or not.
+        """Return the grants of a thread that expire after `now_ms`, by creation time.
 
-        By creation time. A grant that cannot be read is left out: it lets nothing run.
+        Grants that are used up are included. An unreadable record is skipped: it permits no call.
         """
         where = {"thread_id": thread_id, "until_ms": {"$gt": now_ms}, "ended_ms": None}
         found = (await self.collection.find(where)).documents  # by id
         return sorted(found, key=lambda one: one.created_ms)
 
     async def of_team(self, team_id: str, *, now_ms: int, limit: int) -> Sequence[Grant]:
-        """Return grants of a workspace by which something may start after `now_ms`.
+        """Return grants of a workspace that a call may still use, by creation time.
 
-        By creation time; of more than `limit`, those that end first.
+        If there are more than `limit`, the ones that expire first are returned.
         """
         where = {"team_id": team_id, "until_ms": {"$gt": now_ms}, "ended_ms": None}
         found: list[Grant] = []
@@ -288,7 +292,7 @@ class GrantStore:
     async def use(
         self, grant: Grant, *, call: str, now_ms: int, due_ms: int | None = None
     ) -> Grant | None:
-        """Use a grant for a call; None when nothing starts by it any more."""
+        """Store that a call uses a grant; return None if the grant is over."""
         return await update(
             self.collection, grant, lambda one: one.with_use(call, now_ms=now_ms, due_ms=due_ms)
         )
@@ -296,7 +300,7 @@ class GrantStore:
     async def end(
         self, grant_id: str, *, by: str, now_ms: int, due_ms: int | None = None
     ) -> Grant | None:
-        """End a grant; None when it was ended before, or there is none."""
+        """End a grant; return None if it does not exist or had ended before."""
         try:
             return await update(
                 self.collection,
@@ -307,7 +311,7 @@ class GrantStore:
             return None
 
     async def end_all(self, *, now_ms: int) -> int:
-        """End all: the database went back to a copy, and their uses are not known any more.
+        """End all grants after a restore of the database, because later uses are not in the backup.
 
         Their messages are due at once.
         """
@@ -318,17 +322,17 @@ class GrantStore:
         )
 
     async def mark_card(self, drawn: Grant, *, due_ms: int | None) -> None:
-        """Remember the message that shows a grant, and when it is drawn again."""
+        """Store the `ts` of the message that shows a grant, and when it needs an update."""
         await _changed(
             self.collection, drawn.grant_id, lambda one: one.with_card(drawn, due_ms=due_ms)
         )
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Grant]:
-        """Return grants whose message is due, earliest first."""
+        """Return grants whose message needs an update, earliest first."""
         return await self.collection.due(now_ms=now_ms, limit=limit)
 
     async def take(self, grant: Grant, *, until_ms: int) -> bool:
-        """Put off a message that is due, to draw it; False when somebody else did."""
+        """Postpone a due update, to make it now; return False if another process took it."""
 
         def put_off(one: Grant) -> Grant | None:
             is_same = one.due_ms is not None and one.due_ms == grant.due_ms
@@ -338,7 +342,7 @@ class GrantStore:
 
 
 class PeopleStore:
-    """Single people, by workspace. Without a record, a person has the preferences of a new one."""
+    """The records of people, by workspace. A person without a record has the defaults."""
 
     def __init__(self, collection: Collection[PersonRecord]) -> None:
         self.collection = collection
@@ -346,14 +350,14 @@ class PeopleStore:
     async def of(self, team_id: str, user_ids: Names[str]) -> Mapping[str, PersonRecord]:
         """Read the records of some people, by Slack user id.
 
-        A record that cannot be read is left out: its person is notified as others are.
+        An unreadable record is skipped: the person is notified by the defaults.
         """
         keys = [f"{team_id}:{name}" for name in sorted(user_ids)]
         found = await self.collection.find({"id": {"$in": keys}}) if keys else None
         return {one.user_id: one for one in (found.documents if found else ())}
 
     async def wishing(self, team_id: str) -> Sequence[PersonRecord]:
-        """Read those of a workspace who have quiet hours, or want cards by direct message."""
+        """Read the people of a workspace who have quiet hours or want cards by direct message."""
         found: dict[str, PersonRecord] = {}
         for where in ({"quiet_from": {"$gt": ""}}, {"has_copies": True}):
             page = await self.collection.find({"team_id": team_id, **where})
@@ -361,7 +365,7 @@ class PeopleStore:
         return [found[key] for key in sorted(found)]
 
     async def add(self, person: PersonRecord) -> bool:
-        """Insert the record of a person unless there is one; whether it was new."""
+        """Insert a person's record; return False if it exists."""
         return bool(await self.collection.insert(person))
 
     async def change(
@@ -370,18 +374,18 @@ class PeopleStore:
         user_id: str,
         change: Callable[[PersonRecord], PersonRecord | None],
     ) -> PersonRecord | None:
-        """Change the record of a person, or that of a new one.
+        """Change a person's record; a person without a record gets one.
 
         Args:
             team_id: The workspace.
-            user_id: Whose.
-            change: A pure function; None leaves the record as it is.
+            user_id: Slack user id of the person.
+            change: A pure function; None leaves the record unchanged.
 
         Returns:
-            The record as stored; None when it was left as it is.
+            The stored record; None if it was left unchanged.
 
         Raises:
-            RecordConflictError: Others wrote first all the time.
+            RecordConflictError: Too many conflicting writes.
         """
         key = f"{team_id}:{user_id}"
         for _ in range(_TRIES):
@@ -394,7 +398,7 @@ class PeopleStore:
         raise RecordConflictError("person", key)
 
     async def take(self, person: PersonRecord, *, until_ms: int) -> PersonRecord | None:
-        """Put off what is due for a person, to do it; None when the record has changed."""
+        """Postpone a person's due work, to do it now; return None if the record has changed."""
         try:
             held = person.changed(due_ms=until_ms)
             return await self.collection.replace(held, based_on=person)
@@ -402,11 +406,11 @@ class PeopleStore:
             return None
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[PersonRecord]:
-        """Return people for whom something is due, earliest first."""
+        """Return people whose digest is due, earliest first."""
         return await self.collection.due(now_ms=now_ms, limit=limit)
 
     async def erase(self, *, before_ms: int, limit: int) -> int:
-        """Delete some without preferences who were told nothing since; return how many."""
+        """Delete records without preferences and recent messages; return the number deleted."""
         where = {
             "digest_ms": {"$lt": before_ms},
             "reminded_ms": {"$lt": before_ms},
@@ -419,7 +423,7 @@ class PeopleStore:
 
 
 async def _changed(collection: Collection[D], key: str, change: Callable[[D], D | None]) -> bool:
-    """Change one document; False when it was left as it is, or there is none."""
+    """Change one document; return False if it does not exist or was left unchanged."""
     try:
         return await update(collection, key, change) is not None
     except RecordNotFoundError:
@@ -429,7 +433,7 @@ async def _changed(collection: Collection[D], key: str, change: Callable[[D], D 
 async def _change_all(
     collection: Collection[D], where: Mapping[str, object], change: Callable[[D], D | None]
 ) -> int:
-    """Change each document that is as `where` says; return how many were changed."""
+    """Change each document that matches `where`; return the number of changed documents."""
     count, after = 0, None
     while True:
         page = await collection.find(where, limit=_PAGE, after=after)

@@ -103,7 +103,7 @@ def approvers_of(approval: Approval) -> tuple[str, ...]:
 
 
 def backups_of(approval: Approval) -> tuple[str, ...]:
-    """Return who may decide, too, from the first escalation step on, as `approvers_of`."""
+    """Return who may also decide from the first escalation step on, as `approvers_of` does."""
     terms = approval.terms
     return added_by(terms, terms.escalate[0]) if terms.escalate else ()
 
@@ -133,7 +133,7 @@ def named_by(terms: Terms, requirement: Requirement) -> tuple[str, ...]:
 
 
 def added_by(terms: Terms, step: Escalation) -> tuple[str, ...]:
-    """Return who may decide, too, from an escalation step on: ids, and `channel`."""
+    """Return who may also decide from an escalation step on: ids, and `channel`."""
     return _names(terms.groups[name] for name in step.add)
 
 

@@ -1,7 +1,8 @@
 """Facts from the record of an approval: its requesters, terms, ballot, progress, and group.
 
 None of the requesters may approve what the agent requests, because any of them may have caused the
-request: the agent has read their messages. `bot.people.thread_pass` stores them before it does.
+request: the agent has read their messages. `bot.people.thread_pass` stores the requesters before
+the agent reads a message.
 """
 
 from __future__ import annotations
