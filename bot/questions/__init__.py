@@ -1,6 +1,6 @@
-"""Kinds of questions, one file a kind: from the interrupt, its card, its form, and its answer.
+"""Kinds of questions, one file per kind: the interrupt, its card, its form, and its answer.
 
-To import anything here makes all our kinds known.
+Importing this package, or any of its modules, registers all built-in kinds.
 """
 
 from bot.questions import call, choice, doubt, feedback, fields, human, step, texts, unknown

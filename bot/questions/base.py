@@ -1,8 +1,8 @@
-"""A kind of question: the port that each kind keeps, and the registry of all kinds.
+"""The base class of all kinds of questions, and their registry.
 
-A kind is one file here, or anywhere: it reads an interrupt's info, says what people may decide, and
-makes the answer that resumes the run. Use cases know this file and what a record keeps, and no
-kind. How a kind is drawn is in `drawing.py`; only Slack's side knows that.
+A kind is one file, in this package or elsewhere. It reads the info of an interrupt, says which
+decisions people can make, and builds the answer that resumes the run. Use cases depend on this
+file and on the stored form, and on no single kind. `drawing.py` has the part for Slack.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ _AGAIN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionDraft:
-    """An info as a kind reads it: what the record of the question is made of.
+    """What a kind reads from the info of an interrupt, to build the approval from it.
 
     Attributes:
-        kind: What it asks of people.
+        kind: The kind of answer that people must give.
         title: Verb and object, in words.
-        arguments: What is shown, JSON data; of a call, its arguments.
-        ask: How it is answered.
+        arguments: The content to show, JSON data; for a call, its arguments.
+        ask: The form of the answer.
         tool: See `Approval.tool`.
         why: See `Approval.why`.
         preview: See `Approval.preview`.
         rule: See `Approval.rule`.
-        digest: What the runtime will compare; empty when it compares nothing.
-        is_vague: Whether the title is our own, and does not say what it is about.
+        digest: The digest that the runtime will compare; empty if it compares none.
+        is_vague: Whether the title is a default text that does not name the subject.
     """
 
     kind: Kind
@@ -76,7 +76,7 @@ class QuestionDraft:
     is_vague: bool = False
 
     def digest_at(self, checkpoint_id: str, address: str) -> str:
-        """Return the digest that a decision is bound to: the runtime's, or one of what is shown."""
+        """Return the digest that a decision is bound to: the runtime's, or that of the content."""
         return self.digest or call_digest(
             thread=checkpoint_id,
             address=address,
@@ -87,18 +87,18 @@ class QuestionDraft:
 
 
 class RecordQuestion(ABC):
-    """The question of a record. Each kind of question is a subclass.
+    """The question of an approval. Each kind of question is a subclass.
 
     Args:
-        approval: The record.
-        ask: How it is answered.
+        approval: The approval.
+        ask: The form of the answer.
     """
 
     form: ClassVar[str]
-    """The name that a record keeps. Stored: must stay readable."""
+    """Name of the form, as stored with the approval. Stored: must stay readable."""
 
     kinds: ClassVar[frozenset[Kind]] = frozenset()
-    """Records that people can answer with this form; others are answered by nobody."""
+    """The kinds of approvals that people can answer with this form; nobody can answer others."""
 
     def __init__(self, approval: Approval, ask: AnswerForm) -> None:
         self.approval = approval
@@ -107,41 +107,42 @@ class RecordQuestion(ABC):
     @classmethod
     @abstractmethod
     def read(cls, info: object) -> QuestionDraft | None:
-        """Read an info; None when it is not for this kind."""
+        """Read the info of an interrupt; return None if it is of another kind."""
 
     @classmethod
     def kind_at(cls, context: InterruptContext, brief: QuestionDraft) -> Kind:  # noqa: ARG003 - a port
-        """Return the kind of answer that an interrupt asks for, by where it stands."""
+        """Return the kind of answer that people must give, which may depend on outer interrupts."""
         return brief.kind
 
     @abstractmethod
     def takes(self, decision: Decision) -> bool:
-        """Whether people may decide this, and have decided it about exactly what they saw.
+        """Whether people may make this decision, and whether it covers exactly what they saw.
 
-        What cannot be read may raise ValueError, TypeError, KeyError or AttributeError.
+        Unreadable data may raise ValueError, TypeError, KeyError or AttributeError.
         """
 
     @abstractmethod
     def answer(self, info: object) -> object:
-        """Make the typed answer that resumes the run from the decision on record.
+        """Build the typed answer that resumes the run, from the stored decision.
 
-        `ask` is as the info says it now, not as the record keeps it.
+        `ask` is read from the info in the checkpoint, not from the stored approval.
 
         Raises:
-            ResumeDataError: The info is not answered so.
-            ValueError: The record does not say it; also KeyError, IndexError and TypeError.
+            ResumeDataError: The info does not accept this answer.
+            ValueError: The stored decision does not contain the answer; also KeyError, IndexError
+                and TypeError.
         """
 
     def no_status(self) -> Status:
-        """Return the record's status when people say no, with their reason.
+        """Return the status of the approval after people refuse.
 
         Raises:
-            InvalidInputError: It takes no such answer.
+            InvalidInputError: People cannot refuse this question.
         """
         raise InvalidInputError("this button")
 
     def read_reply(self, text: str) -> Json:  # noqa: ARG002 - a port
-        """Read a reply in the thread, which is not empty, as the answer of a question.
+        """Read a reply in the thread as the answer. The reply is not empty.
 
         Returns:
             The answer, or None if this text does not answer the question.
@@ -149,15 +150,15 @@ class RecordQuestion(ABC):
         return None
 
     def reply_hint(self) -> str:
-        """Say privately what to do in place of a reply that answers nothing."""
+        """Return the private hint for a reply that does not answer the question."""
         return say("refuse.reply_buttons")
 
     def is_yes(self, decision: Decision) -> bool:
-        """Whether a decision agrees to what the card shows."""
+        """Whether a decision approves what the card shows."""
         return decision.status is Status.APPROVED
 
     def choice(self, decision: Decision) -> tuple[str, str]:
-        """Return the choice that a decision votes for, and the answer that all must agree on."""
+        """Return the choice, and the answer on which voters must agree; empty for a plain vote."""
         if decision.status in {Status.REJECTED, Status.CANCELLED}:
             return REJECT, ""
         if decision.answer is not None:
@@ -165,11 +166,11 @@ class RecordQuestion(ABC):
         return APPROVE, ""
 
     def can_agree(self) -> bool:
-        """Whether there is an answer that agrees to what the card shows."""
+        """Whether some answer approves what the card shows."""
         return True
 
     def agreed_parts(self) -> list[tuple[str, Words]]:
-        """All that a yes agrees to, by name, masked."""
+        """The names and values that an approval covers, masked."""
         parts = [
             (name, (*mask_call(name), *mask_value(name, value, self.ask.masks)))
             for name, value in self.arguments.items()
@@ -177,15 +178,15 @@ class RecordQuestion(ABC):
         return [*parts, *self.more_agreed()]
 
     def more_agreed(self) -> list[tuple[str, Words]]:
-        """Return what a yes agrees to beside the arguments, by name, masked."""
+        """Return what an approval covers besides the arguments, by name, masked."""
         return []
 
     def lets_run(self, address: str) -> bool:
-        """Whether a yes lets run what stands at an address."""
+        """Whether an approval runs the node or call at an address."""
         return self.approval.address == address
 
     def vouched(self) -> str | None:
-        """The result of a call of which people say that it ran; None where they say no such thing.
+        """The result of a call in doubt, if people say that it ran; None otherwise.
 
         Raises:
             ValueError: The record cannot be read; also KeyError and TypeError.
@@ -193,25 +194,25 @@ class RecordQuestion(ABC):
         return None
 
     def form_values(self) -> dict[str, object]:
-        """The values that the form starts with; what people give starts with nothing."""
+        """The initial values of the form; empty if people must enter all values."""
         return {}
 
     @property
     def arguments(self) -> dict[str, Json]:
-        """The arguments of the record; nobody changes them in place."""
+        """The arguments of the approval. Callers must not change them in place."""
         return self.approval.arguments
 
     @property
     def yes_status(self) -> Status:
-        """The record's status when people have answered it, other than with a no."""
+        """The status of the approval after any answer but a refusal."""
         return Status.APPROVED if self.approval.kind is Kind.APPROVAL else Status.ANSWERED
 
     @property
     def decision(self) -> Decision:
-        """The people's decision.
+        """The stored decision.
 
         Raises:
-            ValueError: Nobody has.
+            ValueError: The approval is pending.
         """
         if self.approval.decision is None:
             raise ValueError("nobody has decided it")
@@ -219,26 +220,26 @@ class RecordQuestion(ABC):
 
     @property
     def given(self) -> dict[str, Json]:
-        """A copy of the answer on record, as fields.
+        """A copy of the stored answer, as an object.
 
         Raises:
-            ValueError: There is none that can be read; also TypeError.
+            ValueError: The approval is pending, or the answer cannot be read; also TypeError.
         """
         return deepcopy(as_object(self.decision.answer))
 
     @property
     def reason(self) -> str | None:
-        """Why they said no; None when they said nothing."""
+        """The reason of the decision; None without a reason."""
         return self.decision.reason or None
 
     def covers(self, decision: Decision, *, may_edit: bool) -> bool:
-        """Whether a yes is for what was shown, or for the edited arguments."""
+        """Whether an approval covers the shown call, or the edited arguments."""
         if decision.arguments is None:
             return decision.digest == self.approval.digest
         return may_edit and edited_digest(self.approval, decision.arguments) == decision.digest
 
     def verdict(self) -> ApprovalResult:
-        """The plain answer: yes, or no and why. The note beside a yes is for people alone."""
+        """The plain answer: yes, or no with a reason. The agent never reads the note of a yes."""
         decision = self.decision
         is_yes = decision.status is Status.APPROVED
         return ApprovalResult(
@@ -251,12 +252,12 @@ class RecordQuestion(ABC):
 
     @property
     def voters(self) -> tuple[str, ...]:
-        """Everybody who was counted for the answer, and those on whose behalf; sorted."""
+        """The counted voters, and the owners of delegated rights; sorted."""
         counted = [one for one in self.approval.votes if not one.is_stop]
         return tuple(sorted({person for vote in counted for person in vote.persons}))
 
     def answer_text(self) -> str:
-        """The answer as one text: alone, or each under its question."""
+        """The answer as one text. Several answers stand below their questions."""
         answers = self.approval.decision.answer if self.approval.decision else []
         questions = self.arguments.get("questions", [])
         if not isinstance(answers, list) or not isinstance(questions, list):
@@ -267,14 +268,14 @@ class RecordQuestion(ABC):
 
 
 _KINDS: dict[str, type[RecordQuestion]] = {}
-"""All kinds, by their forms; the one that came last reads an info first."""
+"""All kinds by their forms. The kind that was added last reads an info first."""
 
 
 def add_kind(kind: type[RecordQuestion]) -> None:
-    """Make a kind of question known: see `drawing.register`.
+    """Register a kind of question; see `drawing.register`.
 
     Raises:
-        ValueError: Another kind has its form.
+        ValueError: Another kind has the same form.
     """
     if kind.form in _KINDS:
         raise ValueError(f"there is a kind of question with the form {kind.form!r} already")
@@ -283,33 +284,36 @@ def add_kind(kind: type[RecordQuestion]) -> None:
 
 
 def question_of(approval: Approval) -> RecordQuestion:
-    """The question of a record, of its kind."""
+    """Return the question of an approval, as an object of its kind."""
     ask = ask_of(approval)
     return _kind_of(approval.kind, ask)(approval, ask)
 
 
 def brief_of(info: object) -> QuestionDraft:
-    """Read an info, by the kind that knows it; one kind takes all that no other knows."""
+    """Read the info of an interrupt with the first kind that accepts it.
+
+    The kind for programs accepts every info, and is tried last.
+    """
     known = [kind for kind in reversed(_KINDS.values()) if kind.form != Form.PROGRAM]
     briefs = (kind.read(info) for kind in [*known, _KINDS[Form.PROGRAM]])
     return next(brief for brief in briefs if brief is not None)
 
 
 def kind_at(context: InterruptContext, brief: QuestionDraft) -> Kind:
-    """Return the kind of answer that an interrupt asks for, by where it stands."""
+    """Return the kind of answer that people must give, which may depend on outer interrupts."""
     return _kind_of(brief.kind, brief.ask).kind_at(context, brief)
 
 
 def asks_people(context: InterruptContext) -> bool:
-    """Whether an interrupt waits for people; where a run was stopped, nobody is asked."""
+    """Whether an interrupt waits for people. The interrupt of a stopped run does not."""
     return not isinstance(context.info, CancelInfo)
 
 
 def check_decision(approval: Approval, decision: Decision) -> None:
-    """Refuse a decision that the approval does not take.
+    """Refuse a decision that the approval does not accept.
 
     Raises:
-        InvalidInputError: It is of the wrong kind, incomplete, or covers something else.
+        InvalidInputError: The decision is of the wrong kind, is incomplete, or covers another call.
     """
     if decision.status in _NO_ANSWER:
         return
@@ -323,7 +327,7 @@ def check_decision(approval: Approval, decision: Decision) -> None:
 
 
 def read_reply(approval: Approval, text: str) -> Json:
-    """Read a reply in the thread as the answer of a question.
+    """Read a reply in the thread as the answer to a question.
 
     Returns:
         The answer, or None if this text does not answer the question.
@@ -334,14 +338,14 @@ def read_reply(approval: Approval, text: str) -> Json:
 
 
 def answer_from(approval: Approval, info: object) -> object:
-    """Build the answer that resumes an interrupt from the decision on record, and check it once.
+    """Build the answer that resumes an interrupt, from the stored decision, and check it.
 
     Args:
         approval: A decided approval.
-        info: The interrupt's info, as the checkpoint has it.
+        info: The interrupt's info, from the checkpoint.
 
     Raises:
-        ResumeDataError: The record does not say what was decided, or it does not fit the info.
+        ResumeDataError: The decision cannot be read, or does not fit the info.
     """
     if approval.decision is None:
         raise ResumeDataError(say("reason.undecided", id=approval.approval_id))
@@ -352,10 +356,10 @@ def answer_from(approval: Approval, info: object) -> object:
 
 
 def as_object(value: Json) -> dict[str, Json]:
-    """A JSON object.
+    """Return a JSON object.
 
     Raises:
-        TypeError: It is something else.
+        TypeError: The value is not an object.
     """
     if not isinstance(value, dict):
         raise TypeError("the answer is no object")
@@ -363,10 +367,10 @@ def as_object(value: Json) -> dict[str, Json]:
 
 
 def as_text(value: object) -> str:
-    """A text.
+    """Return a text.
 
     Raises:
-        TypeError: It is something else.
+        TypeError: The value is not a text.
     """
     if not isinstance(value, str):
         raise TypeError("the answer is no text")
@@ -374,12 +378,12 @@ def as_text(value: object) -> str:
 
 
 def _kind_of(record: Kind, ask: AnswerForm) -> type[RecordQuestion]:
-    """The kind of a record; that of a doubt keeps no form of its own."""
+    """Return the kind of an approval. An approval of a call in doubt stores no form."""
     return _KINDS[str(record) if record is Kind.DOUBT else ask.form]
 
 
 def _no_answer(approval: Approval, decision: Decision) -> object | None:
-    """The answer of nobody: it expired, or was called off; None when people decided."""
+    """Return the answer after an expiry or a cancellation; None if people decided."""
     if decision.status is Status.EXPIRED:
         waited = _in_words(approval.expires_ms - approval.created_ms)
         return Expired(waited=waited + (_AGAIN if approval.restored.to_ms else ""))
@@ -399,14 +403,14 @@ def _peoples_answer(approval: Approval, info: object) -> object:
 
 
 def _brief_as_asked(approval: Approval, info: object) -> QuestionDraft:
-    """Read an info by the kind that asked people; by another where that one does not know it."""
+    """Read an info with the kind that the approval stores; if that fails, with another kind."""
     kind = _kind_of(approval.kind, ask_of(approval))
     brief = kind.read(info) if kind.form != Form.PROGRAM else None
     return brief if brief is not None else brief_of(info)
 
 
 def _check_shown(approval: Approval, brief: QuestionDraft) -> None:
-    """Make sure that a yes is for exactly what people saw."""
+    """Refuse an approval unless it covers exactly what people saw."""
     if approval.kind is not Kind.APPROVAL:
         return
     if brief.digest_at(approval.checkpoint_id, approval.address) == approval.digest:

@@ -51,7 +51,7 @@ from bot.words import say
 
 
 def call_brief(info: CallInfo) -> QuestionDraft:
-    """Return the part of a brief that all gates of a call share."""
+    """Return the part of a draft that all gates of a call share."""
     return QuestionDraft(
         kind=Kind.APPROVAL,
         title=info.title or f"Run {info.tool_name}",
@@ -75,14 +75,14 @@ def call_brief(info: CallInfo) -> QuestionDraft:
 
 @register
 class CallQuestion(InputsQuestion):
-    """Asks whether a call may run, or whether a node of a graph may have its way."""
+    """Asks whether a call may run, or a node of a graph may go on."""
 
     form = Form.CALL
     kinds = frozenset({Kind.APPROVAL})
 
     @classmethod
     def read(cls, info: object) -> QuestionDraft | None:
-        """Read a gate's info, or that of a node that wants a verdict."""
+        """Read the info of a gate, or of a node that asks for approval."""
         match info:
             case ApprovalInfo():
                 return call_brief(info)
@@ -102,22 +102,22 @@ class CallQuestion(InputsQuestion):
                 return None
 
     def takes(self, decision: Decision) -> bool:
-        """A yes to what was shown, or to edited arguments; a no, which has neither."""
+        """Accept an approval of the shown or edited arguments, and a plain rejection."""
         if decision.status is Status.APPROVED:
             return self.covers(decision, may_edit=self.ask.schema is not None)
         is_plain = decision.arguments is None and decision.answer is None
         return decision.status is Status.REJECTED and is_plain
 
     def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
-        """A yes."""
+        """Say that approval is needed."""
         return say("status.needs_approval"), say("notify.pending", **about)
 
     def no_status(self) -> Status:
-        """A no rejects it."""
+        """Return that a refusal rejects the call."""
         return Status.REJECTED
 
     def answer(self, info: object) -> object:
-        """The verdict; of a gate that takes edits, with the edited arguments."""
+        """Return the verdict, with the edited arguments if the gate accepts edits."""
         if not isinstance(info, ReviewEditInfo):
             return self.verdict()
         decision = self.decision
@@ -142,52 +142,52 @@ class CallQuestion(InputsQuestion):
         )
 
     def form_values(self) -> dict[str, object]:
-        """The arguments."""
+        """Return the arguments."""
         return {**self.arguments}
 
     def edited(self, info: CallInfo) -> dict[str, Json] | None:
-        """The arguments that were approved, when they are others than the interrupt shows."""
+        """Return the approved arguments if they differ from those of the interrupt; else None."""
         edited = self.decision.arguments
         if edited is None and self._is_rebound(info):
             edited = self.arguments
         return deepcopy(edited)  # the tool may change them
 
     def ruling(self, info: CallInfo) -> str | None:
-        """The ruling that they were approved under, when it is another than the interrupt's."""
+        """Return the ruling of the approval if it differs from that of the interrupt; else None."""
         return ruling_text(self.approval) or None if self._is_rebound(info) else None
 
     @property
     def editor(self) -> str | None:
-        """The editor of the arguments, when somebody else decided; else None."""
+        """Return the editor of the arguments if another person decided; else None."""
         return None if self.decision.arguments is not None else self.approval.edits.by or None
 
     @property
     def editors(self) -> tuple[str, ...]:
-        """Everybody who edited the arguments before the last editor, the first one first."""
+        """Return the editors before the last one, the first editor first."""
         last = self.editor or self.decision.by
         return tuple(name for name in self.approval.edits.editors if name != last)
 
     def only_text(self) -> str:
-        """The questions of a node that wants approval; empty when there is more to show."""
+        """Return the questions of a node that asks for approval; empty if it also shows values."""
         is_node = self.form == Form.CALL and self.ask.label and not self.approval.tool
         if not is_node or set(self.arguments) != {"questions"}:
             return ""
         return "\n".join(questions_of(self.approval))
 
     def agree(self, proof: Proof) -> Iterator[Block]:
-        """*Approve*, with a form or a dialog where the rule wants one."""
+        """*Approve*, with a form or a confirmation dialog if the rule requires it."""
         review = self.button(say("button.approve_form"), ActionId.DETAILS, "primary")
         plain = self.button(say("button.approve"), ActionId.DETAILS, "primary")
         made = review if self._needs_form else confirmed(plain, self.approval)
         yield yes(ActionId.APPROVE, made, proof, review)
 
     def yes(self) -> Iterator[Block]:
-        """Allow later calls, too."""
+        """The button that also permits later calls, if the rule permits standing grants."""
         if self._can_grant():
             yield self.button(say("button.grant"), ActionId.GRANT)
 
     def yes_inputs(self) -> list[Block]:
-        """The inputs of the form that agrees."""
+        """The inputs of the form that approves."""
         if is_critical(self.approval):
             return confirmation_inputs(self.approval)
         if wants_reason(self.approval, rejects=False):
@@ -200,19 +200,19 @@ class CallQuestion(InputsQuestion):
         yield self.button(say("button.reject"), ActionId.REJECT)
 
     def last(self) -> Iterator[Block]:
-        """*Edit…*, where the arguments have a form."""
+        """*Edit…*, if the arguments have a form; the batch form, if the turn has several cards."""
         if self.ask.schema is not None and not self.obstacle:
             yield self.button(say("button.edit"), ActionId.EDIT)
         if self.approval.position and common_ruling(self.approval):  # there are others
             yield self.button(say("button.several"), ActionId.BATCH)
 
     def emergency(self) -> Iterator[Block]:
-        """*Emergency…*, where the rule names people who may let it run alone."""
+        """*Emergency…*, if the rule names people who may break glass."""
         if glass_of(self.approval) is not None:
             yield self.button(say("button.override"), ActionId.OVERRIDE)
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
-        """Approve; or open the form of the edit."""
+        """Approve, or open the form of the edit."""
         if action == ActionId.APPROVE:
             return self.draft()
         if action == ActionId.EDIT:
@@ -220,7 +220,7 @@ class CallQuestion(InputsQuestion):
         return super().press(action)
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
-        """Read the edit: all arguments, also those that have no input; or the reason of a yes."""
+        """Read all arguments of an edit, also those without an input; or the reason of a yes."""
         if modal_id == ActionId.REVIEW_MODAL:
             errors = confirmation_errors(self.approval, values)
             draft = self.draft(reason=read_text(values, REASON))
@@ -246,12 +246,12 @@ class CallQuestion(InputsQuestion):
         )
 
     def settle(self, proposal: Proposal, call: CheckedCall) -> DecisionDraft | None:
-        """Approve what was changed by nobody; anything else is an edit."""
+        """Approve if the arguments are unchanged; other arguments are an edit."""
         is_same = same(call.arguments, self.arguments)
         return self.draft(reason=proposal.reason) if is_same else None
 
     def form_modal(self, draft: FormDraft = NO_DRAFT) -> OpenModal:
-        """The form of the edit, which approves, too."""
+        """The form of the edit. Its submission also approves."""
         about = named(self.approval, say("form.edit_help"))
         more = self.yes_inputs() if self._needs_form else []
         words = (say("form.edit"), say("form.edit_submit"))
@@ -260,15 +260,15 @@ class CallQuestion(InputsQuestion):
 
     @property
     def _needs_form(self) -> bool:
-        """Whether a yes takes more than a click."""
+        """Whether approval requires a form."""
         return is_critical(self.approval) or wants_reason(self.approval, rejects=False)
 
     def _can_grant(self) -> bool:
-        """Whether an approver may allow later calls, too."""
+        """Whether an approver may also permit later calls."""
         if self.approval.kind is not Kind.APPROVAL:
             return False
         return limits_of(self.approval.terms) is not None
 
     def _is_rebound(self, info: CallInfo) -> bool:
-        """Whether an edit bound the card to another call than its interrupt shows."""
+        """Whether an edit replaced the call of the interrupt."""
         return info.digest != self.approval.digest

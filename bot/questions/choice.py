@@ -37,24 +37,24 @@ from bot.words import say
 CHOICE = "choice"
 """Block id of the options in the form."""
 OPTIONS = 2_400
-"""Characters of all options together."""
+"""Maximum number of characters of all shown options together."""
 OPTION = 400
 MOST_SHOWN = 20
-"""More options are in Details."""
+"""Maximum number of shown options; Details shows the others."""
 MOST_OPTIONS = 100
-"""More do not fit a menu."""
+"""Maximum number of options in a menu."""
 _SHORT = 40
-"""Longer labels do not fit a button on a phone."""
+"""Maximum length of labels on buttons; longer labels do not fit on a phone."""
 
 
 def selected(ids: Sequence[str]) -> Json:
-    """Return the answer that chooses options by their ids."""
+    """Return the answer that selects options by their ids."""
     return {"selected": list(ids)}
 
 
 @register
 class ChoiceQuestion(DrawnQuestion):
-    """Asks what to choose."""
+    """Asks people to select one or several options."""
 
     form = Form.CHOICE
     kinds = frozenset({Kind.APPROVAL, Kind.QUESTION})
@@ -74,7 +74,7 @@ class ChoiceQuestion(DrawnQuestion):
         return replace(brief, ask=_ask_of_values(questions_in(brief)[0], values))
 
     def takes(self, decision: Decision) -> bool:
-        """Options that there are, and the call with them; or none, where that is allowed."""
+        """Accept existing options, with the completed call; or none, if that is permitted."""
         if decision.status is Status.REJECTED:
             return self.ask.can_decline
         ids = as_object(decision.answer)["selected"]
@@ -84,11 +84,11 @@ class ChoiceQuestion(DrawnQuestion):
         return decision.status is self.yes_status and is_bound
 
     def no_status(self) -> Status:
-        """None of these, where that is allowed."""
+        """Return the status after *None of these*, if that is permitted."""
         return Status.REJECTED if self.ask.can_decline else super().no_status()
 
     def answer(self, info: object) -> object:
-        """Return the choice; for a node, the value that it stands for."""
+        """Return the selection; for a node, the selected value."""
         if not isinstance(info, ChoiceInfo | CallChoiceInfo):
             (option,) = [one for one in self.ask.options if (one.id,) == self._selected]
             return option.value
@@ -98,7 +98,7 @@ class ChoiceQuestion(DrawnQuestion):
         return ChoiceResult(selected=self._selected, digest=decision.digest, by=decision.by)
 
     def read_reply(self, text: str) -> Json:
-        """The option that a reply names by its number or its label, and no other."""
+        """Return the option that a reply names by its number or label; None for other replies."""
         wanted = text.strip().casefold().rstrip(".!").strip()
         found = {
             option.id
@@ -108,13 +108,13 @@ class ChoiceQuestion(DrawnQuestion):
         return selected([*found]) if len(found) == 1 and not self.is_yes_or_no else None
 
     def reply_hint(self) -> str:
-        """Say how a reply names an option."""
+        """Say how a reply can name an option."""
         if self.is_yes_or_no:
             return super().reply_hint()
         return say("refuse.reply_option")
 
     def is_yes(self, decision: Decision) -> bool:
-        """Every choice agrees to what it is."""
+        """Count every selection as an approval of what it selects."""
         return decision.status in {Status.APPROVED, Status.ANSWERED}
 
     def more_agreed(self) -> list[tuple[str, Words]]:
@@ -127,21 +127,21 @@ class ChoiceQuestion(DrawnQuestion):
 
     @property
     def is_yes_or_no(self) -> bool:
-        """Whether the choice may be a decision: only buttons answer it."""
+        """Whether the options may mean yes and no. Then a reply cannot answer, only buttons."""
         return any(isinstance(option.value, bool) for option in self.ask.options)
 
     def no_words(self) -> tuple[str, str]:
-        """A free choice is not rejected."""
+        """Return the title and button of *None of these…*; for a call, those of a rejection."""
         if self.is_call:
             return super().no_words()
         return say("form.none_title"), say("form.none_submit")
 
     def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
-        """A choice."""
+        """Say that a selection is needed."""
         return say("status.needs_choice"), say("notify.choice", **about)
 
     def ended(self, who: str, time: str) -> tuple[str, str]:
-        """Say that something was chosen, or nothing."""
+        """Say whether something was selected."""
         match self.approval.status:
             case Status.APPROVED | Status.ANSWERED:
                 return "💬", say("status.chosen", who=who, time=time)
@@ -151,10 +151,10 @@ class ChoiceQuestion(DrawnQuestion):
                 return super().ended(who, time)
 
     def digest_of(self, ids: Sequence[str]) -> str:
-        """Return the digest that a choice covers: of the call with the options, or of the question.
+        """Return the digest that a selection covers: of the completed call, or of the question.
 
         Raises:
-            InvalidInputError: There is no such option.
+            InvalidInputError: An option does not exist.
         """
         if not self._chosen(ids):
             raise InvalidInputError("this choice")
@@ -163,7 +163,7 @@ class ChoiceQuestion(DrawnQuestion):
         return edited_digest(self.approval, self.with_options(ids))
 
     def with_options(self, ids: Sequence[str]) -> dict[str, object]:
-        """A call's arguments with what people chose in them; empty when there is no such option."""
+        """Return a call's arguments with the selection; empty if an option does not exist."""
         values = [option.value for option in self._chosen(ids)]
         if not values:
             return {}
@@ -171,7 +171,7 @@ class ChoiceQuestion(DrawnQuestion):
         return {**self.arguments, self.ask.parameter: chosen}
 
     def who_can(self, who: str) -> str:
-        """Say who can choose."""
+        """Say who can select."""
         return say("line.can_choose", who=who)
 
     def asked(self) -> list[str]:
@@ -179,11 +179,11 @@ class ChoiceQuestion(DrawnQuestion):
         return [self.ask.question]
 
     def content(self) -> tuple[Listed, ...]:
-        """Return the part below the question, then the question and the options."""
+        """Return the question and the options, with the usual content above them."""
         return (self.below(), self.of_call())
 
     def of_call(self) -> Listed:
-        """Return the question, unless it is the title, and the options that no button shows."""
+        """Return the question, unless it is the title, and the options without a button."""
         words = mask_call(self.ask.question)
         question = show(words, OPTIONS, lines=20)
         heading = line(literal(question.text or "…", "bold"), *rest_of(question.hidden))
@@ -200,7 +200,7 @@ class ChoiceQuestion(DrawnQuestion):
         )
 
     def answered(self) -> str:
-        """The options that people chose, with their numbers."""
+        """The selected options, with their numbers."""
         ids = self.stored.get("selected")
         chosen = [
             f"{number}. {written(mask_call(one.label))}"
@@ -210,7 +210,7 @@ class ChoiceQuestion(DrawnQuestion):
         return "\n".join(chosen)
 
     def final(self, decision: Decision) -> Approval:
-        """A call with what was chosen; the model may have had a choice of its own."""
+        """Return a call with the selection in place of the model's own value."""
         approval = self.approval
         if not approval.tool.strip() or decision.answer is None:
             return approval
@@ -228,39 +228,39 @@ class ChoiceQuestion(DrawnQuestion):
         )
 
     def laid_out(self) -> frozenset[str]:
-        """The names that are not shown as JSON: a free choice lays them out."""
+        """The arguments that the details do not show as JSON: a free choice lists its options."""
         names = {"question", "questions", "options", "multiple"}
         return frozenset() if self.is_call else frozenset(names)
 
     def notes(self) -> Iterator[str]:
-        """Say when there are too many options."""
+        """Say that there are too many options."""
         if len(self.ask.options) > MOST_OPTIONS:
             yield say("line.too_many_options")
 
     def agree(self, proof: Proof) -> Iterator[Block]:
-        """A button for each of a few short options."""
+        """A button for each option, if there are only a few short ones."""
         for label, action in zip(self._picks, PICKS, strict=False):
             yield yes(action, self.button(label, ActionId.DETAILS), proof)
 
     def yes(self) -> Iterator[Block]:
-        """*Choose…*, where the options have no buttons."""
+        """*Choose…*, if the options have no buttons."""
         if not self._picks and 0 < len(self.ask.options) <= MOST_OPTIONS:
             yield self.button(say("button.choose"), ActionId.CHOOSE, "primary")
 
     def no(self) -> Iterator[Block]:
-        """*None of these…*, unless it is in the menu; of a call, *Reject…*."""
+        """*None of these…*, unless the menu has it; for a call, *Reject…*."""
         if self.ask.can_decline and self.is_call:
             yield self.button(say("button.reject"), ActionId.REJECT)
         elif self.ask.can_decline and not self._picks:
             yield self.button(say("button.none_of_these"), ActionId.REJECT)
 
     def more(self) -> Iterator[tuple[str, ActionId]]:
-        """*None of these…*, beside buttons of the options."""
+        """*None of these…* in the menu, if the options have buttons."""
         if self.ask.can_decline and not self.is_call and self._picks:
             yield say("button.none_of_these"), ActionId.REJECT
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
-        """Choose the option whose number the button has, or open the form."""
+        """Select the option with the button's number, or open the form."""
         if action == ActionId.CHOOSE:
             return OpenModal(view=self._modal(), agrees=ActionId.CHOOSE_MODAL)
         if action not in PICKS:
@@ -271,7 +271,7 @@ class ChoiceQuestion(DrawnQuestion):
         return self._draft([self.ask.options[number].id])
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
-        """Read the form: ids of the chosen options, in their order."""
+        """Read the form: ids of the selected options, in their order."""
         if modal_id != ActionId.CHOOSE_MODAL:
             return super().submit(modal_id, values)
         state = read_state(values, CHOICE)
@@ -286,7 +286,7 @@ class ChoiceQuestion(DrawnQuestion):
 
     @cached_property
     def _picks(self) -> list[str]:
-        """The labels of buttons for each option; empty where they are not few and short."""
+        """The labels of the options' buttons; empty if there are too many or too long ones."""
         options = self.ask.options
         if self.ask.multiple or len(options) > len(PICKS):
             return []
@@ -296,7 +296,7 @@ class ChoiceQuestion(DrawnQuestion):
 
     @property
     def _is_on_buttons(self) -> bool:
-        """Whether the buttons say all about the options."""
+        """Whether the buttons show everything about the options."""
         is_bare = not any(option.description.strip() for option in self.ask.options)
         return bool(self._picks) and (is_bare or self.is_yes_or_no)
 
@@ -308,7 +308,7 @@ class ChoiceQuestion(DrawnQuestion):
         )
 
     def _chosen(self, ids: Sequence[str]) -> list[Option]:
-        """The options with these ids; none when the choice does not fit."""
+        """The options with these ids; empty if the selection is not valid."""
         found = [option for option in self.ask.options if option.id in ids]
         fits = len(found) == len(ids) and (len(found) == 1 or self.ask.multiple)
         return found if fits else []
@@ -321,7 +321,7 @@ class ChoiceQuestion(DrawnQuestion):
         return tuple(as_text(one) for one in found)
 
     def _modal(self) -> Block:
-        """Ask which of the options; say so when there is no such form."""
+        """Return the form with the options, or a notice that there is no form."""
         ask = self.ask
         if not 0 < len(ask.options) <= MOST_OPTIONS:
             return notice_modal(say("form.choose_title"), say("form.choose_none"))
@@ -346,7 +346,7 @@ class ChoiceQuestion(DrawnQuestion):
 
 
 def _listed(options: Sequence[Option]) -> Listed:
-    """The options as a numbered list, each with more about it."""
+    """Format options as a numbered list, with their descriptions."""
     lines: list[Block] = []
     hidden, room = 0, OPTIONS
     masks: list[Mask] = []
@@ -377,7 +377,7 @@ def _listed(options: Sequence[Option]) -> Listed:
 
 
 def option_label(option: Option, number: int, most: int) -> str:
-    """An option as a label, behind its number: what a model wrote never stands alone."""
+    """Format an option as a label. The number comes first, because the label is untrusted."""
     if isinstance(option.value, bool) and option.label.strip():
         return clip(mask_call(option.label), most)
     return f"{number}. {clip(mask_call(option.label), most - 5)}"
@@ -430,7 +430,7 @@ def _ask(question: str, options: Sequence[Choice], *, multiple: bool) -> AnswerF
 
 
 def _ask_of_values(question: str, values: Sequence[Json]) -> AnswerForm:
-    """The form of an answer that has only a few values."""
+    """Return the form of an answer that has only a few possible values."""
     words = {True: say("line.yes"), False: say("line.no")}
     options = tuple(
         Option(id=str(at), label=words[one] if isinstance(one, bool) else str(one), value=one)

@@ -20,11 +20,11 @@ from bot.redaction.mask import mask_text
 from bot.words import say
 
 RESULT = "result"
-"""Block id of what came out of a call."""
+"""Block id of the result of a call."""
 
 
 class DoubtAnswer(StrEnum):
-    """A person's word on a call in doubt: `choice` in the answer. Stored: version 1."""
+    """A person's choice about a call in doubt: `choice` in the answer. Stored: version 1."""
 
     RAN = "ran"
     AGAIN = "again"
@@ -40,14 +40,14 @@ _STATUSES = {
 
 @register
 class DoubtQuestion(DrawnQuestion):
-    """Asks what became of a call; the record's kind says so, and it keeps no form of its own."""
+    """Asks whether a call ran. The approval's kind identifies this question; it stores no form."""
 
     form = str(Kind.DOUBT)
     kinds = frozenset({Kind.DOUBT})
 
     @classmethod
     def read(cls, info: object) -> QuestionDraft | None:
-        """Read the info of a doubt."""
+        """Read the info of a call in doubt."""
         if not isinstance(info, InDoubtInfo):
             return None
         return QuestionDraft(
@@ -59,16 +59,16 @@ class DoubtQuestion(DrawnQuestion):
         )
 
     def takes(self, decision: Decision) -> bool:  # noqa: ARG002 - our own buttons made it
-        """Whatever the buttons made."""
+        """Accept all decisions, because only our buttons make them."""
         return True
 
     def choice(self, decision: Decision) -> tuple[str, str]:
-        """Return what is said to be true; those who say that it ran must agree on its result."""
+        """Return the choice. Voters who say that the call ran must agree on its result."""
         given = as_object(decision.answer)
         return str(given["choice"]), str(given.get("result") or "")
 
     def answer(self, info: object) -> InDoubtResult:  # noqa: ARG002 - the record says it all
-        """Return people's finding."""
+        """Return what people found out."""
         given = self.given
         return InDoubtResult(
             choice=cast("DoubtChoice", given["choice"]),
@@ -78,16 +78,16 @@ class DoubtQuestion(DrawnQuestion):
         )
 
     def vouched(self) -> str | None:
-        """The result, where people say that it ran."""
+        """The result, if people say that the call ran."""
         answer = self.answer(None)
         return answer.result or "" if answer.choice == "ran" else None
 
     def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
-        """The truth."""
+        """Say that people must find out whether the call ran."""
         return say("status.doubt"), say("notify.doubt", title=about["title"])
 
     def ended(self, who: str, time: str) -> tuple[str, str]:
-        """Say what is true, and who says so."""
+        """Say what people found out, and who said so."""
         match self.approval.status:
             case Status.ANSWERED:
                 return "✅", say("status.doubt_ran", who=who, time=time)
@@ -97,7 +97,7 @@ class DoubtQuestion(DrawnQuestion):
                 return super().ended(who, time)
 
     def answered(self) -> str:
-        """The result, as people gave it."""
+        """The reported result."""
         result = self.stored.get("result") if self._truth is not None else ""
         return mask_text(result).strip() if isinstance(result, str) else ""
 
@@ -110,7 +110,7 @@ class DoubtQuestion(DrawnQuestion):
         yield self.button(say("button.leave"), ActionId.GIVE_UP)
 
     def last(self) -> Iterator[Block]:
-        """*Run again*, which is asked once more: it may run twice."""
+        """*Run again*, with a confirmation, because the call may run twice."""
         again = self.button(say("button.again"), ActionId.AGAIN)
         dialog = {
             "title": plain(say("confirm.again_title")),
@@ -122,11 +122,11 @@ class DoubtQuestion(DrawnQuestion):
         yield {**again, "confirm": dialog}
 
     def can_withdraw(self) -> bool:
-        """A call that may have run is not taken back."""
+        """Return that the requester cannot withdraw a call that may have run."""
         return False
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
-        """Run it again or give it up at once; ask for the result of what ran."""
+        """Decide at once to run again or give up, or open the form for the result."""
         match action:
             case ActionId.RAN:
                 return OpenModal(view=self._modal())

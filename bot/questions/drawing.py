@@ -1,7 +1,7 @@
 """The buttons and forms of a kind of question: what they open, decide or propose.
 
-Pure: a button or a submitted form is answered with a value that says what is to be done, and the
-listeners do it. What the card says is in `shown.py`.
+Pure: a button or a submitted form returns a value that says what to do, and the listeners do it.
+`shown.py` has the text of the card.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from bot.words import say
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenModal:
-    """A button opens a modal.
+    """The action of a button that opens a modal.
 
     Attributes:
         view: The modal.
-        agrees: The id by which it agrees to what the card shows, once its reader has the whole
-            call; see `bot.questions.yes`. None if it agrees to nothing.
+        agrees: The action id with which the modal's submission approves what the card shows, once
+            its reader has opened the whole call; see `bot.questions.yes`. None if it approves
+            nothing.
     """
 
     view: Block
@@ -39,16 +40,16 @@ class OpenModal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionDraft:
-    """A button or a form decides: the decision, but for who made it and when.
+    """A decision of a button or a form, without the person and the time.
 
     Attributes:
         status: See `Decision`.
         digest: See `Decision`.
         answer: See `Decision`.
         reason: See `Decision`.
-        is_confirmed: Whether the form was filled in that a yes to something critical takes.
-        completes: The arguments of the call with what people chose in them: its tool may have
-            words for that. None when there is no such call.
+        is_confirmed: Whether the person filled in the form that confirms a critical approval.
+        completes: The arguments of the call with the selection of people, for which its tool may
+            have a title. None if there is no such call.
     """
 
     status: Status
@@ -61,12 +62,12 @@ class DecisionDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A form gives a call other arguments, which its tool has to take first: see `settle`.
+    """A form's new arguments for a call. The tool validates them first; see `settle`.
 
     Attributes:
         arguments: All arguments of the call.
-        names: The arguments that people filled in.
-        reason: Why it may run so, where the rule wants a reason.
+        names: Names of the arguments that people filled in.
+        reason: The reason for approval, if the rule requires one.
         is_confirmed: See `DecisionDraft`.
     """
 
@@ -77,21 +78,21 @@ class Proposal:
 
 
 class DrawnQuestion(ShownQuestion):
-    """The question of a record, as Slack shows it and takes its answer: its forms, too.
+    """The question of an approval with its buttons and forms in Slack.
 
-    The record may be damaged: what is drawn of it never raises.
+    The record may be damaged, so rendering never raises.
     """
 
-    # What people do.
+    # Actions of people.
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
-        """Say what a button does.
+        """Return what a button does.
 
         Args:
-            action: Its action id.
+            action: The action id.
 
         Raises:
-            InvalidInputError: It is not one of this question.
+            InvalidInputError: The button is not one of this question.
         """
         if action != ActionId.REJECT:
             raise InvalidInputError("this button")
@@ -103,10 +104,10 @@ class DrawnQuestion(ShownQuestion):
 
         Args:
             modal_id: Its callback id.
-            values: What people filled in.
+            values: The values that people filled in.
 
         Raises:
-            InvalidInputError: It is not one of this question.
+            InvalidInputError: The form is not one of this question.
         """
         if modal_id != ActionId.REJECT_MODAL:
             raise InvalidInputError("this form")
@@ -119,14 +120,14 @@ class DrawnQuestion(ShownQuestion):
         return self.draft(status=status, reason=reason)
 
     def settle(self, proposal: Proposal, call: CheckedCall) -> DecisionDraft | None:  # noqa: ARG002
-        """Make a decision of a proposal that the tool takes.
+        """Turn a proposal into a decision, after the tool accepted its arguments.
 
         Args:
-            proposal: As it was submitted.
-            call: As the tool reads it.
+            proposal: The submitted proposal.
+            call: The call with the arguments that the tool parsed.
 
         Returns:
-            None when it is an edit, about which the rules are asked first.
+            The decision; None for an edit, which the policy must judge first.
 
         Raises:
             InvalidInputError: This question makes no proposals.
@@ -134,7 +135,7 @@ class DrawnQuestion(ShownQuestion):
         raise InvalidInputError("this form")
 
     def place_errors(self, error: Exception) -> Errors:
-        """Put what the tool found in a proposal at the inputs of the form.
+        """Assign the tool's validation errors to the inputs of the form.
 
         Args:
             error: A refusal of the runtime; its cause may name arguments.
@@ -145,22 +146,22 @@ class DrawnQuestion(ShownQuestion):
         raise InvalidInputError("this form") from error
 
     def refuse(self, why: str) -> Errors:  # noqa: ARG002 - a port
-        """Say at the form why the rules do not let a call run with what was filled in.
+        """Return an error for the form: why the policy denies the call with these values.
 
         Args:
-            why: In words; a clause.
+            why: The reason, as a clause.
 
         Raises:
             InvalidInputError: There is no form.
         """
         raise InvalidInputError("this form")
 
-    # Parts for those.
+    # Helpers of the actions.
 
     def draft(
         self, *, status: Status | None = None, answer: Json = None, reason: str = ""
     ) -> DecisionDraft:
-        """A decision about what the card shows; a yes unless `status` says otherwise."""
+        """Return a decision about what the card shows. Without a `status`, it is a yes."""
         return DecisionDraft(
             status=status if status is not None else self.yes_status,
             digest=self.approval.digest,
@@ -169,11 +170,11 @@ class DrawnQuestion(ShownQuestion):
         )
 
     def no_words(self) -> tuple[str, str]:
-        """The title of the modal that asks why not, and its button."""
+        """Return the title and the button of the modal that asks for the reason of a refusal."""
         return say("form.reject"), say("form.reject_submit")
 
     def no_help(self) -> str:
-        """A sentence below the title of that modal."""
+        """Return the sentence below the title of that modal."""
         return ""
 
     def _reject_modal(self) -> Block:
@@ -192,17 +193,17 @@ Drawn = TypeVar("Drawn", bound=type[DrawnQuestion])
 
 
 def register(kind: Drawn) -> Drawn:
-    """Make a kind of question known, ours or from outside; a class decorator.
+    """Register a kind of question, built-in or external; a class decorator.
 
     Raises:
-        ValueError: Another kind has its form.
+        ValueError: Another kind has the same form.
     """
     add_kind(kind)
     return kind
 
 
 def drawn_question(approval: Approval) -> DrawnQuestion:
-    """The question of a record, as Slack shows it."""
+    """Return the question of an approval, with its buttons and forms in Slack."""
     question = question_of(approval)
     if not isinstance(question, DrawnQuestion):
         raise TypeError(f"{type(question).__name__} cannot be drawn")

@@ -121,7 +121,7 @@ def feedback(text: str) -> Json:
 
 @register
 class FeedbackQuestion(DrawnQuestion):
-    """Asks what should be different in a text."""
+    """Asks for feedback on a text."""
 
     form = Form.FEEDBACK
     kinds = frozenset({Kind.QUESTION})
@@ -147,7 +147,7 @@ class FeedbackQuestion(DrawnQuestion):
         )
 
     def takes(self, decision: Decision) -> bool:
-        """Feedback, or that all is good; not both."""
+        """Accept either feedback or the acceptance of the text, not both."""
         given = as_object(decision.answer)
         if decision.status is not self.yes_status:
             return False
@@ -156,24 +156,24 @@ class FeedbackQuestion(DrawnQuestion):
         return set(given) == {"feedback"} and bool(as_text(given["feedback"]).strip())
 
     def answer(self, info: object) -> FeedbackInfo:
-        """The info, with the feedback."""
+        """Return the info with the feedback."""
         if not isinstance(info, FeedbackInfo):
             raise TypeError(f"{type(info).__name__} is not answered so")
         is_good = self.given.get("accepted") is True
         return info.accept() if is_good else info.give(as_text(self.given["feedback"]))
 
     def read_reply(self, text: str) -> Json:
-        """A reply is the feedback, or says that there is no need to edit."""
+        """Read a reply as feedback, or as the acceptance of the text."""
         return feedback("" if _NO_EDIT.fullmatch(text.strip()) else text)
 
     def is_yes(self, decision: Decision) -> bool:
-        """Accepting the text agrees to it."""
+        """Count the acceptance of the text as an approval."""
         if decision.status is Status.ANSWERED:
             return decision.answer == {"accepted": True}
         return super().is_yes(decision)
 
     def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
-        """Feedback, and which version it is about."""
+        """Say that feedback is needed, and on which version."""
         words = say("status.needs_feedback")
         if self._version > 1:
             words = f"{words} · {say('status.version', n=self._version)}"
@@ -192,7 +192,7 @@ class FeedbackQuestion(DrawnQuestion):
         return say("line.can_feedback", who=who)
 
     def content(self) -> tuple[Listed, ...]:
-        """The text; from the second version on with what changed, where that is not too much."""
+        """Return the text. In later versions, mark the changes if there are not too many."""
         clean = written(mask_call(content_of(self.approval)))
         view = show(clean, CONTENT, lines=30)
         drawn = self._changed_quote()
@@ -208,7 +208,7 @@ class FeedbackQuestion(DrawnQuestion):
         )
 
     def small(self) -> list[Block]:
-        """The wish that led to this version, and how much changed."""
+        """Return the feedback that led to this version, and how much changed."""
         wanted, change = self._text("wanted"), self._change
         words = []
         if wanted:
@@ -239,7 +239,7 @@ class FeedbackQuestion(DrawnQuestion):
             yield say("button.compare"), ActionId.COMPARE
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
-        """Accept at once, or open a form."""
+        """Accept the text at once, or open a form."""
         if action == ActionId.ACCEPT:
             return self.draft(answer=feedback(""))
         if action == ActionId.ANSWER:
@@ -264,7 +264,7 @@ class FeedbackQuestion(DrawnQuestion):
         return modal(self.approval, ActionId.ANSWER_MODAL, words, [named(self.approval), block])
 
     def _comparison(self) -> Block:
-        """The text before, and the text now with what changed; nothing is decided there."""
+        """A modal with the earlier text and the changes; it decides nothing."""
         before = show(written(mask_call(self._text("previous"))), _COMPARED)
         after = show(written(mask_call(content_of(self.approval))), _COMPARED)
         change = self._change
@@ -292,7 +292,7 @@ class FeedbackQuestion(DrawnQuestion):
 
     @cached_property
     def _change(self) -> TextChange | None:
-        """The words that are others than in the version before; None where they are too many."""
+        """The changes since the earlier version; None if there are too many."""
         previous = self._text("previous")
         if not previous:
             return None
@@ -312,6 +312,6 @@ class FeedbackQuestion(DrawnQuestion):
 
 
 def content_of(approval: Approval) -> str:
-    """Read the text that people shall give feedback on."""
+    """Read the text on which people give feedback."""
     found = approval.arguments.get("content")
     return found if isinstance(found, str) and found.strip() else "(nothing)"

@@ -40,13 +40,13 @@ _MOST_NAMES, _NAME = 12, 60
 _FIELD = "answer"
 _INTEGER = re.compile(r"-?\d{1,15}", re.ASCII)
 _SPEAKING = frozenset({"title", "description", "default"})
-"""Keys of a JSON schema that ask nothing of a value."""
+"""JSON schema keywords that do not restrict a value."""
 _SPOKEN = frozenset({"string", "integer", "number"})
 
 
 @register
 class FieldsQuestion(InputsQuestion):
-    """Asks for values."""
+    """Asks for values that match a JSON schema."""
 
     form = Form.FIELDS
     kinds = frozenset({Kind.APPROVAL, Kind.QUESTION})
@@ -56,7 +56,7 @@ class FieldsQuestion(InputsQuestion):
 
     @classmethod
     def read(cls, info: object) -> QuestionDraft | None:
-        """Read what is missing of a call, or the schema of a node's answer."""
+        """Read the missing arguments of a call, or the schema of a node's answer."""
         if isinstance(info, ParametersInfo):
             brief = call_brief(info)
             ask = replace(brief.ask, form=Form.FIELDS, schema=object_schema(info.missing))
@@ -68,10 +68,10 @@ class FieldsQuestion(InputsQuestion):
 
     @classmethod
     def kind_at(cls, context: InterruptContext, brief: QuestionDraft) -> Kind:
-        """Return the kind: to fill in what is missing takes no approver, as a rule.
+        """Return the kind of answer. Missing arguments usually need no approver.
 
-        It does when others have approved the call: then it is theirs, too, or the values would be
-        nobody's.
+        If an outer gate already asked approvers about the same call, the values need approval, too:
+        otherwise no approver would have seen them.
         """
         outer = context.parent if isinstance(context.info, ParametersInfo) else None
         while outer is not None and outer.address == context.address:
@@ -81,7 +81,7 @@ class FieldsQuestion(InputsQuestion):
         return brief.kind
 
     def takes(self, decision: Decision) -> bool:
-        """Values that fit; of a call exactly what is missing, bound to the call with them."""
+        """Accept values that match the schema; for a call, exactly the missing arguments."""
         values = as_object(as_object(decision.answer)["values"])
         if decision.status is not self.yes_status or misfit(cast("Json", self.ask.schema), values):
             return False
@@ -90,18 +90,18 @@ class FieldsQuestion(InputsQuestion):
         return self.digest_of(values) == decision.digest
 
     def no_status(self) -> Status:
-        """The runtime knows no rejection of what is missing: it is called off."""
+        """Return the status after a refusal: the runtime knows no rejection, so cancel the call."""
         return Status.CANCELLED if self.is_call else super().no_status()
 
     def answer(self, info: object) -> object:
-        """The values."""
+        """Return the values."""
         values, decision = as_object(self.given["values"]), self.decision
         if isinstance(info, ParametersInfo):
             return ParametersResult(values=values, digest=decision.digest, by=decision.by)
         return values[_FIELD] if self.ask.is_wrapped else values
 
     def read_reply(self, text: str) -> Json:
-        """A text or a whole number, where any will do; all else has a form, which checks it."""
+        """Read a reply as a text or an integer, if one is enough. Other types need the form."""
         words = text.strip()
         match self.spoken_type:
             case "string":
@@ -112,19 +112,18 @@ class FieldsQuestion(InputsQuestion):
                 return None
 
     def is_yes(self, decision: Decision) -> bool:
-        """Completing a call agrees to it."""
+        """Count the completion of a call as an approval."""
         return super().is_yes(decision) or (self.is_call and decision.status is Status.ANSWERED)
 
     def can_agree(self) -> bool:
-        """A question agrees to nothing, a call does."""
+        """Whether this is a call: only a call can be approved."""
         return self.is_call
 
     @property
     def spoken_type(self) -> str:
         """The JSON type that a reply in the thread can give.
 
-        It is `string`, or `integer` or `number` for a whole number; empty when only the form will
-        do.
+        It is `string`, or `integer` or `number` for an integer; empty if only the form can answer.
         """
         if not self.ask.is_wrapped or self.is_call:
             return ""
@@ -135,25 +134,25 @@ class FieldsQuestion(InputsQuestion):
         return kind if isinstance(kind, str) and kind in _SPOKEN else ""
 
     def digest_of(self, values: Mapping[str, object]) -> str:
-        """Return the digest that the values cover: of the call with them, or of the question."""
+        """Return the digest that the values cover: of the completed call, or of the question."""
         if not self.is_call:
             return self.approval.digest
         return edited_digest(self.approval, {**self.arguments, **values})
 
     def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
-        """Details."""
+        """Say that details are needed."""
         if self._is_plain_question:
             return super().needs(about)
         return say("status.needs_details"), say("notify.needs", **about)
 
     def ended(self, who: str, time: str) -> tuple[str, str]:
-        """Say that a call goes on without it."""
+        """Say that the agent goes on without the call."""
         if self.approval.status is Status.CANCELLED and self.is_call and who:
             return "⏭️", say("status.skipped", who=who, time=time)
         return super().ended(who, time)
 
     def who_can(self, who: str) -> str:
-        """Say whether a reply will do."""
+        """Say whether a reply can answer."""
         match self.spoken_type:
             case "":
                 return say("line.can_fill", who=who)
@@ -163,7 +162,7 @@ class FieldsQuestion(InputsQuestion):
                 return say("line.can_number", who=who)
 
     def of_call(self) -> Listed:
-        """Return the names of the values that the call still needs."""
+        """Return the names of the missing arguments of a call."""
         naming = self._naming
         names = [naming.label(name) for name in self._properties]
         views = [show(one, _NAME, one_line=True) for one in names[:_MOST_NAMES]]
@@ -184,17 +183,17 @@ class FieldsQuestion(InputsQuestion):
         )
 
     def answered(self) -> str:
-        """The values, by the names of the form."""
+        """The values, with the labels of the form."""
         found = self.stored.get("values")
         values = found if isinstance(found, dict) else {}
-        if self.ask.is_wrapped and set(values) == {_FIELD}:  # our own name says nothing
+        if self.ask.is_wrapped and set(values) == {_FIELD}:  # the default name says nothing
             return written(mask_value(_FIELD, values[_FIELD])).strip()
         naming = self._naming
         pairs = [(naming.label(name), naming.words(name, value)) for name, value in values.items()]
         return "\n".join(f"{written(label)}: {written(words)}" for label, words in pairs)
 
     def final(self, decision: Decision) -> Approval:
-        """The completed call, in its tool's words."""
+        """Return the completed call, with the title of its tool."""
         approval = self.approval
         if not approval.tool.strip() or decision.answer is None:
             return approval
@@ -221,15 +220,15 @@ class FieldsQuestion(InputsQuestion):
             yield self.button(say("button.skip"), ActionId.REJECT)
 
     def no_words(self) -> tuple[str, str]:
-        """It is called off."""
+        """Return the title and the button for skipping the call."""
         return say("form.skip"), say("form.skip_submit")
 
     def no_help(self) -> str:
-        """Say what becomes of the call."""
+        """Say that the call is cancelled."""
         return say("form.skip_help")
 
     def can_withdraw(self) -> bool:
-        """The *Skip…* of a call does the same."""
+        """Return False for a call, whose *Skip…* does the same."""
         return not self.is_call
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
@@ -239,13 +238,13 @@ class FieldsQuestion(InputsQuestion):
         return self.form_modal()
 
     def form_modal(self, draft: FormDraft = NO_DRAFT) -> OpenModal:
-        """The form of the values; those of a call let it run."""
+        """The form of the values. For a call, its submission lets the call run."""
         words, action = say("form.answer_title"), ActionId.ANSWER_MODAL
         view = self.inputs_modal(action, (words, words), self._about(), draft)
         return OpenModal(view=view, agrees=action if self.is_call else None)
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
-        """Read the values; of a call, its tool has to take them."""
+        """Read the values; for a call, as a proposal that its tool validates."""
         if modal_id != ActionId.ANSWER_MODAL:
             return super().submit(modal_id, values)
         if not self.ask.schema:
@@ -259,7 +258,7 @@ class FieldsQuestion(InputsQuestion):
         return Proposal(arguments=arguments, names=tuple(result.arguments))
 
     def settle(self, proposal: Proposal, call: CheckedCall) -> DecisionDraft:
-        """Fill in the values as the tool reads them."""
+        """Complete the call with the values that the tool parsed."""
         given = proposal.arguments
         return self._draft({name: call.arguments.get(name, given[name]) for name in proposal.names})
 
@@ -281,7 +280,7 @@ class FieldsQuestion(InputsQuestion):
 
     @property
     def _is_plain_question(self) -> bool:
-        """Whether it asks for one value, in the words of its title."""
+        """Whether the question asks for one value, and the title has its text."""
         return self.ask.is_wrapped and not self.is_call
 
     @property
@@ -291,7 +290,7 @@ class FieldsQuestion(InputsQuestion):
 
 
 def _ask(schema: dict[str, Json]) -> AnswerForm:
-    """The form of an answer with a JSON schema: its fields, or one field."""
+    """Return the form of an answer with a JSON schema: its fields, or a single field."""
     if schema.get("type") == "object" and schema.get("properties"):
         return AnswerForm(form=Form.FIELDS, schema=schema)
     inner = {name: value for name, value in schema.items() if name != "$defs"}

@@ -1,8 +1,8 @@
-"""The form of an approval's answers, as stored with it.
+"""The form of an approval's answers, as stored in its field `form`.
 
-The record's `form` holds it. A bare JSON schema there is that of a call's arguments, which
-people may edit; nothing there is the plain form of the record's kind. Everything else is an object
-with the key `countersign.form/1`. Nobody can answer a form that cannot be read.
+A bare JSON schema is that of a call's arguments, which people may edit. None is the plain form of
+the approval's kind. Every other form is an object with the key `countersign.form/1`. Nobody can
+answer an approval whose form cannot be read.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from bot.redaction.masks import Names, once
 from bot.words import say
 
 FORM = "countersign.form/1"
-"""Stored: version 1, must stay readable."""
+"""Key of a stored form. Stored: version 1, must stay readable."""
 
 
 class Form(StrEnum):
-    """Our own ways to answer. Stored: version 1, must stay readable.
+    """The built-in forms of answers. Stored: version 1, must stay readable.
 
-    A kind of question from outside has a name of its own: see `add_form`.
+    An external kind of question adds its own name; see `add_form`.
     """
 
     CALL = "call"  # may it run: approve, reject, edit
     HUMAN = "human"  # the same with the answers that the agent allows: see `Ask.allowed`
-    STEP = "step"  # may it go on: continue, stop, edit
+    STEP = "step"  # may the run go on: continue, stop, edit
     TEXTS = "texts"  # a text for each question
-    FEEDBACK = "feedback"  # a text about a text, or nothing to say
+    FEEDBACK = "feedback"  # feedback on a text, or its acceptance
     CHOICE = "choice"  # one of the options, or several
     FIELDS = "fields"  # values by JSON schema
-    PROGRAM = "program"  # not by people
+    PROGRAM = "program"  # only a program can answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """Something to choose.
+    """An option that people can select.
 
     Attributes:
         id: Unique among the options.
-        label: What people read; untrusted.
-        description: More about it; may be empty. Untrusted.
-        value: What it stands for.
+        label: Text for people; untrusted.
+        description: Further text; may be empty. Untrusted.
+        value: The value that the option selects.
     """
 
     id: str
@@ -62,27 +62,27 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerForm:
-    """An approval's form: the answers that it takes.
+    """The form of an approval: the answers that it accepts.
 
     Attributes:
-        form: The way: one of `Form`, or a name that somebody added.
-        schema: JSON schema of what people may edit, or give; None when they may not. One that is
-            not a schema of an object makes no form.
-        is_wrapped: Whether the answer is the one field `answer` of that schema.
-        question: What is to be chosen; empty for other forms.
-        options: What there is to choose.
-        multiple: Whether several can be chosen.
-        parameter: Of a call, the argument that is chosen; else empty.
-        can_decline: Whether none can be chosen.
-        allowed: Answers that are taken, of `accept`, `ignore`, `response`, `edit`.
-        reason: Why people are asked, in the words of a policy; may be empty.
-        label: What stands above the arguments; empty for `Arguments`.
-        program: Why people cannot answer, and what a program would.
-        secret: Names of arguments that nobody is shown.
-        shown: Names of arguments that are no secrets, whatever they look like.
-        named: Names of the arguments of which the title shows all.
-        labels: Names of arguments as their tool's author writes them for people, where they do.
-        leaves: Whether people outside of the company see what the call does.
+        form: One of `Form`, or a name added by `add_form`.
+        schema: JSON schema of the values that people may edit or enter; None if they may not. A
+            schema that is not of an object makes no form.
+        is_wrapped: Whether the answer is the only field, `answer`, of that schema.
+        question: The question of a choice; empty for other forms.
+        options: The options of a choice.
+        multiple: Whether people can select several options.
+        parameter: Name of the call's argument that people select; empty if they select none.
+        can_decline: Whether people can select no option.
+        allowed: Accepted answers: some of `accept`, `ignore`, `response`, `edit`.
+        reason: Why the policy asks people, in its words; may be empty.
+        label: Heading above the arguments; empty for `Arguments`.
+        program: Why people cannot answer, and what a program must do.
+        secret: Names of arguments that are always masked.
+        shown: Names of arguments that are not secret, whatever their values look like.
+        named: Names of the arguments whose whole values the title shows.
+        labels: Labels of arguments by name, if the tool's author gave labels.
+        leaves: Whether the effect of the call is visible outside of the company.
     """
 
     form: str
@@ -104,7 +104,7 @@ class AnswerForm:
     leaves: bool = False
 
     def to_data(self) -> dict[str, Json] | None:
-        """Write it as a record keeps it: see `ask_of`."""
+        """Return the form as stored data; see `ask_of`."""
         fields: dict[str, Json] = {
             "schema": self.schema,
             "is_wrapped": self.is_wrapped,
@@ -130,7 +130,7 @@ class AnswerForm:
 
     @property
     def masks(self) -> Names:
-        """The tool author's lists of names: of secret arguments, and of those that are shown."""
+        """The tool author's lists of secret and of shown arguments."""
         return Names(secret=self.secret, shown=self.shown)
 
     @property
@@ -141,17 +141,17 @@ class AnswerForm:
 
 
 _ADDED: set[str] = set()
-"""Names of forms from outside."""
+"""Names of external forms."""
 
 
 def add_form(name: str) -> None:
-    """Make the name of a form known; a form that nobody knows is answered by nobody."""
+    """Register the name of an external form. Nobody can answer a form that is not registered."""
     if name not in _OURS:
         _ADDED.add(name)
 
 
 def ask_of(approval: Approval) -> AnswerForm:
-    """Read how an approval is answered; the schema in it is shared, and changed by nobody."""
+    """Read the form of an approval. Callers must not change its schema, which is shared."""
     plain = Form.TEXTS if approval.kind is Kind.QUESTION else Form.CALL
     if approval.form is None:
         return AnswerForm(form=plain)
@@ -168,7 +168,7 @@ def _ask_in(data: dict[str, Json]) -> AnswerForm:
 
 
 def edited_digest(approval: Approval, arguments: Mapping[str, object]) -> str:
-    """The digest of the same call with other arguments: what the executor will compare."""
+    """Return the digest of the call with other arguments, as the executor computes it."""
     return call_digest(
         thread=approval.checkpoint_id,
         address=approval.address,
@@ -185,16 +185,16 @@ def ruling_text(approval: Approval) -> str:
 
 
 def in_order(data: object) -> str:
-    """JSON text with the keys in their order: the one in which the tool's author wrote them."""
+    """Return JSON text that keeps the order of keys, as the tool's author wrote them."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     if well_formed(text) == text:
         return text
-    # Half of a surrogate pair, which databases refuse, is written in ASCII.
+    # Databases refuse half a surrogate pair, so write it in ASCII.
     return json.dumps(data, separators=(",", ":"))
 
 
 def labels_in(schema: Mapping[str, Json]) -> dict[str, str]:
-    """The titles that the author of a schema gives to its fields."""
+    """Return the titles of fields in a schema."""
     fields = schema.get("properties")
     titles = {
         name: one.get("title")

@@ -22,14 +22,14 @@ from bot.redaction.mask import mask_text
 from bot.words import say
 
 RESPONSE = "response"
-"""Block id of what the agent is told in place of a result."""
+"""Block id of the text that the agent reads in place of a result."""
 _DESCRIBED = "Tool execution requires approval\n\nTool: "
-"""The beginning of the description that a human gate makes when its author gave none."""
+"""Beginning of the default description of a human gate."""
 
 
 @register
 class HumanQuestion(CallQuestion):
-    """Asks what becomes of a call, as a human gate does."""
+    """Asks people about a call, with the answers that a human gate permits."""
 
     form = Form.HUMAN
 
@@ -50,7 +50,7 @@ class HumanQuestion(CallQuestion):
         return replace(brief, ask=ask, preview=preview)
 
     def takes(self, decision: Decision) -> bool:
-        """One of the answers that are allowed."""
+        """Accept the permitted answers only."""
         match decision.status:
             case Status.APPROVED:
                 wanted = "edit" if decision.arguments is not None else "accept"
@@ -63,11 +63,11 @@ class HumanQuestion(CallQuestion):
                 return False
 
     def no_status(self) -> Status:
-        """There is no rejection; *Ignore* needs no reason."""
+        """Return the status after *Ignore*, which needs no reason. There is no rejection."""
         raise InvalidInputError("this button")
 
     def answer(self, info: object) -> HumanResponse:
-        """The response."""
+        """Return the response."""
         if not isinstance(info, HumanInterrupt):
             raise TypeError(f"{type(info).__name__} is not answered so")
         decision = self.decision
@@ -90,11 +90,11 @@ class HumanQuestion(CallQuestion):
                 raise ValueError(f"the status {decision.status} is no response")
 
     def can_agree(self) -> bool:
-        """Whether people can agree to something: *Approve* or *Edit…* is allowed."""
+        """Whether people can approve: *Approve* or *Edit…* is permitted."""
         return not {"accept", "edit"}.isdisjoint(self.ask.allowed)
 
     def ended(self, who: str, time: str) -> tuple[str, str]:
-        """Say that the agent was told something, or that it was skipped."""
+        """Say that people answered in place of the call, or skipped it."""
         match self.approval.status:
             case Status.ANSWERED:
                 return "💬", say("status.instead", who=who, time=time)
@@ -122,16 +122,16 @@ class HumanQuestion(CallQuestion):
             yield self.button(say("button.instead"), ActionId.RESPOND)
 
     def no(self) -> Iterator[Block]:
-        """*Skip*: the agent goes on without it."""
+        """*Skip*: the agent goes on without the call."""
         if "ignore" in self.ask.allowed:
             yield self.button(say("button.ignore"), ActionId.IGNORE)
 
     def last(self) -> Iterator[Block]:
-        """Nothing: the edit stands before the no."""
+        """Yield nothing: the edit button stands before the skip button."""
         yield from ()
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
-        """Ignore at once, or open the form of a response."""
+        """Skip the call at once, or open the form of a response."""
         if action == ActionId.IGNORE:
             return self.draft(status=Status.REJECTED)
         if action == ActionId.RESPOND:

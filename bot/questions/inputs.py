@@ -22,23 +22,23 @@ from bot.words import say
 from bot.words.mrkdwn import escape
 
 _NOTICE = 200
-"""Characters of an alert: Slack's limit."""
+"""Maximum number of characters of an alert: Slack's limit."""
 
 
 class InputsQuestion(DrawnQuestion):
     """A question whose schema makes a form."""
 
     no_form = "line.no_edit"
-    """The key of the text that says why there is no form."""
+    """Key of the text that says why there is no form."""
     no_form_title = "form.edit_title"
-    """The key of the title of such a notice."""
+    """Key of the title of that notice."""
 
     starts_empty = False
-    """Whether people are asked for all of it, so that what is needed has to be given."""
+    """Whether the form starts empty, so that people must fill in required values."""
 
     @cached_property
     def obstacle(self) -> str:
-        """Why there is no form; empty when there is one, or none is wanted."""
+        """Why there is no form; empty if there is a form, or none is wanted."""
         if self.ask.schema is None:
             return ""
         form = self._form()
@@ -46,7 +46,7 @@ class InputsQuestion(DrawnQuestion):
 
     @property
     def page_count(self) -> int:
-        """The number of pages of the form; 0 where there is none."""
+        """Number of pages of the form; 0 without a form."""
         form = self._form()
         return 0 if isinstance(form, NotEditable) else len(form.pages)
 
@@ -64,14 +64,14 @@ class InputsQuestion(DrawnQuestion):
         *,
         more: Sequence[Block] = (),
     ) -> Block:
-        """Draw the form; say so when there is none.
+        """Render the form, or a notice that there is none.
 
         Args:
-            callback: Of the modal.
-            words: Its title, and its button.
-            about: Its first block.
-            draft: The page to show, with what was changed on others.
-            more: Inputs at the end of each page; what is typed there stays.
+            callback: Callback id of the modal.
+            words: Title of the modal, and its button.
+            about: First block.
+            draft: The page to show, with the values typed on other pages.
+            more: Inputs at the end of each page; typed values stay.
         """
         form = self._form(draft)
         blocks = form if isinstance(form, NotEditable) else drawn(form.shown)
@@ -82,15 +82,15 @@ class InputsQuestion(DrawnQuestion):
         return {**view, "private_metadata": with_rest(view["private_metadata"], draft.text())}
 
     def turn(self, values: Values, page: int) -> OpenModal:
-        """Draw another page of the form, with what was typed on this one.
+        """Render another page of the form, and keep the values typed on this page.
 
         Args:
-            values: As typed, with the draft.
+            values: The typed values, with the draft.
             page: Number of the page to go to.
 
         Returns:
-            The modal; of the same page where something has to be corrected first, and what. Slack
-            keeps what is typed in inputs that stay.
+            The modal. If this page has errors, the modal shows this page with the errors. Slack
+            keeps the values of inputs that stay.
 
         Raises:
             InvalidInputError: There is no such form.
@@ -109,7 +109,7 @@ class InputsQuestion(DrawnQuestion):
         return self.form_modal(draft)
 
     def _with_notice(self, draft: FormDraft, words: str) -> OpenModal:
-        """The modal as it is, with our words at its top."""
+        """Return the modal with a notice at its top."""
         form = self.form_modal(draft)
         notice = {"type": "alert", "level": "error", "text": plain(clip(words, _NOTICE))}
         return replace(form, view={**form.view, "blocks": [notice, *form.view["blocks"]]})
@@ -119,11 +119,11 @@ class InputsQuestion(DrawnQuestion):
         raise InvalidInputError("this form")
 
     def search(self, values: Values, block_id: str, typed: str) -> list[Block]:
-        """Find the choices of an input that fit what somebody typed.
+        """Find the choices of an input that match a typed text.
 
         Args:
-            values: With the draft.
-            block_id: Of the input.
+            values: The typed values, with the draft.
+            block_id: Block id of the input.
             typed: A part of a choice.
 
         Raises:
@@ -136,14 +136,14 @@ class InputsQuestion(DrawnQuestion):
         return found(field, typed)
 
     def place_errors(self, error: Exception) -> Errors:
-        """Put what the tool's own validation found at the inputs of the form."""
+        """Assign the tool's validation errors to the inputs of the form."""
         cause = error if isinstance(error, InvalidArgumentsError) else error.__cause__
         if not isinstance(cause, InvalidArgumentsError):
             return self._place({"": say("error.not_taken")})
         return self._place({pointer(*fault.path): fault.message for fault in cause.errors})
 
     def refuse(self, why: str) -> Errors:
-        """Say at the form why the rules do not let a call run with what was filled in."""
+        """Return an error for the form: why the policy denies the call with these values."""
         return self._place({"": say("error.denied", why=why.rstrip("."))})
 
     def _place(self, faults: dict[str, str]) -> Errors:
@@ -160,7 +160,7 @@ class InputsQuestion(DrawnQuestion):
 
 
 def _page_select(form: InputForm) -> list[Block]:
-    """The menu of the form's pages; nothing where there is one."""
+    """The menu of the form's pages; empty for a single page."""
     count = len(form.pages)
     if count == 1:
         return []

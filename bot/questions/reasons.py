@@ -27,11 +27,11 @@ from bot.redaction.call import is_masked, mask_call, written
 from bot.words import for_all, say
 
 REASON = "reason"
-"""Block id of a reason in one's own words."""
+"""Block id of a reason in the person's own words."""
 CANNED = "canned"
-"""Block id of a reason to choose: of the rule's, or what a rejection means for the agent."""
+"""Block id of a reason to select: one of the rule's, or the meaning of a rejection."""
 NAME = "name"
-"""Block id of the name that is typed to agree to something critical."""
+"""Block id of the name that a person types to approve a critical call."""
 _MOST_NAME = 60
 _MOST_RADIOS = 10
 _VERDICT = 75
@@ -39,7 +39,7 @@ _MOST_CONFIRMED = 240
 
 
 class RejectionKind(StrEnum):
-    """The meaning of a rejection for the agent. Part of a form; what is kept is its words."""
+    """The meaning of a rejection for the agent. The record stores its text, not this value."""
 
     LATER = "later"
     FIX = "fix"
@@ -48,9 +48,9 @@ class RejectionKind(StrEnum):
 
 
 def reason_inputs(approval: Approval, label: str, *, hint: str = "") -> list[Block]:
-    """Draw the input of a yes's reason, or of its note: one's own words.
+    """Return the input for the reason of an approval, or for its note.
 
-    The reasons of the rule are those of a rejection; nobody has to write a note.
+    The rule's list of reasons is for rejections only. A note is always optional.
     """
     is_needed = wants_reason(approval, rejects=False)
     return [
@@ -59,9 +59,9 @@ def reason_inputs(approval: Approval, label: str, *, hint: str = "") -> list[Blo
 
 
 def rejection_inputs(approval: Approval) -> list[Block]:
-    """Draw the inputs of a rejection: its meaning for the agent, or a reason of the rule; words.
+    """Return the inputs of a rejection: its meaning or one of the rule's reasons, and a text.
 
-    The words may be left out unless the rule wants a reason, and has none to choose from.
+    The text is optional, unless the rule requires a reason and lists none.
     """
     canned = approval.terms.reasons
     is_needed = wants_reason(approval, rejects=True)
@@ -92,10 +92,10 @@ def rejection_inputs(approval: Approval) -> list[Block]:
 
 
 def read_reason(approval: Approval, values: Values) -> str:
-    """Read a reason: the one that was chosen, the one that was typed, or both.
+    """Return the reason: the selected one, the typed one, or both.
 
     Raises:
-        InvalidInputError: What was chosen is nothing that the form has.
+        InvalidInputError: The selected reason is not in the form.
     """
     typed = read_text(values, REASON)
     value = _chosen(values)
@@ -109,7 +109,7 @@ def read_reason(approval: Approval, values: Values) -> str:
 
 
 def rejection_errors(approval: Approval, values: Values) -> Errors:
-    """Say what a rejection lacks: words where *Another reason* or the rule wants them."""
+    """Return the errors of a rejection: a text that *Another reason* or the rule requires."""
     value = _chosen(values)
     if value is None or not is_blank(read_text(values, REASON)):
         return {}
@@ -119,7 +119,7 @@ def rejection_errors(approval: Approval, values: Values) -> Errors:
 
 
 def edit_errors(approval: Approval, values: Values) -> Errors:
-    """Say what an edit lacks of a yes: its reason, or the name of something critical."""
+    """Return the errors of an edit that approves: a missing reason, or a wrong name."""
     if is_critical(approval):
         return confirmation_errors(approval, values)
     is_asked = REASON in values and wants_reason(approval, rejects=False)
@@ -128,7 +128,7 @@ def edit_errors(approval: Approval, values: Values) -> Errors:
 
 
 def confirmation_inputs(approval: Approval) -> list[Block]:
-    """Draw what a yes to something critical takes."""
+    """Return the inputs that confirm a critical approval."""
     noun, _ = _object_of(approval)
     label, hint = say("form.critical_why"), say("form.note_ph")
     why = text_input(REASON, label, MOST_REASON, hint=hint, optional=False)
@@ -148,12 +148,12 @@ def confirmation_inputs(approval: Approval) -> list[Block]:
 
 
 def name_to_type(approval: Approval) -> str:
-    """Return the name that a yes to something critical has to repeat."""
+    """Return the name that a person must type to approve a critical call."""
     return _object_of(approval)[1]
 
 
 def confirmation_errors(approval: Approval, values: Values) -> Errors:
-    """Say what a yes to something critical lacks; nothing for anything else."""
+    """Return the errors of a critical approval; empty for all other approvals."""
     if not is_critical(approval):
         return {}
     errors: Errors = {}
@@ -166,7 +166,7 @@ def confirmation_errors(approval: Approval, values: Values) -> Errors:
 
 
 def confirmed(button: Block, approval: Approval) -> Block:
-    """A button that lets a call run, with a dialog in between where the rule wants one."""
+    """Return a button that approves, with a confirmation dialog if the rule requires one."""
     terms = approval.terms
     if not terms.confirm:
         return button
@@ -184,7 +184,7 @@ def confirmed(button: Block, approval: Approval) -> Block:
 
 
 def _what_changes(approval: Approval) -> str:
-    """The title as a sentence, and the first one of what will happen, where that is a text."""
+    """Return the title as a sentence, and the first sentence of the preview, if it is a text."""
     title = clip(title_of(approval), _MOST_CONFIRMED)
     title = title if title.endswith((".", "!", "?", "…")) else f"{title}."
     clean = written(mask_call(approval.preview)).strip()
@@ -196,10 +196,10 @@ def _what_changes(approval: Approval) -> str:
 
 
 def _chosen(values: Values) -> str | None:
-    """The value that was chosen; None for none.
+    """Return the selected value; empty without one.
 
     Raises:
-        InvalidInputError: It is no option.
+        InvalidInputError: The value is not an option.
     """
     option = read_state(values, CANNED).get("selected_option")
     if option is None:
@@ -210,7 +210,7 @@ def _chosen(values: Values) -> str | None:
 
 
 def _verdict_words(value: str) -> str:
-    """A meaning in words for the agent, the card and the thread; empty for no meaning."""
+    """Return the meaning of a rejection as a text for people and the agent; empty without one."""
     with for_all():
         return _said_verdict(value)
 
@@ -228,9 +228,9 @@ def _said_verdict(value: str) -> str:
 
 
 def _object_of(approval: Approval) -> tuple[str, str]:
-    """The noun and the name to be typed: of an argument that stands in the title, or the request.
+    """Return the noun and the name to type: an argument in the title, or the request.
 
-    What is masked, or cannot be seen as it is, is nobody's to type.
+    Nobody can type a masked value, or a value with invisible characters.
     """
     title, ask = title_of(approval), ask_of(approval)
     for name, value in approval.arguments.items():

@@ -1,4 +1,4 @@
-"""Make an approval from an interrupt; `base.answer_from` goes the other way."""
+"""Create an approval from an interrupt. `base.answer_from` does the reverse."""
 
 from __future__ import annotations
 
@@ -31,26 +31,27 @@ from storage.documents import Part
 
 _MOST_APPROVED = 20
 _SUBJECT = 60
-"""Characters of a message in front of a title."""
+"""Maximum number of characters of a message in front of a title."""
 _APPROVER = re.compile(r"channel|[UWS][A-Z0-9]{1,30}")
-"""The names that a policy may give; anything else in their place is nobody."""
+"""Valid names of approvers in a policy. Other names match no person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The rules of the settings: who decides, and how long it may take.
+    """The settings' rules: who decides, and when reminders, escalation and expiry are due.
 
     Attributes:
         approvers: User ids, user group ids, or `channel`; never empty.
-        channels: Ids of the only channels where approval is asked for, and where `channel` names
-            somebody; empty when it is asked for everywhere, and `channel` is nobody.
+        channels: Ids of the only channels for approvals, where `channel` in `approvers` means the
+            members. Empty permits all channels, and then `channel` means no person.
         self_approval: Whether the requester may decide.
-        remind_after: From the request to the first reminder.
-        expire_after: From the request to its expiry.
-        escalate_after: From the request to its escalation; None for none.
-        escalate_to: Who may decide, too, from then on: as `approvers`, and may be empty.
-        max_age: How long after a decision its call may start.
-        exclude_editors: Whether who edits a call cannot approve it, too, whatever its rule says.
+        remind_after: Time from the request to the first reminder.
+        expire_after: Time from the request to its expiry.
+        escalate_after: Time from the request to its escalation; None for no escalation.
+        escalate_to: Who may also decide after the escalation, in the form of `approvers`; may be
+            empty.
+        max_age: Longest time from a decision to the start of its call.
+        exclude_editors: Whether editors of a call never approve it, whatever its rule says.
     """
 
     approvers: tuple[str, ...]
@@ -66,12 +67,12 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The thread and the requesters of what now waits.
+    """The thread and the requesters of new approvals.
 
     Attributes:
-        thread: Where.
-        requesters: User ids of all whose words led to it, who wrote last first; never empty.
-        subject: The message that began the turn: what a title of ours is about.
+        thread: The thread.
+        requesters: User ids of all requesters, the latest author first; never empty.
+        subject: First message of the turn, for titles that do not name their subject.
     """
 
     thread: Thread
@@ -80,20 +81,20 @@ class Asked:
 
 
 def approval_id_of(interrupt_id: str) -> str:
-    """The approval's id: one per interrupt, and as hard to guess."""
+    """Return the id of an interrupt's approval: one per interrupt, and unguessable."""
     return f"apr_{uuid.UUID(interrupt_id).hex}"
 
 
 def approval_from(
     context: InterruptContext, origin: Asked, rules: Rules, *, position: int, now_ms: int
 ) -> Approval:
-    """Build the approval of an interrupt that waits for people: see `asks_people`.
+    """Build the approval of an interrupt that waits for people; see `asks_people`.
 
     Args:
-        context: What waits.
-        origin: Where it waits, and who asked for it.
-        rules: The settings: they give the terms, unless the request brings its own.
-        position: Its order in the turn; the first is 0.
+        context: The interrupt.
+        origin: Its thread and requesters.
+        rules: The settings' rules: they give the terms, unless the request has its own.
+        position: Number of the interrupt in the turn; the first is 0.
         now_ms: The time of the request.
     """
     brief, thread, info = brief_of(context.info), origin.thread, context.info
@@ -113,7 +114,7 @@ def approval_from(
         address=str(context.address),
         tool=brief.tool,
         rule=brief.rule,
-        # A title like “Rotate {name} with {password}” has values of the arguments in it.
+        # A title like “Rotate {name} with {password}” contains argument values, so mask it.
         title=mask_title(_titled(brief, origin.subject), brief.arguments, masks),
         why=mask_words(mask_title(brief.why, brief.arguments, masks), brief.arguments),
         preview=mask_title(brief.preview, brief.arguments, masks),
@@ -133,7 +134,7 @@ def approval_from(
 
 
 def _titled(brief: QuestionDraft, subject: str) -> str:
-    """The title of a brief; where that is vague, behind what its turn is about."""
+    """Return the title of a draft; put the turn's subject before a vague one."""
     lines = subject.strip().splitlines()
     if not brief.is_vague or not lines:
         return brief.title
@@ -164,7 +165,7 @@ def _terms(request: _Request, info: object, rules: Rules) -> Terms:
     """Return the terms of a request: its own, or those of the settings.
 
     Raises:
-        TermsError: Its own terms cannot be read.
+        TermsError: The request's own terms cannot be read.
     """
     named = NamedPeople(
         approvers=rules.approvers,
@@ -175,7 +176,7 @@ def _terms(request: _Request, info: object, rules: Rules) -> Terms:
         escalate=rules.escalate_after,
         max_age=rules.max_age,
     )
-    if request.kind is Kind.QUESTION:  # every member of its channel may answer
+    if request.kind is Kind.QUESTION:  # every channel member may answer
         answers = (request.requesters[0], CHANNEL)
         named = replace(named, approvers=answers, backups=(), exclude=())
     elif isinstance(info, CallInfo):
@@ -186,10 +187,10 @@ def _terms(request: _Request, info: object, rules: Rules) -> Terms:
 
 
 def _of_code(info: CallInfo, named: NamedPeople) -> NamedPeople:
-    """Return the people and times that code names for a call; it can only make the wait shorter.
+    """Return the people and times that code names; it can only shorten expiry and escalation.
 
-    Where code names who decides, the backup people of the settings are strangers: then only those
-    whom it names are asked. Names that are no ids let nobody decide.
+    If code names approvers, the settings' backup approvers are ignored. If none of the names is an
+    id, no person can decide.
     """
     if info.backups or info.approvers:
         named = replace(named, backups=_valid(info.backups))
@@ -204,7 +205,7 @@ def _of_code(info: CallInfo, named: NamedPeople) -> NamedPeople:
 
 
 def _in_place(request: _Request, named: NamedPeople, rules: Rules) -> NamedPeople:
-    """Return the people without a channel that nobody set up, and without requesters as backups."""
+    """Return the people without members of a channel outside the settings, or backup requesters."""
     is_set_up = request.kind is Kind.QUESTION or request.channel_id in rules.channels
     asked = () if rules.self_approval else request.requesters
     return replace(
@@ -225,15 +226,15 @@ def _excluded(info: object, rules: Rules) -> tuple[str, ...]:
 
 
 def rebound(approval: Approval, info: CallInfo, rules: Rules, *, now_ms: int) -> Approval:
-    """The same approval after an edit that brought its call under another ruling.
+    """Return the approval after an edit that brought its call under another ruling.
 
-    Reminders and the escalation begin anew, and people are told at once; the deadline is never
-    later than it was.
+    Reminders and escalation restart, and approvers are notified at once. The expiry never moves
+    later.
 
     Args:
-        approval: Pending, as it was shown to who edited.
-        info: What people have to be asked now.
-        rules: The settings.
+        approval: The pending approval, as the editor saw it.
+        info: The gate's info for the edited call.
+        rules: The settings' rules.
         now_ms: The time of the edit.
     """
     brief = brief_of(info)
@@ -259,7 +260,7 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, now_ms: int) ->
 
 
 class _Deciders(Part):
-    """The people who decide about a call, as the note of its start has them."""
+    """The people who decide about a call, as stored when the call started."""
 
     members: Mapping[str, tuple[str, ...]] | None = None
     requesters: tuple[str, ...] = ()
@@ -268,11 +269,11 @@ class _Deciders(Part):
 
 
 def deciders_of(approval: Approval) -> dict[str, Json]:
-    """Return the people who decide about a call, for the note of its start."""
+    """Return the people who decide about a call, to store them when the call starts."""
     deciders = _Deciders(
         members=approval.members,
         requesters=requesters_of(approval),
-        # Who may fill in what is missing is no approver.
+        # People who may fill in missing arguments are not approvers.
         terms="" if approval.kind is Kind.QUESTION else approval.terms.text,
         approved=_approved(approval),
     )
@@ -280,7 +281,7 @@ def deciders_of(approval: Approval) -> dict[str, Json]:
 
 
 def _approved(approval: Approval) -> PriorApproval | None:
-    """The name and time of who let a call start; at first, where it ran again after a doubt."""
+    """Return who approved a call, and when. After a doubt, that is the first approval."""
     if approval.kind is Kind.DOUBT:
         return approval.prior_approval
     decision = approval.decision
@@ -292,15 +293,17 @@ def _approved(approval: Approval) -> PriorApproval | None:
 
 
 def deciders_from(approval: Approval, frozen: Mapping[str, Json], *, now_ms: int = 0) -> Approval:
-    """The same approval, decided by those who were noted when the call started.
+    """Return the approval of a doubt with the deciders that were stored when the call started.
 
-    Where nothing was, or what was noted is damaged, it stays with the people of the settings.
+    If nothing was stored, or it cannot be read, the settings' approvers decide.
     """
     try:
-        noted = _Deciders.model_validate(dict(frozen), strict=False)  # its lists are no tuples
+        noted = _Deciders.model_validate(
+            dict(frozen), strict=False
+        )  # JSON has lists, the model has tuples
     except ValueError:
         return approval
-    # Whoever asked since is no decider, either.
+    # People who asked since then may not decide, either.
     requesters = tuple(dict.fromkeys((*noted.requesters, *requesters_of(approval))))
     asked = approval.changed(prior_approval=noted.approved, requesters=requesters)
     if not noted.terms:
@@ -311,7 +314,7 @@ def deciders_from(approval: Approval, frozen: Mapping[str, Json], *, now_ms: int
 
 
 def _under_ruling(info: object) -> dict[str, Any]:
-    """Return a record's fields for the ruling that people are asked under, and its history."""
+    """Return the fields of an approval that record its ruling and earlier edits."""
     match info:
         case CallInfo():
             return {
@@ -329,9 +332,9 @@ def _under_ruling(info: object) -> dict[str, Any]:
 
 
 def unknown_names(info: object) -> list[str]:
-    """Return the names in place of approvers in a policy that are no id of anybody.
+    """Return the names in a policy's place for approvers that are no valid ids.
 
-    Beside names in code that are ids, they are ignored.
+    If code also names valid ids, the other names are ignored.
     """
     if not isinstance(info, CallInfo):
         return []
@@ -340,5 +343,5 @@ def unknown_names(info: object) -> list[str]:
 
 
 def _valid(names: Sequence[str]) -> tuple[str, ...]:
-    """Those of the names that a policy gives that can be somebody."""
+    """Return the names that can be approvers."""
     return tuple(name for name in names if _APPROVER.fullmatch(name))

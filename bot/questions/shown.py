@@ -1,6 +1,6 @@
-"""A kind of question on a card: its text and its buttons.
+"""The part of a kind of question for the card: its text and its buttons.
 
-All that every card has is in `bot/slack/cards/`; what people do with buttons is in `drawing.py`.
+`bot/slack/cards/` has the parts that all cards share. `drawing.py` has the actions of the buttons.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from bot.redaction.masks import Words
 from bot.words import say
 
 MOST_QUESTIONS = 10
-"""More are in Details; the agent's own tool allows fewer."""
+"""Maximum number of questions on a card. The details show the others."""
 QUESTION = 3_000
 SHOWN = Budget(whole=2_400, value=700)
 
 
 class ShownQuestion(RecordQuestion):
-    """The question of a record, as its card shows it.
+    """The question of an approval, as its card shows it.
 
-    The record may be damaged: what is drawn of it never raises.
+    The record may be damaged, so rendering never raises.
     """
 
-    # What the card says.
+    # Text of the card.
 
     def needs(self, about: Mapping[str, str]) -> tuple[str, str]:
-        """Say what it waits for: as the first line of its card, and as a notification.
+        """Return what the approval waits for: the first line of its card, and the notification.
 
         Args:
-            about: The values `title`, `who` and `when` of the catalogue's texts.
+            about: Values for the catalog's texts: `title`, `who` and `when`.
         """
         return say("status.needs_answer"), say("notify.answer", **about)
 
     def ended(self, who: str, time: str) -> tuple[str, str]:  # noqa: ARG002 - a port
-        """Say how people decided it where nothing runs by that: a symbol and words.
+        """Return how people decided, if that runs nothing: a symbol and a text.
 
         Args:
-            who: Mentions of who decided.
-            time: When.
+            who: Mentions of the people who decided.
+            time: The time of the decision.
 
         Returns:
-            Empty words where it is as usual.
+            The symbol and the text. Empty texts mean the usual text of the status.
         """
         return "", ""
 
@@ -68,30 +68,30 @@ class ShownQuestion(RecordQuestion):
         return Listed()
 
     def only_text(self) -> str:
-        """Return the question in place of arguments, as text; empty when there are arguments."""
+        """Return the question as text, if the card shows it in place of arguments; else empty."""
         return ""
 
     def small(self) -> list[Block]:
-        """Return small print of ours, right below the content."""
+        """Return the small print below the content."""
         return []
 
     def who_can(self, who: str) -> str:
-        """Say in our own words who can answer a question, and whether a reply will do.
+        """Return who can answer a question, and whether a reply in the thread can.
 
         Args:
-            who: As the beginning of a sentence, with mentions.
+            who: Beginning of the sentence, with mentions.
         """
         return say("line.can_fill", who=who)
 
     def answered(self) -> str:
-        """People's answer as lines, masked; empty where the outcome says it all, or nobody did."""
+        """The answer as lines, masked; empty if there is none, or the status already says it."""
         return ""
 
     def final(self, decision: Decision) -> Approval:
-        """The record with the title, the preview and the arguments of what a yes lets run.
+        """Return the approval with the title, preview and arguments of the call that was approved.
 
-        Where people changed arguments and the tool had no words for that, the title says so: the
-        old one is of a call that nobody runs.
+        If people changed arguments and the tool gave no title for them, a default title replaces
+        the old one, which described another call.
         """
         if decision.arguments is None:
             return self.approval
@@ -103,85 +103,85 @@ class ShownQuestion(RecordQuestion):
         )
 
     def edited_title(self, decision: Decision) -> str:
-        """The title of a call with edited arguments."""
+        """Return the default title of a call with edited arguments."""
         return decision.title or say("card.other_arguments", tool=tool_of(self.approval))
 
     def laid_out(self) -> frozenset[str]:
-        """Names of arguments that the details show in another way than as JSON."""
+        """The arguments that the details do not show as JSON."""
         return frozenset()
 
     def more_details(self) -> Iterator[tuple[str, Words]]:
         """Yield further parts of the details, each with its name."""
         yield from ()
 
-    # Its buttons.
+    # Buttons.
 
     def notes(self) -> Iterator[str]:
-        """Say in mrkdwn what is not possible here, and why."""
+        """Yield mrkdwn lines that say what is not possible here, and why."""
         yield from ()
 
     def agree(self, proof: Proof) -> Iterator[Block]:  # noqa: ARG002 - a port
-        """The buttons that agree to what the card shows.
+        """The buttons that approve what the card shows.
 
         Args:
-            proof: What the reader of the surface knows of it; see `bot.questions.yes`.
+            proof: Whether the reader knows the whole call; see `bot.questions.yes`.
         """
         yield from ()
 
     def yes(self) -> Iterator[Block]:
-        """The other buttons of all that is not a no."""
+        """The other buttons that do not refuse."""
         yield from ()
 
     def no(self) -> Iterator[Block]:
-        """The buttons of what refuses."""
+        """The buttons that refuse."""
         yield from ()
 
     def last(self) -> Iterator[Block]:
-        """Yield the buttons behind the no."""
+        """Yield the buttons after the refusing ones."""
         yield from ()
 
     def more(self) -> Iterator[tuple[str, ActionId]]:
-        """Yield further choices of the menu of a question: the label, and what it does."""
+        """Yield further entries of the question's menu: label and action."""
         yield from ()
 
     def emergency(self) -> Iterator[Block]:
-        """Yield the buttons of who may let it run alone, also where nobody else can decide."""
+        """Yield the break-glass button, even if no approver can decide."""
         yield from ()
 
     def can_withdraw(self) -> bool:
-        """Whether the card has a button that takes it back: a no of who asked does the same."""
+        """Whether the card has a withdraw button. The requester's refusal also withdraws."""
         return True
 
-    # Parts for those.
+    # Helpers.
 
     def button(self, label: str, action: str, style: str = "") -> Block:
-        """A button of this card."""
+        """Return a button of this card."""
         value = encode(self.approval.approval_id, self.approval.digest)
         return button(label, action, value, of=title_of(self.approval), style=style)
 
     def below(self) -> Listed:
-        """Return the values that a question shows below it."""
+        """Return the values to show below the question."""
         found = self.arguments.get("shown")
         return list_arguments(found.items(), SHOWN) if isinstance(found, dict) else Listed()
 
     @property
     def stored(self) -> Mapping[str, object]:
-        """The answer as an object; empty if there is none, or another kind of answer."""
+        """The answer as an object; empty without an answer, or if the answer is no object."""
         answer = self.approval.decision.answer if self.approval.decision else None
         return answer if isinstance(answer, dict) else {}
 
     @property
     def is_call(self) -> bool:
-        """Whether it is about a call of a tool."""
+        """Whether the question is about a call of a tool."""
         return bool(self.approval.tool)
 
     def in_title(self, text: str) -> bool:
-        """Whether the title of the card shows all of a text."""
+        """Whether the card's title contains the whole text."""
         is_whole = not title_hidden(self.approval)
         return is_whole and title_of(self.approval) == written(mask_call(text)).strip()
 
     def _questions(self) -> Listed:
-        """The questions: a numbered list of several; nothing of one that is the title."""
+        """The questions: a numbered list of several, or nothing if the only one is the title."""
         questions = self.asked()
         if len(questions) == 1 and self.in_title(questions[0]):
             return Listed()
@@ -201,7 +201,7 @@ class ShownQuestion(RecordQuestion):
 
 
 def shown_question(approval: Approval) -> ShownQuestion:
-    """The question of a record, as its card shows it."""
+    """Return the question of an approval, as its card shows it."""
     question = question_of(approval)
     if not isinstance(question, ShownQuestion):
         raise TypeError(f"{type(question).__name__} cannot be shown")
@@ -209,14 +209,14 @@ def shown_question(approval: Approval) -> ShownQuestion:
 
 
 def what_runs(approval: Approval) -> Approval:
-    """The same record with what a decision lets run in place of what was asked for first."""
+    """Return the approval with the call that was decided in place of the requested one."""
     if approval.decision is None or approval.status not in {Status.APPROVED, Status.ANSWERED}:
         return approval
     return shown_question(approval).final(approval.decision)
 
 
 def questions_of(approval: Approval) -> list[str]:
-    """Read the questions of a record, in order; one line when it cannot be read."""
+    """Read the questions of an approval, in order; one line of text if they cannot be read."""
     found = approval.arguments.get("questions")
     if not isinstance(found, list) or not found:
         return [approval.title or "?"]
@@ -224,7 +224,7 @@ def questions_of(approval: Approval) -> list[str]:
 
 
 def answers_of(approval: Approval) -> list[str]:
-    """Read the answers of a decided question, in order; empty when there are none."""
+    """Read the answers of a decided question, in order; empty without answers."""
     if approval.decision is None or approval.decision.answer is None:
         return []
     answers = approval.decision.answer
@@ -234,10 +234,10 @@ def answers_of(approval: Approval) -> list[str]:
 
 
 def tool_of(approval: Approval) -> str:
-    """The name of a tool, for the title of a call for which it has no words."""
+    """Return the default title of a call: the name of its tool."""
     return approval.tool.strip() or say("card.untold_tool")
 
 
 def rest_of(hidden: int) -> list[Block]:
-    """Say how much of a text is not shown; nothing when all of it is."""
+    """Return how much of a text is hidden; empty if the whole text is shown."""
     return [literal(f" {more(hidden)}", "italic")] if hidden else []

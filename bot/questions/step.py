@@ -25,20 +25,20 @@ _KINDS = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 @register
 class StepQuestion(CallQuestion):
-    """Asks whether to go on, where an agent or a graph was told to stop."""
+    """Asks whether to go on at a breakpoint of a graph, or a stage of an agent."""
 
     form = Form.STEP
 
     @classmethod
     def read(cls, info: object) -> QuestionDraft | None:
-        """Read a breakpoint, or the stage of an agent."""
+        """Read the info of a breakpoint, or of an agent's stage."""
         if isinstance(info, StageInfo):
             return _of_stage(info)
         is_breakpoint = isinstance(info, Question) and info.kind != "node"
         return _of_breakpoint(cast("Question", info)) if is_breakpoint else None
 
     def takes(self, decision: Decision) -> bool:
-        """A yes that leaves as it is what has no form; a no."""
+        """Accept a refusal, or an approval. Only a state with a form can be edited."""
         if not super().takes(decision):
             return False
         before, after = self.arguments, decision.arguments
@@ -51,7 +51,7 @@ class StepQuestion(CallQuestion):
         )
 
     def answer(self, info: object) -> object:
-        """Go on, with an edit or without; or stop."""
+        """Return whether to go on, with the edited state if there is one."""
         decision = self.decision
         is_yes = decision.status is Status.APPROVED
         if isinstance(info, StageInfo):
@@ -65,12 +65,12 @@ class StepQuestion(CallQuestion):
         return StateUpdate(self._changes()) if is_edited else self.verdict()
 
     def form_values(self) -> dict[str, object]:
-        """The part of the state that can be edited."""
+        """Return the part of the state that people can edit."""
         known = self.arguments
         return {name: known[name] for name in self.ask.names if name in known}
 
     def lets_run(self, address: str) -> bool:
-        """A yes lets run the node that it stopped before, too."""
+        """Whether approval runs an address: the interrupt's own, or the node after a breakpoint."""
         if super().lets_run(address):
             return True
         here = Address.parse(address)
@@ -80,12 +80,12 @@ class StepQuestion(CallQuestion):
         )
 
     def edited_title(self, decision: Decision) -> str:  # noqa: ARG002 - it names the step
-        """The title names the step, whatever the state is."""
+        """Return the unchanged title, because it names the step and not the state."""
         return self.approval.title
 
     @property
     def _edited(self) -> dict[str, Json] | None:
-        """The state that was agreed to, where somebody has edited it."""
+        """The approved state, if a person edited it; else None."""
         if self.decision.arguments is not None:
             return self.decision.arguments
         return self.arguments if self.approval.edits.original is not None else None
@@ -127,7 +127,7 @@ def _of_breakpoint(info: Question) -> QuestionDraft:
 
 
 def _sends(info: Question, state: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the nodes that run with own arguments; after an edit, the graph finds them anew."""
+    """Return the nodes that run with own arguments; after an edit, the graph finds them again."""
     found: dict[str, Json] = {}
     for at, send in enumerate(info.sends, 1):
         which = f" ({at} of {len(info.sends)})" if len(info.sends) > 1 else ""
@@ -139,9 +139,9 @@ def _sends(info: Question, state: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _state_schema(info: Question) -> dict[str, Json] | None:
-    """JSON schema of what can be edited of a state: what is plain JSON data.
+    """Return the JSON schema of the editable part of a state: the plain JSON data.
 
-    What the graph says of its keys counts; of others, the kind of value that is there.
+    The graph's own schema of a key comes first. Without one, the type of the present value counts.
     """
     state = info.state or {}
     plain = {name: encode(value) for name, value in state.items() if _is_plain(value)}
@@ -161,7 +161,7 @@ def _kind(value: Json) -> Json:
 
 
 def _is_plain(value: object) -> TypeGuard[Json]:
-    """Whether a value is JSON data, and is written as it is."""
+    """Whether a value is JSON data that is stored as it is."""
     match value:
         case None | bool() | int() | float() | str():
             return encode(cast("object", value)) == value

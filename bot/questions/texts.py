@@ -26,27 +26,27 @@ _LABEL = 1_900
 
 
 def texts_of(decision: Decision) -> list[str]:
-    """Return the answers, one per question; empty unless each is a text that is not blank."""
+    """Return the answers, one per question; empty if one of them is not a text, or blank."""
     found = decision.answer if isinstance(decision.answer, list) else []
     texts = [one for one in found if isinstance(one, str) and one.strip()]
     return texts if len(texts) == len(found) else []
 
 
 def answer_id(index: int) -> str:
-    """Block id of the input for one question; the first is 0."""
+    """Return the block id of the input for a question; the first index is 0."""
     return f"answer_{index}"
 
 
 @register
 class TextsQuestion(DrawnQuestion):
-    """Asks for a text, or several."""
+    """Asks one or several questions that people answer with a text."""
 
     form = Form.TEXTS
     kinds = frozenset({Kind.QUESTION})
 
     @classmethod
     def read(cls, info: object) -> QuestionDraft | None:
-        """Read questions, plain values, and what a node asks without saying what it wants."""
+        """Read questions, plain values, and the question of a node without a schema."""
         match info:
             case FollowUpInfo():
                 return text_brief([str(one) for one in info.questions], about=info.about)
@@ -58,28 +58,28 @@ class TextsQuestion(DrawnQuestion):
                 return None
 
     def takes(self, decision: Decision) -> bool:
-        """Texts."""
+        """Accept one text per question."""
         return decision.status is self.yes_status and bool(texts_of(decision))
 
     def answer(self, info: object) -> object:
-        """The text; several are put under their questions."""
+        """Return the text; several texts stand below their questions."""
         text = self.answer_text()
         return info.answer(text) if isinstance(info, FollowUpInfo) else text
 
     def read_reply(self, text: str) -> Json:
-        """Any reply answers."""
+        """Read any reply as the answer."""
         return [text]
 
     def can_agree(self) -> bool:
-        """A text agrees to nothing."""
+        """Return False: a text approves nothing."""
         return False
 
     def who_can(self, who: str) -> str:
-        """Say that a reply will do."""
+        """Say that a reply can answer."""
         return say("line.can_answer", who=who)
 
     def answered(self) -> str:
-        """The answers, with the numbers of their questions; one alone has none."""
+        """The answers, with the numbers of their questions if there are several."""
         answers = [mask_text(one).strip() for one in answers_of(self.approval)]
         if len(answers) == 1:
             return answers[0]
@@ -98,7 +98,7 @@ class TextsQuestion(DrawnQuestion):
         return OpenModal(view=modal(self.approval, ActionId.ANSWER_MODAL, words, blocks))
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
-        """Read the form; every question needs an answer."""
+        """Read the form; every question requires an answer."""
         if modal_id != ActionId.ANSWER_MODAL:
             return super().submit(modal_id, values)
         count = len(questions_of(self.approval)[:MOST_ANSWERS])

@@ -22,7 +22,7 @@ _MOST_ERROR = 300
 
 @register
 class UnknownQuestion(DrawnQuestion):
-    """Says that only a program can answer."""
+    """A question of an unknown kind, which only a program can answer."""
 
     form = Form.PROGRAM
 
@@ -30,7 +30,9 @@ class UnknownQuestion(DrawnQuestion):
     def read(cls, info: object) -> QuestionDraft:
         """Read any info."""
         program = _only_programs(info)
-        if isinstance(info, CallInfo):  # a gate of somebody's own: nothing runs by a guess
+        if isinstance(
+            info, CallInfo
+        ):  # a gate of another author: do not guess what its answer runs
             brief = call_brief(info)
             ask = replace(brief.ask, form=Form.PROGRAM, reason="", program=program)
             return replace(brief, ask=ask)
@@ -40,25 +42,25 @@ class UnknownQuestion(DrawnQuestion):
         )
 
     def takes(self, decision: Decision) -> bool:  # noqa: ARG002 - a port
-        """Nothing."""
+        """Accept no decision."""
         return False
 
     def answer(self, info: object) -> object:
-        """A text, which the info refuses."""
+        """Return a text, which the info refuses."""
         if isinstance(info, CallInfo):
             raise ResumeDataError(say("reason.no_people", name=type(info).__name__))
         return self.answer_text()
 
     def reply_hint(self) -> str:
-        """Say that nobody can answer it here."""
+        """Say that people cannot answer the question here."""
         return say("refuse.reply_program")
 
     def can_agree(self) -> bool:
-        """Nobody can."""
+        """Return False: people cannot answer."""
         return False
 
     def who_can(self, who: str) -> str:  # noqa: ARG002 - a port
-        """Say that nobody can answer it here, where nothing else says it."""
+        """Say that people cannot answer here, unless the content says so."""
         return "" if self.ask.program else say("line.only_program")
 
     def content(self) -> tuple[Listed, ...]:
@@ -66,26 +68,26 @@ class UnknownQuestion(DrawnQuestion):
         return (*super().content(), self.of_call())
 
     def of_call(self) -> Listed:
-        """Why only a program can answer."""
+        """The reason why only a program can answer."""
         return said(say("line.only_program"), self.ask.program, REASON)
 
 
 def _words(info: object) -> str:
     try:
         return str(info).strip() or type(info).__name__
-    except Exception:  # noqa: BLE001 - code of an agent's author: a question is shown all the same
+    except Exception:  # noqa: BLE001 - code of an agent's author: show the question anyway
         return type(info).__name__
 
 
 def _only_programs(info: object) -> str:
-    """Why a text does not answer an info; empty when it does."""
+    """Return why a text cannot answer; empty if it can."""
     if not isinstance(info, Answerable):
         return "" if not isinstance(info, CallInfo) else type(info).__name__
     try:
         info.check_answer("text")
     except ResumeDataError as error:
         return f"{type(info).__name__}: {error}"[:_MOST_ERROR]
-    except Exception as error:  # noqa: BLE001 - code of an agent's author; then nobody answers here
+    except Exception as error:  # noqa: BLE001 - code of an agent's author; then people cannot answer here
         names = {"name": type(info).__name__, "error": type(error).__name__}
         return say("reason.check_fails", **names)
     return ""

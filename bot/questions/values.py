@@ -1,4 +1,4 @@
-"""Values for questions: as people read them, and as a form returns them."""
+"""Values of questions: format them for people, and read them from forms."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from bot.questions.form import AnswerForm, Form
 from bot.words import say
 
 VERDICT = schema_of(ApprovalResult)
-"""A node that wants this answer asks for approval, and not for something to know."""
+"""Schema of an answer yes or no: a node with this schema asks for approval."""
 
 
 def typed_answer(info: object) -> dict[str, Json] | None:
-    """JSON schema of the answer that a node wants to know; None when there is none."""
+    """Return the JSON schema of a node's answer; None without a schema."""
     if not isinstance(info, Question) or info.kind != "node" or info.schema == VERDICT:
         return None
     return info.schema
 
 
 def step_of(question: Question) -> str:
-    """The step that a question of a graph is about, of how many; empty where it is not certain."""
+    """Return the step of a graph's question, and the number of steps; empty if uncertain."""
     line = question.line
     if question.node not in line or len(line) < 2:
         return ""
@@ -40,7 +40,7 @@ def step_of(question: Question) -> str:
 
 
 def title_of_questions(questions: Sequence[str], *, about: str = "") -> str:
-    """The title of a card: the question itself, or how many there are, and about what."""
+    """Return the title of a card: the question, or the number of questions and their subject."""
     if len(questions) > 1:
         count = len(questions)
         return (
@@ -52,7 +52,7 @@ def title_of_questions(questions: Sequence[str], *, about: str = "") -> str:
 
 
 def text_brief(questions: list[str], *, about: str = "") -> QuestionDraft:
-    """Questions that a text answers, each."""
+    """Return the draft of questions that people answer with a text each."""
     return QuestionDraft(
         kind=Kind.QUESTION,
         title=title_of_questions(questions, about=about),
@@ -63,7 +63,7 @@ def text_brief(questions: list[str], *, about: str = "") -> QuestionDraft:
 
 
 def value_brief(value: object) -> QuestionDraft:
-    """A question that is any storable value: a text as it is, the rest laid out below."""
+    """Return the draft of a question that is a value; a value that is no text is shown below."""
     if isinstance(value, str) and value.strip():
         return text_brief([value])
     data = readable(encode(value))
@@ -79,12 +79,12 @@ def value_brief(value: object) -> QuestionDraft:
 
 
 def questions_in(brief: QuestionDraft) -> list[str]:
-    """The questions of a value."""
+    """Return the questions of a draft."""
     return cast("list[str]", brief.arguments["questions"])
 
 
 def few_values(schema: Mapping[str, Json]) -> list[Json]:
-    """The values of an answer that has only a few; empty when it has many."""
+    """Return the possible values of an answer if there are only a few; else an empty list."""
     if schema.get("type") == "boolean" and "enum" not in schema and "const" not in schema:
         return [True, False]
     values = schema.get("enum")
@@ -94,7 +94,7 @@ def few_values(schema: Mapping[str, Json]) -> list[Json]:
 
 
 def object_schema(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """JSON schema of an object that needs all these fields."""
+    """Return the JSON schema of an object that requires all these fields."""
     return {
         "type": "object",
         "properties": dict(fields),
@@ -104,7 +104,7 @@ def object_schema(fields: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def readable(data: Json) -> Json:
-    """Stored data as people read it: without the names of types."""
+    """Return stored data for people, without type names."""
     if isinstance(data, list):
         return [readable(item) for item in data]
     if not isinstance(data, dict):

@@ -1,6 +1,7 @@
-"""Make every button and form that approves a call; each needs a proof of the whole call.
+"""Make every button and form that approves a call. Each needs proof that the reader saw all.
 
-Builders give such a button or form an id that only shows something; `yes` alone lets it agree.
+Builders give such a button or form an action id that only shows something. Only `yes` gives it the
+id that approves.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from bot.layout.blocks import Block
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """Proof that the reader of a surface knows everything that approval would run.
+    """Proof that the reader of a surface knows everything that an approval would run.
 
     Attributes:
-        is_whole: Whether that surface shows everything unmasked, or its reader has opened the rest.
-        is_checked: Whether a click without it is checked: it agrees for readers who have opened the
-            rest, and shows others what to open.
+        is_whole: Whether the surface shows everything unmasked, or its reader has opened the rest.
+        is_checked: Whether a click without this proof is checked again: readers who have opened
+            the rest approve with it, and others see what to open.
     """
 
     is_whole: bool
@@ -26,13 +27,13 @@ class Proof:
 
 
 def yes(action: ActionId, made: Block, proof: Proof, review: Block | None = None) -> Block:
-    """Return a button or a form that agrees; without proof, what opens the rest instead.
+    """Return a button or a form that approves; without proof, one that opens the rest instead.
 
     Args:
-        action: The id by which it agrees.
+        action: The action id that approves.
         made: The button or the form.
         proof: What its reader knows.
-        review: What opens the rest; None for the same without inputs.
+        review: The button that opens the rest; None for `made` without inputs.
     """
     instead = review or _without_inputs(made)
     if not (proof.is_whole or proof.is_checked):
