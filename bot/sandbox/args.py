@@ -1,4 +1,4 @@
-"""Arguments of a Web API call, parsed as Slack parses them, and the conversation they name."""
+"""Arguments of a Web API call, parsed as Slack does, and the named conversation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 1_000
 
 
 class Args:
-    """Named arguments; JSON values may come as text, as they do in a form."""
+    """Named arguments. JSON values may be texts, as in a form."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = {name: value for name, value in values.items() if value is not None}
@@ -27,26 +27,26 @@ class Args:
         return name in self._values
 
     def text(self, name: str) -> str:
-        """A text, empty if it was not given."""
+        """Return a text; empty if it is missing."""
         value = self._values.get(name, "")
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             raise _invalid(name, "must be a string")
         return str(value)
 
     def need(self, name: str) -> str:
-        """A text that must be given."""
+        """Return a required text."""
         value = self.text(name)
         if not value:
             raise _invalid(name, "missing required field")
         return value
 
     def flag(self, name: str) -> bool:
-        """A yes or no; no if it was not given."""
+        """Return a boolean; False if it is missing."""
         value = self._values.get(name)
         return isinstance(value, (bool, int, str)) and value in _YES
 
     def number(self, name: str, default: int) -> int:
-        """A count from 1 to 1,000."""
+        """Return a number from 1 to 1,000."""
         try:
             value = int(self._values.get(name, default))
         except (TypeError, ValueError):
@@ -56,10 +56,10 @@ class Args:
         return value
 
     def items(self, name: str, refusal: str) -> list[Payload] | None:
-        """A list of objects.
+        """Return a list of objects.
 
         Raises:
-            RefusedError: It is none; with the code `refusal`.
+            RefusedError: The value is no such list; with the code `refusal`.
         """
         value = self._json(name, refusal)
         if value is None:
@@ -69,10 +69,10 @@ class Args:
         return value
 
     def table(self, name: str, refusal: str) -> Payload | None:
-        """An object.
+        """Return an object.
 
         Raises:
-            RefusedError: It is none; with the code `refusal`.
+            RefusedError: The value is no object; with the code `refusal`.
         """
         value = self._json(name, refusal)
         if value is not None and not isinstance(value, dict):
@@ -82,12 +82,12 @@ class Args:
     def page(
         self, all_items: Sequence[T], default: int = 100, *, most: int = 1_000
     ) -> tuple[list[T], str]:
-        """The part of a list that `cursor` and `limit` ask for, and the next cursor.
+        """Return the part of a list that `cursor` and `limit` select, and the next cursor.
 
         Args:
             all_items: The list.
-            default: The limit where none is asked for.
-            most: The most that a page has, whatever was asked for.
+            default: The limit if the call has none.
+            most: Maximum size of a page, whatever the limit.
         """
         limit = min(self.number("limit", default), most)
         start = _position(self.text("cursor"))
@@ -124,7 +124,7 @@ def _invalid(name: str, fault: str) -> RefusedError:
 
 
 def readable(workspace: Workspace, name: str) -> SlackChannel:
-    """The conversation that the bot means: by id, by #name, or by a person's id."""
+    """Return the conversation that a name means: an id, #name, or a person's id."""
     if name in workspace.people:
         return workspace.direct_message(name)
     plain = name.removeprefix("#")
@@ -135,7 +135,7 @@ def readable(workspace: Workspace, name: str) -> SlackChannel:
 
 
 def writable(workspace: Workspace, name: str) -> SlackChannel:
-    """Return a channel as `readable` does, and refuse an archived one."""
+    """Return a channel as `readable` does, and refuse an archived channel."""
     channel = readable(workspace, name)
     if channel.is_archived:
         raise RefusedError("is_archived")
@@ -143,11 +143,11 @@ def writable(workspace: Workspace, name: str) -> SlackChannel:
 
 
 def own(workspace: Workspace, channel: SlackChannel, ts: str, refusal: str) -> SlackMessage:
-    """A message of the bot that everybody in the channel sees.
+    """Return a public message of the bot.
 
     Raises:
-        RefusedError: `refusal` if somebody else wrote it; `message_not_found` for an ephemeral
-            message too, which can only be reached by its response_url.
+        RefusedError: `refusal` if another person or app wrote the message. `message_not_found` for
+            an ephemeral message, which only its response_url can change.
     """
     message = workspace.message(channel.id, ts)
     if message.seen_by is not None:

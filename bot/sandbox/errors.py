@@ -12,7 +12,7 @@ class RefusedError(Exception):
     """Slack would answer `ok: false`.
 
     Attributes:
-        code: Slack's name of the error, such as `channel_not_found`.
+        code: Slack's error code, such as `channel_not_found`.
         messages: Details for `response_metadata.messages`.
         fields: Further fields of the answer.
     """
@@ -24,7 +24,7 @@ class RefusedError(Exception):
         super().__init__(code)
 
     def as_answer(self) -> dict[str, object]:
-        """The body of the answer."""
+        """Return the body of the answer."""
         answer: dict[str, object] = {"ok": False, "error": self.code, **self.fields}
         if self.messages:
             details = [f"[ERROR] {message}" for message in self.messages]

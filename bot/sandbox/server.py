@@ -57,7 +57,7 @@ DEFAULT_SCOPES = frozenset(
         "users:read",
     }
 )
-"""The scopes of the bot's token, unless told otherwise: those of the bot's manifest."""
+"""The default scopes of the bot's token: those of the bot's manifest."""
 _MOST_BYTES = 4 * 1024 * 1024
 
 
@@ -67,42 +67,42 @@ def _token(prefix: str) -> Callable[[], str]:
 
 @dataclass(eq=False, kw_only=True)
 class Sandbox(Arrangements):
-    """A small made-up workspace that talks as Slack does.
+    """A small made-up workspace that behaves as Slack does.
 
-    Apps reach it by `api_url`, with Socket Mode or with signed requests to `events_url`; people
-    act on the page at `url`, tests through the methods here. All of it lives in memory and on the
-    loopback interface.
+    Apps reach it at `api_url`, with Socket Mode or with signed requests to `events_url`. People act
+    on the page at `url`, tests through the methods of this class. All data is in memory, and the
+    server listens on the loopback interface only.
     """
 
     clock: Callable[[], float]
-    """Seconds since 1970. Apps check signatures by their own clock: over HTTP it must be near."""
+    """Returns seconds since 1970. Apps check signatures by a clock of their own."""
     time: Skippable | None = None
-    """The clock behind `clock`, when people may put it forward, and the app goes by it, too."""
+    """The clock behind `clock` if people may skip time; the app must use it, too."""
     pace: Callable[[], float] | None = None
-    """Seconds, by which calls are counted against Slack's rate limits; `clock` when None."""
+    """Returns seconds, to count calls against Slack's rate limits; None for `clock`."""
     host: str = "127.0.0.1"
     port: int = 0
-    """0 takes any free one."""
+    """The port; 0 for any free port."""
     signing_secret: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
     bot_token: str = field(default_factory=_token("xoxb-sandbox"), repr=False)
     app_token: str = field(default_factory=_token(f"xapp-1-{APP}"), repr=False)
     events_url: str | None = None
-    """The address for events, interactions and commands while no socket is connected."""
+    """The address for events, interactions and commands, used while no socket is connected."""
     scopes: set[str] = field(default_factory=lambda: set(DEFAULT_SCOPES))
-    """The scopes of the bot token; may be changed while running."""
+    """The scopes of the bot's token. They may change while the sandbox runs."""
     surfaces: Surfaces = FIRST_SURFACES
-    """Commands, shortcuts and the Home tab: what the app's manifest announces."""
+    """Commands, shortcuts and the Home tab, from the app's manifest."""
     bot_name: str = "countersign"
     with_demo: bool = True
-    """Whether there are channels for the demo's agents, and examples of what to write there."""
+    """Whether there are channels for the demo's agents, with examples of messages."""
     topics: Mapping[str, str] = field(default_factory=dict)
-    """Topics of channels, by their names, in place of those that they have."""
+    """Topics of channels by name, in place of the default topics."""
     ack_timeout: float = 3.0
-    """Seconds that the app has to answer; real ones, whatever `clock` says."""
+    """Maximum number of seconds for the app's answer, in real time, whatever `clock` says."""
     retry_delays: Sequence[float] = RETRY_DELAYS
     sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep, repr=False)
     timer: Callable[[], float] = field(default=perf_counter, repr=False)
-    """Seconds; measures how long the app takes to acknowledge."""
+    """Returns seconds; measures how long the app takes to acknowledge."""
 
     def __post_init__(self) -> None:
         if not is_loopback(self.host):
@@ -129,7 +129,7 @@ class Sandbox(Arrangements):
         self._runner: web.AppRunner | None = None
 
     def _build_ways_out(self) -> None:
-        """Build the ways to the app."""
+        """Build the transports to the app."""
         patience = self.ack_timeout
         self._sockets = SocketModeServer(self.workspace, self._tasks, patience=patience)
         self._sockets.sleep = self.sleep
@@ -148,7 +148,7 @@ class Sandbox(Arrangements):
         self._events = Events(self.workspace, self._dispatcher.announce)
 
     def _build_ways_in(self) -> None:
-        """Build the ways from the app and from people."""
+        """Build the interfaces for the app and for people."""
         self._responses = ResponseUrls(self.workspace)
         self._interactions = Interactions(self.workspace, self._dispatcher, self._responses)
         self._speech = Speech(self.workspace, self._interactions, self.surfaces)
@@ -170,7 +170,7 @@ class Sandbox(Arrangements):
     # ---- life -------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Listen; `url` is known then."""
+        """Start to listen. `url` is known afterwards."""
         self._runner = web.AppRunner(self._web_app(), access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self.host, self.port)
@@ -180,7 +180,7 @@ class Sandbox(Arrangements):
         self.workspace.url = f"http://{shown}:{port}"
 
     async def stop(self) -> None:
-        """Close all connections, and leave nothing behind."""
+        """Close all connections and stop all tasks."""
         await self._sockets.disconnect("link_disabled")
         await self._hub.close()
         await self._tasks.stop()
@@ -198,7 +198,7 @@ class Sandbox(Arrangements):
 
     @property
     def url(self) -> str:
-        """The address of the page; without a slash at the end."""
+        """The address of the page, without a slash at the end."""
         return self.workspace.url
 
     @property
@@ -209,22 +209,22 @@ class Sandbox(Arrangements):
     # ---- without a port ---------------------------------------------------------------------
 
     def use(self, transport: Transport) -> None:
-        """Reach the app in this process by a transport of one's own, in place of all others."""
+        """Reach the app in this process by the given transport only."""
         self._dispatcher.use(transport)
 
     def answer(self, method: str, values: Mapping[str, Any]) -> Payload:
-        """Answer a call of the Web API that is made in this process, with the bot's token."""
+        """Answer a Web API call of this process, made with the bot's token."""
         body = self._api.call(method, self.bot_token, values).body
         assert isinstance(body, dict)  # noqa: S101 - only faults are answered with HTML
         return body
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is on its way to the app."""
+        """Whether a payload to the app is under way."""
         return self._tasks.count > 0
 
     async def idle(self) -> None:
-        """Wait until nothing is."""
+        """Wait until no payload to the app is under way."""
         await self._tasks.idle()
 
     # ---- what people do ---------------------------------------------------------------------
@@ -258,8 +258,8 @@ class Sandbox(Arrangements):
     ) -> None:
         """Use a button or field of a message, and wait for the acknowledgement.
 
-        `chosen` is what was chosen, by Slack's name for it, such as `selected_option`; for options
-        just the `value` will do.
+        `chosen` is the selection, by Slack's field name, such as `selected_option`. For an option,
+        its `value` is enough.
         """
         action = {"action_id": action_id, "block_id": block_id, **chosen}
         await self._interactions.click(user, channel, ts, action)
@@ -267,7 +267,7 @@ class Sandbox(Arrangements):
     def payload_of_click(
         self, user: str, channel: str, ts: str, action_id: str, **chosen: Any
     ) -> Payload:
-        """Return the payload that `click` would send now; to be sent later, twice, or changed."""
+        """Return the payload that `click` would send now, to send it later, twice, or changed."""
         action = {"action_id": action_id, **chosen}
         return self._interactions.click_payload(user, channel, ts, action)
 
@@ -280,10 +280,10 @@ class Sandbox(Arrangements):
         """Fill in a modal and press its button.
 
         Args:
-            user: Who does it.
+            user: Id or name of the person.
             view: The modal, as `open_views` shows it.
-            values: block_id → what to fill in, as a plain text or option value; or the full shape
-                of `state.values`.
+            values: block_id → a plain text or an option's value; or the full shape of
+                `state.values`.
 
         Returns:
             The outcome: `ok`, and `response_action` and `errors` if the app gave them.
@@ -303,7 +303,7 @@ class Sandbox(Arrangements):
     async def shortcut(
         self, user: str, callback_id: str, *, channel: str = "", ts: str = ""
     ) -> None:
-        """Choose a shortcut: of a message's menu when one is given, else of the composer's."""
+        """Use a shortcut of a message's menu if `ts` is given, else of the composer's menu."""
         if ts:
             await self._shortcuts.on_message(user, channel, ts, callback_id)
         else:
@@ -312,12 +312,12 @@ class Sandbox(Arrangements):
     async def suggest(
         self, user: str, view: Payload, action_id: str, typed: str, *, block_id: str | None = None
     ) -> Payload:
-        """Type into a list of a view whose options come from the app; returns them."""
+        """Type into a view's list whose options come from the app; return the options."""
         where = {"view_id": view["id"], "action_id": action_id, "block_id": block_id}
         return await self._shortcuts.suggest(user, where, typed)
 
     def open_home(self, user: str, tab: Literal["home", "messages"] = "home") -> None:
-        """Open the app's conversation, at one of its tabs."""
+        """Open the app's conversation at one of its tabs."""
         self._events.home_opened(user, tab)
 
     def stop_agent(self, user: str, channel: str, thread_ts: str) -> None:
@@ -325,21 +325,21 @@ class Sandbox(Arrangements):
         self._events.session_stopped(user, channel, thread_ts)
 
     async def send_interaction(self, payload: Payload) -> Any:
-        """Send any interaction to the app, true or forged; returns what it answered."""
+        """Send an interaction to the app, genuine or forged; return the app's answer."""
         return (await self._interactions.send("interactive", payload)).body
 
     def emit(self, event: Payload) -> Payload:
-        """Send any event to the app; returns the envelope, as for sending it twice."""
+        """Send an event to the app; return its envelope, to send it twice."""
         return self._events.emit(event)
 
     def announce(self, envelope: Payload) -> None:
-        """Send an envelope again, as Slack does now and then."""
+        """Send an envelope again, as Slack sometimes does."""
         self._dispatcher.announce(envelope)
 
     # ---- what there is to see ---------------------------------------------------------------
 
     def messages(self, channel: str, *, thread_ts: str | None = None) -> list[Payload]:
-        """Return the public messages of a channel or of one thread, oldest first, with metadata."""
+        """Return the public messages of a channel or a thread, oldest first, with metadata."""
         found = self.workspace.public(channel)
         return [self._shown(one) for one in found if thread_ts in (None, one.root_ts)]
 
@@ -348,7 +348,7 @@ class Sandbox(Arrangements):
         return [self._shown(one) for one in self.workspace.ephemerals(user)]
 
     def open_views(self, user: str) -> list[Payload]:
-        """The open modal of a person, its topmost view last."""
+        """Return the views of a person's open modal, the topmost last."""
         return [view_payload(self.workspace, one) for one in self.workspace.views.stack(user)]
 
     def home(self, user: str) -> Payload | None:
@@ -357,7 +357,7 @@ class Sandbox(Arrangements):
         return None if view is None else view_payload(self.workspace, view)
 
     def user_id(self, name: str) -> str:
-        """The id of a person, by name, first name or full name."""
+        """Return the id of a person, by name, first name or full name."""
         wanted = name.lower()
         for person in self.workspace.people.values():
             if wanted in {person.name.lower(), person.real_name.lower()}:
@@ -366,35 +366,37 @@ class Sandbox(Arrangements):
 
     @property
     def channel_ids(self) -> list[str]:
-        """Ids of all channels, without direct messages."""
+        """Return the ids of all channels, without direct messages."""
         return [one for one in self.workspace.channels if not one.startswith("D")]
 
     def channel_id(self, name: str) -> str:
-        """The id of a channel, by its name without #."""
+        """Return the id of a channel, by its name without #."""
         for channel in self.workspace.channels.values():
             if channel.kind == "channel" and channel.name == name:
                 return channel.id
         raise LookupError(name)
 
     def dm_id(self, user: str) -> str:
-        """The id of a person's conversation with the bot."""
+        """Return the id of a person's direct message with the bot."""
         return self.workspace.direct_message(user).id
 
     @property
     def calls(self) -> list[ApiCall]:
-        """Every Web API call so far, without its token."""
+        """All Web API calls so far, without their tokens."""
         return self._api.calls
 
     @property
     def bad_answers(self) -> list[str]:
-        """Answers of the app that Slack could not have used."""
+        """Invalid answers of the app, one sentence each."""
         return self._interactions.bad_answers
 
     async def until(self, predicate: Callable[[], T], timeout: float = 60.0) -> T:
-        """Wait until something is true, and return it; looked at whenever something changes.
+        """Wait until the predicate returns a true value, and return that value.
+
+        The predicate runs again at each change.
 
         Raises:
-            TimeoutError: It did not become true.
+            TimeoutError: The value did not become true in time.
         """
         return await self.workspace.changes.until(predicate, timeout)
 
@@ -424,7 +426,7 @@ class Sandbox(Arrangements):
 
 
 async def serve(sandbox: Sandbox, *, ready: Callable[[Sandbox], None] = lambda _: None) -> None:
-    """Run a sandbox until this is cancelled; `ready` is called once it listens."""
+    """Run a sandbox until this task is cancelled; call `ready` once it listens."""
     async with sandbox:
         ready(sandbox)
         await asyncio.Event().wait()

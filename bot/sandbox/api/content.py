@@ -19,15 +19,15 @@ from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.records import Payload
 
 _METADATA = 8_000
-"""Bytes of metadata; Slack has a limit but does not say which."""
+"""Maximum size of metadata in bytes. Slack has a limit, but does not publish it."""
 _ATTACHMENTS = 100
 
 
 def message_content(args: Args) -> dict[str, Any]:
-    """Text, blocks, attachments and metadata of a message, checked.
+    """Return the text, blocks, attachments and metadata of a message, checked.
 
     Raises:
-        RefusedError: Slack would not take it.
+        RefusedError: Slack would refuse the message.
     """
     if "markdown_text" in args:
         return _markdown_content(args)
@@ -45,10 +45,10 @@ def message_content(args: Args) -> dict[str, Any]:
 
 
 def check_blocks(blocks: list[Payload] | None) -> None:
-    """Hold the blocks of a message against Slack's rules.
+    """Check the blocks of a message against Slack's rules.
 
     Raises:
-        RefusedError: `invalid_blocks` with what is wrong where, or `msg_blocks_too_long`.
+        RefusedError: `invalid_blocks` with the faults and their places, or `msg_blocks_too_long`.
     """
     if not blocks:
         return
@@ -72,7 +72,7 @@ def _markdown_content(args: Args) -> dict[str, Any]:
 
 
 def _fits_metadata(value: object) -> bool:
-    """Whether metadata may have a value: a text, a number, yes or no, an object, or objects.
+    """Whether metadata may hold a value: a text, a number, a boolean, an object, or objects.
 
     Source:
         https://docs.slack.dev/messaging/message-metadata; MessageMetadataEventPayloadObject of
@@ -101,10 +101,10 @@ def _metadata(args: Args) -> Payload | None:
 
 
 def check_view(content: Payload) -> None:
-    """Hold a view against Slack's rules.
+    """Check a view against Slack's rules.
 
     Raises:
-        RefusedError: `view_too_large`, or `invalid_arguments` with what is wrong where.
+        RefusedError: `view_too_large`, or `invalid_arguments` with the faults and their places.
     """
     if len(json.dumps(content).encode()) > VIEW_BYTES:
         raise RefusedError("view_too_large")

@@ -74,7 +74,7 @@ def usergroups_list(workspace: Workspace, args: Args) -> Payload:
 
 
 def usergroups_users_list(workspace: Workspace, args: Args) -> Payload:
-    """usergroups.users.list; people who were deactivated are not listed."""
+    """usergroups.users.list, without deactivated people."""
     group = workspace.groups.get(args.need("usergroup"))
     if group is None:
         raise RefusedError("no_such_subteam")
@@ -82,7 +82,7 @@ def usergroups_users_list(workspace: Workspace, args: Args) -> Payload:
 
 
 def conversations_info(workspace: Workspace, args: Args) -> Payload:
-    """conversations.info; a public channel may be looked at from outside."""
+    """conversations.info. The bot may read a public channel without being a member."""
     channel = _listed(workspace, args.need("channel"))
     payload = channel_payload(workspace, channel)
     if args.flag("include_num_members"):
@@ -156,7 +156,7 @@ def conversations_replies(workspace: Workspace, args: Args) -> Payload:
 
 
 def _listed(workspace: Workspace, name: str) -> SlackChannel:
-    """A conversation that the bot may know of, also without being in it."""
+    """Return a conversation that the bot may know, also without being a member."""
     channel = workspace.channels.get(name)
     if channel is None or channel.event_type != "channel":
         channel = workspace.has_channel(workspace.bot_user, name)
@@ -186,7 +186,7 @@ def _between(messages: Iterable[SlackMessage], args: Args) -> list[SlackMessage]
 
 
 def _time(ts: str) -> tuple[int, int]:
-    """A ts to compare by; a float would lose digits."""
+    """Return a ts for comparison. A float would lose digits."""
     seconds, _, rest = ts.partition(".")
     try:
         return int(seconds), int(rest.ljust(6, "0")[:6] or 0)

@@ -15,17 +15,17 @@ from typing import Final
 _MINUTE = 60.0
 _TIER_2, _TIER_3, _TIER_4 = 20, 50, 100
 _SOCKETS = 10
-"""Tier 1 is "1+" a minute; but an app may have ten sockets, and opens them when it starts."""
+"""Tier 1 is "1+" a minute, but an app may have ten sockets, and opens them when it starts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodLimit:
-    """At most so many calls within so many seconds.
+    """A maximum number of calls within a time.
 
     Attributes:
-        most: Calls.
-        seconds: The window; it slides.
-        per_channel: Counted for each conversation by itself.
+        most: Maximum number of calls.
+        seconds: Length of the sliding window.
+        per_channel: Whether each conversation has its own count.
     """
 
     most: int
@@ -69,11 +69,11 @@ _PER_MINUTE: Final[Mapping[str, int]] = {
     "views.update": _TIER_4,
 }
 _POSTS = MethodLimit(most=3, seconds=3.0, per_channel=True)
-"""One message a second in each conversation; short bursts pass."""
+"""One message per second in each conversation. Short bursts pass."""
 
 
 class RateLimits:
-    """Counts calls, and says when it is too many."""
+    """Counts calls, and decides when an app calls too often."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -87,11 +87,11 @@ class RateLimits:
     def set(
         self, method: str, most: int, seconds: float = _MINUTE, *, per_channel: bool = False
     ) -> None:
-        """Give a method this limit instead of its own."""
+        """Replace the limit of a method."""
         self.limits[method] = [MethodLimit(most=most, seconds=seconds, per_channel=per_channel)]
 
     def wait(self, method: str, channel: str) -> int | None:
-        """Count a call, or say how many seconds the app must wait; refused ones do not count."""
+        """Count a call, or return the seconds to wait. Refused calls do not count."""
         if not self.is_on:
             return None
         now = self._clock()

@@ -78,7 +78,7 @@ def update(workspace: Workspace, args: Args) -> Payload:
 
 
 def schedule_message(workspace: Workspace, args: Args) -> Payload:
-    """chat.scheduleMessage, which the stand-in has not: it says so, where Slack would wait."""
+    """chat.scheduleMessage. The sandbox does not support it, and returns an error at once."""
     writable(workspace, args.need("channel"))
     args.need("post_at")
     raise RefusedError("not_in_the_sandbox", ["the sandbox sends no messages later"])

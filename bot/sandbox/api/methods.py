@@ -25,7 +25,7 @@ Handler = Callable[[Workspace, Args], Payload]
 _READ = ("channels:read", "groups:read", "im:read", "mpim:read")
 _HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
 APP_LEVEL: Final = "connections:write"
-"""The only right of an app-level token here."""
+"""The only scope of an app-level token in the sandbox."""
 
 METHODS: Final[Mapping[str, tuple[tuple[str, ...], Handler]]] = {
     "agents.sessions.setStatus": (("chat:write",), streams.set_session_status),
@@ -64,7 +64,7 @@ METHODS: Final[Mapping[str, tuple[tuple[str, ...], Handler]]] = {
     "views.push": ((), modals.push_view),
     "views.update": ((), modals.update_view),
 }
-"""Method → any one of the scopes that it needs, and what answers it."""
+"""Method → the alternative scopes that permit it, and its handler."""
 
 
 _FIRST_WAIT = frozenset({"slow", "hang"})
@@ -75,14 +75,14 @@ _HTML = "<!doctype html><html><body><h1>Something is wrong between you and us</h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer to a call; a text is sent as HTML."""
+    """The answer to a call. A text is sent as HTML."""
 
     body: Payload | str
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def sent(self) -> web.Response:
-        """Return it as aiohttp sends it."""
+        """Return the answer as an aiohttp response."""
         headers = dict(self.headers)
         if isinstance(self.body, str):
             return web.Response(
@@ -92,15 +92,15 @@ class Answer:
 
 
 class WebApi:
-    """Answers calls as Slack does, misbehaves as planned, and remembers the calls.
+    """Answers calls as Slack does, injects planned faults, and records the calls.
 
     Args:
-        workspace: What the methods work on.
-        tokens: Each valid token, and whose it is.
-        faults: What goes wrong.
-        limits: How many calls are too many.
+        workspace: The workspace.
+        tokens: The kind of each valid token.
+        faults: The planned faults.
+        limits: The rate limits.
         stats: Counts calls.
-        tasks: Runs the waiting of slow answers, so that it ends with the sandbox.
+        tasks: Runs the delay of slow answers, so that it ends with the sandbox.
     """
 
     def __init__(
@@ -122,15 +122,15 @@ class WebApi:
         self._tasks = tasks
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
         self.refused_tokens: dict[TokenKind, str] = {}
-        """Tokens that are not taken any more, and the error that says so."""
+        """Error codes of the tokens that are refused at present."""
         self.calls: list[ApiCall] = []
 
     def add_method(self, name: str, scopes: tuple[str, ...], handler: Handler) -> None:
-        """Add a method that needs more than the workspace."""
+        """Add a method whose handler needs more than the workspace."""
         self._methods[name] = (scopes, handler)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """One HTTP request to /api/<method>."""
+        """Handle an HTTP request to /api/<method>."""
         method = request.match_info["method"]
         try:
             values = await _arguments(request)
@@ -153,7 +153,7 @@ class WebApi:
     async def _troubled(
         self, request: web.Request, fault: PlannedFault, token: str | None, values: dict[str, Any]
     ) -> web.Response:
-        """Wait, do it or not, and answer or break the connection, as the fault has it."""
+        """Apply a fault: wait, run the call or not, and answer or break the connection."""
         method = request.match_info["method"]
         answer = Answer(body={})
         if fault.effect in _FIRST_WAIT:
@@ -169,7 +169,7 @@ class WebApi:
         return answer.sent()
 
     async def _pause(self, seconds: float) -> None:
-        """Sleep, but not longer than the sandbox lives."""
+        """Sleep, but end the sleep when the sandbox stops."""
         done = asyncio.Event()
 
         async def sleeping() -> None:
@@ -183,7 +183,7 @@ class WebApi:
 
     @staticmethod
     def _refused(fault: PlannedFault) -> Answer | None:
-        """Return the answer that a fault gives in place of work; None for other kinds of fault."""
+        """Return the answer of a fault that does not run the call; None for other faults."""
         match fault.effect:
             case "ratelimited":
                 headers = {"Retry-After": str(fault.retry_after)}
@@ -267,7 +267,7 @@ async def _arguments(request: web.Request) -> dict[str, Any]:
 
 
 def _token(request: web.Request, values: dict[str, Any]) -> str | None:
-    """The caller's token; it is taken out of the arguments, so that it is kept nowhere."""
+    """Take the caller's token out of the arguments and return it, so that it is not recorded."""
     given = values.pop("token", None)
     kind, _, token = request.headers.get("Authorization", "").partition(" ")
     if kind.lower() == "bearer" and token:

@@ -19,7 +19,7 @@ from bot.sandbox.workspace.records import Payload, SlackChannel, SlackMessage
 from bot.sandbox.workspace.state import Workspace
 
 LIFE = 30 * 60.0
-"""Seconds that an address works."""
+"""Number of seconds for which an address works."""
 USES = 5
 _KEPT = 1_000
 
@@ -35,14 +35,14 @@ class _Right:
 
 
 class ResponseUrls:
-    """Gives out addresses, and does what is sent to them."""
+    """Creates addresses, and handles the requests to them."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._rights: dict[str, _Right] = {}
 
     def issue(self, user: str, channel: str, message: SlackMessage | None = None) -> str:
-        """A new address; whoever knows it may use it."""
+        """Return a new address. Each program that knows the address may use it."""
         secret = self._workspace.ids.secret()
         self._rights[secret] = _Right(
             user=user, channel=channel, message=message, expires_at=self._workspace.clock() + LIFE
@@ -52,7 +52,7 @@ class ResponseUrls:
         return f"{self._workspace.url}/actions/{self._workspace.team_id}/{secret}"
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """One HTTP request to such an address."""
+        """Handle an HTTP request to an address."""
         try:
             body = json.loads(await request.text())
         except (ValueError, RecursionError):
@@ -65,10 +65,11 @@ class ResponseUrls:
         return web.json_response({"ok": True})
 
     def use(self, secret: str, body: object) -> None:
-        """Do what was sent.
+        """Do what the body asks for.
 
         Raises:
-            RefusedError: Too late, too often, or not a message that Slack would take.
+            RefusedError: The address has expired, was used too often, or Slack would refuse the
+                message.
         """
         if not isinstance(body, dict):
             raise RefusedError("invalid_payload")
@@ -90,7 +91,7 @@ class ResponseUrls:
     def post(
         self, channel: SlackChannel, user: str, body: Payload, near: SlackMessage | None = None
     ) -> SlackMessage:
-        """A new message: for one person, unless it says `in_channel`."""
+        """Post a new message: to one person only, unless the body says `in_channel`."""
         in_channel = body.get("response_type") == "in_channel"
         content = _content(body)
         thread = body.get("thread_ts") or (None if in_channel or near is None else near.thread_ts)

@@ -76,7 +76,7 @@ def _check_feature(workspace: Workspace, name: str) -> None:
 
 
 def _check_recipient(workspace: Workspace, channel: SlackChannel, args: Args) -> None:
-    """Outside direct messages, Slack wants to know for whom a stream is."""
+    """Require the recipient of a stream, as Slack does outside of direct messages."""
     if channel.kind == "im":
         return
     if not args.text("recipient_team_id"):
@@ -96,7 +96,7 @@ def _stream(workspace: Workspace, args: Args) -> SlackMessage:
 
 
 def _grown(blocks: list[Payload], args: Args) -> list[Payload]:
-    """The blocks of a stream after the text and chunks of a call."""
+    """Return the blocks of a stream after a call's text and chunks."""
     grown = [dict(block) for block in blocks]
     chunks = args.items("chunks", "invalid_chunks") or []
     if text := args.text("markdown_text"):
@@ -169,7 +169,7 @@ def set_session_status(workspace: Workspace, args: Args) -> Payload:
 
 
 def set_suggested_prompts(workspace: Workspace, args: Args) -> Payload:
-    """assistant.threads.setSuggestedPrompts; for an agent it does nothing with a thread.
+    """assistant.threads.setSuggestedPrompts. For an agent, it ignores the thread.
 
     Source:
         https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts

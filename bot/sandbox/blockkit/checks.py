@@ -1,7 +1,7 @@
 """Checks for Block Kit: texts, numbers, lists, objects.
 
-A check takes a value and its JSON pointer and yields one sentence for each fault, in the form that
-Slack uses in `response_metadata.messages`.
+A check takes a value and its JSON pointer. It yields a sentence for each fault, in the form of
+Slack's `response_metadata.messages`.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ Check = Callable[[object, str], Iterator[str]]
 """Yields the faults of a value; the second argument is the JSON pointer of the value."""
 
 Rule = Callable[[dict[str, Any], str], Iterator[str]]
-"""A check of an object whose fields were checked before; runs only when they had no fault."""
+"""A check of a whole object. It runs only if the fields have no faults."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-"""Characters that no text has: all controls but tab and line ends."""
+"""Characters that no text may contain: all controls but tab and line ends."""
 
 _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt);)")
 
 
 def fault(message: str, path: str) -> str:
-    """One fault as Slack words it."""
+    """Format a fault as Slack does."""
     return f"{message} [json-pointer:{path}]"
 
 
 def mrkdwn_length(text: str) -> int:
-    """Characters of mrkdwn as Slack counts them: a bare `&` becomes `&amp;`."""
+    """Return the length of mrkdwn as Slack counts it: a bare `&` becomes `&amp;`."""
     return len(text) + 4 * len(_BARE_AMPERSAND.findall(text))
 
 
 def literal_length(text: str) -> int:
-    """Characters of a text that is not parsed, after Slack escaped it."""
+    """Return the length of unparsed text, after Slack escaped it."""
     return len(text) + 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
 
 
 def string(most: int, *, least: int = 1, pattern: str = "") -> Check:
-    """A string of so many characters that matches the whole pattern."""
+    """Check a string: its length, and a pattern that must match it entirely."""
 
     def check(value: object, path: str) -> Iterator[str]:
         if not isinstance(value, str):
@@ -55,12 +55,12 @@ def string(most: int, *, least: int = 1, pattern: str = "") -> Check:
 
 
 def words(most: int) -> Check:
-    """Characters that are shown as they are."""
+    """Check a string that is shown as it is."""
     return _measured(most, literal_length)
 
 
 def date(value: object, path: str) -> Iterator[str]:
-    """A day of the calendar."""
+    """Check a day of the calendar."""
     yield from string(10, pattern=r"\d{4}-\d{2}-\d{2}")(value, path)
     if isinstance(value, str) and re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
         try:
@@ -70,7 +70,7 @@ def date(value: object, path: str) -> Iterator[str]:
 
 
 def text(most: int, *, mrkdwn: bool = False, plain: bool = True) -> Check:
-    """A text object; its length is measured on the escaped string."""
+    """Check a text object. Its length is measured on the escaped string."""
     kinds = [kind for kind, on in (("plain_text", plain), ("mrkdwn", mrkdwn)) if on]
     tables = {
         "plain_text": shape(
@@ -98,13 +98,13 @@ def _measured(most: int, length: Callable[[str], int]) -> Check:
 
 
 def flag(value: object, path: str) -> Iterator[str]:
-    """True or false."""
+    """Check a boolean."""
     if not isinstance(value, bool):
         yield fault("must be a boolean", path)
 
 
 def integer(least: int, most: int) -> Check:
-    """A whole number in a range."""
+    """Check an integer in a range."""
 
     def check(value: object, path: str) -> Iterator[str]:
         if isinstance(value, bool) or not isinstance(value, int):
@@ -116,13 +116,13 @@ def integer(least: int, most: int) -> Check:
 
 
 def number(value: object, path: str) -> Iterator[str]:
-    """Any number."""
+    """Check a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         yield fault("must be a number", path)
 
 
 def choice(*names: str) -> Check:
-    """One of some strings."""
+    """Check a string that must be one of several."""
 
     def check(value: object, path: str) -> Iterator[str]:
         if value not in names:
@@ -132,7 +132,7 @@ def choice(*names: str) -> Check:
 
 
 def items(check_item: Check, *, least: int = 1, most: int | None = None) -> Check:
-    """A list of so many values that pass a check."""
+    """Check a list: its length, and each value."""
 
     def check(value: object, path: str) -> Iterator[str]:
         if not isinstance(value, list):
@@ -153,7 +153,7 @@ def shape(
     optional: Mapping[str, Check] | None = None,
     *rules: Rule,
 ) -> Check:
-    """An object with these fields and no others."""
+    """Check an object that has these fields and no others."""
     known = {**required, **(optional or {})}
 
     def check(value: object, path: str) -> Iterator[str]:
@@ -184,7 +184,7 @@ def _field_faults(value: dict[str, Any], known: Mapping[str, Check], path: str) 
 
 
 def typed(table: Mapping[str, Check]) -> Check:
-    """An object whose `type` picks the check."""
+    """Check an object with the check for its `type`."""
 
     def check(value: object, path: str) -> Iterator[str]:
         if not isinstance(value, dict):
@@ -200,6 +200,6 @@ def typed(table: Mapping[str, Check]) -> Check:
 
 
 def any_object(value: object, path: str) -> Iterator[str]:
-    """An object whose fields are not looked at."""
+    """Check an object without its fields."""
     if not isinstance(value, dict):
         yield fault("must be an object", path)

@@ -1,7 +1,7 @@
 """Tables of Block Kit elements, composition objects and rich text.
 
-Which element may stand where (`SECTION`, `ACTIONS`, `INPUT`, `CONTEXT`) and on which surface is
-part of the tables, because Slack refuses the rest.
+The tables also say which element each place (`SECTION`, `ACTIONS`, `INPUT`, `CONTEXT`) and each
+surface accepts, because Slack refuses other elements.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ FIELD = {"placeholder": text(150), "focus_on_load": flag}
 GROUPS = items(shape({"label": text(75), "options": items(OPTION, most=100)}), most=100)
 SOURCE = {"options": items(OPTION, most=100), "option_groups": GROUPS}
 SUGGESTED = {"options": items(OPTION, least=0, most=100), "option_groups": GROUPS}
-"""The answer to `block_suggestion`; no option at all is one, too."""
+"""The answer to `block_suggestion`, which may have no options."""
 SELECT = {**FIELD, "confirm": CONFIRM}
 MULTI = {**SELECT, "max_selected_items": integer(1, 100)}
 USER = string(30, pattern=r"[UW][A-Z0-9]+")
@@ -136,7 +136,7 @@ IMAGE_SOURCE = {"image_url": IMAGE_URL, "slack_file": any_object}
 
 
 def has_image(element: dict[str, Any], path: str) -> Iterator[str]:
-    """Refuse an image without a source, and one with two."""
+    """Refuse an image without a source, or with two sources."""
     if ("image_url" in element) == ("slack_file" in element):
         yield fault("needs either image_url or slack_file", path)
 
@@ -276,7 +276,7 @@ MODAL_ONLY = {"number_input", "email_text_input", "url_text_input", "file_input"
 
 
 def elements(allowed: set[str], surface: str) -> Check:
-    """The elements that may stand in one place of one surface."""
+    """Return the checks of the elements that one place of one surface accepts."""
     names = allowed if surface == "modal" else allowed - MODAL_ONLY
     return typed({name: ELEMENTS[name] for name in sorted(names)})
 
@@ -295,7 +295,7 @@ _STYLES = (
 )
 _STYLE = shape({}, dict.fromkeys(_STYLES, flag))
 _LONGEST_PART = 13_000
-"""Characters of one part of rich text. Not documented; a message has no more in all."""
+"""Maximum length of a part of rich text. Not documented; a message has no more in all."""
 _part = partial(lambda required, **optional: shape({"type": KIND, **required}, optional))
 _STYLED = {"style": _STYLE}
 _RICH_TEXT = _part({"text": words(_LONGEST_PART)}, **_STYLED)

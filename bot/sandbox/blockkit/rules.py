@@ -1,7 +1,7 @@
-"""Slack's Block Kit rules: find everything that Slack would refuse.
+"""Slack's Block Kit rules: find each fault that Slack would refuse.
 
-It knows plain dicts only and nothing of the bot. Rules that Slack does not publish (the sum of
-text in a message) are constants here, for the caller to hold against `text_characters`.
+This module works on plain dicts, and does not depend on the bot. A limit that Slack does not
+publish (the sum of text in a message) is a constant; the caller compares it with `text_characters`.
 """
 
 from __future__ import annotations
@@ -46,11 +46,14 @@ from bot.sandbox.blockkit.elements import (
 )
 
 MESSAGE_TEXT = 40_000
-"""Characters of `text` that chat.postMessage keeps; it cuts the rest."""
+"""Maximum length of `text` in chat.postMessage, which cuts longer texts."""
 UPDATE_TEXT = 4_000
-"""Characters of `text` that chat.update takes; more is msg_too_long."""
+"""Maximum length of `text` in chat.update; a longer text is msg_too_long."""
 BLOCKS_TEXT = 13_000
-"""Characters of text in all blocks of a message; more is msg_blocks_too_long. Not documented."""
+"""Maximum length of the text in all blocks of a message; more is msg_blocks_too_long.
+
+Slack does not publish it.
+"""
 MESSAGE_BLOCKS = 50
 VIEW_BLOCKS = 100
 VIEW_BYTES = 250_000
@@ -259,16 +262,16 @@ _VIEWS = {
 
 
 def message_errors(payload: Mapping[str, Any]) -> list[str]:
-    """Name all faults of a message's `text`, `blocks` and `metadata`.
+    """Return all faults of a message's `text`, `blocks` and `metadata`.
 
-    Other keys are not looked at. How long `text` may be depends on the method, so that the caller
-    checks it.
+    Other keys are ignored. The caller checks the length of `text`, because it depends on the
+    method.
 
     Args:
         payload: Arguments of chat.postMessage, chat.update or a response_url.
 
     Returns:
-        One sentence for each fault; empty when Slack would take the message.
+        One sentence for each fault; empty if Slack would accept the message.
 
     Source:
         https://docs.slack.dev/reference/block-kit
@@ -287,13 +290,13 @@ def message_errors(payload: Mapping[str, Any]) -> list[str]:
 
 
 def view_errors(view: Mapping[str, Any]) -> list[str]:
-    """Name all faults of a view, a modal or a Home tab.
+    """Return all faults of a view, a modal or a Home tab.
 
     Args:
         view: The view as given to views.open, views.push, views.update or views.publish.
 
     Returns:
-        One sentence for each fault; empty when Slack would take the view.
+        One sentence for each fault; empty if Slack would accept the view.
 
     Source:
         https://docs.slack.dev/reference/views
@@ -309,7 +312,7 @@ def view_errors(view: Mapping[str, Any]) -> list[str]:
 
 
 def option_errors(answer: object) -> list[str]:
-    """Name all faults of an answer to `block_suggestion`: options, or groups of them.
+    """Return all faults of an answer to `block_suggestion`: options, or groups of them.
 
     Source:
         https://docs.slack.dev/reference/block-kit/block-elements/select-menu-element

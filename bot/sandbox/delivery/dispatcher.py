@@ -14,7 +14,7 @@ from bot.sandbox.workspace.ids import Triggers
 from bot.sandbox.workspace.records import Payload
 
 RETRY_DELAYS: Sequence[float] = (0, 60, 300)
-"""Seconds before each retry of an event."""
+"""Number of seconds before each retry of an event."""
 
 _DIRECTIONS: dict[Kind, Direction] = {
     "events_api": "event",
@@ -24,19 +24,19 @@ _DIRECTIONS: dict[Kind, Direction] = {
 
 
 class Dispatcher:
-    """Sends payloads by the first transport that is open, and misbehaves as planned.
+    """Sends payloads by the first open transport, and injects planned faults.
 
     Args:
-        transports: The ways to the app, the best first.
-        tasks: Runs what goes on in the background.
-        faults: What goes wrong.
+        transports: The transports to the app, the preferred one first.
+        tasks: Runs background tasks.
+        faults: The planned faults.
         stats: Counts deliveries.
         triggers: Trigger ids, which a fault may let expire.
-        timer: Seconds; measures how long the app takes.
+        timer: Returns seconds; measures how long the app takes.
     """
 
     delays: Sequence[float] = RETRY_DELAYS
-    """Seconds before each retry of an event."""
+    """Number of seconds before each retry of an event."""
 
     def __init__(
         self,
@@ -57,19 +57,19 @@ class Dispatcher:
         self._held: set[asyncio.Event] = set()
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
         self.lost: list[Payload] = []
-        """Events that were given up."""
+        """Events that were given up after all retries."""
 
     def use(self, transport: Transport) -> None:
-        """Send by this transport alone."""
+        """Use this transport only."""
         self._transports = (transport,)
 
     @property
     def is_open(self) -> bool:
-        """Whether the app can be reached, as far as one knows."""
+        """Whether a transport to the app is open, as far as known."""
         return any(transport.is_open for transport in self._transports)
 
     async def ask(self, kind: Kind, payload: Payload) -> AppReply:
-        """Send an interaction or a command, once; Slack does not repeat them."""
+        """Send an interaction or a command once, because Slack does not repeat them."""
         parcel = Parcel(kind=kind, payload=payload)
         fault = self._fault(parcel)
         if fault is None:
@@ -88,7 +88,7 @@ class Dispatcher:
         return AppReply(ok=False, reason=fault.reason) if fault.effect == "unheard" else reply
 
     def announce(self, payload: Payload) -> None:
-        """Send an event, up to four times, in the background."""
+        """Send an event in the background, up to four times."""
         self._tasks.start(self._announce(Parcel(kind="events_api", payload=payload)))
 
     async def _announce(self, parcel: Parcel) -> None:
@@ -110,17 +110,19 @@ class Dispatcher:
         await self._deliver(parcel, None)
 
     async def _hold(self, seconds: float) -> None:
-        """Wait until the next event was sent, or for so many seconds."""
+        """Wait until the next event was sent, or for a number of seconds."""
         gate = asyncio.Event()
         self._held.add(gate)
         try:
             async with asyncio.timeout(seconds):
                 await gate.wait()
         except TimeoutError:
-            self._held.discard(gate)  # no longer there when the next event comes at this moment
+            self._held.discard(
+                gate
+            )  # remove it first, so that an event at this moment does not wait for it
 
     async def _deliver(self, parcel: Parcel, unheard: PlannedFault | None) -> None:
-        """Send an event until it is taken, or given up."""
+        """Send an event until the app accepts it, or it is given up."""
         reply = _heard(await self._send(parcel), 0, unheard)
         held, self._held = self._held, set()
         for gate in held:
@@ -149,7 +151,7 @@ class Dispatcher:
 
 
 def _heard(reply: AppReply, attempt: int, unheard: PlannedFault | None) -> AppReply:
-    """Return the app's reply as Slack believes it."""
+    """Return the app's reply, or a failure if a fault lets the reply get lost."""
     if unheard is None or attempt >= unheard.count:
         return reply
     return AppReply(ok=False, reason=unheard.reason, via=reply.via)

@@ -14,7 +14,7 @@ _ROOMS = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
 
 
 class Events:
-    """Watches the workspace, and announces what the app may hear."""
+    """Watches the workspace, and sends the events to which the app has subscribed."""
 
     def __init__(self, workspace: Workspace, announce: Callable[[Payload], None]) -> None:
         self._workspace = workspace
@@ -55,7 +55,7 @@ class Events:
         return envelope
 
     def person_changed(self, user: str) -> None:
-        """Say that somebody's account has changed.
+        """Send that a person's account has changed.
 
         Source:
             https://docs.slack.dev/reference/events/user_change
@@ -66,7 +66,7 @@ class Events:
             self.emit({"type": "user_change", "user": payload, **self._now()})
 
     def group_changed(self, group: UserGroup, *, added: str = "", removed: str = "") -> None:
-        """Say that somebody was put into a user group, or taken out of it.
+        """Send that a person was added to a user group, or removed from it.
 
         Source:
             https://docs.slack.dev/reference/events/subteam_members_changed
@@ -84,7 +84,7 @@ class Events:
             )
 
     def member_changed(self, user: str, channel: SlackChannel, *, joined: bool) -> None:
-        """Say that somebody came into a channel where the bot is, or left it.
+        """Send that a person joined or left a channel of the bot.
 
         Source:
             https://docs.slack.dev/reference/events/member_joined_channel
@@ -104,7 +104,7 @@ class Events:
             )
 
     def home_opened(self, user: str, tab: Literal["home", "messages"]) -> None:
-        """Say that somebody has opened the app's Home tab, or its Messages tab.
+        """Send that a person opened the app's Home tab, or its Messages tab.
 
         Source:
             https://docs.slack.dev/reference/events/app_home_opened
@@ -123,10 +123,10 @@ class Events:
         self.emit(event)
 
     def session_stopped(self, user: str, channel_id: str, thread_ts: str) -> None:
-        """Say that somebody pressed the stop button of a session; what grows there ends at once.
+        """Send that a person stopped a session. Streams in its thread end at once.
 
         Raises:
-            RefusedError: The person is not there, or nothing can be stopped.
+            RefusedError: The person is not in the channel, or the session is not running.
 
         Source:
             https://docs.slack.dev/reference/events/agent_session_stopped

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from bot.sandbox.workspace.records import Payload
 
 Direction = Literal["call", "event", "interaction", "command"]
-"""`call`: the app calls the Web API; the others: the sandbox tells the app something."""
+"""The direction of a fault. `call` is from the app to the Web API; the others are to the app."""
 
 Effect = Literal[
     "cut",
@@ -76,23 +76,23 @@ class PlannedFault:
     """A planned fault: its effect, the calls it is for, and how often it strikes.
 
     Attributes:
-        effect: What happens.
-        on: In which direction.
-        match: Which ones, with * and ?: a method (`chat.*`), an event (`message`, and with its
-            subtype `message.message_changed`), an interaction (`block_actions`) or a command.
-        channel: Only in this conversation; empty for all.
-        times: How often; None until it is removed.
-        skip: How many go well before it begins.
-        every: Only every n-th of those that match.
-        chance: How likely each of those is to go wrong, from 0 to 1.
-        seed: Makes `chance` fall the same way each time.
-        delay: Seconds.
+        effect: The effect of the fault.
+        on: The direction.
+        match: Names that match, with * and ?: a method (`chat.*`), an event (`message`, and with
+            its subtype `message.message_changed`), an interaction (`block_actions`) or a command.
+        channel: The only conversation; empty for all.
+        times: Number of strikes; None for no limit.
+        skip: Number of matches without a fault before the first strike.
+        every: Strikes only every n-th match.
+        chance: Probability of each strike, from 0 to 1.
+        seed: Seed of the random numbers for `chance`, to make them repeatable.
+        delay: Delay in seconds.
         retry_after: Seconds, in the Retry-After header of a 429.
         status: The HTTP status.
-        error: Slack's name of the error.
-        count: How many more copies, or how many answers that do not arrive.
-        reason: Why Slack believes that the app did not answer, as in X-Slack-Retry-Reason.
-        name: Who wanted it; free text.
+        error: Slack's error code.
+        count: Number of further copies, or of lost answers.
+        reason: The reason for a retry, as in X-Slack-Retry-Reason.
+        name: Free text that names the fault's owner, for `remove_named`.
     """
 
     effect: Effect
@@ -146,7 +146,7 @@ class _Rule:
         )
 
     def strikes(self) -> bool:
-        """Count one more that matches; whether it goes wrong."""
+        """Count a match, and return whether the fault strikes."""
         fault = self.fault
         self.seen += 1
         place = self.seen - fault.skip
@@ -159,43 +159,43 @@ class _Rule:
 
 
 class Faults:
-    """All rules, in the order in which they came: the first that applies is the one."""
+    """All planned faults, in the order in which they were added. The first that strikes applies."""
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self._changed = changed
         self._rules: list[_Rule] = []
         self._count = 0
         self.hits: Counter[str] = Counter()
-        """How often each rule applied, by its id; also those that are gone."""
+        """Number of strikes of each fault by id, including removed faults."""
 
     def __len__(self) -> int:
         return len(self._rules)
 
     @property
     def kinds(self) -> int:
-        """The number of rules; those of one name are one."""
+        """The number of faults. Faults with the same name count as one."""
         return len({rule.fault.name or rule.rule_id for rule in self._rules})
 
     def add(self, effect: Effect, match: str = "*", *, on: Direction = "call", **how: Any) -> str:
-        """Let something go wrong from now on.
+        """Add a fault that applies from now on.
 
         Args:
-            effect: What happens.
-            match: To which methods, events, interactions or commands.
-            on: In which direction.
+            effect: The effect of the fault.
+            match: Names of methods, events, interactions or commands; see `PlannedFault`.
+            on: The direction.
             **how: Further fields of `PlannedFault`.
 
         Returns:
-            The id of the rule, for `remove` and `hits`.
+            The id of the fault, for `remove` and `hits`.
 
         Raises:
-            ValueError: There is no such thing.
+            ValueError: The effect, the direction or another value is unknown.
             TypeError: `PlannedFault` has no such field.
         """
         return self.plan(PlannedFault(effect=effect, match=match, on=on, **how))
 
     def plan(self, fault: PlannedFault) -> str:
-        """Add a planned fault, as `add` does; return its id."""
+        """Add a planned fault, as `add` does, and return its id."""
         self._count += 1
         rule_id = f"F{self._count}"
         random = Random(fault.seed)  # noqa: S311 - to be repeatable, not to be secret
@@ -204,19 +204,19 @@ class Faults:
         return rule_id
 
     def remove(self, rule_id: str) -> bool:
-        """Take a rule away; False if it has gone already."""
+        """Remove a fault; return False if it does not exist."""
         return self._keep(lambda rule: rule.rule_id != rule_id)
 
     def remove_named(self, name: str) -> bool:
-        """Take all rules of that name away; False if there were none."""
+        """Remove all faults with a name; return False if there are none."""
         return self._keep(lambda rule: rule.fault.name != name)
 
     def clear(self) -> None:
-        """Take all rules away."""
+        """Remove all faults."""
         self._keep(lambda _: False)
 
     def named(self, name: str) -> list[str]:
-        """The ids of the rules of that name."""
+        """Return the ids of the faults with a name."""
         return [rule.rule_id for rule in self._rules if rule.fault.name == name]
 
     def pick(self, on: Direction, name: str, channel: str = "") -> PlannedFault | None:
@@ -230,7 +230,7 @@ class Faults:
         return None
 
     def shown(self) -> list[Payload]:
-        """All rules with their ids and how often each applied, as JSON."""
+        """Return all faults with their ids and numbers of strikes, as JSON."""
         return [
             {"id": rule.rule_id, "hits": rule.hits, **asdict(rule.fault)} for rule in self._rules
         ]

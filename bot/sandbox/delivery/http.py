@@ -25,24 +25,24 @@ class AppReply:
     body: Any = None
     """JSON, text, or None."""
     reason: str = ""
-    """If not ok: why, in the words of x-slack-retry-reason, or `not_connected`."""
+    """The reason of a failure, in the words of x-slack-retry-reason, or `not_connected`."""
     is_final: bool = False
-    """The app asked for no retries."""
+    """Whether the app asked for no retries."""
     via: object = None
-    """The connection that was used, if there was a choice."""
+    """The connection that was used, if there were several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """One payload on its way."""
+    """A payload and its delivery attempt."""
 
     kind: Kind
     payload: Payload
     attempt: int = 0
     reason: str = ""
-    """Why the attempt before failed."""
+    """The reason why the last attempt failed."""
     avoid: object = None
-    """The connection that the attempt before used; another one is better."""
+    """The connection of the last attempt; the next attempt prefers another one."""
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Parcel:
 
     @property
     def channel(self) -> str:
-        """The conversation that it is about; empty if it names none."""
+        """The id of the payload's conversation; empty without one."""
         if self.kind == "slash_commands":
             return str(self.payload.get("channel_id", ""))
         if self.kind == "interactive":
@@ -65,29 +65,29 @@ class Parcel:
 
     @property
     def user(self) -> str:
-        """The person who clicked or typed; empty for events."""
+        """The id of the person who clicked or typed; empty for events."""
         return str(self.payload.get("user_id") or self._part("user").get("id") or "")
 
     @property
     def key(self) -> str:
-        """The key that stays the same however often it is sent: the event id, or the trigger id."""
+        """The event id or the trigger id, which all attempts share."""
         return str(self.payload.get("event_id") or self.payload.get("trigger_id") or "")
 
     def _part(self, name: str) -> Payload:
-        """A table in the payload; tests also send payloads without one."""
+        """Return an object of the payload; empty if it is missing, as in payloads of tests."""
         part = self.payload.get(name)
         return part if isinstance(part, dict) else {}
 
 
 class Transport(Protocol):
-    """A way to the app."""
+    """A transport to the app."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be used now."""
+        """Whether the transport can be used now."""
 
     async def send(self, parcel: Parcel) -> AppReply:
-        """Hand a payload over and wait for the answer."""
+        """Send a payload and wait for the answer."""
 
 
 class HttpTransport:

@@ -22,14 +22,14 @@ from bot.sandbox.workspace.records import Payload
 from bot.sandbox.workspace.state import Workspace
 
 Farewell = Literal["warning", "refresh_requested", "link_disabled"]
-"""Why Slack ends a connection: soon, now, or as somebody switched Socket Mode off."""
+"""The reason why Slack ends a connection: soon, now, or because Socket Mode was switched off."""
 Spread = Literal["in_turn", "random"]
-"""The way to spread envelopes over several connections."""
+"""Chooses the connection for an envelope."""
 
 CONNECTIONS = 10
-"""Most sockets of one app at a time."""
+"""Maximum number of sockets of one app."""
 WARNING = 10.0
-"""Seconds from a warning to the end."""
+"""Number of seconds from a warning to the end of a connection."""
 _TICKET_LIFE = 30.0
 
 
@@ -41,7 +41,7 @@ class _Socket:
 
 
 class SocketModeServer:
-    """All sockets of the app; each envelope goes to exactly one of them."""
+    """All sockets of the app. Each envelope goes to exactly one of them."""
 
     def __init__(self, workspace: Workspace, tasks: BackgroundTasks, *, patience: float) -> None:
         self._workspace = workspace
@@ -49,7 +49,7 @@ class SocketModeServer:
         self._patience = patience
         self._random = Random(0)  # noqa: S311 - to be repeatable, not to be secret
         self.opened = 0
-        """How many connections there were so far."""
+        """Number of connections ever opened."""
         self.spread: Spread = "in_turn"
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
         self._tickets: dict[str, float] = {}
@@ -67,19 +67,19 @@ class SocketModeServer:
         return len(self._sockets)
 
     def seed(self, seed: int) -> None:
-        """Spread envelopes at random, the same way for the same seed."""
+        """Choose connections at random, in the same order for the same seed."""
         self._random.seed(seed)
         self.spread = "random"
 
     def open_connection(self, workspace: Workspace, args: Args) -> Payload:  # noqa: ARG002 - same for all methods
-        """apps.connections.open: an address that works once."""
+        """apps.connections.open: return an address that works once."""
         ticket = workspace.ids.secret()
         self._tickets[ticket] = workspace.clock() + _TICKET_LIFE
         address = workspace.url.replace("http://", "ws://", 1)
         return {"url": f"{address}/socket?ticket={ticket}&app_id={workspace.app_id}"}
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """One connection, from the ticket to the end."""
+        """Handle one connection until its end."""
         expires_at = self._tickets.pop(request.query.get("ticket", ""), 0.0)
         if self._workspace.clock() > expires_at:
             raise web.HTTPForbidden(text="This ticket is unknown, old or used.")
@@ -125,12 +125,12 @@ class SocketModeServer:
     async def disconnect(
         self, reason: Farewell = "refresh_requested", *, grace: float | None = None
     ) -> None:
-        """Tell each socket to go, and close it.
+        """Send a disconnect message to each socket, and close it.
 
         Args:
-            reason: What is told.
-            grace: Seconds from the word to the end; None for as long as Slack waits: ten
-                seconds after a warning, otherwise none. Envelopes still come meanwhile.
+            reason: The reason in the message.
+            grace: Number of seconds from the message to the end. None for Slack's time: ten seconds
+                after a warning, otherwise none. Envelopes are still delivered until the end.
         """
         leaving = list(self._sockets)
         await _tell(leaving, reason)
@@ -141,10 +141,10 @@ class SocketModeServer:
             await _close(leaving)
 
     def cut(self, number: int | None = None) -> None:
-        """Break one connection, or all, without a word.
+        """Break one connection, or all, without a message.
 
         Args:
-            number: Which one, the oldest is 0; None for all.
+            number: Number of the connection, the oldest is 0; None for all.
         """
         chosen = self._sockets if number is None else self._sockets[number : number + 1]
         for socket in list(chosen):
@@ -156,7 +156,7 @@ class SocketModeServer:
         await _close(leaving)
 
     def _next(self, avoid: object) -> _Socket:
-        """The socket that gets the next envelope."""
+        """Return the socket for the next envelope."""
         usable = [socket for socket in self._sockets if not socket.ws.closed] or self._sockets
         others = [socket for socket in usable if socket is not avoid] or usable
         if self.spread == "random":
@@ -203,7 +203,7 @@ async def _tell(leaving: list[_Socket], reason: Farewell) -> None:
         try:
             await socket.ws.send_json({"type": "disconnect", "reason": reason})
         except ConnectionError:
-            continue  # It has gone already.
+            continue  # the socket has already closed
 
 
 async def _close(leaving: list[_Socket]) -> None:

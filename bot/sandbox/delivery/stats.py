@@ -11,7 +11,7 @@ from bot.sandbox.delivery.http import AppReply, Kind, Parcel
 from bot.sandbox.workspace.records import Change, Payload, SlackMessage
 
 KEPT = 20_000
-"""Most envelopes and acknowledgements that are remembered."""
+"""Maximum number of remembered envelopes and acknowledgements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +21,10 @@ class Ack:
     Attributes:
         kind: The kind of envelope.
         name: The event, interaction or command.
-        user: Who clicked or typed; empty for events.
-        ms: Milliseconds until the answer, or until it was given up.
-        ok: Whether it was a good answer.
-        attempt: 0, or which retry it was.
+        user: Id of the person who clicked or typed; empty for events.
+        ms: Milliseconds until the answer or the timeout.
+        ok: Whether the answer was valid.
+        attempt: Number of the retry; 0 for the first attempt.
     """
 
     kind: Kind
@@ -42,19 +42,19 @@ class Statistics:
         self.reset()
 
     def reset(self) -> None:
-        """Begin at zero."""
+        """Reset all counts."""
         self.calls: Counter[str] = Counter()
-        """Web API calls by method, whatever became of them."""
+        """Number of Web API calls by method, including failed calls."""
         self.errors: Counter[tuple[str, str]] = Counter()
         """Refused calls by method and error."""
         self.posts: Counter[str] = Counter()
-        """Messages ever posted with the same metadata, by that metadata as JSON."""
+        """Number of messages posted with the same metadata, by that metadata as JSON."""
         self.deliveries: Counter[str] = Counter()
-        """How often each envelope was sent, by event id or trigger id; the newest ones."""
+        """Number of attempts for each of the newest envelopes, by event id or trigger id."""
         self.retries = 0
-        """Deliveries that were not the first of their event."""
+        """Number of retries of events."""
         self.dropped = 0
-        """Payloads that were lost on purpose."""
+        """Number of payloads that a fault dropped."""
         self.acks: deque[Ack] = deque(maxlen=KEPT)
         """The newest answers, oldest first."""
 
@@ -65,7 +65,7 @@ class Statistics:
             self.errors[method, error] += 1
 
     def delivered(self, parcel: Parcel, reply: AppReply, ms: float) -> None:
-        """Count a delivery and what became of it."""
+        """Count a delivery and its result."""
         self.retries += parcel.attempt > 0
         if parcel.key:
             self.deliveries[parcel.key] += 1
@@ -82,18 +82,18 @@ class Statistics:
         self.acks.append(ack)
 
     def changed(self, change: Change) -> None:
-        """Count a message when it gets its metadata: at its post, or at the end of a stream."""
+        """Count a message once it has metadata: at its post, or at the end of a stream."""
         message, previous = change.message, change.previous
         is_new = previous is None or previous.metadata != message.metadata
         if change.kind != "deleted" and message.metadata and is_new:
             self.posts[metadata_key(message)] += 1
 
     def ack_ms(self, kind: Kind = "interactive") -> list[float]:
-        """Milliseconds from each click, or other delivery, to its good answer; oldest first."""
+        """Return the milliseconds until each valid answer, oldest first; by default for clicks."""
         return [ack.ms for ack in self.acks if ack.ok and ack.kind == kind]
 
     def shown(self) -> Payload:
-        """All of it as JSON."""
+        """Return all counts as JSON."""
         errors: dict[str, dict[str, int]] = {}
         for (method, error), count in self.errors.items():
             errors.setdefault(method, {})[error] = count
@@ -109,11 +109,11 @@ class Statistics:
 
 
 def metadata_key(message: SlackMessage) -> str:
-    """A message's metadata as one text."""
+    """Return a message's metadata as one text."""
     return json.dumps(message.metadata, sort_keys=True)
 
 
 def doubles(messages: Iterable[SlackMessage]) -> dict[str, int]:
-    """Metadata that more than one of these messages has, and how many have it."""
+    """Return metadata that several of these messages have, with their number."""
     found = Counter(metadata_key(one) for one in messages if one.metadata and not one.is_deleted)
     return {key: count for key, count in found.items() if count > 1}

@@ -1,4 +1,4 @@
-"""People's use of cards and modals, and the effect of the app's answer."""
+"""People use cards and modals, and the app's answers take effect."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ class Interactions:
         self._dispatcher = dispatcher
         self._responses = responses
         self.bad_answers: list[str] = []
-        """Answers of the app that Slack cannot use, each in a sentence."""
+        """Invalid answers of the app, one sentence each."""
 
     async def click(self, user: str, channel_id: str, ts: str, action: Payload) -> None:
-        """Use a button or field of a message; as `click_payload`.
+        """Use a button or field of a message; see `click_payload`.
 
         Raises:
-            RefusedError: There is no such thing for that person, or the app did not answer.
+            RefusedError: The person does not see such an element, or the app did not answer.
         """
         await self.send("interactive", self.click_payload(user, channel_id, ts, action))
 
     def click_payload(self, user: str, channel_id: str, ts: str, action: Payload) -> Payload:
-        """Return the payload for the app when somebody uses a button or field of a message.
+        """Return the payload of a click on a button or field of a message.
 
         Args:
-            user: Who does it.
-            channel_id: Where the message is.
+            user: Id of the person.
+            channel_id: The conversation.
             ts: The message.
-            action: action_id, block_id, what was chosen (`value`, `selected_option` and so on),
-                `values`, the state of the message's fields, and `window`, where it was done.
+            action: action_id, block_id, the selection (`value`, `selected_option` and so on),
+                `values`, the state of the message's fields, and `window`, the page's window.
 
         Raises:
-            RefusedError: There is no such thing for that person.
+            RefusedError: The person does not see such an element.
         """
         channel, message = self.seen(user, channel_id, ts)
         payload = self._block_actions(user, message.blocks, action)
@@ -90,7 +90,7 @@ class Interactions:
             `ok`, and the app's `response_action` with its errors or view.
 
         Raises:
-            RefusedError: Not that person's modal, or the app did not answer or answered nonsense.
+            RefusedError: The modal is another person's, or the app's answer is missing or invalid.
         """
         view = self.own_view(user, view_id)
         if view.type != "modal" or view not in self._workspace.views.stack_of(view):
@@ -112,7 +112,7 @@ class Interactions:
         return self._respond(view, reply.body)
 
     async def close(self, user: str, view_id: str, *, everything: bool = False) -> None:
-        """Close a view by Cancel, or the whole modal by its x."""
+        """Close a view with Cancel, or the whole modal with its x."""
         view = self.own_view(user, view_id)
         stack = self._workspace.views.stack_of(view)
         told = stack[0] if everything and stack else view
@@ -129,7 +129,7 @@ class Interactions:
     async def command(
         self, user: str, channel_id: str, command: str, text: str, *, window: str = ""
     ) -> None:
-        """Type a slash command; people of other workspaces cannot."""
+        """Type a slash command. People of other workspaces cannot."""
         workspace = self._workspace
         channel = workspace.has_channel(user, channel_id)
         person = workspace.person(user)
@@ -156,10 +156,10 @@ class Interactions:
             self._responses.post(channel, user, body)
 
     def seen(self, user: str, channel_id: str, ts: str) -> tuple[SlackChannel, SlackMessage]:
-        """A message, and where it is, if that person sees it.
+        """Return a message and its channel, if the person sees the message.
 
         Raises:
-            RefusedError: There is no such message for that person.
+            RefusedError: The person sees no such message.
         """
         channel = self._workspace.has_channel(user, channel_id)
         message = self._workspace.message(channel.id, ts)
@@ -168,10 +168,10 @@ class Interactions:
         return channel, message
 
     def own_view(self, user: str, view_id: str) -> View:
-        """An open view or the Home tab of that person.
+        """Return an open view or the Home tab of a person.
 
         Raises:
-            RefusedError: It is not open, or somebody else's.
+            RefusedError: The view is not open, or another person's.
         """
         try:
             view = self._workspace.views.find(view_id)
@@ -185,7 +185,7 @@ class Interactions:
         """Send a payload to the app.
 
         Raises:
-            RefusedError: No good answer within the time.
+            RefusedError: The app gave no valid answer within the timeout.
         """
         reply = await self._dispatcher.ask(kind, payload)
         self._workspace.changes.tell()
@@ -210,7 +210,7 @@ class Interactions:
         }
 
     def _respond(self, view: View, body: Any) -> Payload:
-        """Do what the app answers to a submission."""
+        """Apply the app's answer to a submission."""
         views = self._workspace.views
         if not body:
             views.close(view)
@@ -272,7 +272,7 @@ def _keep(view: View, used: Payload) -> None:
 
 
 def _merged(before: Payload, new: Payload | None) -> Payload:
-    """Values with newer ones on top."""
+    """Return values, replaced by newer values."""
     merged = {block_id: dict(actions) for block_id, actions in before.items()}
     for block_id, actions in (new or {}).items():
         merged.setdefault(block_id, {}).update(actions)
@@ -280,7 +280,7 @@ def _merged(before: Payload, new: Payload | None) -> Payload:
 
 
 def container_of(message: SlackMessage) -> Payload:
-    """The `container` of an interaction with a message."""
+    """Return the `container` of an interaction with a message."""
     container: Payload = {
         "type": "message",
         "message_ts": message.ts,
@@ -293,13 +293,13 @@ def container_of(message: SlackMessage) -> Payload:
 
 
 def window_of(body: Payload) -> str:
-    """The window in which something was done, as the page names it."""
+    """Return the window of an action, as the page named it."""
     window = body.get("window")
     return window if isinstance(window, str) else ""
 
 
 def room_name(channel: SlackChannel) -> str:
-    """The name of a conversation in payloads."""
+    """Return the name of a conversation in payloads."""
     if channel.kind == "im":
         return "directmessage"
     return "privategroup" if channel.is_private else channel.name
@@ -309,7 +309,7 @@ def field_values(blocks: list[Payload], given: Payload) -> Payload:
     """Turn block_id → text or option value into the shape of `state.values`.
 
     Raises:
-        RefusedError: There is no such field; `no_such_field`.
+        RefusedError: `no_such_field`: the field does not exist.
     """
     return {block_id: _filled(blocks, block_id, value) for block_id, value in given.items()}
 

@@ -16,7 +16,7 @@ from bot.sandbox.workspace.surfaces import Surfaces
 
 
 class Shortcuts:
-    """Sends what the composer's menu, a message's menu and a searched list send."""
+    """Sends the payloads of shortcuts, and of selects whose options come from the app."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Shortcuts:
         """Choose a shortcut of the composer's menu.
 
         Raises:
-            RefusedError: There is no such person or shortcut, or the app did not answer.
+            RefusedError: The person or the shortcut does not exist, or the app did not answer.
 
         Source:
             https://docs.slack.dev/reference/interaction-payloads/shortcuts-interaction-payload
@@ -50,7 +50,7 @@ class Shortcuts:
         """Choose a shortcut of a message's menu.
 
         Raises:
-            RefusedError: There is no such message or shortcut, or the app did not answer.
+            RefusedError: The message or the shortcut does not exist, or the app did not answer.
         """
         channel, message = self._interactions.seen(user, channel_id, ts)
         shortcut = self._surfaces.shortcut(callback_id, "message")
@@ -68,15 +68,15 @@ class Shortcuts:
         """Type into a list whose options come from the app.
 
         Args:
-            user: Who types.
+            user: Id of the person.
             where: `view_id`, or `channel` and `ts`; and `block_id` and `action_id`.
-            typed: What was typed so far.
+            typed: The text typed so far.
 
         Returns:
             The app's `options` or `option_groups`.
 
         Raises:
-            RefusedError: There is no such list, or the app's answer is not one that Slack takes.
+            RefusedError: The list does not exist, or Slack would refuse the app's answer.
 
         Source:
             https://docs.slack.dev/reference/interaction-payloads/block_suggestion-payload

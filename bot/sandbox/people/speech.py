@@ -12,14 +12,14 @@ from bot.sandbox.workspace.state import Workspace
 from bot.sandbox.workspace.surfaces import Surfaces
 
 INVITE = "/invite"
-"""A command of Slack's own."""
+"""Slack's own command to invite people."""
 _MENTIONED = re.compile(r"<@(\w+)>")
 TYPED = 12_000
-"""Characters that a person can send in one message."""
+"""Maximum length of a message that a person types."""
 
 
 class Speech:
-    """Lets people write, under the rules for people."""
+    """Lets people write, under Slack's rules for people."""
 
     def __init__(
         self, workspace: Workspace, interactions: Interactions, surfaces: Surfaces
@@ -61,7 +61,7 @@ class Speech:
         )
 
     def edit(self, user: str, channel_id: str, ts: str, text: str) -> SlackMessage:
-        """Change an own message."""
+        """Change a person's own message."""
         channel = self._workspace.has_channel(user, channel_id)
         message = self._workspace.message(channel.id, ts)
         if message.user != user:
@@ -71,10 +71,10 @@ class Speech:
         return message
 
     def delete(self, user: str, channel_id: str, ts: str) -> None:
-        """Delete an own message.
+        """Delete a person's own message.
 
         Raises:
-            RefusedError: There is no such message, or somebody else wrote it.
+            RefusedError: The message does not exist, or another person wrote it.
         """
         channel = self._workspace.has_channel(user, channel_id)
         message = self._workspace.message(channel.id, ts)
@@ -83,10 +83,10 @@ class Speech:
         self._workspace.remove(message)
 
     def react(self, user: str, channel_id: str, ts: str, name: str) -> None:
-        """Add a reaction, or take an own one back.
+        """Add a person's reaction, or remove it.
 
         Raises:
-            RefusedError: There is no such message, or no such emoji.
+            RefusedError: The message or the emoji does not exist.
         """
         channel = self._workspace.has_channel(user, channel_id)
         message = self._workspace.message(channel.id, ts)
@@ -97,10 +97,10 @@ class Speech:
         self._workspace.react(message, user, name, on=user not in message.reactions.get(name, []))
 
     def invite(self, user: str, channel_id: str, text: str) -> list[str]:
-        """Let people, or the bot, into a channel; return who is new there.
+        """Add people, or the bot, to a channel; return the new members.
 
         Raises:
-            RefusedError: Nobody was named, or that person cannot invite there.
+            RefusedError: The text names no person, or this person cannot invite to the channel.
         """
         workspace = self._workspace
         channel = workspace.has_channel(user, channel_id)
@@ -122,7 +122,7 @@ class Speech:
     async def command(
         self, user: str, channel_id: str, command: str, text: str, *, window: str = ""
     ) -> None:
-        """Type a slash command that the app has."""
+        """Type a slash command of the app."""
         if command not in self._commands or "commands" not in self._workspace.scopes:
             raise RefusedError("unknown_command")
         await self._interactions.command(user, channel_id, command, text, window=window)
