@@ -37,14 +37,14 @@ from bot.words import say
 CHOICE = "choice"
 """Block id of the options in the form."""
 OPTIONS = 2_400
-"""Maximum number of characters of all shown options together."""
+"""Maximum length of all shown options together, in characters."""
 OPTION = 400
 MOST_SHOWN = 20
-"""Maximum number of shown options; Details shows the others."""
+"""Maximum number of options on a card. The details show the others."""
 MOST_OPTIONS = 100
 """Maximum number of options in a menu."""
 _SHORT = 40
-"""Maximum length of labels on buttons; longer labels do not fit on a phone."""
+"""Maximum length of an option on a button, in characters. A longer one does not fit on a phone."""
 
 
 def selected(ids: Sequence[str]) -> Json:

@@ -22,7 +22,7 @@ from bot.words import say
 from bot.words.mrkdwn import escape
 
 _NOTICE = 200
-"""Maximum number of characters of an alert: Slack's limit."""
+"""Maximum length of an alert, in characters: Slack's limit."""
 
 
 class InputsQuestion(DrawnQuestion):

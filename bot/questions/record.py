@@ -31,7 +31,7 @@ from storage.documents import Part
 
 _MOST_APPROVED = 20
 _SUBJECT = 60
-"""Maximum number of characters of a message in front of a title."""
+"""Maximum length of a message in front of a title, in characters."""
 _APPROVER = re.compile(r"channel|[UWS][A-Z0-9]{1,30}")
 """Valid names of approvers in a policy. Other names match no person."""
 
