@@ -49,7 +49,7 @@ _AGAIN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionDraft:
-    """What a kind reads from the info of an interrupt, to build the approval from it.
+    """The parts of an approval that a kind reads from the info of an interrupt.
 
     Attributes:
         kind: The kind of answer that people must give.
