@@ -26,9 +26,9 @@ from bot.approvals.due.escalation_state import (
     new_message,
     own_card,
 )
-from bot.approvals.due.messages import REMINDER
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.visit import users_of, write_held
+from bot.approvals.due.wanted import REMINDER
 from bot.approvals.model import (
     BATCH,
     Approval,

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
+from bot.approvals.changes import with_places
 from bot.approvals.due.batch_cards import SharedCards, stays
 from bot.approvals.due.visit import Visit, write_held
+from bot.approvals.due.wanted import ALERT, REMINDER, Wanted, wanted
 from bot.approvals.model import Approval, ApprovalMessage, Status
 from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_handover, note_reminded
@@ -30,8 +32,6 @@ SOON = timedelta(seconds=1)
 """Retry interval while a message is delayed."""
 AGAIN = timedelta(seconds=10)
 """Interval at which a message about several approvals is checked for removal."""
-REMINDER = "reminder"
-ALERT = "alert"
 _NOTES = {REMINDER: note_reminded, "handover": note_handover}
 
 
@@ -106,18 +106,13 @@ class Messages:
         Raises:
             DeliveryError: Slack refused a message for now. The release stores earlier results.
         """
-        messages = approval.reminders
-        kept, fault = list(messages), None
-        items = await self._on_card(approval, messages)
-        for message in messages:
-            if not self._is_open(approval, message, messages):
-                continue
+        items = await self._on_card(approval)
+        for message in approval.reminders:
             try:
-                found = await self._handle_any(approval, message, messages, visit, items)
+                found = await self._make(approval, message, visit, items)
             except DeliveryError as error:
                 if not error.is_permanent:
-                    fault = error
-                    break
+                    raise
                 logger.warning(
                     "could not deliver a message about a request: %s",
                     error,
@@ -126,10 +121,7 @@ class Messages:
                 found = None
             if found != message:
                 visit.places[message.key] = found
-            place = kept.index(message)
-            kept[place : place + 1] = [] if found is None else [found]
-        if fault is not None:
-            raise fault
+        kept = with_places(approval, visit.places).reminders
         return self._again(approval, kept) if items else None
 
     def _again(self, approval: Approval, kept: Sequence[ApprovalMessage]) -> int | None:
@@ -139,79 +131,54 @@ class Messages:
         is_over = approval.status is not Status.PENDING
         return self.clock() + milliseconds(AGAIN) if is_over and kept else None
 
-    async def _on_card(
-        self, approval: Approval, messages: tuple[ApprovalMessage, ...]
-    ) -> Sequence[Approval]:
+    async def _on_card(self, approval: Approval) -> Sequence[Approval]:
         """Return all approvals on the card, if a message in their thread needs work."""
-        in_thread = [one for one in messages if not one.user and one.kind != ALERT]
-        is_open = any(self._is_open(approval, one, messages) for one in in_thread)
-        if self.shared is None or not stays(approval) or not is_open:
+        if self.shared is None or not stays(approval):
+            return ()
+        in_thread = [one for one in approval.reminders if not one.user and one.kind != ALERT]
+        if all(wanted(approval, one) is Wanted.AS_IS for one in in_thread):
             return ()
         return await self.shared.on_card(approval)
 
-    async def _handle_any(
+    async def _make(
         self,
         approval: Approval,
         message: ApprovalMessage,
-        messages: tuple[ApprovalMessage, ...],
         visit: Visit,
         items: Sequence[Approval],
     ) -> ApprovalMessage | None:
-        if items and not message.user and message.kind != ALERT:
-            return await self._handle_shared(approval, message, messages, visit, items)
-        return await self._handle(approval, message, messages, visit)
-
-    async def _handle_shared(
-        self,
-        approval: Approval,
-        message: ApprovalMessage,
-        messages: tuple[ApprovalMessage, ...],
-        visit: Visit,
-        items: Sequence[Approval],
-    ) -> ApprovalMessage | None:
-        """Handle a thread message about a batch card; one approval sends it for all.
-
-        The first pending approval does. Its message stays until no approval of the card is pending.
-        If that approval is decided before, it still sends the message, because the others rely on
-        it.
-        """
-        assert self.shared is not None  # noqa: S101 - there are items
-        waiting = [one for one in items if one.status is Status.PENDING]
-        is_old = message.since_ms != approval.schedule_ms or not self._is_last(message, messages)
-        about = await self.shared.as_one(approval, items)
-        if is_old or not waiting:
-            return await self._handle(approval if is_old else about, message, messages, visit)
-        if message.is_posted:
-            return message
-        first = waiting[0]
-        if approval.status is Status.PENDING and first.approval_id != approval.approval_id:
-            return None if _has_come_as_far(first, approval) else message
-        is_new = visit.is_first(approval, message.key)
-        go = self._go(approval if first.approval_id == approval.approval_id else first, message)
-        return await self.notifier.nudge(about, message, look_first=not is_new, go=go) or message
-
-    async def _handle(
-        self,
-        approval: Approval,
-        message: ApprovalMessage,
-        messages: tuple[ApprovalMessage, ...],
-        visit: Visit,
-    ) -> ApprovalMessage | None:
-        """Send, remove or finish a message; return it, or None if it is done."""
-        if message.kind == ALERT:
-            await self.alarm.again(approval, message.user or message.channel)
-            return None
-        if not self._is_wanted(approval, message, messages):
-            is_over = approval.status is not Status.PENDING and self._is_last(message, messages)
-            if not (is_over and message.user):  # in a thread, the card shows the outcome
+        """Make Slack show what is wanted; return the message, or None if it is finished."""
+        match wanted(approval, message, items):
+            case Wanted.AS_IS:
+                return message
+            case Wanted.SENT:
+                return await self._send(approval, message, visit, items)
+            case Wanted.ALERTED:
+                await self.alarm.again(approval, message.user or message.channel)
+            case Wanted.DELETED:
                 await self.notifier.remove(approval, message)
-            else:
+            case Wanted.CLOSED:
                 await self.notifier.close(approval, message)
-            return None
-        is_new = visit.is_first(approval, message.key)
-        go = self._go(approval, message)
-        sent = await self.notifier.nudge(approval, message, look_first=not is_new, go=go)
-        return sent or message
+            case Wanted.DROPPED:
+                pass
+        return None
+
+    async def _send(
+        self,
+        approval: Approval,
+        message: ApprovalMessage,
+        visit: Visit,
+        items: Sequence[Approval],
+    ) -> ApprovalMessage:
+        """Send a message; in the thread of a batch card, it is about all pending approvals."""
+        about = first = approval
+        if self.shared is not None and items and not message.user:
+            about = await self.shared.as_one(approval, items)
+            if approval.status is not Status.PENDING:
+                first = next(one for one in items if one.status is Status.PENDING)
+        look_first = not visit.is_first(approval, message.key)
+        go = self._go(first, message)
+        return await self.notifier.nudge(about, message, look_first=look_first, go=go) or message
 
     def _go(self, approval: Approval, message: ApprovalMessage) -> Callable[[], Awaitable[bool]]:
         async def go() -> bool:
@@ -226,37 +193,6 @@ class Messages:
             return True
 
         return go
-
-    def _is_open(
-        self, approval: Approval, message: ApprovalMessage, messages: tuple[ApprovalMessage, ...]
-    ) -> bool:
-        """Whether a message needs work."""
-        if not self._is_wanted(approval, message, messages):
-            return True
-        return not (message.is_posted or approval.card.error)
-
-    @staticmethod
-    def _is_wanted(
-        approval: Approval, message: ApprovalMessage, messages: tuple[ApprovalMessage, ...]
-    ) -> bool:
-        """Whether a message is the latest of its kind and asks current approvers."""
-        if approval.status is not Status.PENDING or message.since_ms != approval.schedule_ms:
-            return False
-        return Messages._is_last(message, messages)
-
-    @staticmethod
-    def _is_last(message: ApprovalMessage, messages: tuple[ApprovalMessage, ...]) -> bool:
-        """Whether no newer reminder replaces the message."""
-        moments = [one.moment for one in messages if one.kind == REMINDER]
-        return message.kind != REMINDER or message.moment == moments[-1]
-
-
-def _has_come_as_far(first: Approval, approval: Approval) -> bool:
-    """Whether the first approval of the card has stored the same steps."""
-    if first.schedule_ms != approval.schedule_ms:
-        return False
-    ahead, behind = first.escalation, approval.escalation
-    return ahead.steps >= behind.steps and ahead.reminders >= behind.reminders
 
 
 def _untold(name: str) -> ApprovalMessage:
