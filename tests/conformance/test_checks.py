@@ -1,4 +1,7 @@
-"""The conformance cases of the checks: each file has exactly the faults that it is there for."""
+"""Checks of the conformance cases: their policies, their codes, and what Slack is asked.
+
+`tests/scenario/commands/test_policy_test.py` plays the cases themselves.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from bot.policy.evaluation.context import PolicyWorld, ToolFacts
 from bot.policy.parser.checks import check, check_all
 from bot.policy.parser.lookups import SlackFacts
 from bot.policy.parser.problems import CODES, PolicyError
-from tests.support.policies import CASES, CASES_FILE, POLICIES, cases_of
+from tests.support.policies import CASES, CASES_FILE, POLICIES
 from tests.support.policyworld import BOT, WorldDirectory, policy_world
 
 
@@ -20,13 +23,6 @@ async def faults_of(text: str, directory: WorldDirectory) -> list[dict[str, obje
     except PolicyError as error:
         return [{"code": one.code, "key": one.key, "line": one.line} for one in error.problems]
     return []
-
-
-@pytest.mark.parametrize("name", cases_of("check"))
-async def test_a_file_has_exactly_its_faults(name: str) -> None:
-    case = CASES[name]
-    directory = WorldDirectory(is_down=case.get("lookups") == "fail")
-    assert await faults_of(case["text"], directory) == case["expect"]["errors"]
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))

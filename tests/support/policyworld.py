@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from bot.errors import DirectoryError
+from bot.commands.simulation import known
+from bot.commands.simulation.cases import World
+from bot.commands.simulation.known import BOT, WorldLookups
 from bot.policy.evaluation.context import PolicyWorld
 from bot.ports.people import Person
-from tests.support.judging import tool_facts
 from tests.support.policies import WORLD
+
+__all__ = ["BOT", "WorldDirectory", "policy_world"]
+
+_WORLD = World(**WORLD)
 
 
 def policy_world() -> PolicyWorld:
     """The tools and agents of the cases."""
-    return PolicyWorld(
-        tools=tuple(tool_facts(name) for name in WORLD["tools"]),
-        agents=frozenset(WORLD["agents"]),
-    )
-
-
-BOT = "U0COUNTER"
-"""The bot's user in the world."""
+    return known.policy_world(_WORLD)
 
 
 class WorldDirectory:
@@ -34,35 +32,14 @@ class WorldDirectory:
         self.questions: list[str] = []
 
     async def person(self, user_id: str) -> Person:
-        self._note(user_id)
-        flags = WORLD["people"].get(user_id)
-        if flags is None:  # as Slack's directory answers about a user who is nobody's
-            return Person(user_id=user_id, team_id="", name=user_id, is_external=True)
-        return Person(
-            user_id=user_id,
-            team_id="T1",
-            name=user_id,
-            is_bot=flags.get("bot", False),
-            is_guest=flags.get("guest", False),
-            is_external=flags.get("external", False),
-            is_deleted=flags.get("deactivated", False),
-        )
+        return await self._asked(user_id).person(user_id)
 
     async def group_members(self, group_id: str) -> frozenset[str]:
-        self._note(group_id)
-        if group_id not in WORLD["usergroups"]:
-            raise DirectoryError("usergroups.users.list: no_such_subteam")
-        return frozenset(WORLD["usergroups"][group_id])
+        return await self._asked(group_id).group_members(group_id)
 
     async def channel_members(self, channel_id: str) -> frozenset[str]:
-        self._note(channel_id)
-        if channel_id not in WORLD["channels"]:
-            raise DirectoryError("conversations.members: channel_not_found")
-        members = WORLD["channels"][channel_id]
-        people = set(members) if isinstance(members, list) else set()
-        return frozenset(people | ({BOT} if channel_id in WORLD["bot_in"] else set()))
+        return await self._asked(channel_id).channel_members(channel_id)
 
-    def _note(self, name: str) -> None:
+    def _asked(self, name: str) -> WorldLookups:
         self.questions.append(name)
-        if self.is_down:
-            raise DirectoryError("no answer in time")
+        return WorldLookups(world=_WORLD, is_down=self.is_down)
