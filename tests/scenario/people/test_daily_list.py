@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from bot.people.model import PersonRecord
+from bot.sandbox.workspace.people import ONCALL
+from tests.scenario.people.payers import write_policy
 from tests.support.stage import Stage, a_stage
 
 OPEN_LIST = "countersign:home_list"
@@ -125,3 +127,35 @@ async def test_quiet_hours_are_set_by_a_command_and_kept_over_a_restart(stage: S
     await stage.sandbox.until(
         lambda: str(stage.sandbox.ephemerals(ADA)).count("Direct messages muted from") >= 2
     )
+
+
+async def test_five_that_wait_come_at_once_and_take_the_place_of_reminders(tmp_path: Path) -> None:
+    policy = f"""
+version: 1
+groups: {{oncall: {{users: [{BEN}], usergroups: [{ONCALL}]}}, ada: {{users: [{ADA}]}}}}
+rules: []
+default:
+  ask: {{approve: [{{from: [ada]}}, {{from: [oncall]}}], remind: 30m, expires: 3d}}
+"""
+    settings = {
+        "COUNTERSIGN_AGENT": "tests.scenario.people.payers:once",
+        "COUNTERSIGN_POLICY": write_policy(tmp_path, policy),
+        "COUNTERSIGN_DAILY_LIST": "yes",
+    }
+    async with a_stage(tmp_path, "http", **settings) as stage:
+        for number in range(5):
+            await stage.say("Rosa", "@countersign pay")
+            await stage.card(number=number + 1, word=APPROVE)
+            await stage.rest()
+        for _ in range(4):
+            await stage.later(minutes=1)
+        await stage.sandbox.until(lambda: len(lists(stage)) == 1)
+        await stage.sandbox.until(lambda: len(lists(stage, "Ben")) == 1)
+        assert lists(stage)[0]["text"].startswith("5 requests are waiting for you.")
+        await stage.later(minutes=45)
+        await stage.rest()
+        assert stage.texts() == []
+        for _ in range(3):
+            await stage.later(minutes=20)
+        await stage.sandbox.until(lambda: str(stage.texts()).count("Still waiting for you") == 5)
+        assert (len(lists(stage)), len(lists(stage, "Ben"))) == (1, 1)
