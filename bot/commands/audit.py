@@ -7,14 +7,12 @@ import io
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 
 from bot.audit.report import AuditQuery, exported, fits, json_line, line, story
 from bot.clock import milliseconds, system_clock
 from bot.commands.call import Call, owner
 from bot.commands.upkeep import clear_log
-from bot.config import stores
 from bot.config.durations import LONGEST_RETENTION, parse_duration
 from bot.errors import BotError
 from bot.maintenance.audit_sealer import LATE, links, links_of, prune, verify
@@ -40,7 +38,7 @@ async def execute(call: Call) -> None:
 async def _show(call: Call) -> None:
     arguments = call.arguments
     thread_id = "" if arguments.part else arguments.thread
-    async with _open(call) as storage:
+    async with call.open_beside(read_only=True) as storage:
         entries = await story(storage, thread_id=thread_id, approval_id=arguments.approval)
     for entry in entries:
         call.say(json_line(entry) if arguments.json else line(entry))
@@ -60,7 +58,7 @@ async def _list(call: Call) -> None:
         thread_id=arguments.thread,
     )
     is_empty = True
-    async with _open(call) as storage:
+    async with call.open_beside(read_only=True) as storage:
         async for link in links(storage):
             if fits(link.entry, query):
                 is_empty = False
@@ -71,7 +69,7 @@ async def _list(call: Call) -> None:
 
 async def _verify(call: Call) -> None:
     arguments = call.arguments
-    async with _open(call) as storage:
+    async with call.open_beside(read_only=True) as storage:
         verdicts = await verify(
             storage,
             call.seal,
@@ -140,7 +138,7 @@ _PLAIN_REMEDY = (
 
 async def _export(call: Call) -> None:
     is_table = call.arguments.format == "csv"
-    async with _open(call) as storage:
+    async with call.open_beside(read_only=True) as storage:
         if is_table:
             call.say(_row([*_COLUMNS, *_FLAT, "detail"]))
         async for link in links(storage):
@@ -183,7 +181,7 @@ async def _prune(call: Call) -> None:
         )
     before_ms = system_clock() - milliseconds(older)
     if not call.arguments.yes:
-        async with _open(call) as storage:
+        async with call.open_beside(read_only=True) as storage:
             for team_id in sorted(await storage.trail.heads()):
                 count = await _count_before(storage, team_id, before_ms)
                 would = f"{_entries(count)} would be deleted"
@@ -215,10 +213,6 @@ def _entries(count: int, kind: str = "") -> str:
 
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
-
-
-def _open(call: Call) -> AbstractAsyncContextManager[Stores]:
-    return stores.open_to_read(call.data_dir, uri=call.uri, driver=call.driver, seal=call.seal)
 
 
 def _head(text: str) -> Head | None:

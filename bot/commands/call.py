@@ -90,9 +90,11 @@ class Call:
             fault = f"can't be used: {error}"
             raise SettingsError("COUNTERSIGN_AUDIT_KEY", fault, stores.KEY_REMEDY) from error
 
-    def open_beside(self) -> AbstractAsyncContextManager[Stores]:
-        """Open the database for changes; see `stores.open_beside`."""
-        return stores.open_beside(self.data_dir, uri=self.uri, driver=self.driver, seal=self.seal)
+    def open_beside(self, *, read_only: bool = False) -> AbstractAsyncContextManager[Stores]:
+        """Open the database, even while the bot runs; see `stores.open_beside`."""
+        return stores.open_beside(
+            self.data_dir, uri=self.uri, driver=self.driver, seal=self.seal, read_only=read_only
+        )
 
 
 def owner() -> str:

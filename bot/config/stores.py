@@ -93,45 +93,24 @@ async def opened(directory: Path) -> AsyncIterator[Stores]:
 
 
 @asynccontextmanager
-async def open_to_read(
-    directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY
-) -> AsyncIterator[Stores]:
-    """Open the database read-only for a block, even while the bot runs.
-
-    Args:
-        directory: The data directory.
-        uri: Address of the shared database; empty for the embedded one.
-        driver: The MongoDB driver.
-        seal: Seals audit entries.
-
-    Raises:
-        SettingsError: The driver is unknown.
-        StoreUnavailableError: There is no database, or it does not respond.
-    """
-    storage = make_storage(directory, uri=uri, driver=driver, seal=seal)
-    await storage.open_to_read()
-    async with _closing(storage):
-        yield storage
-
-
-@asynccontextmanager
 async def open_beside(
-    directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY
+    directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY, read_only: bool = False
 ) -> AsyncIterator[Stores]:
-    """Open the database for changes for a block, even while the bot runs.
+    """Open the database for a block, even while the bot runs.
 
     Args:
         directory: The data directory.
         uri: Address of the shared database; empty for the embedded one.
         driver: The MongoDB driver.
         seal: Seals audit entries.
+        read_only: Whether the block only reads.
 
     Raises:
         SettingsError: The driver is unknown.
         StoreUnavailableError: There is no database, or it does not respond.
     """
     storage = make_storage(directory, uri=uri, driver=driver, seal=seal)
-    await storage.open_beside()
+    await (storage.open_to_read() if read_only else storage.open_beside())
     async with _closing(storage):
         yield storage
 
