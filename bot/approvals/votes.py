@@ -119,14 +119,7 @@ class Votes:
             RefusalError: With the reason. A requester withdraws instead of rejecting.
             DirectoryError: A look-up failed.
         """
-        attempt = VoteAttempt(
-            by=actor.user_id,
-            choice=choice,
-            at_ms=self.clock(),
-            digest=approval.digest,
-            is_open=self._is_open(approval),
-        )
-        poll = await self._judged(approval, actor, attempt)
+        poll = await self._judged(approval, actor, self._attempt(approval, actor, choice))
         refusal = poll.result.refusal
         rights = Eligibility(approval.terms, poll.standing)
         is_own = rights.exclusion(actor.user_id) is Exclusion.OWN_REQUEST
@@ -142,14 +135,7 @@ class Votes:
             RefusalError: With the reason.
             DirectoryError: A look-up failed.
         """
-        attempt = VoteAttempt(
-            by=actor.user_id,
-            choice=APPROVE,
-            at_ms=self.clock(),
-            digest=approval.digest,
-            note=_ANY_REASON,
-            is_open=self._is_open(approval),
-        )
+        attempt = self._attempt(approval, actor, note=_ANY_REASON)
         poll = await self._judged(approval, actor, attempt, is_denied=False)
         if poll.result.refusal is not None:
             raise self._error(poll, poll.result.refusal)
@@ -161,14 +147,7 @@ class Votes:
             RefusalError: The vote would not count.
             DirectoryError: A look-up failed.
         """
-        attempt = VoteAttempt(
-            by=actor.user_id,
-            choice=APPROVE,
-            at_ms=self.clock(),
-            digest=approval.digest,
-            note=_ANY_REASON,
-            is_open=self._is_open(approval),
-        )
+        attempt = self._attempt(approval, actor, note=_ANY_REASON)
         poll = await self._judged(approval, actor, attempt)
         refusal, vote = poll.result.refusal, poll.result.vote
         if refusal is not None or vote is None:
@@ -258,13 +237,7 @@ class Votes:
         for _ in range(_TRIES):
             ballot = ballot_of(approval)
             groups = groups_of(ballot, is_begun=True)
-            attempt = VoteAttempt(
-                by=actor.user_id,
-                choice=APPROVE,
-                at_ms=self.clock(),
-                digest=approval.digest,
-                is_open=self._is_open(approval),
-            )
+            attempt = self._attempt(approval, actor)
             standing = await self.census.take(
                 approval, ballot.terms, people=_voters(ballot, actor), groups=groups
             )
@@ -435,6 +408,19 @@ class Votes:
         if newest.digest != approval.digest:
             raise OutdatedCardError(newest.approval_id)
         return newest
+
+    def _attempt(
+        self, approval: Approval, actor: Actor, choice: str = APPROVE, *, note: str = ""
+    ) -> VoteAttempt:
+        """Return the vote that the person would cast now."""
+        return VoteAttempt(
+            by=actor.user_id,
+            choice=choice,
+            at_ms=self.clock(),
+            digest=approval.digest,
+            note=note,
+            is_open=self._is_open(approval),
+        )
 
     def _is_open(self, approval: Approval) -> bool:
         return approval.status is Status.PENDING and self.clock() < approval.expires_ms
