@@ -409,8 +409,14 @@ def _taken_back(approval: Approval, vote: CastVote, at_ms: int) -> list[AuditEnt
 
     The process that counted the vote may have crashed before it recorded it.
     """
-    back = entry_of(
-        Act.TAKEN_BACK,
+    back = removed_vote_entry(Act.TAKEN_BACK, approval, vote, at_ms)
+    return [*entries_of_votes(approval, [vote]), back]
+
+
+def removed_vote_entry(act: Act, approval: Approval, vote: CastVote, at_ms: int) -> AuditEntry:
+    """Build the entry of a vote that was taken back, or that no longer counts."""
+    return entry_of(
+        act,
         key=f"{approval.approval_id}:{vote.by}:{vote.at_ms}",
         at_ms=at_ms,
         about=approval,
@@ -419,7 +425,6 @@ def _taken_back(approval: Approval, vote: CastVote, at_ms: int) -> list[AuditEnt
         choice=vote.choice,
         digest=vote.digest,
     )
-    return [*entries_of_votes(approval, [vote]), back]
 
 
 def resume_entries(decided: Iterable[Approval], at_ms: int) -> list[AuditEntry]:

@@ -9,8 +9,8 @@ from bot.audit.acts import Act
 from bot.audit.entries import (
     TakesEntries,
     edit_entries,
-    entry_of,
     note,
+    removed_vote_entry,
     vote_entries,
 )
 from storage.audit import AuditStore
@@ -23,24 +23,8 @@ async def note_gone(
 
     The votes themselves are recorded, too: the process that counted them may have crashed.
     """
-    await store.append_all(
-        [
-            *vote_entries(approval),
-            *(
-                entry_of(
-                    Act.VOTE_DROPPED,
-                    key=f"{approval.approval_id}:{vote.by}:{vote.at_ms}",
-                    at_ms=at_ms,
-                    about=approval,
-                    by=vote.by,
-                    behalf_of=vote.on_behalf_of,
-                    choice=vote.choice,
-                    digest=vote.digest,
-                )
-                for vote in votes
-            ),
-        ]
-    )
+    dropped = [removed_vote_entry(Act.VOTE_DROPPED, approval, vote, at_ms) for vote in votes]
+    await store.append_all([*vote_entries(approval), *dropped])
 
 
 def last_edit(before: Approval, at_ms: int, note: str = "") -> LastEdit:

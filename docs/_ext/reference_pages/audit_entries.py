@@ -34,6 +34,7 @@ _SEVERAL: Mapping[tuple[str, str], tuple[Act, ...]] = {
         Act.UNDECIDABLE,
     ),
     ("entries.py", "_act_entry"): (Act.CLAIMED, Act.CLAIM_ENDED, Act.SNOOZED, Act.ASKED_BACK),
+    ("entries.py", "removed_vote_entry"): (Act.TAKEN_BACK, Act.VOTE_DROPPED),
     ("entries.py", "note_opened"): (Act.OPENED, Act.REVEALED),
     ("delegation.py", "_note"): (Act.DELEGATED, Act.DELEGATION_ENDED, Act.AWAY),
     ("application_policy.py", "note"): (Act.GRANT_USED, Act.ALLOWED, Act.DENIED),
