@@ -30,7 +30,7 @@ from agents.gates.choice import choose_argument, choose_tool
 from agents.gates.complete import fill_arguments
 from agents.gates.human import HumanInterruptConfig
 from agents.gates.questions import Choice
-from agents.graph import END, START, StateGraph, node_interrupt
+from agents.graph import END, START, Send, StateGraph, node_interrupt
 from agents.graph.agent import GraphAgent
 from agents.models import Turn, call, say
 from agents.policy import Ask, PolicyCall, Ruling
@@ -163,6 +163,15 @@ class State(TypedDict, total=False):
     output: str
 
 
+class Sending(TypedDict, total=False):
+    input: str
+    to: str
+    note: str
+    parts: dict[str, int]
+    pair: tuple[str, ...]
+    output: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trip:
     place: str
@@ -208,6 +217,28 @@ def graph_break(_: Model) -> Agent:
 
     made = StateGraph(State).add_node("plan", plan).add_node("pay", pay)
     made.add_edge(START, "plan").add_edge("plan", "pay").add_edge("pay", END)
+    return GraphAgent(made.compile(interrupt_before=["pay"]), "asking")
+
+
+def graph_sends(_: Model) -> Agent:
+    """A graph that stops before two of its nodes' calls, which are sent what to pay."""
+
+    def plan(state: Sending) -> Sending:
+        return {**state, "note": "rent", "parts": {"a": 1}, "pair": ("x", "y")}
+
+    def pay(sent: Sending) -> Sending:
+        RAN.append(sent["to"])
+        return {}
+
+    def done(state: Sending) -> Sending:
+        return {"output": f"Paid for {state['note']}."}
+
+    def each(_: Sending) -> list[Send]:
+        return [Send("pay", {"to": "Rosa"}), Send("pay", {"to": "Mia"})]
+
+    made = StateGraph(Sending).add_node("plan", plan).add_node("pay", pay).add_node("done", done)
+    made.add_edge(START, "plan").add_conditional_edges("plan", each)
+    made.add_edge("pay", "done").add_edge("done", END)
     return GraphAgent(made.compile(interrupt_before=["pay"]), "asking")
 
 

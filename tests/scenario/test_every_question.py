@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agents import ApprovalResult
+from bot.words import say
 from tests.scenario import asking
 from tests.scenario.asking import RAN
 from tests.scenario.test_main_job import values_of
@@ -69,7 +70,14 @@ async def test_feedback_by_reply_by_form_and_one_click(opened: Open) -> None:
         await stage.said("Second draft")
         assert "shorter" in str(await final(stage, "Changes requested by"))
         second = await stage.card(number=2, word="Second draft")
+        await stage.choose("Ada", second, "countersign:compare")
+        view = await stage.modal("Ada")
+        assert all(one in str(view["blocks"]) for one in ("First", "Second"))
+        await stage.sandbox.close_view(stage.user("Ada"), view)
         await stage.click("Ada", second, ANSWER)
+        assert errors_of(await fill(stage, "Ada", {"answer_0": " "})) == {
+            "answer_0": say("error.changes")
+        }
         await fill(stage, "Ada", {"answer_0": "And friendlier."})
         await stage.said("Third draft")
         await final(stage, "friendlier", number=2)
@@ -362,6 +370,20 @@ async def test_graph_goes_on_with_an_edited_state(opened: Open) -> None:
         await stage.said("Paid 7 in Oslo")
         assert RAN == [("pay", 7, "Oslo", ["a", "b", "c"])]
         assert "→" in str(await final(stage, "Edited by"))
+
+
+async def test_graph_shows_what_its_nodes_are_sent_and_people_edit_the_rest(opened: Open) -> None:
+    async with opened("graph_sends") as (stage, _):
+        card = await stage.card(word="Needs approval")
+        assert [f"({number} of 2)" in str(card) for number in (1, 2)] == [True, True]
+        await stage.click("Ada", card, EDIT)
+        labels = [
+            one["label"]["text"] for one in (await stage.modal("Ada"))["blocks"] if "label" in one
+        ]
+        assert labels == ["Input", "Note", "Parts"]
+        await fill(stage, "Ada", {"argument_1": "wages"})
+        await stage.said("Paid for wages")
+        assert set(RAN) == {"Mia", "Rosa"}
 
 
 async def test_graph_is_stopped_at_a_breakpoint(opened: Open) -> None:
