@@ -237,11 +237,11 @@ CHECKS: dict[str, tuple[str, ...]] = {
     ),
     "payloads of shortcuts": (
         f"{LISTENERS}/test_shortcuts.py::test_ones_approvals_open_as_a_form",
-        f"{LISTENERS}/test_shortcuts.py::test_an_agent_works_where_the_message_stands",
+        "tests/scenario/people/test_messages.py::test_an_agent_is_asked_about_a_message",
     ),
     "an unknown command": (f"{LISTS}::test_what_is_wrong_gets_an_answer_of_at_most_two_lines",),
     "a malformed date": (
-        f"{LISTENERS}/test_commands.py::test_what_is_typed_wrongly_is_answered_in_clear_words",
+        "tests/scenario/people/test_times.py::test_a_time_is_read_as_people_mean_it",
         f"{HOME}::test_a_faulty_absence_is_explained_at_its_field",
         f"{REVIEWS}::test_what_cannot_be_handed_over_is_said_at_its_input",
     ),

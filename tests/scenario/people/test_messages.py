@@ -11,6 +11,7 @@ import pytest
 from bot.layout.action_ids import ActionId
 from bot.sandbox.workspace.people import BOT_USER, ROSA
 from bot.words import say
+from tests.scenario.people.payers import RAN
 from tests.support.stage import Stage, a_stage
 
 PAY = "pay acme"
@@ -19,6 +20,7 @@ ASK_ABOUT = "countersign:ask_about"
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    RAN.clear()
     agent = "tests.scenario.people.payers:once"
     async with a_stage(tmp_path, "http", COUNTERSIGN_AGENT=agent) as opened:
         yield opened
@@ -111,8 +113,10 @@ async def test_an_agent_is_asked_about_a_message(stage: Stage) -> None:
     for user in ("Ada", "Rosa"):  # who asked, and who wrote the message
         await stage.click(user, card, ActionId.APPROVE)
         await stage.whispered(user, "can't approve your own request")
+    assert RAN == []
     await stage.click("Ben", card, ActionId.APPROVE)
     await stage.said("All done")
+    assert RAN == [("acme", 10)]
     await stage.rest()
     await ask("Ada", await stage.say("Ada", "@countersign"), "refuse.about_nothing")
     stage.sandbox.workspace.channels[stage.channel].members.remove(BOT_USER)
