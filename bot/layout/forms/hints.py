@@ -34,7 +34,8 @@ def limits_of(schema: Mapping[str, Any], *, is_text: bool) -> list[str]:
         schema: The schema of a value other than null.
         is_text: Whether the value is typed as text, so that lengths and patterns matter.
     """
-    words = [_range(schema.get("minimum"), schema.get("maximum"))]
+    bounds = (schema.get("minimum"), schema.get("maximum"))
+    words = [_range(*bounds, "hint.range", "hint.least", "hint.most")]
     for key, name in (
         ("exclusiveMinimum", "hint.more_than"),
         ("exclusiveMaximum", "hint.less_than"),
@@ -44,38 +45,23 @@ def limits_of(schema: Mapping[str, Any], *, is_text: bool) -> list[str]:
     if _is_number(schema.get("multipleOf")):
         words.append(say("hint.multiple", n=schema["multipleOf"]))
     if is_text:
-        words.append(_length(schema.get("minLength"), schema.get("maxLength")))
-    words.append(_count(schema.get("minItems"), schema.get("maxItems")))
+        bounds = (schema.get("minLength") or None, schema.get("maxLength"))
+        words.append(_range(*bounds, "hint.length", "hint.least_long", "hint.most_long"))
+    bounds = (schema.get("minItems") or None, schema.get("maxItems"))
+    words.append(_range(*bounds, "hint.count", "hint.least_many", "hint.most_many"))
     example = schema.get("examples")
     if isinstance(example, list) and example and isinstance(example[0], str | int | float):
         words.append(say("hint.example", example=clip(str(example[0]), _PATTERN)))
     return [word for word in words if word]
 
 
-def _range(low: object, high: object) -> str:
+def _range(low: object, high: object, both: str, least: str, most: str) -> str:
+    """Describe limits by the text for both of them, for the lower one, or for the upper one."""
     if _is_number(low) and _is_number(high):
-        return say("hint.range", min=low, max=high)
+        return say(both, min=low, max=high)
     if _is_number(low):
-        return say("hint.least", n=low)
-    return say("hint.most", n=high) if _is_number(high) else ""
-
-
-def _length(low: object, high: object) -> str:
-    least = low if _is_number(low) and low != 0 else None
-    if least is not None and _is_number(high):
-        return say("hint.length", min=least, max=high)
-    if least is not None:
-        return say("hint.least_long", n=least)
-    return say("hint.most_long", n=high) if _is_number(high) else ""
-
-
-def _count(low: object, high: object) -> str:
-    least = low if _is_number(low) and low != 0 else None
-    if least is not None and _is_number(high):
-        return say("hint.count", min=least, max=high)
-    if least is not None:
-        return say("hint.least_many", n=least)
-    return say("hint.most_many", n=high) if _is_number(high) else ""
+        return say(least, n=low)
+    return say(most, n=high) if _is_number(high) else ""
 
 
 def _is_number(value: object) -> bool:
