@@ -81,7 +81,6 @@ NOT_FOR_PEOPLE: dict[str, int] = {
     "bot/audit/report.py": 1,
     "bot/leases.py": 1,
     "bot/layout/forms/schema.py": 3,
-    "bot/people/deadlines.py": 1,
     "bot/questions/base.py": 2,
     "bot/questions/human.py": 1,
     "bot/questions/step.py": 1,
