@@ -1,6 +1,6 @@
-"""Work on due records under a lease, one process at a time.
+"""Leases, time-outs and retries: work on due records, one process at a time.
 
-The module also defines the timeouts. A lease must outlive the work done under it, and a click must
+A lease must outlive the work done under it, and a click must
 be acknowledged within Slack's limit of 3 seconds. `check_order` verifies this at import.
 """
 

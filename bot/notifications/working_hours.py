@@ -1,4 +1,4 @@
-"""Working days: when a person's day begins, and when not to disturb them."""
+"""Working days: when a person's day and digest begin, and when not to disturb them."""
 
 from __future__ import annotations
 

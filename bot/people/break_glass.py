@@ -1,4 +1,4 @@
-"""Break-glass: who may run a call without its approvers."""
+"""Break-glass: who may run a call without its approvers, and the reasons that they give."""
 
 from __future__ import annotations
 
