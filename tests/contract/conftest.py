@@ -1,6 +1,7 @@
 """The adapters that every suite of this folder runs on."""
 
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from storage.mongo import Driver
 from tests.support.mongo import MongoServer
 from tests.support.stores import MongoStores, SqliteStores
 
+TIMEOUT = timedelta(seconds=20)
+"""Longest operation: a busy machine needs more than the product's limit for large documents."""
 ADAPTERS = [
     pytest.param("sqlite-file"),
     pytest.param("sqlite-memory"),
@@ -29,7 +32,7 @@ def new_storage(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], 
     driver: Driver = "motor" if adapter == "mongo-motor" else "pymongo"
     server: MongoServer = request.getfixturevalue("mongo_server")
     database = server.new_database()
-    return lambda: MongoStores(server.uri, driver=driver, database=database)
+    return lambda: MongoStores(server.uri, driver=driver, database=database, timeout=TIMEOUT)
 
 
 @pytest.fixture
@@ -47,7 +50,8 @@ async def two_processes(
     """Two storages with pools of their own on one database, as two processes would have."""
     database = mongo_server.new_database()
     storages: list[Stores] = [
-        MongoStores(mongo_server.uri, driver=request.param, database=database) for _ in range(2)
+        MongoStores(mongo_server.uri, driver=request.param, database=database, timeout=TIMEOUT)
+        for _ in range(2)
     ]
     for each in storages:
         await each.open()

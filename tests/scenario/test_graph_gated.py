@@ -91,7 +91,7 @@ async def test_i5_a_step_that_fails_after_its_approval_runs_once(tmp_path: Path)
         await stage.say("Rosa", "@countersign go")
         card = await stage.card(word="Go: Continue with")  # the message says what it is about
         await stage.click("Ada", card, "countersign:approve")
-        await stage.sandbox.until(lambda: RAN == ["deploy"])
+        await stage.until(lambda: RAN == ["deploy"])
         await stage.rest()
         stage.clock.forward(minutes=1)  # the work is tried again, and finds the failure on record
         await stage.tick()
@@ -108,7 +108,7 @@ async def test_i4_a_step_whose_error_is_no_text_ends_its_turn(
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
         await stage.say("Rosa", "@countersign go")
         await stage.click("Ada", await stage.card(word="Continue with"), "countersign:approve")
-        await stage.sandbox.until(lambda: RAN == ["deploy"])
+        await stage.until(lambda: RAN == ["deploy"])
         await stage.rest()
         stage.clock.forward(minutes=1)
         await stage.tick()

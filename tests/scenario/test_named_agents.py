@@ -36,7 +36,7 @@ async def test_people_name_the_agent_of_a_thread(tmp_path: Path) -> None:
         root = await stage.say("Rosa", "@countersign Deploy: payments 1.4.2")
         await stage.said("I am deploy")
         await stage.say("Rosa", "and search, too", thread_ts=root)
-        await stage.sandbox.until(lambda: stage.texts() == ["I am deploy."] * 2)
+        await stage.until(lambda: stage.texts() == ["I am deploy."] * 2)
 
         await stage.say("Ada", "helpdesk: is what people say to each other", thread_ts=root)
         await stage.say("Rosa", "@countersign helpdesk: payments", thread_ts=root)

@@ -213,7 +213,7 @@ async def test_planted_secrets_leave_no_trace(  # noqa: PLR0915 - one long story
     assert found_in(str(await stage.modal("Ada"))) == {ARGUMENT, NESTED, NAMED, CARD, CUSTOM}
     await stage.click("Ada", card, EDIT)
     ada = stage.user("Ada")
-    await stage.sandbox.until(lambda: "redacted" in str(stage.sandbox.open_views(ada)[-1:]))
+    await stage.until(lambda: "redacted" in str(stage.sandbox.open_views(ada)[-1:]))
     view = await stage.modal("Ada")
     changed = values_of(view, note=f"password={EDITED}")
     assert "errors" not in await stage.sandbox.submit(stage.user("Ada"), view, changed)

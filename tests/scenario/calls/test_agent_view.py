@@ -59,7 +59,7 @@ async def test_who_opens_the_conversation_is_offered_something_to_begin_with(sta
 async def test_without_the_agent_view_all_goes_on(stage: Stage) -> None:
     stage.sandbox.features.agent_view = False
     root = await stage.say("Rosa", "@countersign measure it")
-    await stage.sandbox.until(lambda: bool(agents.RAN))
+    await stage.until(lambda: bool(agents.RAN))
     stage.sandbox.open_home(stage.user("Rosa"), "messages")
     agents.GATES[0].set()
     await stage.said("Both are 7")
@@ -75,7 +75,7 @@ def tasks_of(stage: Stage) -> dict[str, str]:
 
 async def test_a_tool_that_takes_its_time_is_a_task_until_it_has_run(stage: Stage) -> None:
     await stage.say("Rosa", "@countersign measure it")
-    await stage.sandbox.until(lambda: tasks_of(stage) == {"Measure": "in_progress"})
+    await stage.until(lambda: tasks_of(stage) == {"Measure": "in_progress"})
     agents.GATES[0].set()
     await stage.said("Both are 7")
     await stage.rest()

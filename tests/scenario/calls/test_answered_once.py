@@ -49,7 +49,7 @@ def has_button(stage: Stage, action_id: str) -> list[dict[str, Any]]:
 
 
 async def message_with(stage: Stage, action_id: str) -> dict[str, Any]:
-    await stage.sandbox.until(lambda: bool(has_button(stage, action_id)), timeout=60)
+    await stage.until(lambda: bool(has_button(stage, action_id)))
     return has_button(stage, action_id)[0]
 
 
@@ -84,7 +84,7 @@ async def test_i5_what_acted_on_an_answer_before_a_crash_is_in_doubt(
         if choice == AGAIN:
             await stage.said(r"It is gone\.")
         else:
-            await stage.sandbox.until(lambda: not has_button(stage, choice), timeout=60)
+            await stage.until(lambda: not has_button(stage, choice))
         times = len(acted.read_text(encoding="utf-8").splitlines())
     finally:
         process.close()

@@ -62,7 +62,7 @@ async def test_everybody_who_was_passed_over_is_told_and_says_so_once(tmp_path: 
         await stage.choose("Mia", card, ActionId.DETAILS)
         details = await stage.modal("Mia")
         await stage.sandbox.click_in_view(MIA, details, ActionId.OVERRIDE)
-        await stage.sandbox.until(lambda: "sure" in str(stage.sandbox.open_views(MIA)[-1]))
+        await stage.until(lambda: "sure" in str(stage.sandbox.open_views(MIA)[-1]))
         form = await stage.modal("Mia")
         given = {"what": "The shop is down.", "why_now": "Nobody else is awake."}
         twice = filled(form, **{**given, "why_now": given["what"]})
@@ -73,14 +73,14 @@ async def test_everybody_who_was_passed_over_is_told_and_says_so_once(tmp_path: 
         assert RAN == [("acme", 10)]
         direct = {who: stage.sandbox.dm_id(who) for who in (ADA, BEN, MIA)}
         places = (OPS, direct[ADA], direct[BEN])
-        await stage.sandbox.until(lambda: all(len(alerts(stage, one)) == 1 for one in places))
+        await stage.until(lambda: all(len(alerts(stage, one)) == 1 for one in places))
         assert alerts(stage, direct[MIA]) == []
         for who, place in ((MIA, OPS), (ADA, direct[ADA]), (ROSA, OPS)):
             (alert,) = alerts(stage, place)
             await stage.sandbox.click(who, place, alert["ts"], ActionId.SEEN)
         await stage.whispered("Mia", re.escape(say("refuse.override_seen")))
         seen = f"Seen by <@{ADA}> <@{ROSA}>"
-        await stage.sandbox.until(lambda: seen in str(stage.sandbox.messages(direct[ADA])[-1]))
+        await stage.until(lambda: seen in str(stage.sandbox.messages(direct[ADA])[-1]))
         await stage.rest()
         assert await acts(stage, "alert_seen", "broke_glass", "refused") == [
             f"refused {MIA}",

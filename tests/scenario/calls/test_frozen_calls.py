@@ -28,6 +28,6 @@ async def test_a_default_that_is_new_each_time_runs_as_it_was_shown(
             await stage.start_bot()
         await stage.click("Ada", card, APPROVE)
         await stage.card(word="Approved")
-        await stage.sandbox.until(lambda: bool(agents.RAN))
+        await stage.until(lambda: bool(agents.RAN))
         (key,) = agents.RAN
         assert key in str(card["blocks"])

@@ -50,7 +50,7 @@ def direct(stage: Stage) -> list[dict[str, Any]]:
 async def ask_for_cards(stage: Stage) -> None:
     """Tick the box in Home."""
     stage.sandbox.open_home(ADA)
-    await stage.sandbox.until(lambda: MESSAGES in str(stage.sandbox.home(ADA)))
+    await stage.until(lambda: MESSAGES in str(stage.sandbox.home(ADA)))
     home = stage.sandbox.home(ADA)
     assert home is not None
     await stage.sandbox.click_in_view(ADA, home, MESSAGES)
@@ -68,7 +68,7 @@ async def ask_for_cards(stage: Stage) -> None:
 
 async def copied(stage: Stage, word: str) -> dict[str, Any]:
     """Wait until the card in Ada's direct messages has a word."""
-    await stage.sandbox.until(lambda: word in str(direct(stage)))
+    await stage.until(lambda: word in str(direct(stage)))
     (card,) = direct(stage)
     return card
 

@@ -66,7 +66,7 @@ async def all_approved(stage: Stage, number: int) -> None:
 
     for _ in range(60):
         with suppress(TimeoutError):
-            await stage.sandbox.until(lambda: approved() == number, timeout=0.5)
+            await stage.until(lambda: approved() == number, within=0.5)
             return
         await stage.later(seconds=5)
     raise AssertionError([card["text"] for card in stage.cards()])

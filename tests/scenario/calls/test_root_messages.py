@@ -17,10 +17,10 @@ async def test_the_root_says_what_waits_and_how_it_ended(tmp_path: Path) -> None
     async with a_stage(tmp_path, "socket") as stage:
         await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
         card = await stage.card()
-        await stage.sandbox.until(lambda: reactions(stage) == ["hourglass_flowing_sand"])
+        await stage.until(lambda: reactions(stage) == ["hourglass_flowing_sand"])
         await stage.click("Ada", card, "countersign:approve")
         await stage.said(r"^Done\. ")
-        await stage.sandbox.until(lambda: reactions(stage) == ["white_check_mark"])
+        await stage.until(lambda: reactions(stage) == ["white_check_mark"])
 
 
 async def test_stop_ends_it_and_the_root_says_so(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ async def test_stop_ends_it_and_the_root_says_so(tmp_path: Path) -> None:
         await stage.say("Rosa", "stop", thread_ts=root)
         told = await stage.said("^Stopped by Rosa")
         assert "Didn't run: Deploy payments 1.4.2 to production." in told
-        await stage.sandbox.until(lambda: reactions(stage) == ["black_square_for_stop"])
+        await stage.until(lambda: reactions(stage) == ["black_square_for_stop"])
 
 
 async def test_without_the_scope_a_line_in_the_channel_says_it(tmp_path: Path) -> None:

@@ -250,7 +250,7 @@ async def test_i4_a_fault_of_the_database_right_before_a_start_keeps_the_decisio
     async with opened("big") as stage:
         card = await asked(stage)
         await decided_while_stopped(stage, card, "Mia", later_ms=61 * 1000)
-        await stage.sandbox.until(lambda: bool(failed))
+        await stage.until(lambda: bool(failed))
         await stage.rest()
         assert RAN == []
         await stage.later(minutes=1)

@@ -44,7 +44,7 @@ async def test_a_channel_that_is_too_large_is_named(
         assert f"{OPS} has {count} members" in caplog.text
         await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
         shown = f"<#{OPS}> has {count:,} members; at most 500 can decide"
-        await stage.sandbox.until(lambda: shown in str(stage.messages()))
+        await stage.until(lambda: shown in str(stage.messages()))
 
 
 async def test_a_plan_without_user_groups_is_named(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def opened(tmp_path: Path) -> Open:
 async def home_with(stage: Stage, word: str) -> dict[str, Any]:
     """Wait until Ada's Home has a word."""
     stage.sandbox.open_home(ADA)
-    await stage.sandbox.until(lambda: word in str(stage.sandbox.home(ADA)))
+    await stage.until(lambda: word in str(stage.sandbox.home(ADA)))
     home = stage.sandbox.home(ADA)
     assert home is not None
     return home
@@ -67,7 +67,7 @@ async def choose_several(stage: Stage) -> dict[str, Any]:
 async def answered(stage: Stage, count: int, who: str = "Ada") -> None:
     """Wait until somebody has so many private answers."""
     user = stage.user(who)
-    await stage.sandbox.until(lambda: len(stage.sandbox.ephemerals(user)) == count)
+    await stage.until(lambda: len(stage.sandbox.ephemerals(user)) == count)
 
 
 def ticked_orders(view: dict[str, Any]) -> list[str]:
@@ -127,7 +127,7 @@ async def test_a_form_that_ticks_what_it_does_not_show_lets_nothing_of_that_run(
                 "view": {**view, "state": {"values": values}},
             }
         )
-        await stage.sandbox.until(lambda: len(RAN) >= 2)
+        await stage.until(lambda: len(RAN) >= 2)
         await stage.rest()
         assert RAN == ["A0", "A2"]
 
@@ -138,7 +138,7 @@ async def test_a_reply_that_decides_nothing_offers_the_review_and_no_yes(
 ) -> None:
     async with opened(route) as stage:
         root = await stage.say("Rosa", "@countersign refund long")
-        await stage.sandbox.until(lambda: "Refund order A0" in str(stage.messages()))
+        await stage.until(lambda: "Refund order A0" in str(stage.messages()))
         for count in (1, 2):
             await stage.rest()
             stage.clock.forward(seconds=1)

@@ -70,4 +70,4 @@ async def test_override(stage: Stage) -> None:
     await stage.choose("Rosa", await stage.card(word=APPROVE), ActionId.DETAILS)
     rosa = stage.user("Rosa")
     views = stage.sandbox.open_views
-    await stage.sandbox.until(lambda: ActionId.OVERRIDE in str(views(rosa)))
+    await stage.until(lambda: ActionId.OVERRIDE in str(views(rosa)))

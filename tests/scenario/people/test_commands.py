@@ -24,7 +24,7 @@ async def listed(stage: Stage, user: str, text: str) -> dict[str, Any]:
     """What the command answers, privately."""
     count = len(stage.sandbox.ephemerals(stage.user(user)))
     await stage.sandbox.command(stage.user(user), stage.channel, "/countersign", text)
-    await stage.sandbox.until(lambda: len(stage.sandbox.ephemerals(stage.user(user))) > count)
+    await stage.until(lambda: len(stage.sandbox.ephemerals(stage.user(user))) > count)
     answer: dict[str, Any] = stage.sandbox.ephemerals(stage.user(user))[-1]
     return answer
 
@@ -62,7 +62,7 @@ async def test_a_list_changes_after_its_button_was_used(tmp_path: Path) -> None:
         await stage.click("Ada", answer, ActionId.DETAILS)
         await reviewed(stage, "Ada")
         shown = stage.sandbox.ephemerals
-        await stage.sandbox.until(lambda: shown(stage.user("Ada"))[-1]["text"] == NOTHING)
+        await stage.until(lambda: shown(stage.user("Ada"))[-1]["text"] == NOTHING)
         assert "Deploy payments" not in str(shown(stage.user("Ada"))[-1])
 
 
@@ -78,7 +78,7 @@ async def test_a_stopped_thread_leaves_the_list(tmp_path: Path) -> None:
         def shown() -> list[str]:
             return [one["text"] for one in stage.sandbox.ephemerals(stage.user("Rosa"))]
 
-        await stage.sandbox.until(lambda: sorted(shown()) == sorted(texts))
+        await stage.until(lambda: sorted(shown()) == sorted(texts))
 
 
 async def test_the_home_of_who_decided_changes_at_once(tmp_path: Path) -> None:
@@ -88,11 +88,11 @@ async def test_the_home_of_who_decided_changes_at_once(tmp_path: Path) -> None:
         await stage.rest()
         ada = stage.user("Ada")
         stage.sandbox.open_home(ada)
-        await stage.sandbox.until(lambda: ActionId.DETAILS in str(stage.sandbox.home(ada)))
+        await stage.until(lambda: ActionId.DETAILS in str(stage.sandbox.home(ada)))
         # No time passes on the bot's clock, so that nothing is published by its pace.
         await stage.sandbox.click_in_view(ada, stage.sandbox.home(ada) or {}, ActionId.DETAILS)
         await reviewed(stage, "Ada")
-        await stage.sandbox.until(lambda: say("home.empty") in str(stage.sandbox.home(ada)))
+        await stage.until(lambda: say("home.empty") in str(stage.sandbox.home(ada)))
 
 
 async def test_stop_with_a_number_ends_a_standing_permission(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ async def test_a_list_comes_in_the_morning_has_buttons_and_stays_true(stage: Sta
     await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
     card = await stage.card(word=APPROVE)
     await go_to(stage, await planned(stage))
-    await stage.sandbox.until(lambda: len(lists(stage)) == 1)
+    await stage.until(lambda: len(lists(stage)) == 1)
     (shown,) = lists(stage)
     assert shown["text"].startswith("1 request is waiting for you. The first expires <!date^")
     assert "Deploy payments 1.4.2 to production" in str(shown["blocks"])
@@ -93,7 +93,7 @@ async def test_a_list_comes_in_the_morning_has_buttons_and_stays_true(stage: Sta
     await stage.rest()
     stage.clock.forward(minutes=2)
     await stage.tick()
-    await stage.sandbox.until(lambda: "Nothing here" in lists(stage)[0]["text"])
+    await stage.until(lambda: "Nothing here" in lists(stage)[0]["text"])
     assert "Approved by" in str(lists(stage)[0]["blocks"])
     await stage.rest()
     person = await kept(stage)
@@ -108,7 +108,7 @@ async def test_a_restart_sends_no_second_one(stage: Stage) -> None:
     await stage.stop_bot()
     stage.clock.forward(seconds=(at_ms - stage.clock()) / 1000 + 3 * 3600)
     await stage.start_bot()
-    await stage.sandbox.until(lambda: len(lists(stage)) == 1)
+    await stage.until(lambda: len(lists(stage)) == 1)
     await stage.stop_bot()
     await stage.start_bot()
     for _ in range(3):
@@ -124,7 +124,7 @@ async def test_quiet_hours_are_set_by_a_command_and_kept_over_a_restart(stage: S
     await stage.stop_bot()
     await stage.start_bot()
     await stage.sandbox.command(ADA, stage.channel, "/countersign", "quiet")
-    await stage.sandbox.until(
+    await stage.until(
         lambda: str(stage.sandbox.ephemerals(ADA)).count("Direct messages muted from") >= 2
     )
 
@@ -149,13 +149,13 @@ default:
             await stage.rest()
         for _ in range(4):
             await stage.later(minutes=1)
-        await stage.sandbox.until(lambda: len(lists(stage)) == 1)
-        await stage.sandbox.until(lambda: len(lists(stage, "Ben")) == 1)
+        await stage.until(lambda: len(lists(stage)) == 1)
+        await stage.until(lambda: len(lists(stage, "Ben")) == 1)
         assert lists(stage)[0]["text"].startswith("5 requests are waiting for you.")
         await stage.later(minutes=45)
         await stage.rest()
         assert stage.texts() == []
         for _ in range(3):
             await stage.later(minutes=20)
-        await stage.sandbox.until(lambda: str(stage.texts()).count("Still waiting for you") == 5)
+        await stage.until(lambda: str(stage.texts()).count("Still waiting for you") == 5)
         assert (len(lists(stage)), len(lists(stage, "Ben"))) == (1, 1)

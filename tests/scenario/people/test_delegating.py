@@ -17,7 +17,7 @@ async def form_of(stage: Stage, card: dict[str, Any]) -> dict[str, Any]:
     """The form that delegates, as Ada opens it from a card."""
     await stage.choose("Ada", card, ActionId.DETAILS)
     views = stage.sandbox.open_views
-    await stage.sandbox.until(lambda: ActionId.HAND_OVER in str(views(ADA)))
+    await stage.until(lambda: ActionId.HAND_OVER in str(views(ADA)))
     review = await stage.modal("Ada")
     await stage.sandbox.click_in_view(ADA, review, ActionId.HAND_OVER)
     return await stage.modal("Ada")

@@ -19,7 +19,7 @@ async def test_details_say_who_voted_and_that_an_edit_removes_votes(tmp_path: Pa
         card = await stage.card(word=say("status.votes", have=1, need=2))
         await stage.choose("Ben", card, ActionId.DETAILS)
         views, ben = stage.sandbox.open_views, stage.user("Ben")
-        await stage.sandbox.until(lambda: ActionId.EDIT in str(views(ben)))
+        await stage.until(lambda: ActionId.EDIT in str(views(ben)))
         shown = str((await stage.modal("Ben"))["blocks"])
         assert say("status.votes", have=1, need=2) in shown
         assert f"✅ <@{stage.user('Ada')}>" in shown or f"<@{stage.user('Ada')}>, " in shown

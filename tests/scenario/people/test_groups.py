@@ -70,7 +70,7 @@ async def test_a_title_stands_for_a_group(tmp_path: Path) -> None:
         await stage.choose("Ben", card, ActionId.DETAILS)
         form = await stage.modal("Ben")
         await stage.sandbox.click_in_view(BEN, form, ActionId.HAND_OVER)
-        await stage.sandbox.until(lambda: "The whole team" in str(stage.sandbox.open_views(BEN)))
+        await stage.until(lambda: "The whole team" in str(stage.sandbox.open_views(BEN)))
         no_key_but_values(stage)
 
 
@@ -89,7 +89,7 @@ async def test_a_direct_message_says_who_could_approve_and_where(tmp_path: Path)
     async with a_stage(tmp_path, "socket", COUNTERSIGN_POLICY=str(POLICY)) as stage:
         direct = stage.sandbox.dm_id(ROSA)
         await stage.sandbox.say(ROSA, direct, "deploy payments 1.4.2 to staging")
-        await stage.sandbox.until(lambda: "countersign_undecidable" in _sent(stage, direct))
+        await stage.until(lambda: "countersign_undecidable" in _sent(stage, direct))
         assert say("nobody.only_here") in _sent(stage, direct)
         assert say("nobody.ask_in_channel") in _sent(stage, direct)
         assert "anybody" not in _sent(stage, direct)
@@ -97,7 +97,7 @@ async def test_a_direct_message_says_who_could_approve_and_where(tmp_path: Path)
 
 async def test_too_few_people_are_named_without_a_key(tmp_path: Path) -> None:
     async with asked(tmp_path, "approve: [{from: [zkey-boss], count: 2}]") as stage:
-        await stage.sandbox.until(lambda: "countersign_undecidable" in str(stage.messages()))
+        await stage.until(lambda: "countersign_undecidable" in str(stage.messages()))
         assert "Mia Chen" in str(stage.messages()[-2:])
         no_key(stage)
 
@@ -132,7 +132,7 @@ def _texts(found: Any) -> list[str]:
 
 async def test_only_admins_are_offered_where_nobody_can_decide(tmp_path: Path) -> None:
     async with asked(tmp_path, "approve: [{from: [zkey-boss], count: 2}]") as stage:
-        await stage.sandbox.until(lambda: ActionId.ASK_ADMIN in str(stage.messages()))
+        await stage.until(lambda: ActionId.ASK_ADMIN in str(stage.messages()))
         (card,) = [one for one in stage.messages() if ActionId.ASK_ADMIN in str(one)]
         await stage.click("Rosa", card, ActionId.ASK_ADMIN)
         form = await stage.modal("Rosa")
@@ -142,5 +142,5 @@ async def test_only_admins_are_offered_where_nobody_can_decide(tmp_path: Path) -
         assert [one["value"] for one in menu["options"]] == [MIA]
         await stage.sandbox.submit(ROSA, form, {PERSON: MIA, QUESTION: "please help"})
         direct = stage.sandbox.dm_id(MIA)
-        await stage.sandbox.until(lambda: "please help" in _sent(stage, direct))
+        await stage.until(lambda: "please help" in _sent(stage, direct))
         assert f"<@{ROSA}> needs an admin's help" in _sent(stage, direct)

@@ -19,12 +19,10 @@ async def test_a_question_of_my_own_agent_waits_for_me(tmp_path: Path, room: str
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=agent) as stage:
         where = stage.channel if room == "ops" else stage.sandbox.dm_id(ROSA)
         await stage.sandbox.say(ROSA, where, "@countersign hello")
-        await stage.sandbox.until(
-            lambda: ActionId.ANSWER in str(stage.sandbox.messages(where)), timeout=20
-        )
+        await stage.until(lambda: ActionId.ANSWER in str(stage.sandbox.messages(where)), within=20)
         for user, waits in ((ROSA, True), (ADA, room == "ops"), (BEN, room == "ops")):
             stage.sandbox.open_home(user)
-            await stage.sandbox.until(partial(stage.sandbox.home, user))
+            await stage.until(partial(stage.sandbox.home, user))
             home = stage.sandbox.home(user)
             assert home is not None
             head = home["blocks"][0]["text"]["text"]

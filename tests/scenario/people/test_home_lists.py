@@ -28,7 +28,7 @@ async def home(stage: Stage, user: str, words: str) -> dict[str, Any]:
         view = stage.sandbox.home(user)
         return view if view is not None and words in json.dumps(view) else None
 
-    view = await stage.sandbox.until(found)
+    view = await stage.until(found)
     assert view is not None
     return view
 

@@ -67,7 +67,7 @@ async def with_many(stage: Stage, fill: Callable[[Stores, Approval], Any]) -> No
 
 async def home_of(stage: Stage, user: str, text: str) -> str:
     stage.sandbox.open_home(user)
-    await stage.sandbox.until(lambda: text in str(stage.sandbox.home(user)))
+    await stage.until(lambda: text in str(stage.sandbox.home(user)))
     return str(stage.sandbox.home(user))
 
 

@@ -28,14 +28,14 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 async def whispers(stage: Stage, user: str, *texts: str) -> None:
     """Wait until a person has been told these privately."""
-    await stage.sandbox.until(
+    await stage.until(
         lambda: set(texts) <= {one["text"] for one in stage.sandbox.ephemerals(stage.user(user))}
     )
 
 
 async def shown(stage: Stage, words: str, *, hides: str = "") -> None:
     """Wait until the card shows these words, and not others."""
-    await stage.sandbox.until(
+    await stage.until(
         lambda: words in str(stage.cards()[0]) and not (hides and hides in str(stage.cards()[0]))
     )
 

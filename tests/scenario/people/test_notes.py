@@ -71,7 +71,7 @@ async def pages(stage: Stage, user: str, card: dict[str, Any]) -> tuple[str, str
     def turned() -> bool:
         return "page_history" in str(stage.sandbox.open_views(person)[-1])
 
-    await stage.sandbox.until(turned)
+    await stage.until(turned)
     return str(first["blocks"]), str(stage.sandbox.open_views(person)[-1]["blocks"])
 
 
@@ -134,7 +134,7 @@ async def test_both_reasons_of_an_override_are_in_its_history(tmp_path: Path) ->
     async with asked(tmp_path, glass) as stage:
         await stage.choose("Ada", await stage.card(word=APPROVE), ActionId.DETAILS)
         await stage.sandbox.click_in_view(ADA, await stage.modal("Ada"), ActionId.OVERRIDE)
-        await stage.sandbox.until(lambda: "sure" in str(stage.sandbox.open_views(ADA)[-1]))
+        await stage.until(lambda: "sure" in str(stage.sandbox.open_views(ADA)[-1]))
         view = await stage.modal("Ada")
         values = values_of(view)
         for name, text in (("what", "the shop is down"), ("why_now", "customers are waiting")):

@@ -36,7 +36,7 @@ async def told(stage: Stage, user: str, number: int = 1) -> str:
     person = stage.user(user)
     before = len(stage.sandbox.ephemerals(person))
     await stage.click(user, await stage.card(number=number, word=APPROVE), APPROVE)
-    await stage.sandbox.until(lambda: len(stage.sandbox.ephemerals(person)) > before)
+    await stage.until(lambda: len(stage.sandbox.ephemerals(person)) > before)
     return str(stage.sandbox.ephemerals(person)[-1]["text"])
 
 

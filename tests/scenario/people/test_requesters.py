@@ -55,7 +55,7 @@ async def stays_refused(stage: Stage, user: str, card: dict[str, Any]) -> None:
     """Somebody presses Approve, is told that it is their own request, and nothing runs."""
     before, ran = len(stage.sandbox.ephemerals(stage.user(user))), len(RAN)
     await stage.click(user, card, APPROVE)
-    await stage.sandbox.until(lambda: len(stage.sandbox.ephemerals(stage.user(user))) > before)
+    await stage.until(lambda: len(stage.sandbox.ephemerals(stage.user(user))) > before)
     told = stage.sandbox.ephemerals(stage.user(user))[-1]["text"]
     assert "your own request" in told
     assert len(RAN) == ran
@@ -86,17 +86,17 @@ async def test_each_who_typed_the_result_of_a_doubt_is_a_requester(tmp_path: Pat
         card = await stage.card(word="Pay 10 to acme")
         await stage.click("Ada", card, APPROVE)
         await stage.click("Mia", await stage.card(word="1 of 2"), APPROVE)
-        await stage.sandbox.until(lambda: bool(RAN))
+        await stage.until(lambda: bool(RAN))
         await stage.stop_bot()  # while it runs: nobody knows what became of it
         payers.GATES.clear()
         await stage.start_bot()
-        await stage.sandbox.until(lambda: ActionId.RAN in str(stage.messages()))
+        await stage.until(lambda: ActionId.RAN in str(stage.messages()))
         (doubt,) = [one for one in stage.messages() if ActionId.RAN in str(one)]
         for user in ("Ada", "Ben"):
             await stage.click(user, doubt, ActionId.RAN)
             assert "errors" not in await submit(stage, user, what=words)
         # Of three approvers two asked for it by now, and it takes two: nobody can decide it.
-        await stage.sandbox.until(lambda: "countersign_undecidable" in str(stage.messages()))
+        await stage.until(lambda: "countersign_undecidable" in str(stage.messages()))
         assert words in str(HEARD)
         assert APPROVE not in str(stage.messages()[-2:])
     assert RAN == [("acme", 10)]

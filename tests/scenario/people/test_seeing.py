@@ -40,7 +40,7 @@ async def in_private(tmp_path: Path, ask: str) -> AsyncIterator[Stage]:
 async def home(stage: Stage, user: str, is_fit: Callable[[str], bool]) -> dict[str, Any]:
     """Open somebody's Home anew, until it fits."""
     stage.sandbox.open_home(user)
-    await stage.sandbox.until(lambda: is_fit(str(stage.sandbox.home(user))))
+    await stage.until(lambda: is_fit(str(stage.sandbox.home(user))))
     found = stage.sandbox.home(user)
     assert found is not None
     return found
@@ -50,7 +50,7 @@ async def typed(stage: Stage, user: str, words: str) -> str:
     """Type a word of the command, and give what is answered in private."""
     before = len(stage.sandbox.ephemerals(user))
     await stage.sandbox.command(user, OPS, "/countersign", words)
-    await stage.sandbox.until(lambda: len(stage.sandbox.ephemerals(user)) > before)
+    await stage.until(lambda: len(stage.sandbox.ephemerals(user)) > before)
     return str(stage.sandbox.ephemerals(user)[-1])
 
 
@@ -117,7 +117,7 @@ async def test_a_copy_of_somebody_who_lost_the_right_says_only_that_it_is_over(
     ask = "approve: [{from: [team]}], edit: true, route: dm"
     async with in_private(tmp_path, ask) as stage:
         await stage.say("Mia", "@countersign pay")
-        await stage.sandbox.until(lambda: APPROVE in str(direct(stage, BEN)))
+        await stage.until(lambda: APPROVE in str(direct(stage, BEN)))
         (copy,) = [one for one in direct(stage, ADA) if APPROVE in str(one)]
         (lost,) = [one for one in direct(stage, BEN) if APPROVE in str(one)]
         stage.sandbox.leave_group(BEN, ONCALL)
@@ -129,7 +129,7 @@ async def test_a_copy_of_somebody_who_lost_the_right_says_only_that_it_is_over(
         ]
         place = (BEN, lost["channel"], lost["ts"], menu["action_id"])
         await stage.sandbox.click(*place, selected_option=details)
-        await stage.sandbox.until(
+        await stage.until(
             lambda: (
                 say("refuse.withheld") in str(stage.sandbox.open_views(BEN))
                 or say("refuse.withheld") in str(stage.sandbox.ephemerals(BEN))
@@ -141,8 +141,8 @@ async def test_a_copy_of_somebody_who_lost_the_right_says_only_that_it_is_over(
         form = await stage.modal("Ada")
         values = values_of(form, to="NEWSECRETPAYEE")
         assert "errors" not in await stage.sandbox.submit(ADA, form, values)
-        await stage.sandbox.until(lambda: "NEWSECRETPAYEE" in str(direct(stage, ADA)))
-        await stage.sandbox.until(lambda: say("line.withheld") in str(direct(stage, BEN)))
+        await stage.until(lambda: "NEWSECRETPAYEE" in str(direct(stage, ADA)))
+        await stage.until(lambda: say("line.withheld") in str(direct(stage, BEN)))
         assert "NEWSECRETPAYEE" not in str(direct(stage, BEN))
         assert "to acme" not in str(direct(stage, BEN))
         assert APPROVE not in str(direct(stage, BEN))

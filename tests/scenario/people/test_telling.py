@@ -70,6 +70,6 @@ async def test_the_phone_of_who_asks_a_question_does_not_ring(tmp_path: Path) ->
             if name == "question":
                 next(iter(state.values()))["value"] = "Which invoice is it?"
         assert "errors" not in await stage.sandbox.submit(ADA, form, values)
-        await stage.sandbox.until(lambda: bool(bell(stage, ROSA)))
+        await stage.until(lambda: bool(bell(stage, ROSA)))
         assert "Which invoice" in str(bell(stage, ROSA))
         assert len(bell(stage, ADA)) == before

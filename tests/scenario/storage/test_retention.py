@@ -44,4 +44,4 @@ async def test_a_thread_that_rests_is_deleted_and_one_that_waits_is_not(tmp_path
         assert (await storage.threads.get(thread_id(stage, waits))).turn_open
         card = stage.cards()[1]
         await stage.click("Ada", card, ActionId.APPROVE)
-        await stage.sandbox.until(lambda: stage.texts().count("All done.") == 2)
+        await stage.until(lambda: stage.texts().count("All done.") == 2)
