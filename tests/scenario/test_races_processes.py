@@ -67,7 +67,7 @@ class Bots:
         log = self._directory / f"bot-{port}.log"
         child = fork_bot(environ, log)
         self._running.append(child)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         async with aiohttp.ClientSession() as session:
             while time.monotonic() < deadline:
                 with suppress(aiohttp.ClientError):
@@ -95,7 +95,7 @@ class Bots:
             child.terminate()
         codes = []
         for child in self._running:
-            child.join(15)
+            child.join(60)
             codes.append(child.exitcode)
             end(child)
         assert None not in codes, "a bot did not stop in time"

@@ -61,7 +61,7 @@ class Process:
     async def is_ready(self) -> None:
         """Wait until the probe says so."""
         url = f"http://127.0.0.1:{self.environ['COUNTERSIGN_PORT']}/readyz"
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         async with aiohttp.ClientSession() as session:
             while time.monotonic() < deadline:
                 try:
@@ -82,7 +82,7 @@ class Process:
     def kill(self) -> None:
         assert self.child is not None
         self.child.kill()
-        self.child.join(10)
+        self.child.join(60)
 
     def output(self, child: subprocess.Popen[bytes]) -> str:
         out, _ = child.communicate(timeout=90)
@@ -94,7 +94,7 @@ class Process:
         for child in self.typed:
             if child.poll() is None:
                 child.kill()
-            child.wait(timeout=10)
+            child.wait(timeout=60)
             if child.stdout is not None:
                 child.stdout.close()
 
@@ -170,7 +170,7 @@ async def test_a_second_bot_on_the_same_directory(stage: Stage, tmp_path: Path) 
     assert "in use by another Countersign" in said
     assert "Traceback" not in said
     first.terminate()
-    assert await asyncio.to_thread(first.wait, 15) == 0
+    assert await asyncio.to_thread(first.wait, 60) == 0
     process.close()
 
 

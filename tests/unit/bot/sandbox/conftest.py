@@ -27,7 +27,7 @@ class Slack:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.client = AsyncWebClient(
-            token=sandbox.bot_token, base_url=sandbox.api_url, retry_handlers=[], timeout=5
+            token=sandbox.bot_token, base_url=sandbox.api_url, retry_handlers=[], timeout=60
         )
 
     async def ok(self, method: str, **args: Any) -> dict[str, Any]:
