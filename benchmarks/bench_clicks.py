@@ -154,7 +154,7 @@ async def fill(storage: Stores, count: int) -> list[tuple[str, str]]:
         name = uuid.uuid4().hex
         thread = a_thread(thread_id=f"T1:C1:{name}", requester_id="UREQ")
         await storage.threads.ensure(thread)
-        approval = an_approval().changed(
+        approval = an_approval(
             approval_id=f"apr_{name}",
             interrupt_id=name,
             thread_id=thread.thread_id,

@@ -10,6 +10,7 @@ import pydantic_ai.models
 import pytest
 from hypothesis import settings
 
+from bot.slack.listeners import modals
 from tests.support.mongo import collected, mongo_server
 from tests.support.spread import spread, turned
 from tests.support.stores import SqliteStores
@@ -21,6 +22,9 @@ _GARBAGE = (20_000, 10, 10)
 """How many things are made before garbage is looked for; Python's own 700 is a few times a test."""
 
 pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
+
+modals.PATIENCE_S = 60.0
+"""A busy machine would show a loading view before a form; one test shows that on purpose."""
 
 # For each change: the same examples each time, so that what fails is what was changed. To look
 # for what nobody has thought of: `make test PROFILE=thorough`, random and longer.

@@ -34,14 +34,12 @@ class Window:
         trigger_id: From the click.
         inside: Id of the modal with the click; empty for a card or Home.
         typed: Values typed into that modal.
-        patience_s: See `PATIENCE_S`.
     """
 
     client: AsyncWebClient
     trigger_id: str
     inside: str = ""
     typed: Mapping[str, Any] = field(default_factory=dict)
-    patience_s: float = PATIENCE_S
     view_id: str = ""
     """Id of the opened modal; empty before."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -55,7 +53,7 @@ class Window:
         """Wait for work that builds a modal; open a loading view if it is slow."""
         task = asyncio.ensure_future(work)
         try:
-            done, _ = await asyncio.wait({task}, timeout=self.patience_s)
+            done, _ = await asyncio.wait({task}, timeout=PATIENCE_S)
             if not done:
                 with suppress(DeliveryError):  # the error recurs when the modal is shown
                     await self._show(loading_modal(), unless_open=True)

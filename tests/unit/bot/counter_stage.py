@@ -23,7 +23,6 @@ from bot.approvals.editing import Edits
 from bot.approvals.model import Approval, Status
 from bot.approvals.overview import HomeDataReader
 from bot.layout.action_ids import ActionId, encode, encode_page
-from bot.leases import CLICK_PATIENCE
 from bot.ports.people import Person
 from bot.ports.threads import CheckedCall
 from bot.slack.agent_view import SuggestedPrompts
@@ -157,7 +156,7 @@ class Counter:
         judge: Judge = _not_known,
         prompts: SuggestedPrompts | None = None,
         *,
-        patience: timedelta = CLICK_PATIENCE,
+        patience: timedelta = timedelta(minutes=1),  # a busy machine needs more than 2.5 s
     ) -> Counter:
         views = Views()
         desk = ListenerContext(

@@ -18,6 +18,7 @@ from bot.approvals.disclosure import Opened, has_opened, pages_read
 from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.layout.short_ids import short_id
+from bot.slack.listeners import modals
 from bot.slack.listeners.modals import Window
 from tests.support.force import forced
 from tests.support.stores import SqliteStores
@@ -570,9 +571,10 @@ class Awaited(Views):
         return await super().views_open(trigger_id=trigger_id, view=view)
 
 
-async def test_a_slow_form_opens_at_once_and_is_filled() -> None:
+async def test_a_slow_form_opens_at_once_and_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modals, "PATIENCE_S", 0)
     views, is_ready = Awaited(), asyncio.Event()
-    window = Window(cast(AsyncWebClient, views), "1.2", patience_s=0)
+    window = Window(cast(AsyncWebClient, views), "1.2")
 
     async def work() -> None:
         await is_ready.wait()
