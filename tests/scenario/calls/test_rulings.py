@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -15,7 +16,7 @@ from storage.errors import StoreUnavailableError
 from tests.scenario.calls.ruling_agents import RAN
 from tests.scenario.test_main_job import APPROVE, EDIT, REJECT, values_of
 from tests.support.decided import decide
-from tests.support.stage import Stage, a_stage, buttons
+from tests.support.stage import PATIENCE_S, Stage, a_stage, buttons
 from tests.support.stores import SqliteStores
 
 DAY_MS = 24 * 3600 * 1000
@@ -237,12 +238,12 @@ async def test_f7_who_may_not_decide_any_more_starts_nothing(opened: Open) -> No
 async def test_i4_a_fault_of_the_database_right_before_a_start_keeps_the_decision(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failed: list[str] = []
+    has_failed = asyncio.Event()
     look = Votes.gone_since
 
     async def fails_once(votes: Votes, approval: Approval) -> bool:
-        if not failed:
-            failed.append(approval.approval_id)
+        if not has_failed.is_set():
+            has_failed.set()
             raise StoreUnavailableError("connection reset")
         return await look(votes, approval)
 
@@ -250,7 +251,7 @@ async def test_i4_a_fault_of_the_database_right_before_a_start_keeps_the_decisio
     async with opened("big") as stage:
         card = await asked(stage)
         await decided_while_stopped(stage, card, "Mia", later_ms=61 * 1000)
-        await stage.until(lambda: bool(failed))
+        await asyncio.wait_for(has_failed.wait(), PATIENCE_S)
         await stage.rest()
         assert RAN == []
         await stage.later(minutes=1)
