@@ -94,6 +94,10 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "bot/approvals/due/escalation.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
     "bot/approvals/due/messages.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
     "bot/approvals/due/reconciler.py": _ATTENDANCE,
+    "bot/approvals/due/wanted.py": (
+        "tests/unit/bot/approvals/due/test_wanted.py",
+        *_ATTENDANCE,
+    ),
     "bot/approvals/due/worker.py": _ATTENDANCE,
     "bot/policy/escalation.py": ("tests/unit/bot/policy/test_escalation.py",),
     "bot/policy/refusals.py": ("tests/unit/bot/policy/test_refusals.py", *_RULES),
