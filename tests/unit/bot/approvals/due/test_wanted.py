@@ -64,6 +64,7 @@ def item(number: int, **changes: Any) -> Approval:
 
 
 AHEAD = item(1).escalation.changed(reminders=1)
+OTHER_TIMES = item(0).escalation.changed(since_ms=500)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +73,7 @@ AHEAD = item(1).escalation.changed(reminders=1)
         (0, NEW, [item(0), item(1)], Wanted.SENT),
         (1, NEW, [item(0), item(1)], Wanted.DROPPED),
         (1, NEW, [item(0), item(1, escalation=AHEAD)], Wanted.AS_IS),
+        (1, NEW, [item(0, escalation=OTHER_TIMES), item(1)], Wanted.AS_IS),
         (1, SENT, [item(0), item(1)], Wanted.AS_IS),
         (0, NEW, [item(0, **ENDED), item(1)], Wanted.SENT),
         (0, SENT, [item(0, **ENDED), item(1)], Wanted.AS_IS),
