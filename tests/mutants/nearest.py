@@ -93,7 +93,11 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "bot/approvals/due/card_updates.py": _ATTENDANCE,
     "bot/approvals/due/escalation.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
     "bot/approvals/due/messages.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
-    "bot/approvals/due/reconciler.py": _ATTENDANCE,
+    "bot/approvals/due/reconciler.py": (
+        "tests/unit/bot/approvals/due/test_copies.py",
+        "tests/unit/bot/approvals/due/test_batch_cards.py",
+        *_ATTENDANCE,
+    ),
     "bot/approvals/due/wanted.py": (
         "tests/unit/bot/approvals/due/test_wanted.py",
         *_ATTENDANCE,
