@@ -94,6 +94,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "bot/approvals/due/escalation.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
     "bot/approvals/due/messages.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
     "bot/approvals/due/reconciler.py": (
+        "tests/unit/bot/approvals/due/test_reconciler.py",
         "tests/unit/bot/approvals/due/test_copies.py",
         "tests/unit/bot/approvals/due/test_batch_cards.py",
         *_ATTENDANCE,
