@@ -41,7 +41,7 @@ def mentions(stage: Stage) -> list[tuple[int, int]]:
 async def after(stage: Stage, minutes: int, pattern: str, posts: int) -> None:
     """Time passes, the bot looks for due work, and says something."""
     await stage.later(minutes=minutes)
-    await stage.until(lambda: len(mentions(stage)) == posts)
+    await stage.until_retried(lambda: len(mentions(stage)) == posts)
     await stage.said(pattern)
 
 
@@ -56,7 +56,7 @@ async def test_the_ladder(stage: Stage) -> None:
     card = await stage.card(word="Escalated to backup")
     assert (str(card).count(f"<@{ADA}>"), str(card["blocks"]).count(f"<@{BEN}>")) == (1, 1)
     await stage.later(minutes=11)
-    await stage.until(lambda: mentions(stage) == [(0, 1), (1, 1)])
+    await stage.until_retried(lambda: mentions(stage) == [(0, 1), (1, 1)])
 
     await stage.click("Mia", card, APPROVE)
     await stage.whispered("Mia", "not an approver")
@@ -65,7 +65,7 @@ async def test_the_ladder(stage: Stage) -> None:
     final = await stage.card(word="Approved")
     assert BEN in str(final)
     assert buttons(final) == []
-    await stage.until(lambda: mentions(stage) == [])
+    await stage.until_retried(lambda: mentions(stage) == [])
     # The card says how it ended: the reminder and the message to the backup people are gone.
     assert not [text for text in stage.texts() if f"<@{BEN}>: " in text]
     await stage.later(hours=3)
@@ -81,7 +81,7 @@ async def test_an_expiry_is_told_once_below_the_card(stage: Stage) -> None:
     await stage.card(word="Expired")
     await stage.rest()
     # Beside the card stand the agent's own words, before the call and after it.
-    await stage.until(lambda: len(stage.texts()) == 2)
+    await stage.until_retried(lambda: len(stage.texts()) == 2)
 
 
 async def test_a_restart_after_a_lost_answer(stage: Stage) -> None:
@@ -90,12 +90,12 @@ async def test_a_restart_after_a_lost_answer(stage: Stage) -> None:
     await stage.card(word=APPROVE)
     stage.sandbox.faults.add("lost_answer", "chat.postMessage", times=1)
     await stage.later(minutes=51)
-    await stage.until(lambda: mentions(stage) != [])
+    await stage.until_retried(lambda: mentions(stage) != [])
     await stage.stop_bot()
     await stage.start_bot()
     await stage.later(minutes=1)
     calls = stage.sandbox.calls
-    await stage.until(lambda: "conversations.replies" in {call.method for call in calls})
+    await stage.until_retried(lambda: "conversations.replies" in {call.method for call in calls})
     await stage.later(minutes=1)
     await stage.click("Ben", await stage.card(word="Escalated to backup"), APPROVE)
     await stage.said("1.4.2.*production")

@@ -135,7 +135,15 @@ class Stage:
         return [m["text"] for m in self.messages() if m.get("bot_id") and m["ts"] not in cards]
 
     async def until(self, predicate: Callable[[], T], *, within: float = PATIENCE_S) -> T:
-        """Wait until something is true, and return it.
+        """Wait until something is true, and return it. The bot's clock stands still.
+
+        Raises:
+            TimeoutError: It did not become true.
+        """
+        return await self.sandbox.until(predicate, timeout=within)
+
+    async def until_retried(self, predicate: Callable[[], T], *, within: float = PATIENCE_S) -> T:
+        """Wait until something is true, where the bot may have to try again, and return it.
 
         On a busy machine the bot may miss a limit of its own, for example for a call of Slack, and
         tries again some seconds later by its clock. So that clock goes on where nothing else
