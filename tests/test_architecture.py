@@ -27,7 +27,7 @@ from importlinter.domain.contract import registry
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("agents", "bot", "storage")
+PACKAGES = ("agents", "bot", "slack_sandbox", "storage")
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +88,8 @@ VIOLATIONS = [
     ("sqlite-driver", "storage.log", "sqlite3"),
     ("one-composer", "bot.main", "storage.sqlite.storage"),
     ("one-composer", "bot.commands.cli", "storage.mongo"),
-    ("sandbox-alone", "bot.slack.messages.notifier", "bot.sandbox.workspace.people"),
-    ("sandbox-pure", "bot.sandbox.workspace.state", "storage.audit"),
+    ("sandbox-alone", "bot.slack.messages.notifier", "slack_sandbox.workspace.people"),
+    ("sandbox-pure", "slack_sandbox.workspace.state", "storage.audit"),
     ("no-pickle", "storage.log", "pickle"),
     ("listeners-apart", "bot.slack.listeners.events", "bot.slack.listeners.actions"),
     ("no-cycles", "bot.slack.listeners.context", "bot.slack.listeners.events"),
@@ -141,7 +141,7 @@ PUBLIC = (
     "agents.prebuilt",
     "agents.tools",
     "agents.workflows",
-    "bot.sandbox",
+    "slack_sandbox",
 )
 MOST_NAMES = 60
 """At the top of `agents`: what an author uses daily."""

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BESIDE = {"LICENSE", "MANIFEST.in", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg"}
-PACKAGES = {"agents", "bot", "storage"}
+PACKAGES = {"agents", "bot", "slack_sandbox", "storage"}
 BUILD = """
 from setuptools.build_meta import build_sdist, build_wheel
 build_sdist("out")

@@ -20,7 +20,7 @@ from bot.config.settings import IN_A_POLICY, OURS, Settings
 from bot.demo import PATTERNS, POLICY, RULES
 from bot.errors import BotError
 from bot.ports.people import CHANNEL
-from bot.sandbox import Sandbox, surfaces_of
+from slack_sandbox import Sandbox, surfaces_of
 
 AGENTS = "bot.demo:channels"
 """Default agents of the demo, in the form of `COUNTERSIGN_AGENT`."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from bot.clock import system_seconds
 from bot.commands.call import Call, stopped_by_signals
-from bot.config.manifest import bot_scopes, manifest_text, read_manifest
+from bot.config.manifest import Manifest, bot_scopes, manifest_text, read_manifest
 from bot.errors import BotError, SettingsError
-from bot.sandbox import Sandbox, surfaces_of
+from slack_sandbox import Sandbox, surfaces_of
 
 
 async def execute(call: Call) -> None:
     """Run the command."""
     host, port = call.arguments.host, call.arguments.port
     stop = stopped_by_signals()
-    manifest = read_manifest(manifest_text())
+    manifest = _manifest(call.arguments.manifest)
     try:
         sandbox = Sandbox(
             clock=system_seconds,
@@ -35,6 +37,19 @@ async def execute(call: Call) -> None:
         raise BotError(fault) from error
     finally:
         await sandbox.stop()
+
+
+def _manifest(path: Path | None) -> Manifest:
+    try:
+        return read_manifest(path.read_text("utf-8") if path else manifest_text())
+    except OSError as error:
+        raise SettingsError(
+            "--manifest", f"{path}: {error.strerror}", "name a readable file"
+        ) from error
+    except ValueError as error:
+        raise SettingsError(
+            "--manifest", f"{path}: {error}", "use a manifest exported from Slack, as YAML or JSON"
+        ) from error
 
 
 def _how_to_connect(sandbox: Sandbox) -> str:

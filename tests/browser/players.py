@@ -18,7 +18,7 @@ from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 from bot import main
 from bot.clock import MovableClock
 from bot.commands.demo import try_out
-from bot.sandbox import ADA, BEN, MIA, OPS, ROSA
+from slack_sandbox import ADA, BEN, MIA, OPS, ROSA
 from tests.browser.shots import shot
 from tests.support.pace import brisk, brisk_seconds
 

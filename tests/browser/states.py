@@ -22,7 +22,7 @@ from bot.approvals.model import (
 )
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form
-from bot.sandbox import ADA, BEN, FINANCE_GROUP, MIA, ONCALL, OPS, ROSA, TEAM
+from slack_sandbox import ADA, BEN, FINANCE_GROUP, MIA, ONCALL, OPS, ROSA, TEAM
 from tests.support.named import people, with_backups
 from tests.unit.bot.slack.cards.samples import DECIDED, an_approval
 

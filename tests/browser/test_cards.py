@@ -13,8 +13,8 @@ from playwright.async_api import Browser, Page, ViewportSize, expect
 
 from bot.layout.parts import approvers_words
 from bot.people.named_terms import approvers_of
-from bot.sandbox import OPS, ROSA, Sandbox
 from bot.slack.cards.card_for import card_for
+from slack_sandbox import OPS, ROSA, Sandbox
 from tests.browser.players import PATIENCE_MS
 from tests.browser.shots import shot
 from tests.browser.states import ENDED, STATES

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.async_api import Browser, expect
 
-from bot.sandbox import ADA
+from slack_sandbox import ADA
 from tests.browser.players import DESK, PATIENCE_MS, POLICY, Player, a_demo
 from tests.browser.test_page import browser, pytestmark
 

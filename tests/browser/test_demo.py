@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
-from bot.sandbox import ADA, BEN, MIA, OPS, ROSA
+from slack_sandbox import ADA, BEN, MIA, OPS, ROSA
 from tests.browser.players import NAMES, PATIENCE_MS, a_demo, turn_to
 from tests.browser.shots import shot
 from tests.browser.test_page import browser, expect_back, open_tool, pytestmark

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from playwright.async_api import expect
 
-from bot.sandbox import ADA, BEN, FINANCE, MIA, ROSA
 from bot.words import say
+from slack_sandbox import ADA, BEN, FINANCE, MIA, ROSA
 from tests.browser.players import Player, demo, player
 from tests.browser.test_page import browser, pytestmark
 

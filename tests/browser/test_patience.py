@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.async_api import expect
 
-from bot.sandbox import ADA, BEN, MIA, ROSA
+from slack_sandbox import ADA, BEN, MIA, ROSA
 from tests.browser.players import PATIENCE_MS, Player, demo, player
 from tests.browser.test_page import browser, pytestmark
 

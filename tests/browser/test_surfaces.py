@@ -13,8 +13,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, ViewportSize, expect
 
-from bot.sandbox import ADA, OPS, RANDOM, ROSA, Sandbox, Shortcut, SlashCommand, Surfaces
-from bot.sandbox.delivery.http import AppReply, Parcel
+from slack_sandbox import ADA, OPS, RANDOM, ROSA, Sandbox, Shortcut, SlashCommand, Surfaces
+from slack_sandbox.delivery.http import AppReply, Parcel
 from tests.browser.players import PATIENCE_MS
 from tests.browser.shots import shot
 from tests.browser.test_page import browser, expect_back, open_tool, pytestmark

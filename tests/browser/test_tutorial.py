@@ -13,7 +13,7 @@ from playwright.async_api import Browser, expect
 
 from bot.commands.demo import welcome
 from bot.commands.parser import PORT
-from bot.sandbox import ADA, BEN, MIA
+from slack_sandbox import ADA, BEN, MIA
 from tests.browser.players import DESK, PATIENCE_MS, Player, a_demo
 from tests.browser.test_page import browser, pytestmark
 

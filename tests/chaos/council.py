@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import Any
 
 from bot.approvals.model import Approval, Kind, Status
-from bot.sandbox.workspace.records import SlackChannel, SlackUser, UserGroup
 from bot.stores import Stores
+from slack_sandbox.workspace.records import SlackChannel, SlackUser, UserGroup
 from storage.audit import AuditEntry
 from tests.chaos.forms import DETAILS, choose, close_all, filled, opened, press_inside
 from tests.chaos.play import (

@@ -6,9 +6,9 @@ import re
 from contextlib import suppress
 from typing import Any
 
-from bot.sandbox.errors import RefusedError
-from bot.sandbox.server import Sandbox
 from bot.words import say
+from slack_sandbox.errors import RefusedError
+from slack_sandbox.server import Sandbox
 
 DETAILS, MORE = "countersign:details", "countersign:more"
 PATIENCE_S = 4.0

@@ -18,9 +18,9 @@ from typing import Any
 from bot.approvals.model import Approval, Kind, Status
 from bot.approvals.queries import count_due, newest_of
 from bot.commands.call import CUT_OFF
-from bot.sandbox.server import Sandbox
-from bot.sandbox.workspace.records import SlackChannel
 from bot.stores import Stores
+from slack_sandbox.server import Sandbox
+from slack_sandbox.workspace.records import SlackChannel
 from storage.audit import AuditEntry
 from storage.errors import RecordNotFoundError
 from storage.mongo import Driver

@@ -42,7 +42,7 @@ _STORES = (
     "retention",
     "restoring",
 )
-_PRODUCT = ("agents", "bot", "sandbox", "storage")
+_PRODUCT = ("agents", "bot", "slack_sandbox", "storage")
 _WRAPPERS = ("instrument", "audit", "witness", "counting")
 """Modules that only pass a call of a store on, or look at it."""
 _BETWEEN = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "PRAGMA", "--")

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _ROOT = Path(__file__).parents[2]
 _PRODUCT = ("agents", "bot", "storage")
-_BESIDE = ("bot/sandbox", "bot/demo", "sandbox", "demo", "agents/testing", "tests")
+_BESIDE = ("slack_sandbox", "bot/demo", "demo", "agents/testing", "tests")
 """Not on the way of a click: the stand-in for Slack, and the agent that people bring."""
 
 _SPAWNED = "Tasks._work"

@@ -23,11 +23,11 @@ from bot.policy.refusals import LONGEST_MS
 from bot.policy.terms import MAX_AGE_S, REMIND_S
 from bot.ports.people import MOST_MEMBERS
 from bot.redaction.rules import SHORTEST_VALUE
-from bot.sandbox.web.arrange import MOST
-from bot.sandbox.workspace.people import first_cast
 from bot.scheduler import BETWEEN_LOOKS, BETWEEN_TICKS
 from bot.slack.directory import MAX_AGE
 from bot.threads.worker import MAX_ATTEMPTS, MAX_CRASHES, MAX_CRASHES_AFTER_ANSWER
+from slack_sandbox.web.arrange import MOST
+from slack_sandbox.workspace.people import first_cast
 from storage.mongo.address import OPEN_FACTOR
 from tests.mutants.__main__ import ENOUGH
 from tests.pages.site import DOCS, ROOT, prose, written_pages

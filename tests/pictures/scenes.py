@@ -9,7 +9,7 @@ from typing import Literal
 
 from playwright.async_api import Page, expect
 
-from bot.sandbox import ADA, OPS, ROSA
+from slack_sandbox import ADA, OPS, ROSA
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 SETTLED_MS = 1_000

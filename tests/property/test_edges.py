@@ -23,9 +23,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from bot.approvals.model import Approval, Status
-from bot.sandbox.workspace.people import GUS, OPS, ROSA, TEAM
-from bot.sandbox.workspace.records import SlackUser
 from bot.stores import Stores
+from slack_sandbox.workspace.people import GUS, OPS, ROSA, TEAM
+from slack_sandbox.workspace.records import SlackUser
 from tests.chaos.agent import EFFECTS, effects
 from tests.property.worlds.mutations import spoiled, spoiled_at
 from tests.property.worlds.payloads import EDIT, EVE, REJECT, by, payloads_of

@@ -37,7 +37,7 @@ from agents.policy import Ask, PolicyCall, Ruling
 from agents.prebuilt.react import create_react_agent
 from agents.prebuilt.review import ReviewAgent
 from agents.workflows.sequential import LoopAgent
-from bot.sandbox import BEN
+from slack_sandbox import BEN
 
 RAN: list[object] = []
 """What the tools and nodes did; a test that looks at it clears it first."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.layout.action_ids import ActionId
-from bot.sandbox.blockkit.rules import message_errors
+from slack_sandbox.blockkit.rules import message_errors
 from tests.scenario.test_main_job import APPROVE, values_of
 from tests.support.stage import Stage, a_stage, buttons
 

@@ -16,8 +16,8 @@ import pytest
 
 from bot.config.values import Log
 from bot.observability.logs import configure
-from bot.sandbox.blockkit.rules import message_errors
-from bot.sandbox.delivery.http import AppReply, HttpTransport, Parcel
+from slack_sandbox.blockkit.rules import message_errors
+from slack_sandbox.delivery.http import AppReply, HttpTransport, Parcel
 from tests.scenario import agents
 from tests.support.stage import SECRET, Stage, a_stage, buttons
 

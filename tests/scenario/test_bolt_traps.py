@@ -21,10 +21,10 @@ from pydantic_ai.models import Model
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
 from agents.models import call, say
 from bot.errors import SettingsError
-from bot.sandbox import RefusedError
-from bot.sandbox.delivery.http import HttpTransport, Parcel
-from bot.sandbox.server import Sandbox
 from bot.threads.messages import InboxStore, Message
+from slack_sandbox import RefusedError
+from slack_sandbox.delivery.http import HttpTransport, Parcel
+from slack_sandbox.server import Sandbox
 from storage.errors import StoreUnavailableError
 from tests.support.mongo import DRIVERS, MongoServer
 from tests.support.pace import brisk_seconds

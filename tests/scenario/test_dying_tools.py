@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.sandbox.server import Sandbox
+from slack_sandbox.server import Sandbox
 from tests.scenario.dying_agents import ACTS
 from tests.scenario.storage.test_restarts import Process, environ_of
 from tests.support.fakes import FakeClock

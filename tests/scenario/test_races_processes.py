@@ -17,9 +17,9 @@ import aiohttp
 import pytest
 
 from bot.layout.action_ids import ActionId
-from bot.sandbox.errors import RefusedError
-from bot.sandbox.server import Sandbox
-from bot.sandbox.workspace.records import SlackChannel
+from slack_sandbox.errors import RefusedError
+from slack_sandbox.server import Sandbox
+from slack_sandbox.workspace.records import SlackChannel
 from tests.chaos.agent import EFFECTS, KINDS, effects
 from tests.scenario.calls.batch_agents import EFFECTS as REFUNDS
 from tests.support.forked import fork_bot

@@ -16,10 +16,10 @@ from bot.config.settings import Settings
 from bot.demo import POLICY
 from bot.layout.action_ids import ActionId
 from bot.main import start
-from bot.sandbox.server import Sandbox
-from bot.sandbox.workspace.surfaces import surfaces_of
 from bot.slack.bot import Countersign
 from bot.slack.calls import BATCH_EVENT
+from slack_sandbox.server import Sandbox
+from slack_sandbox.workspace.surfaces import surfaces_of
 from storage.errors import StorageError
 from tests.support.fakes import FakeClock
 from tests.support.pace import brisk, brisk_seconds

@@ -14,9 +14,9 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.commands.simulation.cases import ZONE, World
 from bot.commands.simulation.models import Data
 from bot.observability.events import TellEvent
-from bot.sandbox.workspace.records import Payload, SlackChannel, SlackUser, UserGroup
-from bot.sandbox.workspace.state import Workspace
 from bot.slack.connect import Slack
+from slack_sandbox.workspace.records import Payload, SlackChannel, SlackUser, UserGroup
+from slack_sandbox.workspace.state import Workspace
 
 
 @dataclass(slots=True)

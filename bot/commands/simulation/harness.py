@@ -27,10 +27,6 @@ from bot.observability.instrument import metered
 from bot.policy.current import LoadedPolicy
 from bot.policy.eligibility import PeopleSnapshot
 from bot.policy.tally import Ballot
-from bot.sandbox.delivery.http import AppReply, Parcel
-from bot.sandbox.server import Sandbox
-from bot.sandbox.workspace.payloads import actor_payload
-from bot.sandbox.workspace.records import Payload, SlackMessage
 from bot.slack.bot import Countersign
 from bot.slack.calls import BATCH_EVENT
 from bot.slack.connect import Identity, Slack
@@ -38,6 +34,10 @@ from bot.slack.process import Process
 from bot.slack.ratelimit import Pacer
 from bot.stores import Stores
 from bot.threads.model import Thread
+from slack_sandbox.delivery.http import AppReply, Parcel
+from slack_sandbox.server import Sandbox
+from slack_sandbox.workspace.payloads import actor_payload
+from slack_sandbox.workspace.records import Payload, SlackMessage
 from storage.audit import AuditEntry
 
 _TOKEN = "xoxb-rehearsal"  # noqa: S105 - of a made-up workspace

@@ -31,8 +31,8 @@ from bot.policy.parser.settings import settings_policy
 from bot.policy.parser.source import read_source
 from bot.policy.parser.structure import read_structure
 from bot.policy.terms import Terms
-from bot.sandbox.errors import RefusedError
 from bot.stores import Stores
+from slack_sandbox.errors import RefusedError
 from storage.chain import Head, Seal, Verifier
 
 PATIENCE_S = 60

@@ -19,8 +19,8 @@ from bot.layout.action_ids import ActionId
 from bot.maintenance.pending import PendingRequests
 from bot.policy.values import seconds
 from bot.questions.reasons import RejectionKind, name_to_type
-from bot.sandbox.errors import RefusedError
 from bot.slack.cards.secondary_actions import OTHER, UNTIL, WHEN
+from slack_sandbox.errors import RefusedError
 from storage.documents import update
 
 REQUESTER = "U0ROSA"

@@ -13,7 +13,7 @@ from pathlib import Path
 import bot
 
 ROOT = Path(bot.__file__).resolve().parents[1]
-PACKAGES = ("agents", "bot", "storage")
+PACKAGES = ("agents", "bot", "slack_sandbox", "storage")
 
 
 def trees(*packages: str) -> Iterator[tuple[Path, ast.Module]]:

@@ -30,14 +30,14 @@ from bot.commands.simulation.steps import SimulatedSteps
 from bot.people.model import PersonRecord
 from bot.policy.current import LoadedPolicy
 from bot.policy.evaluation.context import world_of
-from bot.sandbox.delivery.http import AppReply, Parcel
-from bot.sandbox.errors import RefusedError
-from bot.sandbox.workspace.records import Payload, SlackMessage
 from bot.slack.app import build
 from bot.slack.bot import Countersign
 from bot.slack.connect import Slack
 from bot.stores import Stores
 from bot.threads.named_agents import Roster
+from slack_sandbox.delivery.http import AppReply, Parcel
+from slack_sandbox.errors import RefusedError
+from slack_sandbox.workspace.records import Payload, SlackMessage
 from tests.chaos.play import CARDS
 from tests.chaos.points import READS, STORES
 from tests.property.worlds.bench import READS as OTHER_READS

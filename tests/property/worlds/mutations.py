@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from bot.sandbox.workspace.people import BOT_USER, GUS, OPS, ROSA, TEAM
+from slack_sandbox.workspace.people import BOT_USER, GUS, OPS, ROSA, TEAM
 
 
 def _deep(levels: int) -> object:

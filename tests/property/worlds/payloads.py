@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from bot.sandbox.workspace.people import ADA, GUS, OPS, TEAM
+from slack_sandbox.workspace.people import ADA, GUS, OPS, TEAM
 from tests.support.stage import Stage
 
 APPROVE, REJECT, EDIT = "countersign:approve", "countersign:reject", "countersign:edit"

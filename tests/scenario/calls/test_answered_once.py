@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.sandbox.server import Sandbox
+from slack_sandbox.server import Sandbox
 from tests.scenario.calls.answered_agents import ASKED
 from tests.scenario.storage.test_restarts import Process, environ_of
 from tests.support.fakes import FakeClock

@@ -8,8 +8,8 @@ from typing import Any
 
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
-from bot.sandbox.workspace.people import ADA, BEN, MIA, OPS, ROSA
 from bot.words import say
+from slack_sandbox.workspace.people import ADA, BEN, MIA, OPS, ROSA
 from tests.scenario.people.payers import RAN, write_policy
 from tests.scenario.test_main_job import values_of
 from tests.support.stage import Stage, a_stage

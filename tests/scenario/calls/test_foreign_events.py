@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.sandbox import RANDOM
 from bot.words import say
+from slack_sandbox import RANDOM
 from tests.support.stage import Stage, a_stage
 
 ASK = "<@U0COUNTERS> deploy payments 1.4.2 to production"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from bot.layout.action_ids import ActionId
-from bot.sandbox.workspace.people import BEN, FINANCE, ONCALL
 from bot.slack.home.settings import COPIES, FROM, LIST, MESSAGES_FORM, QUIET_UNTIL
 from bot.slack.home.view import MESSAGES
 from bot.words import say
+from slack_sandbox.workspace.people import BEN, FINANCE, ONCALL
 from tests.scenario.calls.batch_agents import RAN
 from tests.support.stage import Stage, a_stage, buttons
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bot.sandbox.workspace.records import UserGroup
+from slack_sandbox.workspace.records import UserGroup
 from tests.support.sizes import size
 from tests.support.stage import Stage, a_stage
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bot.errors import FaultyPolicyError
-from bot.sandbox import OPS
 from bot.words import say
+from slack_sandbox import OPS
 from tests.support.stage import Stage, a_stage
 
 APPROVE = "countersign:approve"

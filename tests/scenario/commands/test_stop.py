@@ -17,10 +17,10 @@ import pytest
 
 from bot.commands.call import CUT_OFF, STOP_S
 from bot.main import start
-from bot.sandbox.server import Sandbox
 from bot.slack.app import STOP_PATIENCE
 from bot.slack.intake.http import INTAKE_S
 from bot.tasks import CANCEL_S, CLOSE_S
+from slack_sandbox.server import Sandbox
 from tests.support.pace import brisk, brisk_seconds
 from tests.support.ports import free_port
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, Transport

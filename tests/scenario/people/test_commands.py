@@ -10,8 +10,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.layout.action_ids import ActionId
-from bot.sandbox.workspace.people import ADA, BOT_USER, GUS
 from bot.words import say
+from slack_sandbox.workspace.people import ADA, BOT_USER, GUS
 from tests.support.stage import PATIENCE_S, Stage, a_stage
 
 DEPLOY = "deploy payments 1.4.2 to production"

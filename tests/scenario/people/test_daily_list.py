@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.people.model import PersonRecord
-from bot.sandbox.workspace.people import ONCALL
+from slack_sandbox.workspace.people import ONCALL
 from tests.scenario.people.payers import write_policy
 from tests.support.stage import Stage, a_stage
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from bot.demo import POLICY
 from bot.layout.action_ids import ActionId
-from bot.sandbox.workspace.people import BOT_USER
 from bot.words import say
+from slack_sandbox.workspace.people import BOT_USER
 from tests.scenario.test_main_job import values_of
 from tests.support.stage import a_stage
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from bot.demo import POLICY
 from bot.layout.action_ids import ActionId
-from bot.sandbox.workspace.people import ADA, BEN, MIA, ONCALL, ROSA
 from bot.slack.cards.secondary_actions import PERSON, QUESTION
 from bot.words import say
+from slack_sandbox.workspace.people import ADA, BEN, MIA, ONCALL, ROSA
 from tests.scenario.people.payers import RAN, write_policy
 from tests.scenario.test_main_job import APPROVE
 from tests.support.stage import Stage, a_stage

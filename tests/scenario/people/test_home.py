@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.layout.action_ids import ActionId
-from bot.sandbox.workspace.people import ADA, BEN, ROSA
 from bot.words import say
+from slack_sandbox.workspace.people import ADA, BEN, ROSA
 from tests.support.stage import a_stage
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bot.layout.action_ids import ActionId
-from bot.sandbox.workspace.people import BOT_USER, ROSA
 from bot.words import say
+from slack_sandbox.workspace.people import BOT_USER, ROSA
 from tests.scenario.people.payers import RAN
 from tests.support.stage import Stage, a_stage
 

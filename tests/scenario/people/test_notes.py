@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot.layout.action_ids import ActionId
-from bot.sandbox.workspace.people import ADA, BEN, MIA, OPS
+from slack_sandbox.workspace.people import ADA, BEN, MIA, OPS
 from tests.scenario.calls import batch_agents
 from tests.scenario.calls.test_batches import ticked
 from tests.scenario.people import payers

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bot.sandbox.workspace.people import ADA, BEN, GUS, MIA, ONCALL, ROSA
 from bot.words import say
+from slack_sandbox.workspace.people import ADA, BEN, GUS, MIA, ONCALL, ROSA
 from tests.scenario.people.payers import RAN, write_policy
 from tests.scenario.test_main_job import APPROVE
 from tests.support.stage import Stage, a_stage

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.layout.action_ids import ActionId
-from bot.sandbox.workspace.people import ADA, BEN, MIA
+from slack_sandbox.workspace.people import ADA, BEN, MIA
 from tests.scenario.people import payers
 from tests.scenario.people.payers import HEARD, RAN, write_policy
 from tests.scenario.test_main_job import APPROVE, REJECT, values_of

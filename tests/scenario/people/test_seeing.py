@@ -10,8 +10,8 @@ from typing import Any
 from bot.approvals.queries import open_of
 from bot.layout.action_ids import ActionId
 from bot.layout.short_ids import short_id
-from bot.sandbox.workspace.people import ADA, BEN, FINANCE, MIA, ONCALL, OPS, ROSA
 from bot.words import say
+from slack_sandbox.workspace.people import ADA, BEN, FINANCE, MIA, ONCALL, OPS, ROSA
 from tests.scenario.people import payers
 from tests.scenario.people.payers import RAN, write_policy
 from tests.scenario.test_main_job import APPROVE, EDIT, values_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.layout.action_ids import ActionId
-from bot.sandbox.workspace.people import ADA, BEN, GUS, MIA, ONCALL, ROSA
+from slack_sandbox.workspace.people import ADA, BEN, GUS, MIA, ONCALL, ROSA
 from tests.scenario.people import payers
 from tests.scenario.people.payers import RAN, write_policy
 from tests.scenario.test_main_job import APPROVE, values_of

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from bot.sandbox.workspace.people import ADA, BEN, GUS
 from bot.words import say
+from slack_sandbox.workspace.people import ADA, BEN, GUS
 from tests.scenario.people.payers import write_policy
 from tests.scenario.people.test_commands import listed
 from tests.support.stage import Stage, a_stage

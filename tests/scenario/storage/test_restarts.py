@@ -16,7 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.sandbox.server import Sandbox
+from slack_sandbox.server import Sandbox
 from storage.mongo import Driver
 from tests.support.fakes import FakeClock
 from tests.support.forked import fork_bot

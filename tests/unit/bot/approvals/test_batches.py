@@ -14,10 +14,10 @@ from bot.approvals.model import Approval, Status
 from bot.approvals.queries import newest_of
 from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, encode
-from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.cards.batch import BatchChoice, batch_modal, read_batch
 from bot.slack.cards.card_for import card_for
 from bot.stores import Stores
+from slack_sandbox.blockkit.rules import view_errors
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission

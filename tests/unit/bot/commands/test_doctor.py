@@ -22,8 +22,8 @@ from bot.config.agents import load_agents, load_model
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import Settings
 from bot.errors import SettingsError
-from bot.sandbox import ADA, BOT_USER, GUS, ONCALL, Sandbox
 from bot.stores import Stores
+from slack_sandbox import ADA, BOT_USER, GUS, ONCALL, Sandbox
 from storage.base import CheckResult
 from storage.documents import Unreadable
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.stores import SqliteStores
 
-HEAVY = {"aiohttp", "bot.main", "bot.demo", "bot.sandbox", "pydantic_ai", "pymongo", "slack_sdk"}
+HEAVY = {"aiohttp", "bot.main", "bot.demo", "slack_sandbox", "pydantic_ai", "pymongo", "slack_sdk"}
 
 CALL = """
 import sys
@@ -64,4 +64,4 @@ async def test_a_copy_is_made_by_the_database_alone(tmp_path: Path) -> None:
 def test_a_bot_loads_only_what_its_settings_name(tmp_path: Path) -> None:
     modules = loaded(RUN, folder=tmp_path)
     assert "storage.sqlite" in modules
-    assert not {"bot.demo", "bot.sandbox", "prometheus_client", "pymongo"} & modules
+    assert not {"bot.demo", "slack_sandbox", "prometheus_client", "pymongo"} & modules

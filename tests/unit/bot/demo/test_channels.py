@@ -22,7 +22,7 @@ from bot.demo import PATTERNS, POLICY, RULES, DemoModel, channels
 from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns import graphs, tickets
 from bot.demo.patterns.rules import CurrentRequest, Reply, RuleModel, read
-from bot.sandbox.workspace.people import first_cast
+from slack_sandbox.workspace.people import first_cast
 from tests.unit.bot.demo.pattern_room import EXAMPLES, Room
 
 

@@ -17,8 +17,8 @@ from bot.ports.threads import CheckedCall
 from bot.questions.base import _KINDS, QuestionDraft, answer_from
 from bot.questions.drawing import Proposal, drawn_question, register
 from bot.questions.form import FORM, AnswerForm, ask_of
-from bot.sandbox.blockkit.rules import message_errors, view_errors
 from bot.slack.cards.card_for import card_for
+from slack_sandbox.blockkit.rules import message_errors, view_errors
 from tests.scenario.asking import RAN, custom
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, an_event, typed

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
 from bot.words import Catalogue, adding, for_all, languages, say, speaking, workspace_language
+from slack_sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
 from tests.unit.bot.slack.cards.samples import CARDS, MODALS
 
 ENGLISH: dict[str, str] = json.loads(

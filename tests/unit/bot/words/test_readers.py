@@ -10,9 +10,9 @@ import pytest
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId
 from bot.questions.reasons import CANNED
-from bot.sandbox.blockkit.rules import view_errors
 from bot.tasks import Tasks
 from bot.words import adding, say, speaking
+from slack_sandbox.blockkit.rules import view_errors
 from tests.unit.bot.counter_stage import ASK, Counter, a_click, a_submission, an_event, picked
 from tests.unit.bot.office import ADA, GUS, ROOT, ROSA
 from tests.unit.bot.slack.listeners.test_home import MIA, home_of

@@ -18,7 +18,7 @@ from bot.layout.forms.parse import EditResult
 from bot.layout.modals import read_text
 from bot.questions.drawing import drawn_question
 from bot.questions.reasons import REASON
-from bot.sandbox.blockkit.rules import view_errors
+from slack_sandbox.blockkit.rules import view_errors
 from tests.unit.bot.asked import answer_modal, edit_modal, errors_of, obstacle_of, proposal_of
 from tests.unit.bot.layout.forms_stage import (
     ENUM,

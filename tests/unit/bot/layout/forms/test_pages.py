@@ -23,7 +23,7 @@ from bot.layout.forms.pages import (
     read_new_form,
     with_draft,
 )
-from bot.sandbox.blockkit.rules import view_errors
+from slack_sandbox.blockkit.rules import view_errors
 from tests.unit.bot.layout.forms.test_edit import view_of
 from tests.unit.bot.layout.forms_stage import blocks_of, one, pick, submitted
 

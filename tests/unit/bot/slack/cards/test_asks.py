@@ -16,8 +16,8 @@ from bot.layout.blocks import Card
 from bot.questions.choice import CHOICE as CHOICE_ID
 from bot.questions.drawing import drawn_question
 from bot.questions.form import AnswerForm, Form, Option
-from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.cards.card_for import card_for
+from slack_sandbox.blockkit.rules import view_errors
 from tests.unit.bot.asked import (
     answer_modal,
     choose_modal,

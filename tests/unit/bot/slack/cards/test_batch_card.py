@@ -12,11 +12,11 @@ from bot.layout.action_ids import MOST_TARGETS, ActionId, decode_all, encode_all
 from bot.layout.blocks import Card
 from bot.ports.threads import BatchWords
 from bot.questions.form import AnswerForm, Form
-from bot.sandbox.blockkit.rules import message_errors, text_characters, view_errors
 from bot.slack.cards.batch import batch_modal, list_modal
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.batch_items import batch_title
 from bot.slack.cards.listed import takes_line
+from slack_sandbox.blockkit.rules import message_errors, text_characters, view_errors
 from tests.support.named import escalated, with_backups
 from tests.unit.bot.slack.cards.batch_samples import ASK, an_item, ended, ran, refunds
 from tests.unit.bot.slack.cards.samples import an_approval

@@ -30,7 +30,6 @@ from bot.layout.blocks import Block, Card
 from bot.notifications.digest import Digest, ListItem
 from bot.ports.people import Person
 from bot.questions.drawing import OpenModal, drawn_question
-from bot.sandbox.blockkit.rules import message_errors, view_errors
 from bot.slack.cards.batch import batch_modal
 from bot.slack.cards.break_glass import override_modal
 from bot.slack.cards.card_for import card_for
@@ -52,6 +51,7 @@ from bot.slack.side_messages.reminders import (
     nudge_text,
     question_message,
 )
+from slack_sandbox.blockkit.rules import message_errors, view_errors
 from tests.support.named import with_backups
 from tests.unit.bot.asked import form_of, review_pages
 from tests.unit.bot.slack.cards.samples import (

@@ -10,7 +10,7 @@ from slack_sdk.models.blocks import Block
 from slack_sdk.models.views import View
 
 from bot.layout.blocks import Card
-from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
+from slack_sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
 from tests.unit.bot.slack.cards.samples import CARDS, FOLDER, MODALS, NAMES, sample
 
 MESSAGES = {

@@ -8,7 +8,6 @@ import pytest
 
 from bot.approvals.model import Approval, Kind, Status, StoredEdits
 from bot.layout.blocks import Card
-from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.side_messages.reminders import (
     closed_question,
     concluded_text,
@@ -16,6 +15,7 @@ from bot.slack.side_messages.reminders import (
     nudge_text,
 )
 from bot.words.mrkdwn import escape
+from slack_sandbox.blockkit.rules import message_errors
 from tests.support.named import at_step, with_backups
 from tests.unit.bot.slack.cards.reading import links, seen, symbols
 from tests.unit.bot.slack.cards.samples import LINK, an_approval, decided

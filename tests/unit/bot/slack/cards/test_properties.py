@@ -20,7 +20,6 @@ from bot.questions.call import CallQuestion
 from bot.questions.drawing import OpenModal, drawn_question
 from bot.questions.form import AnswerForm, Form, Option
 from bot.redaction.masks import masked_once
-from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
 from bot.slack.cards.agent_text import MOST, reply_cards
 from bot.slack.cards.approval import describe
 from bot.slack.cards.card_for import card_for, shows_all
@@ -31,6 +30,7 @@ from bot.slack.side_messages.reminders import (
     line_card,
     nudge_text,
 )
+from slack_sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
 from tests.support.named import with_backups
 from tests.unit.bot.asked import details_of, edit_modal, form_of, review_pages
 from tests.unit.bot.slack.cards.samples import (

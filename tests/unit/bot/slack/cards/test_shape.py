@@ -26,10 +26,10 @@ from bot.layout.blocks import Card
 from bot.layout.preview import preview
 from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form
-from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.details import pages_of
 from bot.words import working_for
+from slack_sandbox.blockkit.rules import message_errors
 from tests.unit.bot.slack.cards.samples import DECIDED, a_doubt, an_approval, decided
 from tests.unit.bot.slack.cards.test_progress import TERMS, under
 

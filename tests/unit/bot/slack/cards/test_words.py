@@ -14,9 +14,9 @@ from bot.layout.data import same
 from bot.layout.parts import approvers_words
 from bot.questions.drawing import drawn_question
 from bot.questions.shown import answers_of, questions_of
-from bot.sandbox.blockkit.rules import message_errors, view_errors
 from bot.slack.cards.agent_text import MOST, reply_cards, split_text
 from bot.slack.cards.card_for import card_for
+from slack_sandbox.blockkit.rules import message_errors, view_errors
 from tests.unit.bot.asked import answer_modal, details_of
 from tests.unit.bot.slack.cards.samples import (
     a_doubt,

@@ -13,7 +13,6 @@ from agents.models import call, say
 from bot.approvals.model import Approval, Status
 from bot.approvals.queries import count_pending
 from bot.layout.action_ids import ActionId
-from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.agent_view import PROMPTS, SuggestedPrompts
 from bot.slack.home import view
 from bot.slack.home.homes import HomeViews
@@ -29,6 +28,7 @@ from bot.slack.home.settings import (
     WHO,
 )
 from bot.slack.home.state import HomeState, Shown
+from slack_sandbox.blockkit.rules import view_errors
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import ASK, TWO, an_office, asked
 from tests.unit.bot.counter_stage import Counter

@@ -12,8 +12,8 @@ import pytest
 from agents.models import say
 from bot.approvals.model import Status
 from bot.layout.short_ids import LENGTH, prefix_of, short_id
-from bot.sandbox.blockkit.rules import message_errors
 from bot.words import say as words_of
+from slack_sandbox.blockkit.rules import message_errors
 from tests.contract.builders import a_grant
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import an_office, asked

@@ -11,9 +11,9 @@ from slack_bolt.response import BoltResponse
 from agents.models import say
 from bot.approvals.queries import count_pending
 from bot.errors import DirectoryError
-from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.home.state import PAGE
 from bot.slack.listeners.shortcuts import ASK_ABOUT, MY_APPROVALS
+from slack_sandbox.blockkit.rules import view_errors
 from tests.contract.builders import an_approval
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import PAY, an_office, asked

@@ -16,7 +16,6 @@ from bot.layout.action_ids import ActionId, encode
 from bot.layout.sentences import title_of
 from bot.ports.notifier import Began, Begins, Newest, Offer, Stream
 from bot.ports.threads import ToolTask
-from bot.sandbox.server import Sandbox
 from bot.slack.agent_view import SlackTaskBoard
 from bot.slack.cards.card_for import card_for
 from bot.slack.connect import Identity, Slack
@@ -26,6 +25,7 @@ from bot.slack.messages.streams import BRIEF
 from bot.slack.ratelimit import Pacer
 from bot.threads.messages import Post
 from bot.threads.model import Thread
+from slack_sandbox.server import Sandbox
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock
 from tests.support.named import at_step, under_lists

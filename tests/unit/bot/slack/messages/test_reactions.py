@@ -13,11 +13,11 @@ from bot.approvals.due.thread_reactions import WAITS
 from bot.approvals.model import Approval, Decision, Run, RunState, Status
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
-from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.calls import Putting
 from bot.slack.destinations import Spot
 from bot.slack.messages.reactions import EMOJI, SlackReactions
 from bot.slack.side_messages.notices import root_card
+from slack_sandbox.blockkit.rules import message_errors
 from tests.unit.bot.slack.cards.samples import an_approval
 
 

@@ -13,13 +13,13 @@ from bot.notifications.digest import Digest, ListItem
 from bot.people.current_policy import NoPolicy
 from bot.people.model import PostedDigest
 from bot.ports.people import Person
-from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.calls import Putting
 from bot.slack.home.digest import waitlist_card
 from bot.slack.home.items import ShownNames
 from bot.slack.home.times import TimeReader
 from bot.slack.home.view import LIST
 from bot.slack.messages.notices import SlackLists
+from slack_sandbox.blockkit.rules import message_errors
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory
 

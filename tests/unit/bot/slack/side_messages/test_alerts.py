@@ -11,13 +11,13 @@ from bot.approvals.model import Approval, Decision, Emergency, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.people.model import Grant
-from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.calls import Putting
 from bot.slack.messages.notices import SlackNotices
 from bot.slack.side_messages.grant import grant_card
 from bot.slack.side_messages.notices import alert_card
 from bot.words import say
 from bot.words.catalog import Catalogue, catalogue, speaking
+from slack_sandbox.blockkit.rules import message_errors
 from tests.unit.bot.slack.cards.reading import parts, seen, symbols
 from tests.unit.bot.slack.cards.samples import CREATED, LINK, an_approval, decided
 from tests.unit.bot.slack.cards.test_messages import ODD

@@ -14,10 +14,10 @@ from bot.layout.blocks import Block, Card
 from bot.policy.terms import Stage
 from bot.questions.form import AnswerForm, Form
 from bot.questions.reasons import confirmation_inputs
-from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.cards.approval import MOST_SHOWN
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.reminders import question_message
+from slack_sandbox.blockkit.rules import message_errors
 from tests.unit.bot.slack.cards.reading import links
 from tests.unit.bot.slack.cards.samples import CREATED, a_doubt, an_approval
 from tests.unit.bot.slack.cards.test_progress import SECURITY, TERMS, a_vote, under

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot.approvals.model import Approval, Run, RunState, Status, StoredEdits
-from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.side_messages.notices import summary_card
+from slack_sandbox.blockkit.rules import message_errors
 from tests.unit.bot.slack.cards.reading import seen, symbols
 from tests.unit.bot.slack.cards.samples import an_approval, decided
 
