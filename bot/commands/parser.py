@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 
 from bot.config.durations import LONGEST_RETENTION, parse_duration
 
@@ -108,6 +109,12 @@ def _add_sandbox(commands: _Commands[_CommandParser]) -> None:
         metavar="URL",
         help="send signed requests to this URL, such as http://127.0.0.1:3000/slack/events; "
         "default: Socket Mode",
+    )
+    parser.add_argument(
+        "--manifest",
+        type=Path,
+        metavar="FILE",
+        help="manifest of another Slack app, whose scopes, commands and shortcuts the sandbox uses",
     )
 
 

@@ -402,6 +402,30 @@ async def _open_and_close(storage: SqliteStores) -> None:
 
 
 def test_sandbox_grants_what_the_manifest_asks_for() -> None:
+    assert scopes_of_sandbox() == needed_scopes()
+
+
+def test_sandbox_grants_what_another_app_asks_for(tmp_path: Path) -> None:
+    path = tmp_path / "app.yml"
+    path.write_text("oauth_config: {scopes: {bot: [chat:write, users:read]}}", encoding="utf-8")
+    assert scopes_of_sandbox("--manifest", str(path)) == {"chat:write", "users:read"}
+
+
+@pytest.mark.parametrize(("text", "fault"), [(None, "No such file"), ("[", "not valid YAML")])
+def test_sandbox_refuses_an_unreadable_manifest(
+    text: str | None, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "app.yml"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    assert main(["sandbox", "--manifest", str(path)], environ={}) == WRONG_SETTINGS
+    shown = capsys.readouterr().err
+    assert fault in shown
+    assert "--manifest" in shown
+
+
+def scopes_of_sandbox(*argv: str) -> set[str]:
+    """Start the sandbox, and ask which scopes its bot token has."""
     granted: list[str] = []
 
     def look(words: str) -> None:
@@ -416,5 +440,5 @@ def test_sandbox_grants_what_the_manifest_asks_for() -> None:
     def say(words: str) -> None:
         Thread(target=look, args=(words,)).start()
 
-    assert main(["sandbox", "--port", "0"], environ={}, say=say) == 0
-    assert set(granted) == needed_scopes()
+    assert main(["sandbox", "--port", "0", *argv], environ={}, say=say) == 0
+    return set(granted)
