@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterator
 
 import pydantic_ai.models
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from bot.slack.listeners import modals
 from tests.support.mongo import collected, mongo_server
+from tests.support.mongo_listener import LISTENER
 from tests.support.spread import spread, turned
 from tests.support.stores import SqliteStores
 from tests.support.twins import left_out
@@ -80,6 +81,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item.nodeid not in left]
     items.sort(key=lambda item: item.path)  # workers have read them in several orders
     items[:] = spread(items, getattr(config, "workerinput", {}).get("workercount", 1))
+
+
+@pytest.fixture(autouse=True)
+def strict_mongo() -> Iterator[None]:
+    """Fail the test if MongoDB would refuse a command that it sent."""
+    yield
+    LISTENER.check()
 
 
 @pytest.fixture

@@ -198,8 +198,9 @@ def indexes(kind: type[Document]) -> list[list[str]]:
         found += [["_work.due_ms"], ["_work.leased_until_ms"]]
     for index in kind.spec.indexes:
         fields = [name for name in index.fields if name != "id"]
-        found += [each for each in (fields[:1], fields) if each and each not in found]
-    return found
+        found += [fields[:1], fields]
+    # MongoDB refuses a command with two equal indexes (code 68) and creates none of them.
+    return [list(fields) for fields in dict.fromkeys(map(tuple, found)) if fields]
 
 
 def _work_of(row: Row) -> Mapping[str, Any]:
