@@ -19,7 +19,7 @@ def post_message(workspace: Workspace, args: Args) -> Payload:
     """chat.postMessage."""
     channel = writable(workspace, args.need("channel"))
     content = message_content(args)
-    thread_ts = workspace.thread_root(channel, args.text("thread_ts"))
+    thread_ts = workspace.reply_root(channel, args.text("thread_ts"))
     message = workspace.post(
         channel,
         workspace.bot_user,
@@ -36,19 +36,26 @@ def post_message(workspace: Workspace, args: Args) -> Payload:
 
 
 def post_ephemeral(workspace: Workspace, args: Args) -> Payload:
-    """chat.postEphemeral."""
+    """chat.postEphemeral. In a thread that is gone, nobody sees the message.
+
+    Source:
+        https://docs.slack.dev/reference/methods/chat.postEphemeral (thread_ts)
+    """
     channel = writable(workspace, args.need("channel"))
     user = args.need("user")
     if user not in channel.members:
         raise RefusedError("user_not_in_channel")
     content = message_content(args)
     content.pop("metadata")
+    thread_ts = workspace.reply_root(channel, args.text("thread_ts"))
+    if args.text("thread_ts") and thread_ts is None:
+        return {"message_ts": workspace.ids.ts()}  # accepted, and shown to nobody
     message = workspace.post(
         channel,
         workspace.bot_user,
         content.pop("text"),
         by_bot=True,
-        thread_ts=workspace.thread_root(channel, args.text("thread_ts")),
+        thread_ts=thread_ts,
         seen_by=user,
         **content,
     )

@@ -100,7 +100,7 @@ class ResponseUrls:
             self._workspace.bot_user,
             content.pop("text"),
             by_bot=True,
-            thread_ts=self._workspace.thread_root(channel, thread),
+            thread_ts=self._workspace.reply_root(channel, thread),
             seen_by=None if in_channel else user,
             **content,
         )

@@ -66,7 +66,7 @@ def set_status(workspace: Workspace, args: Args) -> Payload:
     _check_feature(workspace, "status")
     channel = writable(workspace, args.need("channel_id"))
     thread_ts = workspace.thread_root(channel, args.need("thread_ts"))
-    workspace.set_status(channel.id, str(thread_ts), args.text("status"))
+    workspace.set_status(channel.id, thread_ts, args.text("status"))
     return {}
 
 
@@ -163,7 +163,7 @@ def set_session_status(workspace: Workspace, args: Args) -> Payload:
         raise RefusedError("invalid_status")
     if len(title) > _MOST_TITLE:
         raise RefusedError("invalid_title")
-    key = (channel.id, str(thread_ts))
+    key = (channel.id, thread_ts)
     session = workspace.agent_view.set_status(key, named[0], title)
     return {"status": session.status, "title": session.title}
 

@@ -212,9 +212,11 @@ class Events:
             return
         before = message_payload(self._workspace, previous)
         ts = self._workspace.ids.ts()
+        # A root with replies is not deleted for Slack: it changes to a tombstone.
+        is_gone = change.kind == "deleted" and not self._workspace.replies(channel.id, message.ts)
         event: Payload = {
             "type": "message",
-            "subtype": f"message_{change.kind}",
+            "subtype": "message_deleted" if is_gone else "message_changed",
             "hidden": True,
             "channel": channel.id,
             "channel_type": channel.event_type,
@@ -222,7 +224,7 @@ class Events:
             "event_ts": ts,
             "previous_message": before,
         }
-        if change.kind == "deleted":
+        if is_gone:
             event["deleted_ts"] = message.ts
         else:
             event["message"] = message_payload(self._workspace, message)

@@ -50,7 +50,7 @@ class Speech:
             raise RefusedError("no_text")
         if len(text) > TYPED:
             raise RefusedError("msg_too_long")
-        root = self._workspace.thread_root(channel, thread_ts)
+        root = self._workspace.thread_root(channel, thread_ts) if thread_ts else None
         return self._workspace.post(
             channel,
             person.id,

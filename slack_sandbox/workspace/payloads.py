@@ -17,6 +17,8 @@ from slack_sandbox.workspace.records import (
 from slack_sandbox.workspace.state import Workspace
 from slack_sandbox.workspace.typed import rich_text
 
+SLACKBOT = "USLACKBOT"
+"""The author of a tombstone."""
 _EMOJI_ICONS = {"image_36": "", "image_48": "", "image_72": ""}
 
 
@@ -56,7 +58,7 @@ def reactions_payload(message: SlackMessage) -> list[Payload]:
 
 def _author(workspace: Workspace, message: SlackMessage) -> Payload:
     if message.is_deleted:
-        return {"subtype": "tombstone", "hidden": True}
+        return {"subtype": "tombstone", "user": SLACKBOT, "hidden": True}
     if message.by_bot:
         profile = bot_payload(workspace)
         found: Payload = {
@@ -75,7 +77,8 @@ def _author(workspace: Workspace, message: SlackMessage) -> Payload:
 def _thread(workspace: Workspace, message: SlackMessage) -> Payload:
     if message.thread_ts is not None:
         root = workspace.thread_of(message)
-        payload: Payload = {"thread_ts": message.thread_ts, "parent_user_id": root.user}
+        parent = SLACKBOT if root.is_deleted else root.user
+        payload: Payload = {"thread_ts": message.thread_ts, "parent_user_id": parent}
         if message.broadcast:
             payload["subtype"] = "thread_broadcast"
             payload["root"] = {"ts": root.ts, "thread_ts": root.ts, "user": root.user}

@@ -145,7 +145,7 @@ class Workspace:
         self.changes.tell()
 
     def remove(self, message: SlackMessage) -> None:
-        """Delete a message; its replies stay."""
+        """Delete a message. Its replies stay, below a tombstone in its place."""
         previous = copy(message)
         message.is_deleted = True
         message.text, message.blocks = "This message was deleted.", None
@@ -198,21 +198,35 @@ class Workspace:
         """The root of the thread that a message is in."""
         return self._messages[message.channel][message.root_ts]
 
-    def thread_root(self, channel: SlackChannel, thread_ts: object) -> str | None:
-        """Check a `thread_ts` that a message shall get.
+    def reply_root(self, channel: SlackChannel, thread_ts: object) -> str | None:
+        """Return the thread of a new message; None if the root is gone.
+
+        Slack does not refuse such a message: it appears in the channel.
 
         Raises:
-            RefusedError: No such message, or it is a reply itself: Slack would put the new
-                message in the wrong place.
+            RefusedError: The message is a reply itself: Slack would put the new message in the
+                wrong place.
+
+        Source:
+            https://github.com/slack-go/slack/issues/1571
         """
-        if not thread_ts:
-            return None
-        root = self._messages.get(channel.id, {}).get(str(thread_ts))
+        root = self._messages.get(channel.id, {}).get(str(thread_ts or ""))
         if root is None or root.seen_by is not None:
-            raise RefusedError("thread_not_found")
+            return None
         if root.thread_ts is not None:
             raise RefusedError("cannot_reply_to_message")
-        return root.ts
+        return None if root.is_deleted and not self.replies(channel.id, root.ts) else root.ts
+
+    def thread_root(self, channel: SlackChannel, thread_ts: object) -> str:
+        """Return the root of an existing thread.
+
+        Raises:
+            RefusedError: There is no such message, or it is a reply itself.
+        """
+        root_ts = self.reply_root(channel, thread_ts)
+        if root_ts is None:
+            raise RefusedError("thread_not_found")
+        return root_ts
 
     def typed(self, text: str) -> str:
         """Return a person's typed text as Slack stores it: escaped, with mentions."""

@@ -21,7 +21,6 @@ POST_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"channel": OPS, "blocks": "{"}, "invalid_blocks_format"),
     ({"channel": OPS, "blocks": {"type": "divider"}}, "invalid_blocks_format"),
     ({"channel": OPS, "blocks": [LONG] * 5}, "msg_blocks_too_long"),
-    ({"channel": OPS, "text": "x", "thread_ts": "1.000001"}, "thread_not_found"),
     ({"channel": OPS, "markdown_text": "x", "text": "y"}, "markdown_text_conflict"),
     ({"channel": OPS, "markdown_text": "x" * 12_001}, "msg_too_long"),
     ({"channel": OPS, "text": "x", "metadata": {"event_type": ""}}, "invalid_metadata_schema"),
@@ -166,9 +165,25 @@ async def test_delete_leaves_the_replies(slack: Slack, sandbox: Sandbox) -> None
     await sandbox.say(ROSA, OPS, "reply", thread_ts=ts)
     await slack.ok("chat.delete", channel=OPS, ts=ts)
     root, reply = sandbox.messages(OPS)
-    assert root["subtype"] == "tombstone"
-    assert reply["text"] == "reply"
+    assert (root["subtype"], root["user"]) == ("tombstone", "USLACKBOT")
+    assert (reply["text"], reply["parent_user_id"]) == ("reply", "USLACKBOT")
     assert await slack.error("chat.update", channel=OPS, ts=ts, text="x") == "message_not_found"
+    later = await slack.ok("chat.postMessage", channel=OPS, text="more", thread_ts=ts)
+    assert later["message"]["thread_ts"] == ts
+
+
+async def test_a_post_below_a_root_that_is_gone_stands_in_the_channel(
+    slack: Slack, sandbox: Sandbox
+) -> None:
+    ts = (await slack.ok("chat.postMessage", channel=OPS, text="root"))["ts"]
+    await slack.ok("chat.delete", channel=OPS, ts=ts)
+    place = {"channel": OPS, "thread_ts": ts, "text": "late"}
+    answer = await slack.ok("chat.postMessage", **place, reply_broadcast=True)
+    assert "thread_ts" not in answer["message"]
+    assert "subtype" not in answer["message"]
+    await slack.ok("chat.postEphemeral", **place, user=ADA)
+    assert sandbox.ephemerals(ADA) == []
+    assert await slack.error("conversations.replies", channel=OPS, ts=ts) == "thread_not_found"
 
 
 async def test_ephemeral_is_seen_by_its_person_only(slack: Slack, sandbox: Sandbox) -> None:
