@@ -23,7 +23,13 @@ from bot.approvals.grants import Grants, why_never
 from bot.approvals.model import Approval, Decision, GrantRequest, Status
 from bot.approvals.secondary_actions import Means, explains_nothing
 from bot.approvals.service import Approvals
-from bot.errors import DirectoryError, InvalidInputError, NotApproverError, NotRecordedError
+from bot.errors import (
+    REFUSALS,
+    DirectoryError,
+    InvalidInputError,
+    NotApproverError,
+    NotRecordedError,
+)
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
 from bot.leases import CLICK_PATIENCE, ThreadWorker
@@ -51,6 +57,7 @@ from bot.threads.inbox import ThreadInbox
 from bot.threads.message_event import Revisions
 from bot.threads.outbox import Outbox
 from bot.words import languages, say, speaking
+from storage.errors import RecordNotFoundError
 
 T = TypeVar("T")
 
@@ -69,6 +76,8 @@ HOME = "countersign:home_"
 HOME_OPENED = "app_home_opened"
 """Event of an opened Home."""
 
+DRAW_S = 0.5
+"""Longest time, in seconds, that a form waits for its card while Slack refuses calls."""
 _UTC = "Etc/UTC"
 
 
@@ -314,8 +323,32 @@ class ListenerContext:
             thread_ts: The thread of the card.
         """
         await self.approvals.follow_up(approval)
-        if self.is_refused:
+        if await self.is_card_refused(approval.approval_id):
             await self.outbox.respond(address, say("form.recorded_words"), thread_ts=thread_ts)
+
+    async def is_card_refused(self, approval_id: str) -> bool:
+        """Whether Slack refused the app when it showed a request last, by the card's own record.
+
+        What Slack answered to other calls of this process says nothing about this card.
+        """
+        store = self.storage.approvals
+        try:
+            approval = await store.get(approval_id)
+            if approval.is_batched:
+                approval = await store.get(approval.batch.keeper)
+        except RecordNotFoundError:
+            return False
+        return approval.card.error in REFUSALS
+
+    async def is_undrawn(self, approval_id: str) -> bool:
+        """Draw a card before its form is answered; return whether Slack refused the app.
+
+        Only a form that was submitted while Slack refuses calls waits for this.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAW_S):
+                await self.approvals.attendance.attend(approval_id)
+        return await self.is_card_refused(approval_id)
 
     @property
     def delegating(self) -> Delegating:
@@ -373,7 +406,7 @@ class ListenerContext:
 
     @property
     def is_refused(self) -> bool:
-        """Whether Slack refuses the app, so that no card can be updated now."""
+        """Whether Slack refused the app's last call, so that an update may fail, too."""
         return self.outbox.notifier.is_refused
 
 

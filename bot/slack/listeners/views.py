@@ -61,7 +61,8 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Submit] =
             await ack(response_action="update", view=view)
         elif answer:
             await ack(response_action="errors", errors=answer)
-        elif desk.is_refused:  # without the card, the modal shows the result
+        elif desk.is_refused and await desk.is_undrawn(submission.about.approval_id):
+            # Without the card, the modal shows the result.
             view = notice_modal(say("form.recorded"), say("form.recorded_words"))
             await ack(response_action="update", view=view)
         elif _lies_on_another(body):  # the modal below shows an ended request

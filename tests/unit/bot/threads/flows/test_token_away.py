@@ -158,11 +158,16 @@ async def test_a_refused_click_is_answered_by_its_own_address(storage: SqliteSto
     assert await storage.ephemeral_messages.due(now_ms=office.clock() + 10**9, limit=9) == []
 
 
-async def test_an_allowed_click_is_told_that_it_counts(storage: SqliteStores) -> None:
+@pytest.mark.parametrize("takes_others", [False, True], ids=["refuses all", "takes other calls"])
+async def test_an_allowed_click_is_told_that_it_counts(
+    storage: SqliteStores, *, takes_others: bool
+) -> None:
+    """Another call that Slack accepts, a reaction for instance, changes nothing for this card."""
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     approval = await office.the_approval()
     refuse(office)
+    office.notifier.is_refused = not takes_others
     click = {**a_click(approval, "countersign:approve"), "response_url": URL}
     await Counter.on(office).send(click)
     assert len(office.ran) == 1
@@ -180,16 +185,21 @@ async def test_an_allowed_click_is_answered_by_its_card_alone(storage: SqliteSto
     assert office.notifier.whispers == []
 
 
-async def test_a_form_says_that_it_counts(storage: SqliteStores) -> None:
+@pytest.mark.parametrize("is_drawn", [False, True])
+async def test_a_form_says_that_it_counts_where_its_card_cannot(
+    storage: SqliteStores, *, is_drawn: bool
+) -> None:
     office = Office(storage, [PAY, say("I see.")])
     await office.hear(ASK)
     approval = await office.the_approval()
-    office.notifier.is_refused = True
+    refuse(office)
+    if is_drawn:  # Slack refused another call of this process
+        office.notifier.failing.discard("update")
     values = {"reason": {"reason": {"type": "plain_text_input", "value": "no"}}}
     answer = await Counter.on(office).send(
         a_submission(approval, "countersign:reject_modal", values)
     )
-    assert "Your decision counts." in answer.body
+    assert ("Your decision counts." in answer.body) is not is_drawn
     assert (await storage.approvals.get(approval.approval_id)).status is Status.REJECTED
 
 
