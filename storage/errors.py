@@ -43,7 +43,7 @@ class Fault(StrEnum):
     REPLACED = "replaced"  # the file is not the one that was opened
     ADDRESS = "address"  # the address of the database is not usable
     CLOCK = "clock"  # the clock of the server and ours differ too much
-    UNSUITED = "unsuited"  # the server lacks a required guarantee
+    UNSUITED = "unsuited"  # the server refuses a command, or lacks a required guarantee
 
 
 class StoreBrokenError(StoreUnavailableError):
@@ -55,11 +55,13 @@ class StoreBrokenError(StoreUnavailableError):
     Attributes:
         detail: What the driver said, without credentials.
         fault: What is wrong.
+        remedy: What the operator has to do, if this is known better than by `fault`.
     """
 
-    def __init__(self, detail: str, fault: Fault) -> None:
+    def __init__(self, detail: str, fault: Fault, *, remedy: str = "") -> None:
         super().__init__(detail)
         self.fault = fault
+        self.remedy = remedy
         self.args = (f"the database must be repaired before it can be used: {detail}",)
 
 

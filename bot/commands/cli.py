@@ -12,7 +12,7 @@ from bot.commands.call import Call
 from bot.commands.parser import parse
 from bot.config.secretfiles import secret_files
 from bot.errors import BotError, FaultyPolicyError, InvalidSettingsError, SettingsError
-from storage.errors import StorageError, StoreUnavailableError
+from storage.errors import StorageError, StoreBrokenError, StoreUnavailableError
 
 FAILED = 1
 WRONG_SETTINGS = 2
@@ -70,12 +70,20 @@ async def carry_out(call: Call, complain: Callable[[str], object]) -> int:
         complain(str(error))
         return WRONG_SETTINGS
     except StoreUnavailableError as error:
-        complain(f"can't use the database: {error.detail}")
+        complain(f"can't use the database: {error.detail}{_remedy(error, call)}")
         return FAILED
     except (BotError, StorageError) as error:
         complain(str(error))
         return FAILED
     return 0
+
+
+def _remedy(error: StoreUnavailableError, call: Call) -> str:
+    if not isinstance(error, StoreBrokenError):
+        return ""
+    from bot.commands.database import remedy_for  # noqa: PLC0415 - slow, and only for a fault
+
+    return f" → {remedy_for(error, is_embedded=not call.environ.get('MONGODB_URI'))}"
 
 
 def _say(text: str) -> None:

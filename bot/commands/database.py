@@ -44,7 +44,8 @@ SHARED: Mapping[Fault, str] = {
     "address when the user was made in another one, such as ?authSource=admin",
     Fault.ADDRESS: "fix the address as described",
     Fault.CLOCK: "set the clocks of this machine and of the database server by NTP",
-    Fault.UNSUITED: "use MongoDB 4.4 or newer, as a replica set or a sharded cluster",
+    Fault.UNSUITED: "use MongoDB 4.4 or newer, as a replica set or a sharded cluster; a compatible "
+    "server must accept the same commands",
 }
 _NEWER = (
     "start the newer release that wrote it. To downgrade, restore the backup you made before "
@@ -93,11 +94,11 @@ def remedy_for(error: StorageError, *, is_embedded: bool) -> str:
     """Return the remedy for a fault of the database; never to begin with an empty one."""
     if isinstance(error, RecordFormatError):
         return _NEWER
-    fault = error.fault if isinstance(error, StoreBrokenError) else None
-    if fault is None:
-        return _EMBEDDED_ELSE if is_embedded else _SHARED_ELSE
+    otherwise = _EMBEDDED_ELSE if is_embedded else _SHARED_ELSE
+    if not isinstance(error, StoreBrokenError):
+        return otherwise
     known = EMBEDDED if is_embedded else SHARED
-    return known.get(fault, _EMBEDDED_ELSE if is_embedded else _SHARED_ELSE)
+    return error.remedy or known.get(error.fault, otherwise)
 
 
 def _kind(settings: Settings) -> str:

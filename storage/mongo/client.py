@@ -193,7 +193,9 @@ class Client:
         if self._database is None:
             raise StoreUnavailableError("it is not open")
         async with self.call(limit_s) as apart:
-            answer: dict[str, Any] = await apart(self._database.command(name, **values))
+            answer: dict[str, Any] = await apart(
+                self._database.command(name, codec_options=_LENIENT, **values)
+            )
         return answer
 
     async def identity(self, name: str) -> str:

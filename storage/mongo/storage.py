@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import ClassVar
 
@@ -23,6 +23,9 @@ from storage.mongo.trail import MongoTrail
 
 TIMEOUT = timedelta(seconds=2)
 """Default timeout of an operation: less than the three seconds that Slack waits for an answer."""
+
+_LAST_MS = 253_402_300_800_000
+"""The end of the year 9999: a later time is none."""
 
 _LOGS = ("log", "checkpoints")
 """Collections whose keys begin with the id of a thread."""
@@ -88,16 +91,29 @@ class MongoStorage:
 
     async def server_ms(self) -> int | None:
         try:
-            found = (await self._client.command("hello")).get("localTime")
+            return _milliseconds((await self._client.command("hello")).get("localTime"))
         except StoreBrokenError:
             return None  # a compatible server without the command
-        return None if found is None else int(found.replace(tzinfo=UTC).timestamp() * 1_000)
 
     async def examine(self) -> Sequence[CheckResult]:
         return await self_test(self._client)
 
     async def close(self) -> None:
         await self._client.close()
+
+
+def _milliseconds(local: object) -> int | None:
+    """Return the time that a server gives; None if it gives no usable one.
+
+    MongoDB sends a date. Some compatible servers send milliseconds as a number, or nothing.
+    """
+    match local:
+        case datetime():
+            return int(local.replace(tzinfo=UTC).timestamp() * 1_000)
+        case int() | float() if not isinstance(local, bool) and 0 < local < _LAST_MS:
+            return int(local)
+        case _:
+            return None
 
 
 _NOTE = "collection"
@@ -124,7 +140,7 @@ class MongoCopyMarks:
         noted = await self._notes.find({"_id": _NOTE}, [("_id", 1)], 1)
         if not noted:
             await self._notes.insert({"_id": _NOTE, "collection": present})
-        return any(one["collection"] != present for one in noted)
+        return any(one.get("collection") != present for one in noted)
 
     async def end(self) -> None:
         present = await self._identity()

@@ -51,6 +51,10 @@ def test_a_lasting_fault_is_known_by_what_it_is(error: PyMongoError, fault: Faul
         AutoReconnect("connection closed"),
         OperationFailure("not primary", 10107),
         OperationFailure("interrupted at shutdown", 11600),
+        OperationFailure("could not find a primary", 133),
+        OperationFailure("of a kind we do not know", 1, {"errorLabels": ["RetryableWriteError"]}),
+        BulkWriteError({"writeErrors": [{"code": 112}]}),
+        BulkWriteError({"writeErrors": [], "writeConcernErrors": [{"code": 64}]}),
         BulkWriteError({"writeErrors": []}),
         ServerSelectionTimeoutError("refused"),
     ],
@@ -59,6 +63,14 @@ def test_a_fault_that_passes_is_not_called_lasting(error: PyMongoError) -> None:
     found = store_error(error, same)
 
     assert type(found) is StoreUnavailableError
+
+
+def test_a_refusal_of_a_bulk_quotes_no_document() -> None:
+    fault = {"code": 9, "errmsg": "no operators", "op": {"q": {"_id": "a secret"}}}
+
+    found = store_error(BulkWriteError({"writeErrors": [fault]}), same)
+
+    assert str(found).endswith("used: the server refuses this with code 9: no operators")
 
 
 def test_a_bulk_that_is_too_large_is_refused() -> None:
