@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from agents.core.address import Address
 from agents.core.asking.infos import RuntimeInfo
 from agents.core.codec import decode, encode
 from agents.core.errors import (
@@ -185,19 +186,20 @@ def refuse_orphans(gates: int = 0, *, known: Collection[str] = ()) -> None:
 def unpack_group(group: BaseExceptionGroup[BaseException]) -> Exception:
     """Merge the interrupt signals of a component's task group. Errors take precedence.
 
+    A question of the component itself stays as it is, so that the component finds the answer.
+
     Returns:
         The errors in the group.
 
     Raises:
-        InterruptSignal: The group contains only signals. The component's stored state is kept.
+        InterruptSignal: The group contains only signals. The component's stored state is kept,
+            unless one of its tasks has stored another.
+        AgentConfigError: Two tasks asked at the same address.
         BaseExceptionGroup: The group contains other exceptions, too.
     """
     signals, rest = group.split(InterruptSignal)
     if signals is not None and rest is None:
-        # The component did not catch these signals, so its stored state stays the same.
-        point = current_scope("a task group").point
-        kept = decode(point.state) if point is not None else None
-        composite_interrupt("several questions", kept, *_leaves(signals))
+        _merge(_leaves(signals))
     if not isinstance(rest, ExceptionGroup):
         raise group
     return rest
@@ -215,6 +217,25 @@ def ungrouped() -> Iterator[None]:
         yield
     except BaseExceptionGroup as group:
         raise unpack_group(group) from None
+
+
+def _merge(signals: Iterable[InterruptSignal]) -> NoReturn:
+    """Raise one signal for those of a task group."""
+    scope, by_place = current_scope("a task group"), dict[tuple[Address, str], InterruptSignal]()
+    for signal in signals:
+        point = signal.point
+        # Two tasks that refuse one answer raise the same interrupt.
+        if by_place.setdefault((point.address, point.slot), signal).point.id != point.id:
+            raise AgentConfigError(
+                f"two tasks of a task group asked at {point.address}; ask each question in an "
+                "address_segment() of its own, so that each task finds its own answer"
+            )
+    own = by_place.get((scope.address, scope.slot))
+    if own is not None and len(by_place) == 1:
+        raise own.with_traceback(None)
+    before = own.point if own is not None else scope.point
+    kept = decode(before.state) if before is not None else None
+    composite_interrupt("several questions", kept, *by_place.values())
 
 
 def _leaves(group: BaseExceptionGroup[InterruptSignal]) -> list[InterruptSignal]:

@@ -92,6 +92,13 @@ class InterruptNode:
     _json: Json = field(default=None, init=False, compare=False, repr=False)
     _info: Json = field(default=None, init=False, compare=False, repr=False)
 
+    @property
+    def own(self) -> InterruptNode:
+        """Return the question of the component itself, if it asked beside its children."""
+        place = self.address, self.slot
+        beside = (child for child in self.children if (child.address, child.slot) == place)
+        return next(beside, self)
+
     def walk(self) -> Iterator[InterruptNode]:
         """Yield this interrupt and all below, parents first."""
         left = [self]
@@ -263,7 +270,8 @@ class PointIndex:
     def _learn(self, point: InterruptNode, answered: Container[str]) -> bool:
         below = [self._learn(child, answered) for child in point.children]
         if point.id in answered or any(below):
-            self.live.add(point.id)
+            # A component that asked beside its children goes on when one of them is answered.
+            self.live |= {point.id, point.own.id}
             return True
         return False
 

@@ -209,9 +209,10 @@ class RunContext:
         for point in self._index.at(address, slot):
             # Once: a component that runs again in this run must not use an answer twice.
             if point.id not in self.claimed:
-                self.claimed.add(point.id)
-                _on_claim.get()(point)
-                return point
+                own = point.own
+                self.claimed |= {point.id, own.id}
+                _on_claim.get()(own)
+                return own
         return None
 
     def enter(self, address: Address, slot: str) -> InterruptNode | None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import NoReturn, TypedDict
 
 import pytest
+from pydantic_ai.messages import ModelMessage
 
 from agents import (
+    AgentConfigError,
     ChatModelAgent,
     MemoryCheckpointStore,
+    ResumeDataError,
     Runner,
     ScriptedModel,
+    Tool,
     address_segment,
     approval_gate,
     get_interrupt_state,
@@ -20,11 +25,13 @@ from agents import (
     make_message,
     stateful_interrupt,
 )
-from agents.agent import AgentEvent, AgentInput, function_agent, run_agent
+from agents.agent import Agent, AgentEvent, AgentInput, function_agent, run_agent
+from agents.graph import END, START, GraphAgent, StateGraph
+from agents.middlewares import Middleware
 from agents.models import call, say
 from agents.workflows import SequentialAgent
 from agents.workflows.agenttool import AgentTool
-from tests.unit.agents.support import Asker, Plain, World, brief, collect, contexts, yes
+from tests.unit.agents.support import Asker, Plain, Solo, World, brief, collect, contexts, yes
 
 
 async def side_by_side(*work: Awaitable[object]) -> None:
@@ -167,3 +174,132 @@ async def test_a_gate_around_a_task_group_is_asked_once() -> None:
     told = await world.resume({context.id: "yes" for context in questions})
 
     assert brief(told) == ["tool t#c1 ran: both fine", "says done"]
+
+
+async def own() -> str:
+    """Ask one question of the component that runs this."""
+    _, has_data, answer = get_resume_context(str)
+    if not has_data:
+        interrupt("own?")
+    return str(answer)
+
+
+async def _awaited(work: Awaitable[str]) -> str:
+    return await work
+
+
+async def in_a_group(*work: Awaitable[str]) -> str:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_awaited(one)) for one in work]
+    return " ".join(task.result() for task in tasks)
+
+
+class Hook(Middleware):
+    """Ask in a task group before the model speaks."""
+
+    async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+        await in_a_group(own())
+        return messages
+
+
+async def _agent(_: AgentInput) -> AsyncIterator[AgentEvent]:
+    yield make_message(await in_a_group(own()))
+
+
+class State(TypedDict, total=False):
+    input: str
+    output: str
+
+
+async def _node(_: State) -> dict[str, str]:
+    return {"output": await in_a_group(own())}
+
+
+def _graph() -> Agent:
+    graph = StateGraph(State)
+    graph.add_node("n", _node)
+    graph.add_edge(START, "n")
+    graph.add_edge("n", END)
+    return GraphAgent(graph.compile(name="g"), "G")
+
+
+def _chat(*tools: Tool, middlewares: Sequence[Middleware] = ()) -> Agent:
+    script = [call("t", id="c1")] if tools else []
+    model = ScriptedModel([*script, say("done")])
+    return ChatModelAgent(name="A", model=model, tools=tools, middlewares=middlewares)
+
+
+ASKING = {
+    "tool": lambda: _chat(Plain("t", lambda _: in_a_group(own()))),
+    "gated tool": lambda: _chat(approval_gate(Plain("t", lambda _: in_a_group(own())))),
+    "group in a group": lambda: _chat(Plain("t", lambda _: in_a_group(in_a_group(own())))),
+    "segment": lambda: _chat(Plain("t", lambda _: in_a_group(_in_segment(own)))),
+    "hook": lambda: _chat(middlewares=[Hook()]),
+    "agent": lambda: function_agent("G", _agent),
+    "sequence": lambda: SequentialAgent("S", [function_agent("G", _agent)]),
+    "node": _graph,
+}
+
+
+async def _in_segment(work: Callable[[], Awaitable[str]]) -> str:
+    with address_segment("part", "x"):
+        return await in_a_group(work())
+
+
+@pytest.mark.parametrize("kind", ASKING)
+async def test_a_component_asks_in_a_task_group_as_anywhere(kind: str) -> None:
+    agent = ASKING[kind]()
+    solo = Solo(agent)
+    asked = await solo.ask()
+    if kind == "gated tool":
+        asked = await solo.ask({asked[0].id: yes(asked[0])})
+
+    assert [context.info for context in asked] == ["own?"]
+    await solo.answer({asked[0].id: "blue"})
+
+    assert await solo.runner.pending("1") == ()
+
+
+@pytest.mark.parametrize("asks", [interrupt, lambda info: stateful_interrupt(info, "kept")])
+async def test_a_component_and_its_children_ask_in_one_task_group(
+    asks: Callable[[str], NoReturn],
+) -> None:
+    async def with_state() -> str:
+        _, has_state, state = get_interrupt_state(str)
+        is_target, has_data, answer = get_resume_context(str)
+        if not has_data:
+            asks("own?")
+        return f"{answer} {state} {is_target}" if has_state else f"{answer} {is_target}"
+
+    group = lambda _: in_a_group(_in_segment(own), with_state())  # noqa: E731
+    world = World([call("t", id="c1"), say("done")], [Plain("t", group)])
+    asked = contexts(await world.run()).values()
+
+    assert [context.info for context in asked] == ["own?", "own?"]
+    events = await world.resume({c.id: str(len(c.address.segments)) for c in asked})
+
+    state = "" if asks is interrupt else " kept"
+    assert brief(events) == [f"tool t#c1 ran: 3 2{state} True", "says done"]
+
+
+async def test_a_question_in_a_task_group_stays_after_an_answer_of_another_type() -> None:
+    world = World(
+        [call("t", id="c1"), say("done")],
+        [Plain("t", lambda _: in_a_group(_in_segment(own), own()))],
+    )
+    asked = contexts(await world.run()).values()
+    child, mine = sorted(asked, key=lambda context: -len(context.address.segments))
+
+    with pytest.raises(ResumeDataError):
+        await world.resume({child.id: "fine", mine.id: 5})
+
+    assert [context.id for context in await world.pending()] == [mine.id]
+
+
+async def test_two_questions_of_one_component_in_a_task_group_are_refused() -> None:
+    world = World(
+        [call("t", id="c1"), say("done")], [Plain("t", lambda _: in_a_group(own(), own()))]
+    )
+
+    with pytest.raises(AgentConfigError, match="address_segment"):
+        await world.run()
