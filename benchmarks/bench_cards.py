@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from bot.approvals.model import Approval
 from bot.layout.blocks import Card
+from bot.records.approval import Approval
 from bot.slack.cards.card_for import card_for
 from tests.unit.bot.slack.cards.samples import APPROVERS, CARDS, an_approval
 

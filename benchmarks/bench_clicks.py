@@ -45,9 +45,9 @@ from slack_bolt.authorization import AuthorizeResult
 
 from benchmarks.harness import percentile, table
 from bot import main as main_module
-from bot.approvals.model import Decision, Status, StoredCard
 from bot.config.settings import Settings
 from bot.main import Outside, start
+from bot.records.approval import Decision, Status, StoredCard
 from bot.slack.bot import Countersign
 from bot.slack.cards.card_for import card_for
 from bot.slack.connect import reach_slack

@@ -15,7 +15,7 @@ from typing import Any
 from bot.policy.evaluation.context import PolicyQuestion, ToolFacts
 from bot.policy.evaluation.evaluate import PolicyEvaluator
 from bot.policy.model import PolicyFile
-from bot.policy.terms import Group
+from bot.records.terms import Group
 
 RULES = 500
 CALLS = 200

@@ -25,8 +25,8 @@ from agents.models import Turn, call, say
 from benchmarks.bench_clicks import free_port, slack
 from benchmarks.bench_runtime import round_trip
 from benchmarks.harness import Counted, seconds, table
-from bot.approvals.model import Approval, StoredCard
-from bot.approvals.queries import count_pending
+from bot.records.approval import Approval, StoredCard
+from bot.records.approval_queries import count_pending
 from bot.stores import Stores
 from storage.errors import StoreUnavailableError
 from tests.contract.builders import a_thread, an_approval

@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from math import ceil
 
-from bot.approvals.model import Approval, Status
+from bot.records.approval import Approval, Status
 from bot.words import say
 from bot.words.mrkdwn import date, mention
 

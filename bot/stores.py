@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bot.approvals.model import Approval
-from bot.maintenance.copies import EpochDocument, RestoreStore
-from bot.maintenance.erasing import RetentionStore
-from bot.people.model import (
+from bot.records.approval import Approval
+from bot.records.copies import EpochDocument, RestoreStore
+from bot.records.erasures import RetentionStore
+from bot.records.messages import EphemeralMessage, InboxStore, Message, Post, PostStore
+from bot.records.people import (
     DelegationRecord,
     DelegationStore,
     Grant,
@@ -16,8 +17,7 @@ from bot.people.model import (
     PeopleStore,
     PersonRecord,
 )
-from bot.threads.messages import EphemeralMessage, InboxStore, Message, Post, PostStore
-from bot.threads.model import Thread, ThreadStore
+from bot.records.thread import Thread, ThreadStore
 from storage.base import DocumentDatabase
 from storage.documents import Collection, Document, Unreadable
 

@@ -13,9 +13,9 @@ from agents.chat.explaining import Explains
 from agents.core.checkpoint import MessageLog
 from agents.core.errors import AgentError
 from agents.core.messages import read_log
-from bot.approvals.model import Approval
 from bot.errors import DirectoryError
 from bot.questions.form import ask_of
+from bot.records.approval import Approval
 from bot.redaction.call import mask_data, mask_title
 from bot.redaction.mask import mask_text
 

@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.approvals.model import Approval, Status
-from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.errors import InvalidInputError, LeftOutError, RefusalError, UserFacingError
 from bot.people.terms_of import common_ruling
 from bot.policy.refusals import RefusalCode
 from bot.ports.process import Clock
+from bot.records.approval import Approval, Status
+from bot.records.approval_queries import ApprovalCollection, of_turn
 from bot.words import say
 
 MOST_CARDS = 100

@@ -16,7 +16,6 @@ from cachetools import LRUCache
 
 from bot.approvals.changes import voted
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, CardClaim, Decision, Emergency, Status
 from bot.approvals.votes import Votes
 from bot.errors import ApprovalClosedError, DeliveryError, OutdatedCardError, RefusalError
 from bot.people.break_glass import Reasons, glass_of, left_out, why_not_break
@@ -24,6 +23,7 @@ from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.ports.process import Spawn
 from bot.ports.threads import Notices
+from bot.records.approval import Approval, CardClaim, Decision, Emergency, Status
 from storage.documents import update
 
 logger = logging.getLogger(__name__)

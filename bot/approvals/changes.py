@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.approvals.model import (
+from bot.records.approval import (
     Approval,
     ApprovalMessage,
     CastVote,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.approvals.model import Approval, Comment
+from bot.records.approval import Approval, Comment
 from bot.redaction.mask import mask_text
 
 LONGEST_ASKED = 1_000

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from bot.approvals.model import Approval, Decision, SeenPart
 from bot.questions.base import question_of
+from bot.records.approval import Approval, Decision, SeenPart
 from bot.redaction.masks import has_guess
 
 MOST_SEEN = 100

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agents.gates.rulings import Judgement
-from bot.approvals.model import Approval, Decision, Status, StoredEdits
 from bot.approvals.service import Approvals
 from bot.audit.invalidated import last_edit, note_edit, note_edit_refusal
 from bot.errors import OutdatedCardError, plain_words
@@ -23,6 +22,7 @@ from bot.ports.threads import CheckedCall
 from bot.questions.base import check_decision
 from bot.questions.form import edited_digest
 from bot.questions.record import Rules, rebound, unknown_names
+from bot.records.approval import Approval, Decision, Status, StoredEdits
 from bot.stores import Stores
 from bot.words import say
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.approvals.model import Approval, Kind, Run, RunState, Status
+from bot.records.approval import Approval, Kind, Run, RunState, Status
 
 _LETTING_RUN = frozenset({Status.APPROVED, Status.ANSWERED})
 

@@ -19,20 +19,20 @@ from cachetools import LRUCache
 
 from agents.core.address import Address
 from agents.core.digest import canonical_json
-from bot.approvals.model import APPROVE, Approval, GrantRequest, Kind, Status
-from bot.approvals.queries import calls_of
 from bot.audit.acts import Act
 from bot.audit.entries import entry_of, note_decision, note_refusal
 from bot.clock import milliseconds
 from bot.errors import DeliveryError, DirectoryError, UnknownApprovalError, UserFacingError
-from bot.people.model import Grant
 from bot.people.terms_of import is_requester, requesters_of
 from bot.policy.grants import fixed_part, limits_of
-from bot.policy.terms import GrantTerms
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.ports.threads import Notices
 from bot.questions.form import ask_of
+from bot.records.approval import APPROVE, Approval, GrantRequest, Kind, Status
+from bot.records.approval_queries import calls_of
+from bot.records.people import Grant
+from bot.records.terms import GrantTerms
 from bot.stores import Stores
 from bot.words import say
 from storage.audit import AuditEntry

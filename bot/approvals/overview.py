@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.approvals.model import Approval, Status
-from bot.approvals.queries import START, count_pending, ended_of, get_all, named, waiting
 from bot.clock import steady_clock
 from bot.errors import DirectoryError
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
-from bot.people.model import DelegationRecord, Grant, PersonRecord
 from bot.people.terms_of import is_requester
 from bot.people.waiting import WaitingLook, Waits
 from bot.ports.people import Actor, Directory, Person
 from bot.ports.process import Clock
+from bot.records.approval import Approval, Status
+from bot.records.approval_queries import START, count_pending, ended_of, get_all, named, waiting
+from bot.records.people import DelegationRecord, Grant, PersonRecord
+from bot.records.thread import Thread
 from bot.stores import Stores
-from bot.threads.model import Thread
 from storage.documents import Place
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
 

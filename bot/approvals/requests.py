@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from agents import InDoubtInfo, InterruptContext
 from agents.core.asking.infos import CallInfo
 from bot.approvals.due.worker import ApprovalWorker
-from bot.approvals.model import Approval, Kind, Restored, Status
-from bot.approvals.queries import get_all, open_of
 from bot.audit.entries import request_entry
 from bot.errors import NobodyError
 from bot.people.current_policy import CurrentPolicy
@@ -21,8 +19,10 @@ from bot.people.thread_pass import Requesters, ThreadPass
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import asks_people, brief_of
 from bot.questions.record import Asked, Rules, approval_from, approval_id_of, unknown_names
+from bot.records.approval import Approval, Kind, Restored, Status
+from bot.records.approval_queries import get_all, open_of
+from bot.records.thread import Thread
 from bot.stores import Stores
-from bot.threads.model import Thread
 from storage.errors import RecordFormatError
 
 

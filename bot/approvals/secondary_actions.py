@@ -12,7 +12,6 @@ from functools import partial
 
 from bot.approvals.changes import annotated, with_act
 from bot.approvals.comments import AGENT, short, with_exchange
-from bot.approvals.model import APPROVE, REJECT, Approval, CardClaim, Comment, Kind, Status
 from bot.approvals.service import Approvals
 from bot.audit.acts import Act
 from bot.audit.entries import note
@@ -29,6 +28,7 @@ from bot.people.break_glass import was_told
 from bot.policy.refusals import RefusalCode, is_blank
 from bot.ports.people import Actor
 from bot.ports.process import Clock
+from bot.records.approval import APPROVE, REJECT, Approval, CardClaim, Comment, Kind, Status
 from bot.stores import Stores
 from bot.words import say
 from storage.documents import update_or_none

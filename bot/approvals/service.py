@@ -26,7 +26,6 @@ from bot.approvals.disclosure import (
     with_page,
 )
 from bot.approvals.due.worker import ApprovalWorker
-from bot.approvals.model import REJECT, Approval, CastVote, Decision, Kind, SeenPart, Status
 from bot.approvals.votes import Votes
 from bot.approvals.withdrawals import Withdrawals
 from bot.audit.entries import note_opened, note_refusal
@@ -49,6 +48,7 @@ from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.questions.base import check_decision
+from bot.records.approval import REJECT, Approval, CastVote, Decision, Kind, SeenPart, Status
 from bot.redaction.masks import masked_once
 from bot.stores import Stores
 from bot.words import say

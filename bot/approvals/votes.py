@@ -9,18 +9,6 @@ from functools import partial
 
 from bot.approvals.changes import voted, with_act
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import (
-    APPROVE,
-    REJECT,
-    STOPS,
-    Approval,
-    CastVote,
-    Decision,
-    Grounds,
-    Kind,
-    Status,
-)
-from bot.approvals.queries import ApprovalCollection
 from bot.audit.acts import Act
 from bot.errors import (
     ApprovalClosedError,
@@ -42,10 +30,22 @@ from bot.people.terms_of import ballot_of, groups_of, is_allowed_by_rule
 from bot.policy.eligibility import REQUESTERS, Eligibility, Exclusion, PeopleSnapshot
 from bot.policy.refusals import RefusalCode, VoteAttempt, VoteResult, judge_take_back, judge_vote
 from bot.policy.tally import Ballot
-from bot.policy.terms import Terms
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.questions.base import question_of
+from bot.records.approval import (
+    APPROVE,
+    REJECT,
+    STOPS,
+    Approval,
+    CastVote,
+    Decision,
+    Grounds,
+    Kind,
+    Status,
+)
+from bot.records.approval_queries import ApprovalCollection
+from bot.records.terms import Terms
 from storage.documents import update
 from storage.errors import RecordConflictError
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.approvals.changes import decided, with_said
-from bot.approvals.model import Approval, Decision, Kind, Said, Status
 from bot.audit.entries import note_refusal
 from bot.errors import (
     ApprovalClosedError,
@@ -21,6 +20,7 @@ from bot.errors import (
 from bot.people.terms_of import is_requester
 from bot.ports.people import Actor
 from bot.ports.process import Clock
+from bot.records.approval import Approval, Decision, Kind, Said, Status
 from bot.redaction.mask import mask_text
 from bot.stores import Stores
 from bot.words import say

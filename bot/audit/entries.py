@@ -14,12 +14,12 @@ from typing import Any, Protocol
 
 from agents.core.digest import canonical_json
 from agents.core.observers import WorkStarting
-from bot.approvals.model import Approval, CastVote, Decision, Kind, Status, UnrecordedAct
 from bot.audit.acts import Act
 from bot.errors import ApprovalClosedError, UserFacingError
 from bot.people.named_terms import added_by, approvers_of, backups_of, next_step_ms
 from bot.people.terms_of import ballot_of, is_allowed_by_rule
 from bot.questions.form import ask_of
+from bot.records.approval import Approval, CastVote, Decision, Kind, Status, UnrecordedAct
 from bot.redaction.call import mask_data
 from bot.redaction.mask import mask
 from bot.redaction.masks import NO_NAMES, Names

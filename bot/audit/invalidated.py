@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.approvals.model import Approval, CastVote, LastEdit
 from bot.audit.acts import Act
 from bot.audit.entries import (
     TakesEntries,
@@ -13,6 +12,7 @@ from bot.audit.entries import (
     removed_vote_entry,
     vote_entries,
 )
+from bot.records.approval import Approval, CastVote, LastEdit
 from storage.audit import AuditStore
 
 

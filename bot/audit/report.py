@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.approvals.model import Approval
 from bot.audit.acts import Act
 from bot.audit.entries import masked_evidence
+from bot.records.approval import Approval
 from bot.redaction.masks import Names
 from bot.stores import Stores
 from storage.audit import AuditEntry, Link

@@ -6,12 +6,12 @@ import hashlib
 import json
 from pathlib import Path
 
-from bot.approvals.model import Approval, Kind
 from bot.clock import system_clock
 from bot.commands.call import Call
 from bot.errors import BotError
 from bot.maintenance.pending import PendingQuery, PendingRequests, why_not
 from bot.people.terms_of import progress_of
+from bot.records.approval import Approval, Kind
 from bot.redaction.mask import mask_text
 from bot.redaction.rules import in_force
 from bot.words.mrkdwn import utc

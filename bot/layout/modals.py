@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import (
     MOST_ANSWER,
@@ -25,6 +24,7 @@ from bot.layout.blocks import (
 )
 from bot.layout.sentences import title_of
 from bot.layout.text import clip
+from bot.records.approval import Approval
 from bot.words import say
 
 __all__ = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.approvals.model import Approval, Status
 from bot.layout.arguments import Listed
 from bot.layout.blocks import (
     Block,
@@ -18,6 +17,7 @@ from bot.layout.text import more, own_words, show
 from bot.people.named_terms import backups_of, next_step_ms
 from bot.people.terms_of import progress_of, requesters_of
 from bot.ports.people import CHANNEL
+from bot.records.approval import Approval, Status
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.redaction.masks import has_guess

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.approvals.model import Approval
 from bot.layout.blocks import HEADER, Block, Card, line, literal, rich
 from bot.layout.text import clip, clip_mrkdwn, show
+from bot.records.approval import Approval
 from bot.redaction.call import mask_call, written
 from bot.redaction.masks import Words
 from bot.words import say

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.approvals.changes import decided
-from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.audit.entries import note_decision
 from bot.errors import BotError
 from bot.policy.rotation import on_duty
 from bot.ports.process import Clock
+from bot.records.approval import Approval, Decision, Kind, Status
 from bot.stores import Stores
 from storage.documents import update
 

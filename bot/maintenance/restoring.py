@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.approvals.model import Approval, CardClaim, Restored, Status
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.ports.process import Clock
+from bot.records.approval import Approval, CardClaim, Restored, Status
+from bot.records.thread import Thread
 from bot.stores import Stores
-from bot.threads.model import Thread
 from bot.words import say
 
 _PAGE = 200

@@ -18,8 +18,8 @@ from bot.audit.entries import note
 from bot.clock import milliseconds
 from bot.leases import FORGETTING_LEASE
 from bot.ports.process import Clock
+from bot.records.thread import Thread
 from bot.stores import Stores
-from bot.threads.model import Thread
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
 
 logger = logging.getLogger(__name__)

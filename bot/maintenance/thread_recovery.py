@@ -14,15 +14,15 @@ from typing import Protocol
 from agents import InterruptContext
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import CheckpointConflictError
-from bot.approvals.model import Status
-from bot.approvals.queries import of_turn
 from bot.maintenance.restoring import ask_anew, cut_text, unread_text
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import asks_people
 from bot.questions.record import approval_id_of
+from bot.records.approval import Status
+from bot.records.approval_queries import of_turn
+from bot.records.messages import Post
+from bot.records.thread import Thread
 from bot.stores import Stores
-from bot.threads.messages import Post
-from bot.threads.model import Thread
 from storage.errors import RecordNotFoundError
 
 

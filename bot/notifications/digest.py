@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.approvals.model import Approval, Status
-from bot.people.model import PostedDigest
 from bot.ports.people import Person
+from bot.records.approval import Approval, Status
+from bot.records.people import PostedDigest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

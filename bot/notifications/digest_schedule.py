@@ -13,23 +13,23 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequen
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from bot.approvals.model import Approval, Kind
-from bot.approvals.queries import START, waiting
 from bot.clock import milliseconds
 from bot.errors import DirectoryError
 from bot.notifications.preferences import NotificationPreferences, is_loud, new_person
 from bot.notifications.working_hours import WorkingDay, own_hours
 from bot.people.lookup import absent_of, delegations_of
-from bot.people.model import PersonRecord
 from bot.people.recipient_ids import asked_groups, audience_of, is_person, is_usergroup
 from bot.people.terms_of import progress_of, requesters_of
 from bot.people.waiting import Waits
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.escalation import Due, Notice
 from bot.policy.hours import quiet_end
-from bot.policy.terms import QuietHours, Terms, TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock
+from bot.records.approval import Approval, Kind
+from bot.records.approval_queries import START, waiting
+from bot.records.people import PersonRecord
+from bot.records.terms import QuietHours, Terms, TermsError
 from bot.stores import Stores
 from storage.documents import Place
 from storage.errors import StorageError

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from bot.approvals.model import Approval, Status
 from bot.approvals.overview import HomeDataReader
 from bot.clock import milliseconds
 from bot.errors import DeliveryError, DirectoryError, NotApproverError
@@ -22,11 +21,12 @@ from bot.leases import ATTENDANCE, LEASE, Retry
 from bot.notifications.digest import Digest, DigestBoard, ListItem
 from bot.notifications.digest_schedule import APART, MANY, DigestSchedule
 from bot.notifications.working_hours import WorkingDay
-from bot.people.model import PersonRecord, PostedDigest
 from bot.people.waiting import Waits
-from bot.policy.terms import TermsError
 from bot.ports.people import Actor, Person
 from bot.ports.process import Clock
+from bot.records.approval import Approval, Status
+from bot.records.people import PersonRecord, PostedDigest
+from bot.records.terms import TermsError
 from bot.stores import Stores
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
 

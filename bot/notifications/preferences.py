@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import time, timedelta
 
-from bot.approvals.model import Approval
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.clock import milliseconds
@@ -21,11 +20,12 @@ from bot.notifications.working_hours import known_zone, own_hours
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
 from bot.people.lookup import PATIENCE_S
-from bot.people.model import PersonRecord
 from bot.policy.hours import quiet_end
-from bot.policy.terms import QuietHours, Terms, TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock
+from bot.records.approval import Approval
+from bot.records.people import PersonRecord
+from bot.records.terms import QuietHours, Terms, TermsError
 from bot.stores import Stores
 from storage.errors import StorageError
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
-from bot.people.model import PersonRecord
 from bot.policy.hours import quiet_end, to_local, to_ms, zone_of
-from bot.policy.terms import QuietHours, TermsError
+from bot.records.people import PersonRecord
+from bot.records.terms import QuietHours, TermsError
 
 BEGIN = time(9)
 """Begin of a day if neither the person nor the policy sets one."""

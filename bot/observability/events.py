@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from agents import ToolEvent
-from bot.approvals.model import Approval, Decision
-from bot.threads.messages import Message
+from bot.records.approval import Approval, Decision
+from bot.records.messages import Message
 from storage.audit import AuditEntry
 
 R_co = TypeVar("R_co", covariant=True)

@@ -18,12 +18,12 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents.core.checkpoint import AmendingStore
-from bot.approvals.model import Approval, Decision, Status
 from bot.clock import steady_clock, system_nanoseconds
 from bot.observability import events
+from bot.records.approval import Approval, Decision, Status
+from bot.records.messages import InboxStore, Message
+from bot.records.thread import Thread, ThreadStore
 from bot.stores import Stores
-from bot.threads.messages import InboxStore, Message
-from bot.threads.model import Thread, ThreadStore
 from storage.audit import AuditEntry, AuditStore
 from storage.documents import Collection
 

@@ -11,10 +11,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from agents import ToolEvent
-from bot.approvals.model import Kind, Status
-from bot.approvals.queries import count_due, count_pending
 from bot.observability import events
 from bot.ports.process import Clock
+from bot.records.approval import Kind, Status
+from bot.records.approval_queries import count_due, count_pending
 from bot.redaction.mask import mask_text
 from bot.stores import Stores
 from storage.errors import StorageError

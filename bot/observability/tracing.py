@@ -26,9 +26,9 @@ from opentelemetry.trace import (
     TracerProvider,
 )
 
-from bot.approvals.model import Approval
 from bot.errors import SettingsError
 from bot.observability import events
+from bot.records.approval import Approval
 
 STOP_S = 1.0
 """Timeout for sending the last spans, in seconds."""

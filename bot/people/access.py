@@ -6,9 +6,9 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.approvals.model import Approval
 from bot.errors import DirectoryError, NotApproverError
 from bot.ports.people import Actor, Directory, Person
+from bot.records.approval import Approval
 from bot.words import languages, say
 
 

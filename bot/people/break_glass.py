@@ -5,15 +5,15 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from bot.approvals.model import Approval, Kind
 from bot.errors import DirectoryError
 from bot.people.lookup import PeopleLookup
 from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.eligibility import EDITORS, Eligibility, PeopleSnapshot
 from bot.policy.refusals import RefusalCode
 from bot.policy.tally import Ballot
-from bot.policy.terms import BreakGlass, Terms
 from bot.ports.people import Actor
+from bot.records.approval import Approval, Kind
+from bot.records.terms import BreakGlass, Terms
 from bot.words import say
 
 LEAST_REASON = 10

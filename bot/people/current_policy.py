@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from bot.approvals.model import Approval
-from bot.policy.terms import Group, Terms
+from bot.records.approval import Approval
+from bot.records.terms import Group, Terms
 
 
 class CurrentPolicy(Protocol):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.approvals.model import Approval
 from bot.people.recipient_ids import asked_groups, audience_of, is_person
 from bot.people.terms_of import ballot_of, requesters_of
 from bot.policy.eligibility import EDITORS, REQUESTERS, PeopleSnapshot
 from bot.policy.missing_approvers import waits_for
 from bot.policy.tally import Ballot
-from bot.policy.terms import TermsError
 from bot.ports.people import CHANNEL
+from bot.records.approval import Approval
+from bot.records.terms import TermsError
 
 
 def deciders_of(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.clock import system_clock
 from bot.errors import DirectoryError, NobodyError, decider_words
 from bot.people.current_policy import CurrentPolicy, NoPolicy
@@ -15,9 +14,10 @@ from bot.people.named_terms import named_by
 from bot.people.recipient_ids import requirement_words
 from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.missing_approvers import Feasibility, MissingApprovers, prospect
-from bot.policy.terms import Terms, TermsError
 from bot.ports.people import MOST_MEMBERS, Actor, Directory
 from bot.ports.process import Clock
+from bot.records.approval import Approval, Decision, Kind, Status
+from bot.records.terms import Terms, TermsError
 from bot.words import say
 
 _MOST_LOOKED_UP = 25

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
-from bot.approvals.model import Approval
 from bot.errors import DirectoryError
 from bot.people.current_policy import CurrentPolicy
-from bot.people.model import DelegationRecord
 from bot.people.terms_of import requesters_of
 from bot.policy.eligibility import Delegation, PeopleSnapshot, Problem
 from bot.policy.rotation import on_duty
-from bot.policy.terms import CODE, Group, Terms, TermsError
 from bot.ports.people import MOST_MEMBERS, Actor, Directory, Person
 from bot.ports.process import Clock
+from bot.records.approval import Approval
+from bot.records.people import DelegationRecord
+from bot.records.terms import CODE, Group, Terms, TermsError
 
 
 class PowersNow(Protocol):

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.approvals.model import Approval, Status
 from bot.policy.escalation import EscalationState, deadline, next_begin
-from bot.policy.terms import CODE, Escalation, Group, Requirement, Stage, Terms, TermsError
 from bot.ports.people import CHANNEL
+from bot.records.approval import Approval, Status
+from bot.records.terms import CODE, Escalation, Group, Requirement, Stage, Terms, TermsError
 
 _APPROVERS, _BACKUPS = "approvers", "backups"
 

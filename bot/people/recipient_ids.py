@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from bot.errors import decider_words
 from bot.policy.rotation import on_duty
-from bot.policy.terms import Requirement, Rotation, Terms
 from bot.ports.people import CHANNEL
+from bot.records.terms import Requirement, Rotation, Terms
 from bot.words import say
 
 MOST_PEOPLE = 10

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from bot.approvals.model import Approval
 from bot.errors import DirectoryError
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.lookup import PATIENCE_S, PeopleLookup
@@ -16,9 +15,10 @@ from bot.people.terms_of import ballot_of
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
 from bot.policy.missing_approvers import waits_for
 from bot.policy.tally import Ballot
-from bot.policy.terms import Terms
 from bot.ports.people import Actor, Directory
 from bot.ports.process import Clock
+from bot.records.approval import Approval
+from bot.records.terms import Terms
 
 MOST_LOOKED_UP = 25
 """Maximum number of people per look-up. Above it, all are assumed able to decide."""

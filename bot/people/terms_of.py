@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.approvals.model import Approval, CastVote, Kind, Status
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
 from bot.policy.tally import Ballot, Tally
+from bot.records.approval import Approval, CastVote, Kind, Status
 
 
 def groups_of(ballot: Ballot, *, is_begun: bool = False, steps: int = 0) -> frozenset[str]:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agents.core.errors import CheckpointConflictError
-from bot.approvals.model import Approval, Kind, Status
-from bot.approvals.queries import newest_of
 from bot.people.terms_of import requesters_of
+from bot.records.approval import Approval, Kind, Status
+from bot.records.approval_queries import newest_of
+from bot.records.messages import Message
+from bot.records.thread import Thread
 from bot.stores import Stores
-from bot.threads.messages import Message
-from bot.threads.model import Thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

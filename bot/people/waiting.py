@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.approvals.model import AGAIN, APPROVE, Approval, Kind
 from bot.errors import DirectoryError
 from bot.people.break_glass import glass_of
 from bot.people.current_policy import CurrentPolicy
 from bot.people.lookup import PeopleLookup, delegations_of, problem_of
-from bot.people.model import DelegationStore
 from bot.people.terms_of import ballot_of, groups_of, requesters_of
 from bot.policy.eligibility import Delegation, Eligibility, Exclusion, PeopleSnapshot, either, every
 from bot.policy.refusals import VoteAttempt, judge_vote
 from bot.policy.tally import Ballot
 from bot.ports.people import Actor, Directory
 from bot.ports.process import Clock
+from bot.records.approval import AGAIN, APPROVE, Approval, Kind
+from bot.records.people import DelegationStore
 
 _ANY_REASON = "…"
 """Placeholder for a reason that the person may give later."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from bot.approvals.model import Right
-from bot.policy.terms import Requirement, Terms
 from bot.ports.people import Person
+from bot.records.approval import Right
+from bot.records.terms import Requirement, Terms
 
 REQUESTERS = "requesters"
 """In `exclude` and `editors`: the requesters of the call."""

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from bot.policy.hours import add_working, quiet_end
 from bot.policy.rotation import next_handover
-from bot.policy.terms import QuietHours, Rotation, Terms
+from bot.records.terms import QuietHours, Rotation, Terms
 
 
 class Notice(StrEnum):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 
 from agents.core.codec import Json
-from bot.policy.terms import GrantTerms, Risk, Terms
+from bot.records.terms import GrantTerms, Risk, Terms
 
 NEVER_GRANTED: frozenset[Risk] = frozenset({"high", "critical"})
 

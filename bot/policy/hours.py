@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from bot.policy.terms import QuietHours, TermsError
+from bot.records.terms import QuietHours, TermsError
 
 _DAY = timedelta(days=1)
 _AHEAD = 9

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
 from bot.policy.tally import Ballot, match
-from bot.policy.terms import Requirement
+from bot.records.terms import Requirement
 from bot.words.mrkdwn import mention
 
 _MOST_NAMED = 5

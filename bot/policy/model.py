@@ -31,7 +31,6 @@ from bot.policy.entries import (
     read_remind,
     read_route,
 )
-from bot.policy.terms import Risk
 from bot.policy.values import (
     ChannelId,
     ClockTime,
@@ -51,6 +50,7 @@ from bot.policy.values import (
     only_true,
     refuse,
 )
+from bot.records.terms import Risk
 
 Scalar = str | int | float | bool | None
 Op = Literal[

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from bot.approvals.model import APPROVE, REJECT, STOPS, CastVote, Right
 from bot.policy.eligibility import (
     Delegation,
     Eligibility,
@@ -17,7 +16,8 @@ from bot.policy.eligibility import (
     either,
 )
 from bot.policy.tally import Ballot, ValidVotes
-from bot.policy.terms import Stage
+from bot.records.approval import APPROVE, REJECT, STOPS, CastVote, Right
+from bot.records.terms import Stage
 from bot.words import say
 
 

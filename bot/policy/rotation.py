@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.policy.hours import to_local, to_ms, zone_of
-from bot.policy.terms import Override, Rotation
+from bot.records.terms import Override, Rotation
 
 _HOUR_MS = 3_600_000
 _DAYS = {"d": 1, "w": 7}

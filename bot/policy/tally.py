@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from bot.approvals.model import APPROVE, GIVE_UP, REJECT, CastVote
 from bot.policy.eligibility import Eligibility, PeopleSnapshot, either, every
-from bot.policy.terms import Requirement, Stage, Terms
+from bot.records.approval import APPROVE, GIVE_UP, REJECT, CastVote
+from bot.records.terms import Requirement, Stage, Terms
 
 
 class Matching:

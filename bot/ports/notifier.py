@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.approvals.model import Approval, ApprovalMessage
-from bot.threads.messages import Post
-from bot.threads.model import Thread
+from bot.records.approval import Approval, ApprovalMessage
+from bot.records.messages import Post
+from bot.records.thread import Thread
 
 Newest = Callable[[], Awaitable[Approval]]
 """Reads the newest version of an approval. Called right before its card is rendered."""

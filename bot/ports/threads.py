@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from bot.approvals.model import Approval
-from bot.people.model import Grant
-from bot.threads.model import Thread
+from bot.records.approval import Approval
+from bot.records.people import Grant
+from bot.records.thread import Thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

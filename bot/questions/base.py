@@ -19,7 +19,6 @@ from agents.core.codec import Json
 from agents.core.digest import call_digest
 from agents.core.pending import Answerable
 from agents.gates import Denied, NoApprovers, Reasked, Withdrawn
-from bot.approvals.model import APPROVE, REJECT, Approval, Decision, Kind, Status
 from bot.errors import InvalidInputError
 from bot.questions.form import (
     AnswerForm,
@@ -29,6 +28,7 @@ from bot.questions.form import (
     edited_digest,
     in_order,
 )
+from bot.records.approval import APPROVE, REJECT, Approval, Decision, Kind, Status
 from bot.redaction.call import mask_call, mask_value
 from bot.redaction.masks import Words
 from bot.words import say

@@ -10,7 +10,6 @@ from agents import ApprovalInfo, ReviewEditInfo, ReviewEditResult
 from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
 from agents.graph.nodes.questions import Question
-from bot.approvals.model import Decision, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block
@@ -47,6 +46,7 @@ from bot.questions.values import (
     value_brief,
 )
 from bot.questions.yes import Proof, yes
+from bot.records.approval import Decision, Kind, Status
 from bot.words import say
 
 

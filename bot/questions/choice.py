@@ -8,7 +8,6 @@ from functools import cached_property
 
 from agents.core.codec import Json
 from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, ChoiceResult
-from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import PICKS, ActionId
 from bot.layout.arguments import Listed, text_width
@@ -30,6 +29,7 @@ from bot.questions.values import (
     value_brief,
 )
 from bot.questions.yes import Proof, yes
+from bot.records.approval import Approval, Decision, Kind, Status
 from bot.redaction.call import mask_call, written
 from bot.redaction.masks import Mask, Words, has_guess, length, masks_in
 from bot.words import say

@@ -9,13 +9,13 @@ from typing import cast
 from agents import InDoubtInfo, InDoubtResult
 from agents.core.asking.answers import DoubtChoice
 from agents.core.codec import Json
-from bot.approvals.model import Decision, Kind, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, plain
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
 from bot.questions.base import QuestionDraft, as_object
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form
+from bot.records.approval import Decision, Kind, Status
 from bot.redaction.mask import mask_text
 from bot.words import say
 

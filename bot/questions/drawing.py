@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from agents.core.codec import Json
-from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block
@@ -20,6 +19,7 @@ from bot.ports.threads import CheckedCall
 from bot.questions.base import add_kind, question_of
 from bot.questions.reasons import REASON, read_reason, rejection_errors, rejection_inputs
 from bot.questions.shown import ShownQuestion
+from bot.records.approval import Approval, Kind, Status
 from bot.words import say
 
 

@@ -11,7 +11,6 @@ from itertools import pairwise
 
 from agents.core.codec import Json
 from agents.gates.questions import FeedbackInfo
-from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.arguments import Listed
 from bot.layout.blocks import Block, context, line, literal, plain, quote, rich
@@ -23,6 +22,7 @@ from bot.questions.form import AnswerForm, Form
 from bot.questions.shown import rest_of
 from bot.questions.texts import answer_id
 from bot.questions.yes import Proof, yes
+from bot.records.approval import Approval, Decision, Kind, Status
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.redaction.masks import has_guess

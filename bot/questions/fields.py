@@ -12,7 +12,6 @@ from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
 from agents.gates.questions import ParametersInfo, ParametersResult
 from agents.graph.state.shapes import misfit
-from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.argument_fields import Naming
@@ -31,6 +30,7 @@ from bot.questions.inputs import InputsQuestion
 from bot.questions.shown import questions_of
 from bot.questions.texts import QUESTION_WHOLE
 from bot.questions.values import few_values, object_schema, typed_answer, value_brief
+from bot.records.approval import Approval, Decision, Kind, Status
 from bot.redaction.call import mask_value, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words, has_guess, length, masks_in

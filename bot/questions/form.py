@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from agents.core.codec import Json, well_formed
 from agents.core.digest import call_digest, canonical_json
-from bot.approvals.model import Approval, Kind
+from bot.records.approval import Approval, Kind
 from bot.redaction.masks import Names, once
 from bot.words import say
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from agents.gates.human import HumanInterrupt, HumanResponse, accept, edit, ignore, respond
-from bot.approvals.model import Decision, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block
@@ -18,6 +17,7 @@ from bot.questions.form import Form
 from bot.questions.shown import answers_of
 from bot.questions.texts import texts_of
 from bot.questions.yes import Proof
+from bot.records.approval import Decision, Status
 from bot.redaction.mask import mask_text
 from bot.words import say
 

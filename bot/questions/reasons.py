@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from bot.approvals.model import Approval
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import (
@@ -23,6 +22,7 @@ from bot.layout.text import clip, is_plain
 from bot.people.terms_of import is_critical, wants_reason
 from bot.policy.refusals import is_blank
 from bot.questions.form import ask_of
+from bot.records.approval import Approval
 from bot.redaction.call import is_masked, mask_call, written
 from bot.words import for_all, say
 

@@ -15,17 +15,17 @@ from agents.core.asking.infos import CallInfo, InDoubtInfo
 from agents.core.codec import Json
 from agents.graph import Question
 from agents.prebuilt.stages import StageInfo
-from bot.approvals.model import APPROVE, Approval, Kind, PriorApproval, StoredEdits
 from bot.people.named_terms import NamedPeople, named_terms, under_terms
 from bot.people.terms_of import requesters_of
 from bot.policy.eligibility import EDITORS, REQUESTERS
 from bot.policy.escalation import deadline
-from bot.policy.terms import Terms
 from bot.ports.people import CHANNEL
 from bot.questions.base import QuestionDraft, brief_of, kind_at
+from bot.records.approval import APPROVE, Approval, Kind, PriorApproval, StoredEdits
+from bot.records.terms import Terms
+from bot.records.thread import Thread
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_words
-from bot.threads.model import Thread
 from bot.words import say
 from storage.documents import Part
 

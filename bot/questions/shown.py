@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from bot.approvals.model import Approval, Decision, Status
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.arguments import Budget, Listed, list_arguments
 from bot.layout.blocks import Block, button, line, literal, numbered
@@ -16,6 +15,7 @@ from bot.layout.sentences import title_hidden, title_of
 from bot.layout.text import more, show
 from bot.questions.base import RecordQuestion, question_of
 from bot.questions.yes import Proof
+from bot.records.approval import Approval, Decision, Status
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words

@@ -12,12 +12,12 @@ from agents.core.codec import Json, encode
 from agents.graph.commands import StateUpdate
 from agents.graph.nodes.questions import Question
 from agents.prebuilt.stages import StageInfo, StageResult
-from bot.approvals.model import Decision, Kind, Status
 from bot.questions.base import QuestionDraft
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import register
 from bot.questions.form import AnswerForm, Form, in_order
 from bot.questions.values import object_schema, readable, step_of
+from bot.records.approval import Decision, Kind, Status
 from bot.words import say
 
 _KINDS = {bool: "boolean", int: "integer", float: "number", str: "string"}

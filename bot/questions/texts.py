@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from agents import FollowUpInfo
 from agents.core.codec import Json
 from agents.graph.nodes.questions import Question
-from bot.approvals.model import Decision, Kind
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, line, literal, rich
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, read_text, text_input
@@ -17,6 +16,7 @@ from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Propo
 from bot.questions.form import Form
 from bot.questions.shown import answers_of, questions_of
 from bot.questions.values import text_brief, value_brief
+from bot.records.approval import Decision, Kind
 from bot.redaction.mask import mask_text
 from bot.words import say
 

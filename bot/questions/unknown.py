@@ -7,7 +7,6 @@ from dataclasses import replace
 from agents.core.asking.infos import CallInfo
 from agents.core.errors import ResumeDataError
 from agents.core.pending import Answerable
-from bot.approvals.model import Decision
 from bot.layout.arguments import Listed
 from bot.layout.parts import REASON, said
 from bot.questions.base import QuestionDraft
@@ -15,6 +14,7 @@ from bot.questions.call import call_brief
 from bot.questions.drawing import DrawnQuestion, register
 from bot.questions.form import AnswerForm, Form
 from bot.questions.values import text_brief
+from bot.records.approval import Decision
 from bot.words import say
 
 _MOST_ERROR = 300

@@ -11,10 +11,10 @@ from agents import ApprovalResult
 from agents.core.codec import Json, encode
 from agents.graph.nodes.questions import Question
 from agents.graph.state.shapes import schema_of
-from bot.approvals.model import Kind
 from bot.layout.argument_fields import humanised
 from bot.questions.base import QuestionDraft
 from bot.questions.form import AnswerForm, Form
+from bot.records.approval import Kind
 from bot.words import say
 
 VERDICT = schema_of(ApprovalResult)

@@ -21,7 +21,7 @@ from bot.clock import milliseconds, steady_clock
 from bot.errors import DeliveryError
 from bot.ports.process import Clock
 from bot.ports.threads import ToolTask
-from bot.threads.model import Thread
+from bot.records.thread import Thread
 from bot.threads.named_agents import MOST_PROMPTS, Prompt
 from bot.words import say
 

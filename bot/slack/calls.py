@@ -13,8 +13,8 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import Approval
 from bot.layout.blocks import Card
+from bot.records.approval import Approval
 
 BATCH_EVENT = "countersign_batch"
 """Event type in the metadata of a batch card."""

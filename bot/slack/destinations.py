@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.approvals.due.escalation_state import held_of
-from bot.approvals.model import BATCH, Approval, ApprovalMessage, Kind
 from bot.layout.parts import approvers_words
 from bot.people.recipient_ids import asked_groups, audience_of, is_channel, is_person
-from bot.policy.terms import Terms, TermsError
 from bot.ports.people import CHANNEL
+from bot.records.approval import BATCH, Approval, ApprovalMessage, Kind
+from bot.records.terms import Terms, TermsError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ from typing import Protocol
 from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import Approval
 from bot.leases import CLICK_PATIENCE
 from bot.notifications.digest import DigestBoard
 from bot.observability.events import TellEvent, nobody
@@ -21,6 +20,7 @@ from bot.ports.notifier import BatchCards, Notifier
 from bot.ports.people import Directory
 from bot.ports.process import Clock
 from bot.ports.threads import BatchWords, Notices
+from bot.records.approval import Approval
 from bot.slack.calls import Poster
 from bot.slack.directory import MAX_AGE, SlackDirectory
 from bot.slack.messages.addressing import NameOf

@@ -17,8 +17,8 @@ from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.ports.process import Clock, Spawn
 from bot.ports.threads import Words
+from bot.records.thread import Thread
 from bot.slack.agent_view import AgentSessions, TryCall, Unsupported
-from bot.threads.model import Thread
 
 logger = logging.getLogger(__name__)
 

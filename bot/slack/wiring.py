@@ -18,7 +18,6 @@ from bot.approvals.due.thread_reactions import ThreadReactions
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.editing import Edits
 from bot.approvals.grants import Grants
-from bot.approvals.model import Approval
 from bot.approvals.overview import HomeDataReader
 from bot.approvals.service import Approvals
 from bot.maintenance.audit_sealer import Sealer
@@ -33,6 +32,7 @@ from bot.people.waiting import Waits
 from bot.ports.people import Actor
 from bot.ports.threads import BatchWords, CheckedCall, Presence, TaskBoard
 from bot.questions.record import Rules
+from bot.records.approval import Approval
 from bot.scheduler import DueWork
 from bot.slack.agent_view import AgentSessions, SlackTaskBoard, SuggestedPrompts
 from bot.slack.cards.card_for import shows_all

@@ -20,12 +20,12 @@ from agents.gates.rulings import Judgement
 from agents.runs.document import OpenRun
 from agents.runs.topology import Component, Described, Key, agent_component
 from agents.tools.several import DescribesSeveral, SeveralText, describer_in
-from bot.approvals.model import Approval, Status
 from bot.config.agents import EVERYWHERE
 from bot.ports.threads import BatchWords, CheckedCall
+from bot.records.approval import Approval, Status
+from bot.records.thread import Thread
 from bot.redaction.call import mask_title
 from bot.redaction.masks import Names
-from bot.threads.model import Thread
 from bot.words import say
 
 logger = logging.getLogger(__name__)

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.approvals.execution import run_of
-from bot.approvals.model import REJECT, Approval, Kind, RunState, Status
-from bot.approvals.queries import of_turn
 from bot.approvals.votes import Votes
 from bot.errors import DirectoryError, NotApproverError
 from bot.people.terms_of import is_requester
 from bot.ports.people import Actor, Directory
+from bot.records.approval import REJECT, Approval, Kind, RunState, Status
+from bot.records.approval_queries import of_turn
+from bot.records.messages import Message
+from bot.records.thread import Thread
 from bot.stores import Stores
-from bot.threads.messages import Message
-from bot.threads.model import Thread
 from bot.words import say
 
 STOP = "stop"

@@ -20,17 +20,17 @@ from agents.runs.document import Claim
 from bot.approvals.changes import closed, decided, refused_by_run
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.execution import run_of
-from bot.approvals.model import Approval, Decision, RunState, Status
-from bot.approvals.queries import open_of
 from bot.audit.acts import Act
 from bot.audit.entries import decision_entries, note, note_decision, resume_entries
 from bot.errors import DirectoryError
 from bot.people.thread_pass import Requesters, ThreadPass
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import answer_from
+from bot.records.approval import Approval, Decision, RunState, Status
+from bot.records.approval_queries import open_of
+from bot.records.messages import Post
+from bot.records.thread import Thread, ThreadStore
 from bot.stores import Stores
-from bot.threads.messages import Post
-from bot.threads.model import Thread, ThreadStore
 from bot.threads.outbox import Outbox
 from bot.threads.runs.executions import ExecutionRecorder
 from bot.threads.runs.streaming import a_post, post_id

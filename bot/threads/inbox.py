@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from agents.core.codec import Json
 from bot.approvals.answers import BackAnswers
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import APPROVE, REJECT, Approval, Decision, Kind, Status
-from bot.approvals.queries import open_of
 from bot.approvals.service import Approvals
 from bot.approvals.withdrawals import looks_like_withdrawal
 from bot.audit.acts import Act
@@ -28,6 +26,10 @@ from bot.ports.notifier import NO_OFFER, Offer
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.questions.base import question_of, read_reply
+from bot.records.approval import APPROVE, REJECT, Approval, Decision, Kind, Status
+from bot.records.approval_queries import open_of
+from bot.records.messages import Message, MessageStatus
+from bot.records.thread import Thread
 from bot.stores import Stores
 from bot.threads.cancellation import Stops, looks_like_stop
 from bot.threads.message_event import (
@@ -38,8 +40,6 @@ from bot.threads.message_event import (
     plain_text,
     written_at,
 )
-from bot.threads.messages import Message, MessageStatus
-from bot.threads.model import Thread
 from bot.threads.outbox import Outbox
 from bot.words import say, speaking
 from storage.errors import RecordNotFoundError

@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from bot.approvals.model import Approval, Status
-from bot.approvals.queries import open_of
 from bot.approvals.service import Approvals
 from bot.ports.process import Clock
+from bot.records.approval import Approval, Status
+from bot.records.approval_queries import open_of
+from bot.records.messages import InboxStore, Message, MessageStatus
 from bot.stores import Stores
-from bot.threads.messages import InboxStore, Message, MessageStatus
 from bot.threads.outbox import Outbox
 from bot.words import say
 from storage.errors import RecordFormatError

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from bot.errors import NotApproverError, UserFacingError
 from bot.ports.people import Actor
+from bot.records.messages import Message
+from bot.records.thread import Thread
 from bot.threads.inbox import ThreadInbox
 from bot.threads.message_event import Incoming, plain_text
-from bot.threads.messages import Message
-from bot.threads.model import Thread
 from bot.words import said_to_all, say
 from storage.errors import RecordNotFoundError
 

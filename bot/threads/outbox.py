@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.approvals.model import Approval
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.clock import milliseconds
@@ -28,9 +27,10 @@ from bot.leases import (
 )
 from bot.ports.notifier import NO_OFFER, Notifier, Offer, Stream
 from bot.ports.process import Clock, Spawn
+from bot.records.approval import Approval
+from bot.records.messages import EphemeralMessage, Post
+from bot.records.thread import Thread
 from bot.stores import Stores
-from bot.threads.messages import EphemeralMessage, Post
-from bot.threads.model import Thread
 from bot.words import for_all, speaking, spoken_language
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
 

@@ -6,14 +6,14 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.approvals.model import Approval, Kind, Status
-from bot.approvals.queries import newest_of
 from bot.errors import DeliveryError
 from bot.ports.process import Clock
 from bot.ports.threads import Notices
+from bot.records.approval import Approval, Kind, Status
+from bot.records.approval_queries import newest_of
+from bot.records.messages import Post
+from bot.records.thread import Thread
 from bot.stores import Stores
-from bot.threads.messages import Post
-from bot.threads.model import Thread
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,6 @@ from agents.core.messages import read_log, text_of
 from agents.runs.document import OpenRun, has_last_answer
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.execution import has_ended
-from bot.approvals.model import Approval, Kind, Status
-from bot.approvals.queries import get_all, newest_of, open_of
 from bot.approvals.requests import Asking, PendingApprovals
 from bot.audit.entries import resume_entries
 from bot.errors import RunEndedError
@@ -31,10 +29,12 @@ from bot.ports.process import Clock, Spawn
 from bot.ports.threads import Presence, TaskBoard
 from bot.questions.base import asks_people, question_of
 from bot.questions.record import Rules, approval_id_of
+from bot.records.approval import Approval, Kind, Status
+from bot.records.approval_queries import get_all, newest_of, open_of
+from bot.records.messages import Message
+from bot.records.thread import Thread
 from bot.stores import Stores
 from bot.threads.closing import ApprovalClosing, RunTermination, set_turn
-from bot.threads.messages import Message
-from bot.threads.model import Thread
 from bot.threads.outbox import Outbox
 from bot.threads.runs.executions import ExecutionRecorder
 from bot.threads.runs.following import (

@@ -39,11 +39,11 @@ from bot.maintenance.thread_recovery import ThreadRecovery
 from bot.observability.events import about
 from bot.people.thread_pass import LeftOver, ThreadPass
 from bot.ports.process import Clock
+from bot.records.messages import Message, Post
+from bot.records.thread import Thread
 from bot.stores import Stores
 from bot.threads.closing import STOPPED, is_given_up, set_turn
 from bot.threads.inbox import ThreadInbox
-from bot.threads.messages import Message, Post
-from bot.threads.model import Thread
 from bot.threads.outbox import Outbox
 from bot.threads.runs.streaming import post_id
 from bot.threads.runs.task_board import end_tasks

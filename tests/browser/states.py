@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from bot.approvals.comments import with_answer
-from bot.approvals.model import (
+from bot.questions.form import AnswerForm, Form
+from bot.records.approval import (
     Approval,
     CardClaim,
     CastVote,
@@ -20,8 +21,7 @@ from bot.approvals.model import (
     Said,
     Status,
 )
-from bot.policy.terms import Group, Requirement, Stage, Terms
-from bot.questions.form import AnswerForm, Form
+from bot.records.terms import Group, Requirement, Stage, Terms
 from slack_sandbox import ADA, BEN, FINANCE_GROUP, MIA, ONCALL, OPS, ROSA, TEAM
 from tests.support.named import people, with_backups
 from tests.unit.bot.slack.cards.samples import DECIDED, an_approval

@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from bot.approvals.model import Approval, Kind, Status
+from bot.records.approval import Approval, Kind, Status
 from bot.stores import Stores
 from slack_sandbox.workspace.records import SlackChannel, SlackUser, UserGroup
 from storage.audit import AuditEntry

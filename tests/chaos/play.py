@@ -15,9 +15,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bot.approvals.model import Approval, Kind, Status
-from bot.approvals.queries import count_due, newest_of
 from bot.commands.call import CUT_OFF
+from bot.records.approval import Approval, Kind, Status
+from bot.records.approval_queries import count_due, newest_of
 from bot.stores import Stores
 from slack_sandbox.server import Sandbox
 from slack_sandbox.workspace.records import SlackChannel

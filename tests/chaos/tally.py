@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
-from bot.approvals.model import Approval, Kind, Status
 from bot.errors import DirectoryError, NotRecordedError
-from bot.people.model import Grant
+from bot.records.approval import Approval, Kind, Status
+from bot.records.people import Grant
 from bot.slack.listeners.errors import explain
 from storage.audit import AuditEntry
 from storage.errors import StoreUnavailableError

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from bot.approvals.model import Approval, Decision, Kind, Status
-from bot.people.model import DelegationRecord, Grant, PersonRecord
-from bot.threads.messages import EphemeralMessage, Message, Post
-from bot.threads.model import Thread
+from bot.records.approval import Approval, Decision, Kind, Status
+from bot.records.messages import EphemeralMessage, Message, Post
+from bot.records.people import DelegationRecord, Grant, PersonRecord
+from bot.records.thread import Thread
 from storage.audit import AuditEntry
 from tests.support.named import NOBODY, under_lists
 

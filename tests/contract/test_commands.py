@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
-from bot.approvals.queries import get_all, open_of
+from bot.records.approval_queries import get_all, open_of
 from bot.stores import Stores
 from tests.contract.builders import (
     APPROVAL_ID,

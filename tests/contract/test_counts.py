@@ -1,7 +1,7 @@
 """The contract of the counts that metrics show."""
 
-from bot.approvals.model import Decision, Status
-from bot.approvals.queries import count_due, count_pending
+from bot.records.approval import Decision, Status
+from bot.records.approval_queries import count_due, count_pending
 from bot.stores import Stores
 from tests.contract.builders import THREAD_ID, a_thread, an_approval
 from tests.support.decided import decide

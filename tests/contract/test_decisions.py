@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.approvals.changes import decided
-from bot.approvals.model import Approval
+from bot.records.approval import Approval
 from bot.stores import Stores
 from storage.documents import update
 from tests.contract.builders import APPROVAL_ID, DIGEST, a_decision, an_approval

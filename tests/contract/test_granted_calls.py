@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from agents.policy import PolicyCall
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.grants import Grants, a_grant
-from bot.approvals.model import APPROVE, Approval, CastVote, Decision, GrantRequest, Status
 from bot.approvals.service import Approvals
 from bot.people.access import Access
-from bot.policy.terms import GrantTerms, Group, Requirement, Stage, Terms
+from bot.records.approval import APPROVE, Approval, CastVote, Decision, GrantRequest, Status
+from bot.records.terms import GrantTerms, Group, Requirement, Stage, Terms
 from bot.stores import Stores
 from bot.threads.runs.grant_uses import GrantCheck, NewCall
 from tests.contract.builders import an_approval

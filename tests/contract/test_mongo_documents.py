@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
-from bot.approvals.model import StoredEscalation
+from bot.records.approval import StoredEscalation
 from bot.stores import Stores
 from storage.errors import RecordFormatError
 from storage.mongo.client import INDEXES

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from bot.approvals.due.visit import write_held
-from bot.approvals.model import Status
 from bot.maintenance.restoring import asked_anew
+from bot.records.approval import Status
 from bot.stores import Stores
 from storage.mongo.commands import Commands
 from storage.mongo.storage import MongoCopyMarks

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
-from bot.approvals.model import Status
-from bot.maintenance.erasing import wheres_of
+from bot.records.approval import Status
+from bot.records.erasures import wheres_of
+from bot.records.messages import MessageStatus
 from bot.stores import Stores
-from bot.threads.messages import MessageStatus
 from storage.errors import RecordNotFoundError
 from tests.contract.builders import (
     THREAD_ID,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from bot.approvals.model import (
+from bot.records.approval import (
     Approval,
     CastVote,
     Comment,
@@ -17,9 +17,9 @@ from bot.approvals.model import (
     Said,
     StoredEdits,
 )
-from bot.approvals.queries import get_all
+from bot.records.approval_queries import get_all
+from bot.records.messages import Message, MessageStatus
 from bot.stores import Stores
-from bot.threads.messages import Message, MessageStatus
 from storage.errors import RecordNotFoundError, RecordRefusedError
 from tests.contract.builders import (
     APPROVAL_ID,

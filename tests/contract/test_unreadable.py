@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
-from bot.approvals.queries import newest_of, open_of
+from bot.records.approval_queries import newest_of, open_of
 from bot.stores import Stores
 from storage import documents
 from storage.errors import RecordFormatError

@@ -9,12 +9,12 @@ import pytest
 from bot.approvals import changes
 from bot.approvals.changes import edited
 from bot.approvals.editing import with_call
-from bot.approvals.model import REJECT, Approval, Decision, Status
 from bot.approvals.votes import counted
 from bot.policy import refusals, tally
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
 from bot.policy.refusals import VoteResult
 from bot.policy.tally import Ballot
+from bot.records.approval import REJECT, Approval, Decision, Status
 from tests.model import voting
 from tests.model.explore import Violation, explore
 from tests.model.voting import (

@@ -8,7 +8,7 @@ import pytest
 
 from bot.approvals import changes
 from bot.approvals.changes import decided, released, with_run
-from bot.approvals.model import Approval, ApprovalMessage, Run, Status
+from bot.records.approval import Approval, ApprovalMessage, Run, Status
 from tests.model import working
 from tests.model.explore import Violation, explore
 from tests.model.working import START, WorkingWorld, moves

@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 from bot.approvals import changes
 from bot.approvals.editing import with_call
-from bot.approvals.model import APPROVE, REJECT, Approval, CastVote, Decision, Status
 from bot.approvals.votes import counted
 from bot.people.terms_of import ballot_of
 from bot.policy.eligibility import Delegation, PeopleSnapshot
 from bot.policy.refusals import VoteAttempt, VoteResult, judge_take_back, judge_vote
-from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms
 from bot.ports.threads import CheckedCall
 from bot.questions.form import edited_digest
 from bot.questions.record import Rules
+from bot.records.approval import APPROVE, REJECT, Approval, CastVote, Decision, Status
+from bot.records.terms import Escalation, Group, Requirement, Stage, Terms
 from tests.contract.builders import an_approval
 
 ADA, BEN, CLEO, DAN, LIA, ROSA = "UADA", "UBEN", "UCLEO", "UDAN", "ULIA", "UROSA"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from bot.approvals import changes
 from bot.approvals.execution import has_ended, lets_run
-from bot.approvals.model import CARD, Approval, Decision, Run, RunState, Said, Status
+from bot.records.approval import CARD, Approval, Decision, Run, RunState, Said, Status
 from tests.model.voting import ADA, EXPIRES_MS, START_MS, asked, body_of, the_terms
 
 TS = "1700000000.000200"

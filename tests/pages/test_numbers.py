@@ -12,7 +12,6 @@ import yaml
 from agents import Tool
 from agents.gates.choice import choose_tool
 from agents.gates.followup import follow_up_tool
-from bot.approvals.model import CLAIM_MS
 from bot.commands.call import STOP_S
 from bot.leases import LEASE
 from bot.notifications.digest_schedule import MANY
@@ -20,8 +19,9 @@ from bot.notifications.working_hours import BEGIN
 from bot.people.break_glass import LEAST_REASON
 from bot.policy.evaluation.conditions import TEXT_LIMIT
 from bot.policy.refusals import LONGEST_MS
-from bot.policy.terms import MAX_AGE_S, REMIND_S
 from bot.ports.people import MOST_MEMBERS
+from bot.records.approval import CLAIM_MS
+from bot.records.terms import MAX_AGE_S, REMIND_S
 from bot.redaction.rules import SHORTEST_VALUE
 from bot.scheduler import BETWEEN_LOOKS, BETWEEN_TICKS
 from bot.slack.directory import MAX_AGE

@@ -372,7 +372,7 @@ def test_every_limit_is_on_the_page_with_its_value() -> None:
     values = {limit.place: limit.value for limit in found}
     assert values["bot.leases.LEASE"] == "15 seconds"
     assert values["bot.policy.parser.source.MAX_BYTES"] == "262,144 bytes"
-    assert values["bot.approvals.model.CLAIM_MS"] == "`30m`"
+    assert values["bot.records.approval.CLAIM_MS"] == "`30m`"
 
 
 def test_every_route_is_on_the_page() -> None:

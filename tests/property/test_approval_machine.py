@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from bot.approvals.model import Status
+from bot.records.approval import Status
 from tests.property.worlds.histories import ACTS, FATES, PACES, THEN, WHO, History
 from tests.unit.bot.office import ADA, ROSA
 

@@ -8,12 +8,12 @@ from itertools import permutations
 
 from hypothesis import given, strategies as st
 
-from bot.approvals.model import APPROVE, REJECT
 from bot.policy.eligibility import Delegation, PeopleSnapshot, Problem
 from bot.policy.missing_approvers import prospect, waits_for
 from bot.policy.refusals import VoteAttempt, judge_vote
 from bot.policy.tally import Ballot, match
-from bot.policy.terms import Group, Requirement, Stage, Terms
+from bot.records.approval import APPROVE, REJECT
+from bot.records.terms import Group, Requirement, Stage, Terms
 
 PEOPLE = ("A", "B", "C", "D", "E")
 NAMES = ("g1", "g2", "g3")

@@ -22,7 +22,7 @@ import aiohttp
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
-from bot.approvals.model import Approval, Status
+from bot.records.approval import Approval, Status
 from bot.stores import Stores
 from slack_sandbox.workspace.people import GUS, OPS, ROSA, TEAM
 from slack_sandbox.workspace.records import SlackUser

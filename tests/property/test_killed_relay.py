@@ -14,8 +14,8 @@ from random import Random
 
 import pytest
 
-from bot.approvals.model import Status
-from bot.approvals.queries import open_of
+from bot.records.approval import Status
+from bot.records.approval_queries import open_of
 from bot.stores import Stores
 from storage.mongo import Driver
 from tests.property.worlds.relay import FINAL, Play, Relay, dies

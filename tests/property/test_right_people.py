@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from bot.approvals.model import Status
+from bot.records.approval import Status
 from tests.property.worlds.crowd import ADA, BEN, FATES, PEOPLE, ROSA, Crowd
 
 WRITERS = (ROSA, ROSA, BEN, *PEOPLE)

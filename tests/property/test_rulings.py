@@ -16,7 +16,7 @@ from bot.policy.evaluation.context import PolicyQuestion, ToolFacts
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
 from bot.policy.evaluation.merge import Permit, Refusal, Verdict, merge, names_of
 from bot.policy.model import AskEntry, PolicyFile
-from bot.policy.terms import Group, Terms
+from bot.records.terms import Group, Terms
 from tests.property.worlds.strictness import is_at_least, slots_of
 
 GROUPS = ("sre", "security", "leads")

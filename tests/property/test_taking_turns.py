@@ -15,9 +15,9 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, User
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
-from bot.approvals.model import Status
-from bot.approvals.queries import newest_of
 from bot.maintenance.retention import Forgetting
+from bot.records.approval import Status
+from bot.records.approval_queries import newest_of
 from tests.support.fakes import FakeClock, FakeNotifier
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import BEN, ROOT, THREAD_ID, Office

@@ -15,10 +15,10 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from bot.approvals.disclosure import Opened, Surface, guesses, has_opened, with_opened
-from bot.approvals.model import Approval
 from bot.layout.characters import is_unseen
 from bot.questions.drawing import drawn_question
 from bot.questions.form import AnswerForm, Form, ask_of, in_order
+from bot.records.approval import Approval
 from bot.redaction.call import PLAIN, mask_call, mask_value, written
 from bot.redaction.mask import in_force
 from bot.redaction.masks import Mask, masks_in

@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agents.models import call, say
 from bot.approvals.editing import Edits
-from bot.approvals.model import Approval, Status
-from bot.approvals.queries import newest_of
 from bot.errors import UserFacingError
-from bot.policy.terms import Group, Terms
 from bot.ports.threads import CheckedCall
+from bot.records.approval import Approval, Status
+from bot.records.approval_queries import newest_of
+from bot.records.terms import Group, Terms
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, RULES, THREAD_ID, Office, an_actor

@@ -25,7 +25,6 @@ from typing_extensions import TypedDict
 from agents import Agent, ChatModelAgent, tool
 from agents.models import ScriptedModel, Turn, call, say
 from bot.approvals.disclosure import Opened, Surface, guesses, has_opened
-from bot.approvals.model import Approval, Status, StoredBatch
 from bot.approvals.overview import HomeData
 from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all
 from bot.layout.blocks import Block
@@ -34,6 +33,7 @@ from bot.ports.people import Person
 from bot.ports.threads import BatchWords
 from bot.questions.drawing import drawn_question
 from bot.questions.form import AnswerForm, Form
+from bot.records.approval import Approval, Status, StoredBatch
 from bot.slack.cards.batch import batch_modal
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.break_glass import override_modal

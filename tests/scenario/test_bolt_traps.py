@@ -21,7 +21,7 @@ from pydantic_ai.models import Model
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
 from agents.models import call, say
 from bot.errors import SettingsError
-from bot.threads.messages import InboxStore, Message
+from bot.records.messages import InboxStore, Message
 from slack_sandbox import RefusedError
 from slack_sandbox.delivery.http import HttpTransport, Parcel
 from slack_sandbox.server import Sandbox

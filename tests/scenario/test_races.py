@@ -22,9 +22,9 @@ from agents.core.codec import Json
 from agents.core.tools import Tool
 from agents.models import AnsweringModel, call, say
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Kind, Status
-from bot.approvals.queries import count_due, open_of
 from bot.errors import ApprovalClosedError, NotApproverError, UserFacingError
+from bot.records.approval import Approval, Decision, Kind, Status
+from bot.records.approval_queries import count_due, open_of
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
 from storage.mongo import Driver

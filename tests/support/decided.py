@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from bot.approvals import changes
-from bot.approvals.model import Approval, Decision
+from bot.records.approval import Approval, Decision
 from storage.documents import Collection, Document, update
 
 CHANGES: Mapping[str, tuple[str, ...]] = {

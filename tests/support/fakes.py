@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from bot.approvals.model import CARD, Approval, ApprovalMessage
 from bot.errors import DeliveryError, DirectoryError
 from bot.notifications.digest import Digest
-from bot.people.model import Grant, PostedDigest
 from bot.ports.notifier import NO_OFFER, Began, Begins, Items, Newest, Offer
 from bot.ports.people import Person
-from bot.threads.messages import Post
-from bot.threads.model import Thread
+from bot.records.approval import CARD, Approval, ApprovalMessage
+from bot.records.messages import Post
+from bot.records.people import Grant, PostedDigest
+from bot.records.thread import Thread
 
 START_MS = 1_800_000_000_000
 

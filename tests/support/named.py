@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from bot.approvals.model import Approval, Kind, StoredEscalation
 from bot.people.named_terms import NamedPeople, named_terms
-from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms
+from bot.records.approval import Approval, Kind, StoredEscalation
+from bot.records.terms import Escalation, Group, Requirement, Stage, Terms
 
 NOBODY = Terms(
     rules=(),

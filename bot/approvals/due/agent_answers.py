@@ -13,12 +13,12 @@ from bot.approvals.answers import write_answer
 from bot.approvals.changes import with_message
 from bot.approvals.comments import AGENT, with_answer
 from bot.approvals.due.visit import write_held
-from bot.approvals.model import Approval, Comment, Status
-from bot.approvals.queries import ApprovalCollection
 from bot.errors import DeliveryError
 from bot.people.terms_of import requesters_of
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock, Spawn
+from bot.records.approval import Approval, Comment, Status
+from bot.records.approval_queries import ApprovalCollection
 from bot.stores import Stores
 from bot.words import said_to_all, say
 from storage.errors import RecordNotFoundError

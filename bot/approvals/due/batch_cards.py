@@ -20,13 +20,13 @@ from cachetools import LRUCache
 from bot.approvals.changes import off_batch, split_off
 from bot.approvals.due.reconciler import Reconciler
 from bot.approvals.due.visit import Visit, of_several, write_held
-from bot.approvals.model import BATCH, OWN, Approval, Status, StoredBatch
-from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.people.terms_of import common_ruling
 from bot.ports.notifier import BatchCards
 from bot.ports.process import Clock
+from bot.records.approval import BATCH, OWN, Approval, Status, StoredBatch
+from bot.records.approval_queries import ApprovalCollection, of_turn
 from storage.documents import update_or_none
 
 logger = logging.getLogger(__name__)

@@ -11,13 +11,13 @@ from bot.approvals.changes import with_places
 from bot.approvals.due.batch_cards import SharedCards
 from bot.approvals.due.reconciler import Reconciler
 from bot.approvals.due.visit import Visit, write_held
-from bot.approvals.model import BATCH, Approval
-from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_undeliverable
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock
+from bot.records.approval import BATCH, Approval
+from bot.records.approval_queries import ApprovalCollection
 from storage.audit import AuditStore
 
 logger = logging.getLogger(__name__)

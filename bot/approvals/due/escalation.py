@@ -29,16 +29,6 @@ from bot.approvals.due.escalation_state import (
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.visit import users_of, write_held
 from bot.approvals.due.wanted import REMINDER
-from bot.approvals.model import (
-    BATCH,
-    Approval,
-    ApprovalMessage,
-    Kind,
-    Status,
-    StoredBatch,
-    StoredEscalation,
-)
-from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_steps
 from bot.people.lookup import is_direct
 from bot.people.recipient_ids import (
@@ -51,9 +41,19 @@ from bot.people.recipient_ids import (
 )
 from bot.people.recipients import Audience, Waiting
 from bot.policy.escalation import Due, Notice, begin, due, next_moment, tells_nobody
-from bot.policy.terms import Terms, TermsError
 from bot.ports.people import CHANNEL
 from bot.ports.process import Clock
+from bot.records.approval import (
+    BATCH,
+    Approval,
+    ApprovalMessage,
+    Kind,
+    Status,
+    StoredBatch,
+    StoredEscalation,
+)
+from bot.records.approval_queries import ApprovalCollection
+from bot.records.terms import Terms, TermsError
 from storage.audit import AuditStore
 
 logger = logging.getLogger(__name__)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bot.approvals.model import OWN, Approval, ApprovalMessage
 from bot.people.recipient_ids import added_groups, asked_groups, audience_of, rotations_of
 from bot.policy.escalation import Due, EscalationState, Notice
 from bot.policy.rotation import on_duty
-from bot.policy.terms import Terms
+from bot.records.approval import OWN, Approval, ApprovalMessage
+from bot.records.terms import Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,14 +16,14 @@ from bot.approvals.changes import with_places
 from bot.approvals.due.batch_cards import SharedCards, stays
 from bot.approvals.due.visit import Visit, write_held
 from bot.approvals.due.wanted import ALERT, REMINDER, Wanted, wanted
-from bot.approvals.model import Approval, ApprovalMessage, Status
-from bot.approvals.queries import ApprovalCollection
 from bot.audit.entries import note_handover, note_reminded
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.people.recipient_ids import is_person
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock
+from bot.records.approval import Approval, ApprovalMessage, Status
+from bot.records.approval_queries import ApprovalCollection
 from storage.audit import AuditStore
 
 logger = logging.getLogger(__name__)

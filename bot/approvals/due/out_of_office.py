@@ -13,14 +13,14 @@ from cachetools import LRUCache
 from bot.approvals.changes import blocked
 from bot.approvals.due.escalation_state import can_hasten
 from bot.approvals.due.visit import write_held
-from bot.approvals.model import Approval, Kind, Status
-from bot.approvals.queries import ApprovalCollection
 from bot.clock import milliseconds
 from bot.leases import LOOK_PATIENCE
 from bot.people.feasibility import FeasibilityCheck
 from bot.people.lookup import absent_of, delegations_of
-from bot.people.model import DelegationRecord, DelegationStore
 from bot.ports.process import Clock
+from bot.records.approval import Approval, Kind, Status
+from bot.records.approval_queries import ApprovalCollection
+from bot.records.people import DelegationRecord, DelegationStore
 from bot.stores import Stores
 
 LOOK_AGAIN = timedelta(minutes=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from bot.approvals.model import Approval
 from bot.policy.escalation import Due
+from bot.records.approval import Approval
 
 
 class DoNotDisturb(Protocol):

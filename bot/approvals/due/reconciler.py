@@ -13,9 +13,9 @@ from functools import partial
 from typing import Protocol
 
 from bot.approvals.due.visit import Visit, write_held
-from bot.approvals.model import BATCH, OWN, Approval, ApprovalMessage
-from bot.approvals.queries import ApprovalCollection
 from bot.errors import DeliveryError
+from bot.records.approval import BATCH, OWN, Approval, ApprovalMessage
+from bot.records.approval_queries import ApprovalCollection
 
 logger = logging.getLogger(__name__)
 

@@ -17,12 +17,12 @@ from cachetools import LRUCache
 
 from bot.approvals.due.visit import Visit
 from bot.approvals.execution import run_of
-from bot.approvals.model import Approval, Kind, RunState, Status
-from bot.approvals.queries import ApprovalCollection, newest_of, open_of
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.ports.process import Clock
 from bot.ports.threads import Reactions
+from bot.records.approval import Approval, Kind, RunState, Status
+from bot.records.approval_queries import ApprovalCollection, newest_of, open_of
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bot.approvals.model import BATCH, Approval, ApprovalMessage, UnrecordedAct
-from bot.approvals.queries import ApprovalCollection
 from bot.leases import ClaimedRecord
+from bot.records.approval import BATCH, Approval, ApprovalMessage, UnrecordedAct
+from bot.records.approval_queries import ApprovalCollection
 from storage.documents import update_or_none
 
 

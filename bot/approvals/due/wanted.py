@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum, auto
 
-from bot.approvals.model import Approval, ApprovalMessage, Status
+from bot.records.approval import Approval, ApprovalMessage, Status
 
 REMINDER = "reminder"
 ALERT = "alert"

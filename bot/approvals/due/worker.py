@@ -30,8 +30,6 @@ from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.thread_reactions import SHARED, WAITS, ThreadReactions
 from bot.approvals.due.visit import Visit, write_held
 from bot.approvals.execution import lets_run
-from bot.approvals.model import Approval, ApprovalMessage, Decision, Status
-from bot.approvals.queries import newest_of, undelivered
 from bot.audit.entries import act_entries, decision_entries, note_request, vote_entries
 from bot.clock import milliseconds
 from bot.errors import REFUSALS, DeliveryError
@@ -49,6 +47,8 @@ from bot.people.recipients import Audience
 from bot.ports.notifier import BatchCards, Notifier
 from bot.ports.people import Directory
 from bot.ports.process import Clock
+from bot.records.approval import Approval, ApprovalMessage, Decision, Status
+from bot.records.approval_queries import newest_of, undelivered
 from bot.stores import Stores
 from storage.documents import update, update_or_none
 

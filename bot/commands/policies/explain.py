@@ -23,7 +23,7 @@ from bot.policy.model import PolicyFile
 from bot.policy.parser.problems import PolicyError
 from bot.policy.parser.source import read_source
 from bot.policy.parser.structure import read_structure
-from bot.policy.terms import Group, Risk, Terms
+from bot.records.terms import Group, Risk, Terms
 
 
 class _Form(BaseModel):

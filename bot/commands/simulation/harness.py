@@ -16,8 +16,6 @@ from typing import Any
 
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from bot.approvals.model import Approval, Status
-from bot.approvals.queries import newest_of
 from bot.audit.report import MOST
 from bot.commands.simulation.cases import World
 from bot.commands.simulation.fakes import MadeUpSlack, StageClock, settle_in
@@ -27,13 +25,15 @@ from bot.observability.instrument import metered
 from bot.policy.current import LoadedPolicy
 from bot.policy.eligibility import PeopleSnapshot
 from bot.policy.tally import Ballot
+from bot.records.approval import Approval, Status
+from bot.records.approval_queries import newest_of
+from bot.records.thread import Thread
 from bot.slack.bot import Countersign
 from bot.slack.calls import BATCH_EVENT
 from bot.slack.connect import Identity, Slack
 from bot.slack.process import Process
 from bot.slack.ratelimit import Pacer
 from bot.stores import Stores
-from bot.threads.model import Thread
 from slack_sandbox.delivery.http import AppReply, Parcel
 from slack_sandbox.server import Sandbox
 from slack_sandbox.workspace.payloads import actor_payload

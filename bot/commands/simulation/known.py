@@ -12,8 +12,8 @@ from bot.commands.simulation.models import CaseError, Data
 from bot.errors import DirectoryError
 from bot.policy.evaluation.context import PolicyQuestion, PolicyWorld, ToolFacts, with_defaults
 from bot.policy.rotation import on_duty
-from bot.policy.terms import Group
 from bot.ports.people import Person
+from bot.records.terms import Group
 
 BOT = "U0COUNTER"
 """The bot's user in the world of a case."""

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.approvals.model import Approval, Status
 from bot.clock import milliseconds
 from bot.commands.simulation.agents import RAN, Script
 from bot.commands.simulation.cases import Case, Difference, as_text, offset
 from bot.commands.simulation.models import Data
 from bot.commands.simulation.observed import Watcher, agent_heard, heard, state_of
 from bot.commands.simulation.steps import SimulatedSteps
+from bot.records.approval import Approval, Status
 from storage.audit import AuditEntry
 
 _NOT_EVENTS = frozenset({"at", "expect"})

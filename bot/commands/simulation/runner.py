@@ -30,7 +30,7 @@ from bot.policy.parser.problems import PolicyError
 from bot.policy.parser.settings import settings_policy
 from bot.policy.parser.source import read_source
 from bot.policy.parser.structure import read_structure
-from bot.policy.terms import Terms
+from bot.records.terms import Terms
 from bot.stores import Stores
 from slack_sandbox.errors import RefusedError
 from storage.chain import Head, Seal, Verifier

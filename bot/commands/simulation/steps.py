@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from bot.approvals.changes import edited
-from bot.approvals.model import Approval, Status
 from bot.commands.simulation.agents import Script
 from bot.commands.simulation.cases import Case
 from bot.commands.simulation.harness import Simulation
@@ -19,6 +18,7 @@ from bot.layout.action_ids import ActionId
 from bot.maintenance.pending import PendingRequests
 from bot.policy.values import seconds
 from bot.questions.reasons import RejectionKind, name_to_type
+from bot.records.approval import Approval, Status
 from bot.slack.cards.secondary_actions import OTHER, UNTIL, WHEN
 from slack_sandbox.errors import RefusedError
 from storage.documents import update

@@ -18,7 +18,7 @@ from bot.policy.model import (
     GroupEntry,
     PolicyFile,
 )
-from bot.policy.terms import (
+from bot.records.terms import (
     ANY,
     EXPIRES_S,
     MAX_AGE_S,

@@ -10,8 +10,8 @@ from agents.policy.base import GATE_RULE, Allow, Ask, Deny, Ruling
 from bot.policy.evaluation.asking import REMIND_TIMES, groups_beside
 from bot.policy.evaluation.context import Gate, ToolFacts
 from bot.policy.evaluation.merge import Refusal, Verdict, merge
-from bot.policy.terms import CODE, Escalation, Group, Requirement, Stage, Terms
 from bot.policy.values import PERSON, USERGROUP
+from bot.records.terms import CODE, Escalation, Group, Requirement, Stage, Terms
 
 BACKUPS = ":backups"
 """Suffix of a rule's name, for the group of its backup approvers."""

@@ -10,7 +10,7 @@ from agents import Agent
 from agents.core.codec import Json
 from agents.core.tools import ToolSpec
 from agents.runs.declared import agents_declared, tools_declared
-from bot.policy.terms import Group, Risk
+from bot.records.terms import Group, Risk
 
 Gate = Literal["none", "approval", "review", "policy"]
 """The gate that code puts around a tool.

@@ -27,7 +27,7 @@ from bot.policy.evaluation.context import Members, PolicyQuestion, ToolFacts
 from bot.policy.evaluation.matching import GroupPeople, PolicyRule
 from bot.policy.evaluation.merge import Permit, Refusal, Verdict, names_of
 from bot.policy.model import PolicyFile, Then
-from bot.policy.terms import Group, Terms
+from bot.records.terms import Group, Terms
 
 logger = logging.getLogger(__name__)
 

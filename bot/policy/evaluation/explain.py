@@ -12,7 +12,7 @@ from bot.policy.evaluation.merge import Refusal, plain_name
 from bot.policy.grants import limits_of
 from bot.policy.missing_approvers import prospect
 from bot.policy.tally import Ballot
-from bot.policy.terms import Group, Requirement, Terms
+from bot.records.terms import Group, Requirement, Terms
 
 _VERBS = {"allow": "allowed", "deny": "blocked", "ask": "needs approval"}
 

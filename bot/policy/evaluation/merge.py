@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from bot.policy.terms import (
+from bot.records.terms import (
     BreakGlass,
     Escalation,
     GrantTerms,

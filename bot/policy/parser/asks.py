@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from bot.policy.grants import NEVER_GRANTED
 from bot.policy.parser.problems import Code, PolicyProblem, nearest
 from bot.policy.parser.source import SourceNode
-from bot.policy.terms import EXPIRES_S
 from bot.policy.values import seconds
+from bot.records.terms import EXPIRES_S
 
 _WHO = ("approve", "stages")
 _WORDS: Mapping[str, frozenset[str]] = {

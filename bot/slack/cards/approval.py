@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from bot.approvals.comments import AGENT
 from bot.approvals.disclosure import guesses
-from bot.approvals.model import Approval, Kind
 from bot.layout.argument_fields import Naming, facts
 from bot.layout.blocks import HEADER, Block, Card, joined, literal, quote, rich
 from bot.layout.card_layout import bold_title, notes, open_card, small_lines
@@ -16,6 +15,7 @@ from bot.layout.preview import preview
 from bot.layout.sentences import title_hidden, title_of
 from bot.layout.text import show
 from bot.questions.shown import ShownQuestion, shown_question
+from bot.records.approval import Approval, Kind
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.buttons import choices

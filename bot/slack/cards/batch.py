@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from bot.approvals.batches import MOST_CARDS, Chosen
 from bot.approvals.execution import run_of
-from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId, decode, encode
 from bot.layout.blocks import Block, Errors, brief, context, line, literal, plain, quote, rich
 from bot.layout.card_layout import small_lines
@@ -20,6 +19,7 @@ from bot.policy.refusals import is_blank
 from bot.questions.reasons import REASON, rejection_inputs
 from bot.questions.shown import what_runs
 from bot.questions.yes import Proof, yes
+from bot.records.approval import Approval
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
 from bot.slack.cards.batch_items import (

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bot.approvals.execution import run_of
-from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all, encode_option
 from bot.layout.blocks import (
     Block,
@@ -32,6 +31,7 @@ from bot.people.terms_of import wants_reason
 from bot.ports.threads import BatchWords
 from bot.questions.shown import shown_question, what_runs
 from bot.questions.yes import Proof, yes
+from bot.records.approval import Approval, Status
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
 from bot.slack.cards.approval import why_of

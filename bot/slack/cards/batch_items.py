@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bot.approvals.execution import run_of
-from bot.approvals.model import Approval, RunState, Status
 from bot.layout.argument_fields import Naming, humanised
 from bot.layout.arguments import NAME, as_text, is_ambiguous
 from bot.layout.blocks import Block, line, literal
 from bot.layout.sentences import title_of
 from bot.layout.text import ShownText, clip, show, width
 from bot.questions.shown import shown_question, what_runs
+from bot.records.approval import Approval, RunState, Status
 from bot.redaction.call import mask_call, written
 from bot.redaction.masks import once
 from bot.words import say

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.approvals.model import Approval, Emergency
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import (
     Block,
@@ -22,8 +21,9 @@ from bot.layout.modals import (
     text_input,
 )
 from bot.people.break_glass import LEAST_REASON, Reasons
-from bot.policy.terms import BreakGlass
 from bot.questions.drawing import OpenModal
+from bot.records.approval import Approval, Emergency
+from bot.records.terms import BreakGlass
 from bot.redaction.mask import mask_text
 from bot.words import say
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.approvals.model import Kind
 from bot.layout.action_ids import ActionId, encode_option
 from bot.layout.blocks import Block, actions, menu
 from bot.layout.card_layout import ButtonRow
@@ -13,6 +12,7 @@ from bot.people.terms_of import progress_of
 from bot.questions.form import Form
 from bot.questions.shown import ShownQuestion
 from bot.questions.yes import Proof
+from bot.records.approval import Kind
 from bot.words import say
 
 MOST_OPTIONS = 5

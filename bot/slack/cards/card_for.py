@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Status
 from bot.layout.blocks import HEADER, Card
 from bot.questions.base import RecordQuestion, question_of
 from bot.questions.call import CallQuestion
 from bot.questions.form import in_order
 from bot.questions.inputs import InputsQuestion
 from bot.questions.shown import shown_question
+from bot.records.approval import Approval, Status
 from bot.redaction.call import mask_call
 from bot.redaction.masks import masked_once
 from bot.slack.cards.approval import describe, pending_card

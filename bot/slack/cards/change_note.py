@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bot.approvals.model import Approval, Status
 from bot.layout.argument_fields import Naming, changed
 from bot.layout.blocks import Block, Card, context, literal, mrkdwn, plain, quote, rich, section
 from bot.layout.parts import MOST_PEOPLE, Body, spoken
@@ -10,6 +9,7 @@ from bot.layout.text import clip, show
 from bot.people.terms_of import progress_of
 from bot.policy.eligibility import EDITORS
 from bot.questions.form import ask_of
+from bot.records.approval import Approval, Status
 from bot.redaction.mask import mask_text
 from bot.slack.cards.footer import all_of
 from bot.words import say

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.approvals.execution import run_of
-from bot.approvals.model import Approval, Kind, RunState, Status
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, actions, button, mrkdwn, plain
 from bot.layout.card_layout import closed_card, quoted, small_lines, state_line, third_line
@@ -16,6 +15,7 @@ from bot.layout.parts import asked_by
 from bot.layout.sentences import is_address, spoken_title, title_of
 from bot.layout.text import clip_mrkdwn, own_words
 from bot.questions.shown import ShownQuestion, what_runs
+from bot.records.approval import Approval, Kind, RunState, Status
 from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.break_glass import reasons_of
 from bot.slack.cards.change_note import changes_text

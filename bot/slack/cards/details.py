@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bot.approvals.comments import AGENT
-from bot.approvals.model import Approval, Kind, Status
 from bot.audit.acts import Act
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.layout.argument_fields import Naming
@@ -32,6 +31,7 @@ from bot.layout.text import chunks, show, width
 from bot.questions.form import Form, in_order
 from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.questions.yes import Proof, yes
+from bot.records.approval import Approval, Kind, Status
 from bot.redaction.call import INLINE, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words, masked_once, once

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from bot.approvals.model import APPROVE, Approval, CastVote, Kind
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
 from bot.layout.text import own_words, show
@@ -14,7 +13,8 @@ from bot.people.recipient_ids import requirement_words
 from bot.people.terms_of import VoteProgress, ends_then, progress_of, requesters_of
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.tally import Tally
-from bot.policy.terms import Requirement
+from bot.records.approval import APPROVE, Approval, CastVote, Kind
+from bot.records.terms import Requirement
 from bot.redaction.mask import mask_text
 from bot.words import say
 from bot.words.mrkdwn import channel, clock, date, mention, moment

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from bot.approvals.model import Approval, GrantRequest, Kind
 from bot.config.durations import format_duration
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
@@ -30,11 +29,12 @@ from bot.layout.modals import (
 from bot.layout.text import clip
 from bot.people.terms_of import wants_reason
 from bot.policy.grants import limits_of
-from bot.policy.terms import GrantTerms
 from bot.policy.values import seconds
 from bot.questions.drawing import OpenModal
 from bot.questions.form import ask_of
 from bot.questions.reasons import REASON
+from bot.records.approval import Approval, GrantRequest, Kind
+from bot.records.terms import GrantTerms
 from bot.redaction.call import mask_call, mask_value
 from bot.redaction.masks import Names
 from bot.words import say

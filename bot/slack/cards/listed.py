@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bot.approvals.disclosure import guesses
-from bot.approvals.model import Approval
 from bot.layout.parts import Body
 from bot.questions.call import CallQuestion
 from bot.questions.shown import shown_question
+from bot.records.approval import Approval
 from bot.redaction.masks import masked_once, once
 from bot.slack.cards.approval import describe
 from bot.slack.cards.batch_items import fits_line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, line, literal, rich
 from bot.layout.card_layout import ButtonRow, notes
@@ -12,6 +11,7 @@ from bot.layout.short_ids import short_id
 from bot.questions.drawing import OpenModal
 from bot.questions.reasons import REASON
 from bot.questions.yes import Proof, yes
+from bot.records.approval import Approval, Status
 from bot.redaction.masks import masked_once
 from bot.slack.cards.approval import describe
 from bot.words import say

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.approvals.model import Approval, Kind, Status
 from bot.layout.action_ids import ActionId, encode_page
 from bot.layout.blocks import (
     Block,
@@ -32,6 +31,7 @@ from bot.people.terms_of import is_critical, progress_of
 from bot.questions.call import CallQuestion
 from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.questions.yes import Proof, yes
+from bot.records.approval import Approval, Kind, Status
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
 from bot.slack.cards.details import expiry, is_short, pages_of

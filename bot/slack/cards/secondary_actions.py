@@ -8,7 +8,6 @@ from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from bot.approvals.comments import AGENT, LONGEST_ASKED
-from bot.approvals.model import Approval
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, context, line, literal, mrkdwn, plain, rich
@@ -16,10 +15,11 @@ from bot.layout.modals import Errors, Values, modal, named, read_state, read_tex
 from bot.layout.sentences import title_of
 from bot.layout.text import clip
 from bot.people.deadlines import end_of_day
-from bot.people.model import DelegationRecord
 from bot.policy.hours import to_local, to_ms
 from bot.policy.refusals import is_blank
 from bot.ports.people import Person
+from bot.records.approval import Approval
+from bot.records.people import DelegationRecord
 from bot.words import say
 from bot.words.mrkdwn import date, is_person, mention
 

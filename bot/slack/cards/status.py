@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bot.approvals.execution import run_of
-from bot.approvals.model import Approval, Kind, RunState, Status
 from bot.layout.blocks import Block
 from bot.layout.card_layout import state_line
 from bot.layout.parts import asked_by, deciders_names
@@ -18,6 +17,7 @@ from bot.people.terms_of import is_allowed_by_rule, progress_of
 from bot.ports.people import CHANNEL
 from bot.questions.form import Form, ask_of
 from bot.questions.shown import ShownQuestion
+from bot.records.approval import Approval, Kind, RunState, Status
 from bot.slack.cards.footer import joined, missing
 from bot.words import company, say
 from bot.words.mrkdwn import clock, mention, moment

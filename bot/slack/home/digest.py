@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from bot.approvals.model import Status
 from bot.layout.blocks import Block, Card, context, mrkdwn, plain, section
 from bot.layout.sentences import is_address
 from bot.notifications.digest import Digest, ListItem
+from bot.records.approval import Status
 from bot.slack.home.items import ShownNames, ended_item, own_item, waiting_item
 from bot.slack.home.times import TimeReader
 from bot.slack.home.view import LIST

@@ -21,7 +21,6 @@ from aiohttp import ClientError
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import Approval, Kind
 from bot.approvals.overview import HomeData, HomeDataReader
 from bot.clock import milliseconds
 from bot.errors import DeliveryError, DirectoryError, NotApproverError, UserFacingError
@@ -31,6 +30,7 @@ from bot.layout.modals import notice_modal
 from bot.people.terms_of import common_ruling
 from bot.ports.people import Actor, Person
 from bot.ports.process import Spawn
+from bot.records.approval import Approval, Kind
 from bot.slack.calls import slack_fault
 from bot.slack.cards.listed import is_listed
 from bot.slack.home.items import ShownNames, names_of

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.approvals.model import Approval, Kind, Status
 from bot.approvals.overview import GrantWithOrigin, HealthSummary
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId, encode
@@ -21,6 +20,7 @@ from bot.layout.text import clip
 from bot.people.terms_of import progress_of
 from bot.ports.people import Directory
 from bot.questions.shown import shown_question, what_runs
+from bot.records.approval import Approval, Kind, Status
 from bot.slack.cards.buttons import way_in
 from bot.slack.home.times import TimeReader
 from bot.words import say

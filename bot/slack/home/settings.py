@@ -22,8 +22,8 @@ from bot.layout.blocks import (
     section,
 )
 from bot.notifications.preferences import check_hours
-from bot.people.model import PersonRecord
 from bot.policy.hours import to_ms
+from bot.records.people import PersonRecord
 from bot.words import say
 
 AWAY_FORM = "countersign:home_away_form"

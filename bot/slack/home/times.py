@@ -13,8 +13,8 @@ from babel import Locale, UnknownLocaleError
 from babel.dates import format_date, format_time
 
 from bot.policy.hours import zone_of
-from bot.policy.terms import TermsError
 from bot.ports.people import Person
+from bot.records.terms import TermsError
 from bot.words import say
 
 _ENGLISH = "en_US"

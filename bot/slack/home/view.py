@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.approvals.model import Approval
 from bot.approvals.overview import HomeData
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, actions, button, context, header, line, literal, plain, rich
 from bot.layout.sentences import title_of
 from bot.layout.text import clip
 from bot.questions.shown import what_runs
+from bot.records.approval import Approval
 from bot.slack.home.items import (
     ShownNames,
     ended_item,

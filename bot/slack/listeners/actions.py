@@ -14,7 +14,6 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import APPROVE, Approval, Kind
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import (
     ActionId,
@@ -28,6 +27,7 @@ from bot.people.terms_of import wants_reason
 from bot.ports.people import Actor
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DecisionDraft
+from bot.records.approval import APPROVE, Approval, Kind
 from bot.slack.cards import modals
 from bot.slack.cards.review import REQUEST
 from bot.slack.destinations import ClickedMessage

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from bot.approvals.model import Approval
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
 from bot.ports.people import Actor, Person
+from bot.records.approval import Approval
 from bot.slack.cards.secondary_actions import PERSON, QUESTION, admin_modal, read_admin
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say

@@ -8,8 +8,6 @@ from dataclasses import replace
 from bot.approvals.batches import MOST_CARDS, Batches, BatchResult, Chosen, not_in_batch
 from bot.approvals.disclosure import Surface
 from bot.approvals.due.batch_cards import stays
-from bot.approvals.model import APPROVE, REJECT, Approval, Status
-from bot.approvals.queries import of_turn
 from bot.errors import (
     ApprovalClosedError,
     InvalidInputError,
@@ -26,6 +24,8 @@ from bot.people.lookup import DelegationCache, LookupOnce
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.questions.reasons import REASON, read_reason, rejection_errors
+from bot.records.approval import APPROVE, REJECT, Approval, Status
+from bot.records.approval_queries import of_turn
 from bot.slack.cards.batch import (
     ask_one_modal,
     batch_modal,

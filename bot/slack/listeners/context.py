@@ -20,7 +20,6 @@ from bot.approvals.delegation import Delegating
 from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
 from bot.approvals.grants import Grants, why_never
-from bot.approvals.model import Approval, Decision, GrantRequest, Status
 from bot.approvals.secondary_actions import Means, explains_nothing
 from bot.approvals.service import Approvals
 from bot.errors import (
@@ -34,16 +33,17 @@ from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
 from bot.leases import CLICK_PATIENCE, ThreadWorker
 from bot.notifications.preferences import NotificationPreferences
-from bot.people.model import Grant
 from bot.people.terms_of import is_critical
 from bot.people.waiting import Waits
 from bot.policy.hours import zone_of
-from bot.policy.terms import TermsError
 from bot.ports.people import Actor
 from bot.ports.process import Clock, Spawn
 from bot.ports.threads import CheckedCall
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, drawn_question
 from bot.questions.yes import Proof
+from bot.records.approval import Approval, Decision, GrantRequest, Status
+from bot.records.people import Grant
+from bot.records.terms import TermsError
 from bot.slack.agent_view import SuggestedPrompts
 from bot.slack.cards.modals import agreeing_form
 from bot.slack.destinations import NO_MESSAGE, ClickedMessage

@@ -14,7 +14,6 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.errors import SlackClientError
 
-from bot.approvals.model import Kind
 from bot.errors import DeliveryError, InvalidInputError, UserFacingError
 from bot.layout.action_ids import ActionId, Reference, decode, rest_of
 from bot.layout.blocks import Block
@@ -22,6 +21,7 @@ from bot.layout.forms.pages import with_draft
 from bot.layout.modals import Values
 from bot.ports.people import Actor
 from bot.questions.inputs import InputsQuestion
+from bot.records.approval import Kind
 from bot.slack.calls import slack_fault
 from bot.slack.listeners.context import ListenerContext, action_of, actor_of
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import APPROVE, Kind
 from bot.errors import InvalidInputError, NotApproverError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
@@ -13,6 +12,7 @@ from bot.policy.grants import NEVER_GRANTED
 from bot.ports.people import Actor
 from bot.questions.drawing import DrawnQuestion
 from bot.questions.reasons import REASON
+from bot.records.approval import APPROVE, Kind
 from bot.slack.cards.grants import grant_modal, limits_for, read_allowance, stop_modal
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from bot.approvals.disclosure import Opened, Surface, guesses, has_opened, pages_read
-from bot.approvals.model import Approval, CastVote, Kind, Status
 from bot.audit.report import in_order
 from bot.errors import (
     DirectoryError,
@@ -25,12 +24,13 @@ from bot.people.break_glass import glass_of, why_not_break
 from bot.people.named_terms import next_step_ms
 from bot.people.terms_of import is_requester
 from bot.policy.refusals import RefusalCode
-from bot.policy.terms import Group
 from bot.ports.people import Actor
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DecisionDraft, drawn_question
 from bot.questions.reasons import REASON
 from bot.questions.yes import Proof
+from bot.records.approval import Approval, CastVote, Kind, Status
+from bot.records.terms import Group
 from bot.slack.cards.details import details_modal, history_blocks
 from bot.slack.cards.footer import who_line
 from bot.slack.cards.grants import read_next_time

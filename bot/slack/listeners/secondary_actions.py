@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from bot.approvals.model import Approval, Kind
 from bot.errors import DirectoryError, RefusalError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
@@ -16,8 +15,9 @@ from bot.people.terms_of import is_requester
 from bot.people.waiting import WaitingLook
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.refusals import LONGEST_MS, RefusalCode
-from bot.policy.terms import Group
 from bot.ports.people import Actor
+from bot.records.approval import Approval, Kind
+from bot.records.terms import Group
 from bot.slack.cards.secondary_actions import (
     DAY,
     PERSON,

@@ -14,7 +14,6 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from agents.core.errors import InvalidArgumentsError
 from bot.approvals.disclosure import Surface
 from bot.approvals.editing import EditApproval
-from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, Reference, decode, decode_page, rest_of
 from bot.layout.forms.pages import with_draft
@@ -24,6 +23,7 @@ from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, Proposal
 from bot.questions.reasons import REASON
+from bot.records.approval import Approval, Kind, Status
 from bot.slack.listeners.context import (
     OURS,
     FormNotice,

@@ -6,14 +6,15 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.approvals.model import BATCH, Approval, ApprovalMessage, Status
 from bot.layout.blocks import Card
 from bot.notifications.digest import Digest
 from bot.people.current_policy import CurrentPolicy
-from bot.people.model import Grant, PostedDigest
 from bot.ports.notifier import Items
 from bot.ports.people import Directory
 from bot.ports.threads import BatchWords
+from bot.records.approval import BATCH, Approval, ApprovalMessage, Status
+from bot.records.people import Grant, PostedDigest
+from bot.records.thread import Thread
 from bot.slack.calls import BATCH_EVENT, Poster, Putting
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.batch_items import batch_title
@@ -26,7 +27,6 @@ from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.side_messages.copies import copy_lead, may_read, withheld_card
 from bot.slack.side_messages.grant import grant_card
 from bot.slack.side_messages.notices import admin_card, alert_card, summary_card
-from bot.threads.model import Thread
 from bot.words import said_to_all, speaking
 from bot.words.mrkdwn import is_person
 

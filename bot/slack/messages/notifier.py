@@ -13,11 +13,12 @@ from functools import cached_property
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import CARD, Approval, ApprovalMessage, Kind, Status
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card, section
 from bot.ports.notifier import NO_OFFER, Newest, Offer
 from bot.ports.process import Clock
+from bot.records.approval import CARD, Approval, ApprovalMessage, Kind, Status
+from bot.records.thread import Thread
 from bot.slack.calls import Addresses, Putting, post_json, slack_fault
 from bot.slack.cards.card_for import card_for
 from bot.slack.destinations import (
@@ -42,7 +43,6 @@ from bot.slack.side_messages.reminders import (
     nudge_text,
     question_message,
 )
-from bot.threads.model import Thread
 from bot.words import said_to_all, say
 
 QUESTION_EVENT = "countersign_question"

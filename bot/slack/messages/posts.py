@@ -16,16 +16,16 @@ from typing import Any
 from cachetools import LRUCache
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import Approval, ApprovalMessage
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.blocks import Card
+from bot.records.approval import Approval, ApprovalMessage
+from bot.records.thread import Thread
 from bot.redaction.mask import mask_text
 from bot.slack.calls import Putting
 from bot.slack.destinations import Spot
 from bot.slack.messages.addressing import NameOf, addressed
 from bot.slack.messages.pacing import Arguments, PacedCalls
 from bot.slack.ratelimit import Pacer
-from bot.threads.model import Thread
 from bot.words.mrkdwn import is_person
 
 logger = logging.getLogger(__name__)

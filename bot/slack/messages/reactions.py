@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from cachetools import LRUCache
 
-from bot.approvals.model import Approval
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
+from bot.records.approval import Approval
 from bot.slack.calls import Putting
 from bot.slack.destinations import Spot, approvers_text, is_broadcast
 from bot.slack.side_messages.notices import root_card

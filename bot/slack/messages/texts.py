@@ -15,13 +15,13 @@ from bot.layout.blocks import Card
 from bot.leases import TEXT_PATIENCE
 from bot.ports.notifier import Began, Begins, Stream
 from bot.ports.process import Clock
+from bot.records.messages import Post
+from bot.records.thread import Thread
 from bot.slack.cards.agent_text import reply_cards
 from bot.slack.messages.pacing import NO_PATIENCE, Arguments
 from bot.slack.messages.posts import GONE, Posts, metadata_of
 from bot.slack.messages.streams import BriefText, GrowingMessage, NativeStream, Streaming
 from bot.slack.ratelimit import Pacer
-from bot.threads.messages import Post
-from bot.threads.model import Thread
 
 logger = logging.getLogger(__name__)
 

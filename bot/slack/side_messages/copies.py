@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from bot.approvals.model import BATCH, OWN, Approval, ApprovalMessage
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.blocks import Card, context, plain
 from bot.layout.parts import asked_by
@@ -12,6 +11,7 @@ from bot.layout.sentences import is_address
 from bot.people.recipient_ids import asked_groups
 from bot.policy.rotation import on_duty
 from bot.questions.shown import shown_question
+from bot.records.approval import BATCH, OWN, Approval, ApprovalMessage
 from bot.slack.cards.footer import who_line
 from bot.words import say
 from bot.words.mrkdwn import channel, mention

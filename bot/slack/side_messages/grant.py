@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId, encode, encode_option
 from bot.layout.blocks import Block, Card, button, context, menu, mrkdwn, plain
 from bot.layout.card_layout import closed_card, state_line
 from bot.layout.sentences import spoken_title, title_of
 from bot.layout.text import clip
-from bot.people.model import Grant
 from bot.questions.shown import what_runs
+from bot.records.approval import Approval
+from bot.records.people import Grant
 from bot.redaction.masks import masked_once
 from bot.slack.cards.batch_items import long_text
 from bot.words import say

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from bot.approvals.due.thread_reactions import sign_of
 from bot.approvals.execution import run_of
-from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import (
     Block,
@@ -41,6 +40,7 @@ from bot.layout.sentences import (
 )
 from bot.layout.text import clip, clip_mrkdwn, own_words, show
 from bot.questions.shown import what_runs
+from bot.records.approval import Approval, Status
 from bot.redaction.mask import mask_text
 from bot.slack.cards.break_glass import emergency_reasons
 from bot.slack.cards.change_note import changes_text

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, actions, button, context, mrkdwn, plain, section
 from bot.layout.sentences import title_of
 from bot.layout.text import clip
 from bot.questions.shown import shown_question
+from bot.records.approval import Approval, Status
 from bot.slack.cards.buttons import review_button
 from bot.words import say
 

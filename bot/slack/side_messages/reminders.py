@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.approvals.due.thread_reactions import sign_of
-from bot.approvals.model import Approval, Kind
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Card, actions, button, context, literal, mrkdwn, quote, rich
 from bot.layout.parts import MOST_PEOPLE
@@ -31,6 +30,7 @@ from bot.people.named_terms import backups_of
 from bot.people.terms_of import ends_then
 from bot.ports.people import CHANNEL
 from bot.questions.shown import what_runs
+from bot.records.approval import Approval, Kind
 from bot.redaction.mask import mask_text
 from bot.words import say
 from bot.words.mrkdwn import is_person

@@ -16,7 +16,6 @@ from agents import AgentError
 from agents.gates.rulings import Judgement
 from agents.policy.base import GATE_RULE, Allow, Ask, Deny, PolicyCall, Ruling
 from bot.approvals.grants import agent_at
-from bot.approvals.model import Approval
 from bot.audit.acts import Act
 from bot.audit.entries import TakesEntries, call_key, note
 from bot.errors import DirectoryError
@@ -29,9 +28,10 @@ from bot.policy.evaluation.evaluate import DEFAULT, PolicyEvaluator
 from bot.policy.evaluation.merge import Permit, Refusal, Verdict
 from bot.policy.model import PolicyFile
 from bot.policy.rotation import on_duty
-from bot.policy.terms import Group, Terms, TermsError
 from bot.ports.people import MOST_MEMBERS, Directory
 from bot.ports.process import Clock
+from bot.records.approval import Approval
+from bot.records.terms import Group, Terms, TermsError
 from bot.redaction.masks import Names
 from bot.stores import Stores
 from bot.threads.runs.grant_uses import GrantCheck, NewCall, UseLines

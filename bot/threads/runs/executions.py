@@ -26,12 +26,12 @@ from agents.core.observers import (
 )
 from bot.approvals.changes import with_run
 from bot.approvals.execution import ENDED, is_settled_doubt, lets_run, run_of
-from bot.approvals.model import Approval, Run, RunState
-from bot.approvals.queries import ApprovalCollection, of_turn
 from bot.audit.entries import TakesEntries, note_start
 from bot.ports.process import Clock
 from bot.questions.base import question_of
 from bot.questions.form import ask_of
+from bot.records.approval import Approval, Run, RunState
+from bot.records.approval_queries import ApprovalCollection, of_turn
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_text, mask_words
 from bot.words import say

@@ -23,17 +23,17 @@ from agents import (
 from agents.core.calls import ToolCall
 from agents.core.errors import RunCancelledError
 from agents.core.observers import ToolOutcome
-from bot.approvals.model import Approval
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.observability.events import TellEvent, nobody
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock, Spawn
 from bot.ports.threads import Presence, TaskBoard, Words
+from bot.records.approval import Approval
+from bot.records.thread import Thread
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Names
 from bot.stores import Stores
-from bot.threads.model import Thread
 from bot.threads.outbox import Outbox
 from bot.threads.runs.executions import ExecutionRecorder
 from bot.threads.runs.streaming import SaidBefore, StreamedText

@@ -12,15 +12,15 @@ from agents import AgentError
 from agents.core.digest import canonical_json
 from agents.policy.base import PolicyCall
 from bot.approvals.grants import Grants, agents_at, granted_entry, has_approved
-from bot.approvals.model import Approval
 from bot.errors import DeliveryError, DirectoryError
-from bot.people.model import Grant
 from bot.policy.grants import fixed_part, limits_of
-from bot.policy.terms import GrantTerms, Terms
 from bot.ports.process import Clock, Spawn
 from bot.ports.threads import CheckedCall
+from bot.records.approval import Approval
+from bot.records.messages import Post
+from bot.records.people import Grant
+from bot.records.terms import GrantTerms, Terms
 from bot.stores import Stores
-from bot.threads.messages import Post
 from bot.threads.outbox import Outbox
 from bot.words import say
 from storage.errors import RecordNotFoundError

@@ -18,7 +18,6 @@ from agents.core.codec import Json
 from agents.core.scope import AskAgain, StartingCall
 from bot.approvals.changes import with_run
 from bot.approvals.execution import run_of
-from bot.approvals.model import Approval, Kind, Run, RunState, Status
 from bot.approvals.votes import Votes
 from bot.audit.entries import TakesEntries
 from bot.audit.invalidated import note_lapse
@@ -27,6 +26,7 @@ from bot.config.durations import format_duration
 from bot.errors import DirectoryError
 from bot.ports.process import Clock
 from bot.questions.record import approval_id_of, deciders_of
+from bot.records.approval import Approval, Kind, Run, RunState, Status
 from bot.stores import Stores
 from bot.words import say
 from storage.documents import update_or_none

@@ -8,9 +8,9 @@ from enum import Enum, auto
 from agents import MessageEvent, TextDelta
 from bot.ports.notifier import Notifier, Stream
 from bot.ports.process import Clock
+from bot.records.messages import Post
+from bot.records.thread import Thread
 from bot.stores import Stores
-from bot.threads.messages import Post
-from bot.threads.model import Thread
 from bot.threads.outbox import Outbox
 from bot.words import say
 

@@ -18,9 +18,9 @@ from agents.core.observers import ToolOutcome
 from bot.errors import DeliveryError
 from bot.ports.process import Clock, Spawn
 from bot.ports.threads import TaskBoard, TaskStatus, ToolTask
+from bot.records.messages import Post, PostStore
+from bot.records.thread import Thread
 from bot.redaction.mask import mask_text
-from bot.threads.messages import Post, PostStore
-from bot.threads.model import Thread
 from storage.errors import StorageError
 
 logger = logging.getLogger(__name__)

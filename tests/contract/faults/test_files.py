@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.approvals.queries import count_pending
 from bot.commands.cli import main
 from bot.commands.database import look_at_storage
 from bot.config.settings import Settings
+from bot.records.approval_queries import count_pending
 from storage.errors import Fault, StorageError, StoreBrokenError
 from storage.sqlite import back_up
 from tests.contract.builders import an_approval

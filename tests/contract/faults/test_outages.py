@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.queries import newest_of
+from bot.records.approval_queries import newest_of
 from bot.stores import Stores
 from storage.errors import StoreUnavailableError
 from storage.mongo import Driver

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from bot.records.messages import MessageStatus
 from bot.stores import Stores
-from bot.threads.messages import MessageStatus
 from tests.contract.builders import THREAD_ID, a_message
 
 FIRST, SECOND, THIRD = (f"1700000000.00{i}000" for i in (1, 2, 3))

@@ -8,9 +8,9 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Decision, Status
-from bot.approvals.queries import newest_of
 from bot.errors import ApprovalClosedError
+from bot.records.approval import Decision, Status
+from bot.records.approval_queries import newest_of
 from bot.stores import Stores
 from tests.support.force import forced
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_actor

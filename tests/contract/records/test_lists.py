@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
-from bot.approvals.model import Approval, Kind, Status
-from bot.approvals.queries import START, calls_of, ended_of, named, waiting
+from bot.records.approval import Approval, Kind, Status
+from bot.records.approval_queries import START, calls_of, ended_of, named, waiting
 from bot.stores import Stores
 from storage.documents import Place
 from tests.contract.builders import DIGEST, THREAD_ID, a_decision, a_grant, an_approval

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from bot.people.model import PersonRecord, PostedDigest
+from bot.records.people import PersonRecord, PostedDigest
 from bot.stores import Stores
 from tests.contract.builders import a_person
 

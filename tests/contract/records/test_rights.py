@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.people.model import Grant
+from bot.records.people import Grant
 from bot.stores import Stores
 from storage.errors import RecordNotFoundError
 from tests.contract.builders import THREAD_ID, a_delegation, a_grant

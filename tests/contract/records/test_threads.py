@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from bot.records.thread import Thread, ThreadStore
 from bot.stores import Stores
-from bot.threads.model import Thread, ThreadStore
 from storage.errors import RecordNotFoundError
 from tests.contract.builders import THREAD_ID, a_thread
 

@@ -26,9 +26,9 @@ from agents.models import AnsweringModel, call, say
 from agents.policy import Ask, Condition, Rule, RulePolicy
 from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
-from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.errors import UserFacingError
 from bot.ports.threads import CheckedCall
+from bot.records.approval import Approval, Decision, Kind, Status
 from tests.property.worlds.bench import (
     CLEO,
     EVE,

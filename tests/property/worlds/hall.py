@@ -27,8 +27,8 @@ from agents.core.tools import Tool
 from agents.gates.rulings import Judgement
 from agents.models import AnsweringModel, call, say
 from bot.approvals.editing import Edits
-from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId, encode
+from bot.records.approval import Approval
 from bot.slack.listeners import actions, views
 from bot.slack.listeners.context import ListenerContext
 from bot.stores import Stores

@@ -9,16 +9,16 @@ from typing import Any
 
 from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
-from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.clock import milliseconds
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
 from bot.people.named_terms import next_step_ms
 from bot.ports.threads import CheckedCall
 from bot.questions.form import edited_digest, in_order
+from bot.records.approval import Approval, Decision, Kind, Status
+from bot.records.messages import EphemeralMessage
+from bot.records.thread import Thread
 from bot.slack.destinations import ClickedMessage
 from bot.threads.message_event import NO_TURN, Incoming
-from bot.threads.messages import EphemeralMessage
-from bot.threads.model import Thread
 from bot.words import say
 from tests.property.worlds.bench import (
     AFTER_EFFECT,

@@ -18,7 +18,6 @@ from typing import Any, cast
 from pydantic_ai.messages import ToolCallPart
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from bot.approvals.model import Approval, Kind, Status
 from bot.clock import milliseconds
 from bot.commands.simulation.agents import Script, actors
 from bot.commands.simulation.cases import Case, CaseFile, World, offset
@@ -27,9 +26,10 @@ from bot.commands.simulation.harness import Simulation
 from bot.commands.simulation.models import CaseError, Data
 from bot.commands.simulation.rehearse import NOBODY, PolicyFileOnStage
 from bot.commands.simulation.steps import SimulatedSteps
-from bot.people.model import PersonRecord
 from bot.policy.current import LoadedPolicy
 from bot.policy.evaluation.context import world_of
+from bot.records.approval import Approval, Kind, Status
+from bot.records.people import PersonRecord
 from bot.slack.app import build
 from bot.slack.bot import Countersign
 from bot.slack.connect import Slack

@@ -12,9 +12,9 @@ from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.approvals.model import Approval, Decision, Status
 from bot.errors import UserFacingError
 from bot.layout.action_ids import ActionId
+from bot.records.approval import Approval, Decision, Status
 from bot.stores import Stores
 from storage.audit import AuditEntry
 from tests.property.worlds.bench import mark

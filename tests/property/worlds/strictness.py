@@ -6,7 +6,7 @@ from collections import Counter
 from typing import get_args
 
 from bot.policy.evaluation.merge import Permit, Refusal, Verdict, plain_name
-from bot.policy.terms import Risk, Terms
+from bot.records.terms import Risk, Terms
 
 _RISKS = get_args(Risk)
 Slot = tuple[str, tuple[str, ...], int, tuple[tuple[int, tuple[str, ...]], ...]]

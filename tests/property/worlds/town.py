@@ -8,10 +8,10 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
-from bot.approvals.model import Approval, Kind, Status
-from bot.approvals.queries import open_of
 from bot.errors import ApprovalClosedError, UserFacingError
 from bot.layout.action_ids import ActionId
+from bot.records.approval import Approval, Kind, Status
+from bot.records.approval_queries import open_of
 from tests.property.worlds.bench import CLEO, EVE, GROUP, befall, mark
 from tests.property.worlds.hall import PEOPLE, Hall, amount_by
 from tests.property.worlds.ledger import House, Ledger, Shown

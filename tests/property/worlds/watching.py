@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from bot.approvals.model import Approval, Decision, Kind, Status
-from bot.approvals.queries import newest_of
 from bot.clock import milliseconds
+from bot.records.approval import Approval, Decision, Kind, Status
+from bot.records.approval_queries import newest_of
 from tests.property.worlds.bench import CLEO, Effect, World
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID
 

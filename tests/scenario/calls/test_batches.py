@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.model import Status
-from bot.approvals.queries import newest_of
 from bot.layout.action_ids import ActionId
+from bot.records.approval import Status
+from bot.records.approval_queries import newest_of
 from bot.words import say
 from tests.scenario.calls.batch_agents import RAN
 from tests.scenario.test_main_job import values_of

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.model import Approval, Decision, Status
 from bot.approvals.votes import Votes
+from bot.records.approval import Approval, Decision, Status
 from storage.errors import StoreUnavailableError
 from tests.scenario.calls.ruling_agents import RAN
 from tests.scenario.test_main_job import APPROVE, EDIT, REJECT, values_of

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.approvals.model import Decision, Status
 from bot.audit.acts import Act
 from bot.audit.entries import note, note_decision, note_request
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
+from bot.records.approval import Decision, Status
 from bot.stores import Stores
 from tests.contract.builders import an_approval
 from tests.support.mongo import MongoServer

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from bot.approvals.model import Approval, Kind, Status, StoredEdits
 from bot.maintenance.pending import ANEW
-from bot.policy.terms import Group, Requirement, Rotation, Stage, Terms
+from bot.records.approval import Approval, Kind, Status, StoredEdits
+from bot.records.terms import Group, Requirement, Rotation, Stage, Terms
 from bot.stores import Stores
 from tests.contract.builders import THREAD_ID, an_approval
 from tests.scenario.commands.test_upkeep import Place, place

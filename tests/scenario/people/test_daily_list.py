@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.people.model import PersonRecord
+from bot.records.people import PersonRecord
 from slack_sandbox.workspace.people import ONCALL
 from tests.scenario.people.payers import write_policy
 from tests.support.stage import Stage, a_stage

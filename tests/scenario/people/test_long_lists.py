@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.model import Approval
-from bot.approvals.queries import waiting
-from bot.policy.terms import Terms
+from bot.records.approval import Approval
+from bot.records.approval_queries import waiting
+from bot.records.terms import Terms
 from bot.stores import Stores
 from bot.words import say
 from tests.contract.spoiling import spoil

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from bot.approvals.queries import open_of
 from bot.layout.action_ids import ActionId
 from bot.layout.short_ids import short_id
+from bot.records.approval_queries import open_of
 from bot.words import say
 from slack_sandbox.workspace.people import ADA, BEN, FINANCE, MIA, ONCALL, OPS, ROSA
 from tests.scenario.people import payers

@@ -14,8 +14,8 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import say
-from bot.approvals.model import Status
 from bot.audit.report import story
+from bot.records.approval import Status
 from bot.stores import Stores
 from bot.words import say as words
 from storage.mongo import Driver

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bot.approvals.model import Approval
 from bot.layout.action_ids import PICKS, ActionId
 from bot.layout.blocks import Block
 from bot.layout.modals import Errors, Values
@@ -13,6 +12,7 @@ from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, drawn_ques
 from bot.questions.fields import FieldsQuestion
 from bot.questions.inputs import InputsQuestion
 from bot.questions.yes import Proof, yes
+from bot.records.approval import Approval
 from bot.redaction.masks import masked_once
 from bot.slack.cards.details import pages_of
 from bot.slack.cards.modals import agreeing_form

@@ -20,11 +20,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents.gates.rulings import Judgement
 from agents.models import Turn, call, say
 from bot.approvals.editing import Edits
-from bot.approvals.model import Approval, Status
 from bot.approvals.overview import HomeDataReader
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.ports.people import Person
 from bot.ports.threads import CheckedCall
+from bot.records.approval import Approval, Status
 from bot.slack.agent_view import SuggestedPrompts
 from bot.slack.app import bolt_app, register
 from bot.slack.connect import Identity, Slack

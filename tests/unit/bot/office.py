@@ -26,17 +26,17 @@ from bot.approvals.disclosure import Surface
 from bot.approvals.due.agent_answers import EXPLAIN_PATIENCE, AgentAnswers
 from bot.approvals.due.thread_reactions import ThreadReactions
 from bot.approvals.editing import Edits
-from bot.approvals.model import Approval, Decision, Kind, Status
-from bot.approvals.queries import open_of
 from bot.config.agents import EVERYWHERE
 from bot.observability.events import TellEvent, nobody
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
-from bot.people.model import DelegationRecord
 from bot.ports.notifier import BatchCards
 from bot.ports.people import Actor
 from bot.ports.threads import CheckedCall, Presence, TaskBoard
 from bot.questions.record import Rules
+from bot.records.approval import Approval, Decision, Kind, Status
+from bot.records.approval_queries import open_of
+from bot.records.people import DelegationRecord
 from bot.scheduler import DueWork
 from bot.slack.process import Process
 from bot.slack.wiring import Wiring

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bot.approvals.model import Status
 from bot.errors import (
     ApprovalClosedError,
     BotError,
@@ -19,6 +18,7 @@ from bot.errors import (
     UnknownApprovalError,
     UserFacingError,
 )
+from bot.records.approval import Status
 from bot.words.mrkdwn import date, escape, is_person, mention, utc
 from tests.unit.bot.slack.cards.samples import DECIDED, an_approval, decided
 

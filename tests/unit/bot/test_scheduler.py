@@ -11,8 +11,8 @@ from typing import cast
 import pytest
 
 from agents.models import call, say
-from bot.approvals.model import Status
 from bot.leases import LEASE
+from bot.records.approval import Status
 from bot.scheduler import DueWork, Scheduler, TimeLapse
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError

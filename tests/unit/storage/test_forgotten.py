@@ -2,7 +2,7 @@
 
 import re
 
-from bot.maintenance.erasing import wheres_of
+from bot.records.erasures import wheres_of
 from bot.stores import KINDS
 from storage.mongo import MongoStorage
 from storage.mongo.client import INDEXES

@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from bot.threads.model import Thread
+from bot.records.thread import Thread
 from tests.contract.builders import THREAD_ID, a_thread
 from tests.support.stores import SqliteStores
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.threads.model import Thread
+from bot.records.thread import Thread
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
 from storage.sqlite.file.lock import FILE_NAME
 from storage.sqlite.file.worker import Reader, open_reader

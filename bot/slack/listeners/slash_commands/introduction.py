@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from bot.layout.parts import approvers_words
 from bot.layout.text import clip_mrkdwn
 from bot.people.recipient_ids import asked_groups, audience_of, is_channel
-from bot.policy.terms import Terms, TermsError
 from bot.ports.people import CHANNEL
+from bot.records.terms import Terms, TermsError
 from bot.threads.agents import AgentFacts
 from bot.words import say
 from bot.words.mrkdwn import escape

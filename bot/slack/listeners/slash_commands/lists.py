@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bot.approvals.model import Approval, Status
 from bot.approvals.overview import MOST_ENDED, GrantWithOrigin, StoppableThread
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, button, context, header, plain
@@ -12,6 +11,7 @@ from bot.layout.sentences import title_of
 from bot.layout.short_ids import prefix_of, short_id
 from bot.layout.text import clip, clip_mrkdwn
 from bot.questions.shown import what_runs
+from bot.records.approval import Approval, Status
 from bot.redaction.mask import mask_text
 from bot.slack.home.items import (
     ShownNames,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import time
 
 from bot.layout.short_ids import short_id
-from bot.people.model import DelegationRecord, PersonRecord
+from bot.records.people import DelegationRecord, PersonRecord
 from bot.slack.home.times import TimeReader
 from bot.slack.listeners.slash_commands.answers import (
     Asker,

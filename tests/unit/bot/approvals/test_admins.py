@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.model import Approval, Status
-from bot.approvals.queries import newest_of
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
+from bot.records.approval import Approval, Status
+from bot.records.approval_queries import newest_of
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.notices import admin_card
 from tests.support.stores import SqliteStores

@@ -17,9 +17,9 @@ from agents.models import call, say
 from bot.approvals.ask_agent import Explanations
 from bot.approvals.comments import AGENT, LONGEST_ASKED, with_exchange
 from bot.approvals.due.agent_answers import EXPLAIN_AGAIN, AgentAnswers
-from bot.approvals.model import Approval, Comment, Status
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
+from bot.records.approval import Approval, Comment, Status
 from bot.slack.cards.details import history_blocks
 from bot.threads.agents import nobody
 from bot.words.mrkdwn import is_person

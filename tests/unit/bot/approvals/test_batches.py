@@ -10,10 +10,10 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.batches import MOST_CARDS, Batches, Chosen
-from bot.approvals.model import Approval, Status
-from bot.approvals.queries import newest_of
 from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, encode
+from bot.records.approval import Approval, Status
+from bot.records.approval_queries import newest_of
 from bot.slack.cards.batch import BatchChoice, batch_modal, read_batch
 from bot.slack.cards.card_for import card_for
 from bot.stores import Stores

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from agents.models import Turn, call, say
-from bot.approvals.model import Approval, Status
-from bot.approvals.queries import newest_of
 from bot.audit.report import story
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId
 from bot.people.break_glass import Reasons
+from bot.records.approval import Approval, Status
+from bot.records.approval_queries import newest_of
 from bot.slack.cards.card_for import card_for
 from bot.stores import Stores
 from storage.audit import AuditEntry

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.approvals import changes
-from bot.approvals.model import (
+from bot.records.approval import (
     Approval,
     ApprovalMessage,
     CardClaim,

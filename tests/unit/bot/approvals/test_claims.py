@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.approvals.model import CLAIM_MS, CardClaim
+from bot.records.approval import CLAIM_MS, CardClaim
 
 NOW = 1_000_000
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from bot.approvals.comments import LONGEST_ASKED, MOST_KEPT
-from bot.approvals.model import CLAIM_MS, Approval, CardClaim, Status
 from bot.approvals.secondary_actions import Means, why_not_claim
 from bot.audit.report import story
 from bot.errors import DeliveryError, OutdatedCardError
 from bot.layout.action_ids import ActionId, encode_option
 from bot.policy.refusals import RefusalCode
-from bot.threads.messages import MessageStatus
+from bot.records.approval import CLAIM_MS, Approval, CardClaim, Status
+from bot.records.messages import MessageStatus
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import CLEO, LIA, MIA, STAGES, TOM, TWO, asked

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from agents.gates.rulings import Judgement
-from bot.approvals.model import Approval, Status
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
+from bot.records.approval import Approval, Status
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import (

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from bot.approvals.delegation import Delegating
-from bot.approvals.model import Approval, Status
 from bot.errors import RefusalError, UserFacingError
 from bot.people.lookup import absent_of
-from bot.people.model import DelegationRecord, DelegationStore
+from bot.records.approval import Approval, Status
+from bot.records.people import DelegationRecord, DelegationStore
 from storage.audit import AuditEntry
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import LIA, MIA, TOM, asked, refused, vote

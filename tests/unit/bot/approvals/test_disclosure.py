@@ -11,12 +11,12 @@ from agents.chat.agent import ChatModelAgent
 from agents.core.codec import Json
 from agents.models import ScriptedModel, call, say
 from bot.approvals.disclosure import MOST_SEEN, Opened, guesses, has_opened, is_yes, with_opened
-from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.audit.acts import Act
 from bot.audit.report import story
 from bot.errors import DeliveryError, NotSeenError
 from bot.layout.action_ids import ActionId
 from bot.questions.form import AnswerForm, Form, Option
+from bot.records.approval import Approval, Decision, Kind, Status
 from bot.slack.cards.card_for import card_for
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import ASK, Counter, a_click, a_submission, is_untouched, typed

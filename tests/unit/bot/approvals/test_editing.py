@@ -13,7 +13,6 @@ from agents.gates.rulings import Judgement
 from agents.models import call, say
 from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy
 from bot.approvals.editing import Edits
-from bot.approvals.model import Approval, Decision, Status, StoredEdits
 from bot.audit.entries import edit_entries, note_decision
 from bot.audit.invalidated import last_edit, note_edit
 from bot.audit.report import story
@@ -22,6 +21,7 @@ from bot.people.named_terms import approvers_of
 from bot.ports.threads import CheckedCall
 from bot.questions.form import AnswerForm, Form, ask_of
 from bot.questions.record import Rules
+from bot.records.approval import Approval, Decision, Status, StoredEdits
 from storage.audit import AuditEntry
 from storage.retention import KEPT
 from tests.support.named import excluding

@@ -31,8 +31,8 @@ from agents.workflows import AgentTool
 from bot.approvals.changes import refused_by_run
 from bot.approvals.disclosure import Surface
 from bot.approvals.execution import lets_run, run_of
-from bot.approvals.model import Approval, Decision, Kind, Run, RunState, Status
-from bot.approvals.queries import newest_of
+from bot.records.approval import Approval, Decision, Kind, Run, RunState, Status
+from bot.records.approval_queries import newest_of
 from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
 from tests.support.decided import decide, failing_at, write

@@ -10,12 +10,12 @@ import pytest
 
 from agents.models import Turn, call, say
 from bot.approvals.grants import agent_at, agents_at, grant_id_of
-from bot.approvals.model import Approval, Status
-from bot.approvals.queries import newest_of
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
 from bot.maintenance.restoring import Restoring
-from bot.people.model import Grant
+from bot.records.approval import Approval, Status
+from bot.records.approval_queries import newest_of
+from bot.records.people import Grant
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.grant import grant_card
 from bot.stores import Stores

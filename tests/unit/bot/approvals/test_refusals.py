@@ -10,9 +10,9 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.due import worker as visits_module
-from bot.approvals.model import Approval, ApprovalMessage, Status
 from bot.clock import backoff, milliseconds
 from bot.errors import DeliveryError
+from bot.records.approval import Approval, ApprovalMessage, Status
 from storage.errors import RecordConflictError
 from tests.support.decided import failing_at
 from tests.support.stores import SqliteStores

@@ -14,8 +14,6 @@ from agents.models import call, say
 from bot.approvals import votes
 from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
-from bot.approvals.model import Approval, Decision, Status, StoredEdits
-from bot.approvals.queries import newest_of
 from bot.audit.report import story
 from bot.errors import (
     ApprovalClosedError,
@@ -31,6 +29,8 @@ from bot.people.deciders import deciders_of
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
 from bot.ports.people import MOST_MEMBERS
 from bot.ports.threads import CheckedCall
+from bot.records.approval import Approval, Decision, Status, StoredEdits
+from bot.records.approval_queries import newest_of
 from bot.slack.cards.card_for import card_for
 from bot.threads.runs.application_policy import PolicyOfCards
 from storage.errors import RecordFormatError

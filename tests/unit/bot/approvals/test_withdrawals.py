@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
-from bot.approvals.model import Approval, Kind, Status
 from bot.approvals.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
 from bot.layout.action_ids import ActionId
+from bot.records.approval import Approval, Kind, Status
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.private import withdrawal_card
 from bot.stores import Stores

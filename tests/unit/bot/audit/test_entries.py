@@ -13,7 +13,6 @@ import pytest
 
 from agents.core.codec import Json
 from agents.models import call, say
-from bot.approvals.model import Decision, Kind, Status
 from bot.audit.acts import Act
 from bot.audit.entries import VoteEvidence, note, note_decision, vote_entry
 from bot.audit.report import json_line, line, story
@@ -23,6 +22,7 @@ from bot.errors import (
     NotApproverError,
     OutdatedCardError,
 )
+from bot.records.approval import Decision, Kind, Status
 from bot.redaction.mask import REDACTED, in_force
 from bot.redaction.rules import MaskRules
 from storage.audit import AuditEntry

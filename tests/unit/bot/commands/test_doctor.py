@@ -14,7 +14,6 @@ from agents.core.errors import ModelError, ModelRefusedError
 from agents.gates import policy_gate
 from agents.policy import AllowList, Ask, Deny, Rule, RulePolicy, all_of, first_of
 from agents.workflows import AgentTool
-from bot.approvals.queries import count_pending
 from bot.commands.call import Finding
 from bot.commands.database import EMBEDDED, SHARED, remedy_for
 from bot.commands.doctor import Tools, examine
@@ -22,6 +21,7 @@ from bot.config.agents import load_agents, load_model
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import Settings
 from bot.errors import SettingsError
+from bot.records.approval_queries import count_pending
 from bot.stores import Stores
 from slack_sandbox import ADA, BOT_USER, GUS, ONCALL, Sandbox
 from storage.base import CheckResult

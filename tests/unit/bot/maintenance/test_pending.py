@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agents.models import Turn, call, say
-from bot.approvals.model import Approval, Status
 from bot.maintenance.pending import PendingQuery, PendingRequests
+from bot.records.approval import Approval, Status
 from tests.support.force import forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, Office

@@ -11,14 +11,14 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Status
-from bot.approvals.queries import open_of
 from bot.audit.report import story
 from bot.commands.cli import FAILED, main
 from bot.config.stores import restoring
 from bot.errors import NotApproverError
 from bot.maintenance.restoring import Restoring
 from bot.people.named_terms import next_step_ms
+from bot.records.approval import Approval, Decision, Status
+from bot.records.approval_queries import open_of
 from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
 from storage.sqlite import back_up

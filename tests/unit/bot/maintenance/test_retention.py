@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
-from bot.approvals.queries import newest_of
 from bot.audit.report import story
 from bot.leases import FORGETTING_LEASE
 from bot.maintenance.retention import Forgetting, Retention
+from bot.records.approval_queries import newest_of
 from storage.errors import RecordNotFoundError, StoreUnavailableError
 from storage.retention import KEPT
 from tests.contract.builders import a_delegation, a_whisper

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.approvals.model import Approval
-from bot.people.model import PersonRecord
-from bot.policy.terms import Group, Requirement, Stage, Terms
+from bot.records.approval import Approval
+from bot.records.people import PersonRecord
+from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.stores import Stores
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock

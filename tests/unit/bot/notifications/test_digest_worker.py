@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.model import Decision, Status
 from bot.approvals.overview import HomeData, HomeDataReader
 from bot.errors import DeliveryError
 from bot.notifications.digest_worker import MOST_LINES
-from bot.people.model import PersonRecord, PostedDigest
-from bot.policy.terms import QuietHours
+from bot.records.approval import Decision, Status
+from bot.records.people import PersonRecord, PostedDigest
+from bot.records.terms import QuietHours
 from tests.contract.builders import an_approval
 from tests.contract.spoiling import spoil
 from tests.support.decided import decide

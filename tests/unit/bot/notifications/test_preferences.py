@@ -11,13 +11,13 @@ import pytest
 from agents.models import call, say
 from bot.approvals.changes import annotated
 from bot.approvals.due.escalation_state import held_of
-from bot.approvals.model import Approval, Kind
 from bot.audit.report import story
 from bot.errors import DirectoryError, InvalidInputError, NotApproverError
 from bot.notifications.digest_schedule import left_to_list
-from bot.people.model import PersonRecord, PostedDigest
-from bot.policy.terms import Group, Rotation
 from bot.ports.people import Actor
+from bot.records.approval import Approval, Kind
+from bot.records.people import PersonRecord, PostedDigest
+from bot.records.terms import Group, Rotation
 from bot.slack.destinations import approvers_text
 from storage.errors import StoreUnavailableError
 from tests.contract.builders import a_person, an_approval

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.notifications.working_hours import WorkingDay, known_zone, own_hours
-from bot.people.model import PersonRecord
-from bot.policy.terms import QuietHours
+from bot.records.people import PersonRecord
+from bot.records.terms import QuietHours
 
 BERLIN, NEW_YORK, UTC_ = "Europe/Berlin", "America/New_York", "Etc/UTC"
 

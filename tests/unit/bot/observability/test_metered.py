@@ -13,12 +13,12 @@ from agents import ToolEvent
 from agents.core.checkpoint import AmendingStore, CheckpointStatus
 from agents.models import call, say
 from bot.approvals import changes
-from bot.approvals.model import Kind, Status
 from bot.audit.acts import Act
 from bot.observability import events
 from bot.observability.instrument import metered
+from bot.records.approval import Kind, Status
+from bot.records.messages import Message
 from bot.stores import Stores
-from bot.threads.messages import Message
 from storage.documents import update_or_none
 from storage.errors import StoreUnavailableError
 from tests.contract.builders import (

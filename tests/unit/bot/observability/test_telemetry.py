@@ -18,12 +18,12 @@ from prometheus_client import REGISTRY, generate_latest
 
 from agents import ToolEvent, ToolOutcome
 from agents.tools import ToolCall
-from bot.approvals.model import Kind, Status
 from bot.audit.acts import Act
 from bot.errors import SettingsError
 from bot.observability import events
 from bot.observability.metrics import Gauges, Metrics, metrics_app
 from bot.observability.tracing import Tracing, otlp_provider
+from bot.records.approval import Kind, Status
 from bot.slack.app import answering
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError

@@ -23,7 +23,6 @@ from slack_sdk.errors import SlackApiError
 from agents import ChatModelAgent, ScriptedModel, tool
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import call, say
-from bot.approvals.model import Status
 from bot.errors import NotApproverError
 from bot.maintenance.policies import PolicyRecorder
 from bot.observability.events import both
@@ -31,6 +30,7 @@ from bot.observability.instrument import metered
 from bot.observability.metrics import Metrics
 from bot.observability.tracing import Tracing, trace_context
 from bot.policy.current import PolicyNews
+from bot.records.approval import Status
 from bot.slack.app import answering
 from bot.slack.connect import Identity, Slack
 from bot.tasks import Tasks

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bot.approvals.model import Approval, Kind
 from bot.errors import DirectoryError, NotApproverError
 from bot.people.access import Access
 from bot.ports.people import Actor
+from bot.records.approval import Approval, Kind
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, an_actor

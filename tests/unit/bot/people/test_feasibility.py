@@ -15,13 +15,13 @@ from agents.gates import policy_gate
 from agents.models import call, say
 from agents.policy import Ask, Rule, RulePolicy
 from bot.approvals.editing import Edits
-from bot.approvals.model import Approval, Kind, Status
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, NotApproverError
 from bot.people.feasibility import FeasibilityCheck
 from bot.ports.people import MOST_MEMBERS
 from bot.ports.threads import CheckedCall
 from bot.questions.record import Rules
+from bot.records.approval import Approval, Kind, Status
 from bot.slack.cards.card_for import card_for
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeDirectory

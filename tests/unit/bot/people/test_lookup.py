@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from bot.approvals.model import Approval
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.lookup import PeopleLookup
 from bot.policy.eligibility import PeopleSnapshot, Problem
-from bot.policy.terms import CODE, Group, Requirement, Rotation, Stage, Terms
 from bot.ports.people import MOST_MEMBERS, Actor
+from bot.records.approval import Approval
+from bot.records.terms import CODE, Group, Requirement, Rotation, Stage, Terms
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock, FakeDirectory
 

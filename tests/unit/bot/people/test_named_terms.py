@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from bot.approvals.model import Approval
 from bot.people.break_glass import glass_of
 from bot.people.lookup import PeopleLookup
 from bot.people.named_terms import NamedPeople, named_terms
 from bot.people.terms_of import common_ruling
 from bot.policy.grants import limits_of
-from bot.policy.terms import Group
+from bot.records.approval import Approval
+from bot.records.terms import Group
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock, FakeDirectory
 from tests.unit.bot.office import ADA, BEN

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.approvals.model import APPROVE, Approval, CastVote, Kind
 from bot.people.terms_of import VoteProgress, progress_of, wants_reason
-from bot.policy.terms import Group, Requirement, Stage, Terms
+from bot.records.approval import APPROVE, Approval, CastVote, Kind
+from bot.records.terms import Group, Requirement, Stage, Terms
 from tests.contract.builders import an_approval
 
 NONE = VoteProgress()

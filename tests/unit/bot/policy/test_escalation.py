@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from hypothesis import given, strategies as st
 
-from bot.approvals.model import CLAIM_MS
 from bot.policy.escalation import (
     Due,
     EscalationState,
@@ -21,7 +20,8 @@ from bot.policy.escalation import (
     tells_nobody,
 )
 from bot.policy.hours import is_quiet
-from bot.policy.terms import Escalation, QuietHours, Rotation, Terms
+from bot.records.approval import CLAIM_MS
+from bot.records.terms import Escalation, QuietHours, Rotation, Terms
 from tests.unit.bot.policy.times import HOUR_MS, MINUTE_MS, at, local
 from tests.unit.bot.policy.voting import terms
 

@@ -9,9 +9,9 @@ import pytest
 from agents.core.codec import Json
 from agents.core.digest import canonical_json
 from bot.approvals.grants import is_within
-from bot.approvals.model import GrantRequest
 from bot.policy.grants import fixed_part, limits_of
-from bot.policy.terms import GrantTerms, Group, Requirement, Risk, Stage, Terms
+from bot.records.approval import GrantRequest
+from bot.records.terms import GrantTerms, Group, Requirement, Risk, Stage, Terms
 
 LIMITS = GrantTerms(max_time_s=7_200, max_uses=5, vary=("host",))
 

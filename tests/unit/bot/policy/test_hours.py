@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bot.policy.hours import add_working, is_quiet, quiet_end
-from bot.policy.terms import QuietHours
+from bot.records.terms import QuietHours
 from tests.unit.bot.policy.times import HOUR_MS, MINUTE_MS, at, local
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bot.approvals.model import AGAIN, APPROVE
 from bot.policy.eligibility import PeopleSnapshot
 from bot.policy.refusals import RefusalCode, is_blank
 from bot.policy.tally import Ballot
+from bot.records.approval import AGAIN, APPROVE
 from tests.unit.bot.policy.voting import DIGEST, Play, ballot, delegation, standing, step, terms
 
 STAGED = ([("sre", 1)], [("leads", 1)])

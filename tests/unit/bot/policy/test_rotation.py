@@ -9,7 +9,7 @@ import pytest
 
 from bot.policy.hours import to_ms, zone_of
 from bot.policy.rotation import next_handover, on_duty
-from bot.policy.terms import Rotation, TermsError
+from bot.records.terms import Rotation, TermsError
 from tests.unit.bot.policy.times import HOUR_MS, MINUTE_MS, at, local
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.approvals.model import AGAIN, GIVE_UP, RAN, CastVote
 from bot.policy.eligibility import Problem
 from bot.policy.tally import Ballot
+from bot.records.approval import AGAIN, GIVE_UP, RAN, CastVote
 from tests.unit.bot.policy.voting import (
     DIGEST,
     Play,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.approvals.model import APPROVE, REJECT
 from bot.policy.eligibility import Delegation, PeopleSnapshot, Problem
 from bot.policy.evaluation.merge import with_own_names
 from bot.policy.refusals import VoteAttempt, VoteResult, judge_take_back, judge_vote
 from bot.policy.tally import Ballot
-from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms
+from bot.records.approval import APPROVE, REJECT
+from bot.records.terms import Escalation, Group, Requirement, Stage, Terms
 
 DIGEST = "d1"
 """The call that is voted on."""

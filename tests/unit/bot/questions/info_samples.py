@@ -17,11 +17,11 @@ from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, FeedbackI
 from agents.graph.nodes.questions import Question
 from agents.graph.state.shapes import schema_of
 from agents.prebuilt.stages import StageInfo
-from bot.approvals.model import Approval, Decision, Status
 from bot.errors import InvalidInputError
 from bot.questions.base import check_decision
 from bot.questions.record import Asked, Rules, approval_from
-from bot.threads.model import Thread
+from bot.records.approval import Approval, Decision, Status
+from bot.records.thread import Thread
 
 NOW = 1_800_000_000_000
 THREAD = Thread(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from agents import ResumeDataError, register
 from agents.core.codec import Json
-from bot.approvals.model import Decision, Kind, Status
 from bot.layout.blocks import Block
 from bot.layout.modals import Errors, Values, modal, named, read_text, text_input
 from bot.questions.base import QuestionDraft
@@ -19,6 +18,7 @@ from bot.questions.drawing import (
     register as register_kind,
 )
 from bot.questions.form import AnswerForm, in_order
+from bot.records.approval import Decision, Kind, Status
 
 BEST = "countersign:rating_best"
 OTHER = "countersign:rating_other"

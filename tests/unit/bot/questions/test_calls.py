@@ -21,9 +21,9 @@ from agents import (
 from agents.core.codec import Json
 from agents.gates.human import HumanResponse
 from agents.gates.questions import ChoiceResult
-from bot.approvals.model import Approval, Kind, Status
 from bot.questions.base import answer_from, question_of, read_reply
 from bot.questions.form import ask_of, edited_digest
+from bot.records.approval import Approval, Kind, Status
 from tests.unit.bot.asked import chosen_digest, filled_digest
 from tests.unit.bot.questions.info_samples import (
     ARGUMENTS,

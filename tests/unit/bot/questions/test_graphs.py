@@ -15,9 +15,9 @@ from agents import (
 )
 from agents.graph.commands import Send, StateUpdate
 from agents.prebuilt.stages import StageResult
-from bot.approvals.model import Status
 from bot.questions.base import answer_from, question_of, read_reply
 from bot.questions.form import Form, ask_of, edited_digest
+from bot.records.approval import Status
 from tests.unit.bot.questions.info_samples import (
     BREAK,
     BY,

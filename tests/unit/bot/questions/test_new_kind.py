@@ -10,13 +10,13 @@ import pytest
 
 from agents import ResumeDataError
 from agents.core.codec import Json
-from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.ports.threads import CheckedCall
 from bot.questions.base import _KINDS, QuestionDraft, answer_from
 from bot.questions.drawing import Proposal, drawn_question, register
 from bot.questions.form import FORM, AnswerForm, ask_of
+from bot.records.approval import Approval, Kind, Status
 from bot.slack.cards.card_for import card_for
 from slack_sandbox.blockkit.rules import message_errors, view_errors
 from tests.scenario.asking import RAN, custom

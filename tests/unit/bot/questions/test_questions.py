@@ -12,9 +12,9 @@ from agents import (
 )
 from agents.core.codec import Json
 from agents.gates.questions import Choice, ChoiceInfo, ChoiceResult
-from bot.approvals.model import Status
 from bot.errors import InvalidInputError
 from bot.questions.base import answer_from, question_of, read_reply
+from bot.records.approval import Status
 from tests.unit.bot.questions.info_samples import (
     BY,
     CALL_CHOICE,

@@ -24,7 +24,6 @@ from agents.core.cancel import CancelInfo
 from agents.core.codec import Json
 from agents.gates import NoApprovers, Withdrawn
 from agents.policy import Ask
-from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.people.named_terms import approvers_of, backups_of, next_step_ms
 from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
@@ -37,6 +36,7 @@ from bot.questions.form import (
     edited_digest,
     in_order,
 )
+from bot.records.approval import Approval, Kind, Status
 from tests.unit.bot.asked import chosen_digest
 from tests.unit.bot.questions.info_samples import (
     ARGUMENTS,

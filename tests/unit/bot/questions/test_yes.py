@@ -7,12 +7,12 @@ from contextlib import suppress
 
 import pytest
 
-from bot.approvals.model import Approval
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block
 from bot.questions.drawing import OpenModal, drawn_question
 from bot.questions.yes import Proof, yes
+from bot.records.approval import Approval
 from bot.slack.cards.break_glass import override_modal
 from bot.slack.cards.grants import grant_modal
 from bot.slack.cards.modals import agreeing_form

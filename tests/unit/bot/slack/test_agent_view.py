@@ -12,6 +12,7 @@ import pytest
 
 from bot.errors import DeliveryError
 from bot.ports.threads import TaskStatus, ToolTask
+from bot.records.thread import Thread
 from bot.slack.agent_view import (
     NOT_IN_CHANNEL,
     PROMPTS,
@@ -23,7 +24,6 @@ from bot.slack.agent_view import (
     Unsupported,
 )
 from bot.slack.listeners.slash_commands.introduction import asks_who
-from bot.threads.model import Thread
 from bot.threads.named_agents import Prompt
 from tests.support.fakes import FakeClock
 from tests.unit.bot.office import ROSA

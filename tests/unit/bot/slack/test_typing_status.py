@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from bot.errors import DeliveryError
+from bot.records.thread import Thread
 from bot.slack.agent_view import SESSION, AgentSessions
 from bot.slack.typing_status import STATUS, SlackPresence, Way
-from bot.threads.model import Thread
 from tests.support.fakes import FakeClock
 from tests.unit.bot.office import ROSA
 

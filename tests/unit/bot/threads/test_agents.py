@@ -21,11 +21,11 @@ from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.core.errors import CheckpointDecodeError, InvalidArgumentsError
 from agents.models import call
 from agents.workflows import AgentTool
-from bot.approvals.model import Approval, Status
 from bot.errors import DirectoryError
 from bot.ports.threads import BatchWords, CheckedCall
+from bot.records.approval import Approval, Status
+from bot.records.thread import Thread
 from bot.threads.agents import Catalog, nobody, tool_at
-from bot.threads.model import Thread
 from tests.contract.builders import an_approval
 
 

@@ -19,9 +19,9 @@ from agents import (
 from agents.core.calls import ToolCall
 from agents.core.observers import ToolOutcome
 from agents.models import call, say
-from bot.approvals.model import Status
 from bot.audit.acts import Act
 from bot.audit.report import story
+from bot.records.approval import Status
 from bot.threads.cancellation import looks_like_stop
 from bot.threads.message_event import NO_TURN
 from bot.threads.runs.following import StoppableRun

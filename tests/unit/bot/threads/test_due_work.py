@@ -10,13 +10,13 @@ import pytest
 from agents.models import call, say
 from bot.approvals.changes import redrawn
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, ApprovalMessage, Decision, Status
 from bot.audit.acts import Act
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
 from bot.observability.events import context
 from bot.ports.notifier import Newest
 from bot.ports.people import Person
+from bot.records.approval import Approval, ApprovalMessage, Decision, Status
 from tests.support.decided import write
 from tests.support.fakes import FakeDirectory, FakeNotifier
 from tests.support.stores import SqliteStores

@@ -12,10 +12,10 @@ import pytest
 from agents.core.errors import CheckpointConflictError
 from agents.models import call, say
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, ApprovalMessage, Decision, Status
 from bot.errors import DeliveryError
 from bot.leases import ATTENDANCE, LEASE
 from bot.ports.notifier import Newest
+from bot.records.approval import Approval, ApprovalMessage, Decision, Status
 from storage.documents import Page, Where
 from tests.support.fakes import FakeNotifier
 from tests.support.stores import SqliteStores

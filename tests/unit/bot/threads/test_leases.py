@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from agents.models import say
-from bot.threads.model import Thread
+from bot.records.thread import Thread
 from bot.threads.worker import Threads
 from storage.errors import StoreUnavailableError
 from tests.support.fakes import FakeClock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.models import say
-from bot.threads.model import Thread
+from bot.records.thread import Thread
 from storage.errors import RecordNotFoundError
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import THREAD_ID, KilledError, Office, an_incoming

@@ -11,8 +11,8 @@ import pytest
 
 from agents.models import call, say
 from bot.errors import DeliveryError
+from bot.records.messages import EphemeralMessage, Message
 from bot.threads import outbox as outbox_module
-from bot.threads.messages import EphemeralMessage, Message
 from bot.words import adding, say as say_here, speaking
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from agents.models import Turn, call, say
-from bot.approvals.model import Status
+from bot.records.approval import Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import THREAD_ID, Office
 from tests.unit.bot.threads.flows.test_giving_up import pass_time

@@ -76,7 +76,7 @@ NOT_FOR_PEOPLE: dict[str, int] = {
     "bot/threads/outbox.py": 1,
     "bot/threads/runs/task_board.py": 2,
     "bot/threads/closing.py": 3,
-    "bot/threads/messages.py": 1,
+    "bot/records/messages.py": 1,
     "bot/scheduler.py": 2,
     "bot/audit/report.py": 1,
     "bot/leases.py": 1,

@@ -9,10 +9,10 @@ import pytest
 
 from bot.approvals.disclosure import Surface
 from bot.approvals.due import thread_reactions
-from bot.approvals.model import Approval, Decision, Status
-from bot.approvals.queries import ApprovalCollection, of_turn, open_of
 from bot.people.lookup import DelegationCache
-from bot.people.model import DelegationRecord
+from bot.records.approval import Approval, Decision, Status
+from bot.records.approval_queries import ApprovalCollection, of_turn, open_of
+from bot.records.people import DelegationRecord
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.due.test_batch_cards import an_office, asked

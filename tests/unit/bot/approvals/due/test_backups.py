@@ -10,12 +10,12 @@ from typing import Any, NoReturn
 import pytest
 
 from agents.models import call, say
-from bot.approvals.model import Approval, ApprovalMessage, Status
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError
 from bot.observability.instrument import metered
 from bot.observability.metrics import Metrics
 from bot.people.named_terms import backups_of, next_step_ms
+from bot.records.approval import Approval, ApprovalMessage, Status
 from bot.stores import Stores
 from storage.errors import StoreUnavailableError
 from tests.support.decided import failing_at

@@ -12,7 +12,10 @@ from hypothesis import given, settings, strategies as st
 from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
 from bot.approvals.due.batch_cards import MOST_ON_CARD, TOGETHER, stays, together
-from bot.approvals.model import (
+from bot.approvals.secondary_actions import Means
+from bot.clock import milliseconds, steady_clock
+from bot.errors import DeliveryError
+from bot.records.approval import (
     BATCH,
     Approval,
     ApprovalMessage,
@@ -26,10 +29,7 @@ from bot.approvals.model import (
     StoredBatch,
     StoredEdits,
 )
-from bot.approvals.secondary_actions import Means
-from bot.clock import milliseconds, steady_clock
-from bot.errors import DeliveryError
-from bot.policy.terms import Group, Requirement, Stage, Terms
+from bot.records.terms import Group, Requirement, Stage, Terms
 from tests.support.fakes import FakeBatchCards, FakeNotifier
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores

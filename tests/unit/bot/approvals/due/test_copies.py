@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.model import BATCH, Approval, ApprovalMessage, Status
 from bot.approvals.secondary_actions import Means
 from bot.errors import DeliveryError
-from bot.people.model import PersonRecord
+from bot.records.approval import BATCH, Approval, ApprovalMessage, Status
+from bot.records.people import PersonRecord
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.due.test_batch_cards import (

@@ -9,11 +9,11 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.changes import annotated
-from bot.approvals.model import Approval, CardClaim, Status
 from bot.audit.report import story
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId
-from bot.policy.terms import QuietHours
+from bot.records.approval import Approval, CardClaim, Status
+from bot.records.terms import QuietHours
 from bot.slack.cards.card_for import card_for
 from tests.support.decided import write
 from tests.support.force import forced

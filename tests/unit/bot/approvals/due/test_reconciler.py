@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bot.approvals.due.reconciler import is_hopeless
-from bot.approvals.model import ApprovalMessage
 from bot.errors import DeliveryError
+from bot.records.approval import ApprovalMessage
 
 PERMANENT, FOR_NOW, NO_SCOPE = "is_archived", "internal_error", "missing_scope"
 DIRECT: dict[str, Any] = {"key": "card:U0MIA", "user": "U0MIA"}

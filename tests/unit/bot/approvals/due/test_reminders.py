@@ -13,10 +13,10 @@ import pytest
 from agents.models import call, say
 from bot.approvals.changes import edited, redrawn
 from bot.approvals.due.quiet_hours import NeverQuiet
-from bot.approvals.model import Approval, ApprovalMessage, Status
 from bot.audit.report import story
 from bot.errors import DeliveryError
 from bot.people.named_terms import approvers_of, backups_of
+from bot.records.approval import Approval, ApprovalMessage, Status
 from tests.support.decided import failing_at, write
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID, KilledError, Office

@@ -9,8 +9,8 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.due.thread_reactions import SHARED, WAITS, sign_of
-from bot.approvals.model import Approval, Decision, Kind, Run, RunState, Status
 from bot.errors import DeliveryError
+from bot.records.approval import Approval, Decision, Kind, Run, RunState, Status
 from tests.contract.builders import an_approval
 from tests.support.decided import decide
 from tests.support.stores import SqliteStores

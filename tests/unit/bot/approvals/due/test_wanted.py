@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.approvals.due.wanted import Wanted, wanted
-from bot.approvals.model import Approval, ApprovalMessage, Status, StoredBatch, StoredCard
+from bot.records.approval import Approval, ApprovalMessage, Status, StoredBatch, StoredCard
 from tests.contract.builders import an_approval
 
 MIA = "U0MIA"

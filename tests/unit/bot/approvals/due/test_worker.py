@@ -10,10 +10,10 @@ from typing import Any
 from agents.models import call, say
 from bot.approvals import changes
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, ApprovalMessage, Decision, Run, RunState, Status
 from bot.leases import ATTENDANCE, LEASE
 from bot.maintenance.retention import Forgetting
 from bot.ports.notifier import Newest
+from bot.records.approval import Approval, ApprovalMessage, Decision, Run, RunState, Status
 from tests.support.decided import decide, write
 from tests.support.fakes import FakeNotifier
 from tests.support.stores import SqliteStores

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.approvals.model import Status
 from bot.commands.simulation.agents import RAN, Script, actors
 from bot.commands.simulation.cases import Case, offset, read_case_file
 from bot.commands.simulation.fakes import StageClock
@@ -19,6 +18,7 @@ from bot.commands.simulation.rehearse import joined
 from bot.commands.simulation.steps import SimulatedSteps
 from bot.leases import CLICK_PATIENCE
 from bot.questions.record import Rules
+from bot.records.approval import Status
 from bot.slack.typing_status import BEFORE_FIRST
 from bot.stores import Stores
 

@@ -13,7 +13,7 @@ from bot.policy.evaluation.context import Gate, PolicyQuestion, ToolFacts
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
 from bot.policy.evaluation.merge import Refusal
 from bot.policy.model import PolicyFile
-from bot.policy.terms import Group, Terms
+from bot.records.terms import Group, Terms
 
 SRE = {"approve": [{"from": ["sre"]}]}
 MAYBE = {"args": [{"path": "a", "op": "eq", "value": 1}]}

@@ -10,7 +10,7 @@ from bot.policy.evaluation.context import PolicyQuestion, ToolFacts
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
 from bot.policy.evaluation.merge import Refusal
 from bot.policy.model import PolicyFile
-from bot.policy.terms import Group, Terms
+from bot.records.terms import Group, Terms
 
 GROUPS = {"sre": {"usergroups": ["S0SRE"]}, "fin": {"users": ["U0MIA"]}}
 MEMBERS = {("S0SRE",): frozenset({"U0ADA", "U0BEN"}), (): frozenset({"U0MIA"})}

@@ -10,7 +10,7 @@ from bot.policy.evaluation.asking import terms_of
 from bot.policy.evaluation.context import Gate, ToolFacts
 from bot.policy.evaluation.merge import Permit, Refusal, merge, plain_name
 from bot.policy.model import AskEntry, PolicyFile
-from bot.policy.terms import BreakGlass, Group, Terms, TermsError
+from bot.records.terms import BreakGlass, Group, Terms, TermsError
 
 SRE: list[dict[str, Any]] = [{"from": ["sre"]}]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bot.approvals.model import Approval, Decision, Run, RunState, Status, StoredBatch
 from bot.layout.blocks import Card
-from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.ports.threads import BatchWords
 from bot.questions.form import AnswerForm, Form
+from bot.records.approval import Approval, Decision, Run, RunState, Status, StoredBatch
+from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.cards.batch import (
     ask_one_modal,
     batch_modal,

@@ -14,12 +14,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from agents.core.codec import Json
-from bot.approvals.model import Approval, Decision, Kind, Run, RunState, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
-from bot.people.model import DelegationRecord
-from bot.policy.terms import BreakGlass, GrantTerms, Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form, Option
+from bot.records.approval import Approval, Decision, Kind, Run, RunState, Status
+from bot.records.people import DelegationRecord
+from bot.records.terms import BreakGlass, GrantTerms, Group, Requirement, Stage, Terms
 from bot.slack.cards.agent_text import reply_cards
 from bot.slack.cards.break_glass import override_modal
 from bot.slack.cards.card_for import card_for

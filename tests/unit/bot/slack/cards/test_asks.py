@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from agents.core.codec import Json
-from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.questions.choice import CHOICE as CHOICE_ID
 from bot.questions.drawing import drawn_question
 from bot.questions.form import AnswerForm, Form, Option
+from bot.records.approval import Approval, Kind, Status
 from bot.slack.cards.card_for import card_for
 from slack_sandbox.blockkit.rules import view_errors
 from tests.unit.bot.asked import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.approvals.model import APPROVE, Approval, CastVote, Decision, Kind, Status, StoredEdits
+from bot.records.approval import APPROVE, Approval, CastVote, Decision, Kind, Status, StoredEdits
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.change_note import anew, changes_of
 from tests.support.named import excluding

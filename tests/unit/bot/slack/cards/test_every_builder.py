@@ -11,7 +11,14 @@ import pytest
 from babel import Locale
 
 from bot.approvals.comments import with_answer
-from bot.approvals.model import (
+from bot.approvals.overview import GrantWithOrigin, HomeData
+from bot.errors import InvalidInputError
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Block, Card
+from bot.notifications.digest import Digest, ListItem
+from bot.ports.people import Person
+from bot.questions.drawing import OpenModal, drawn_question
+from bot.records.approval import (
     Approval,
     CastVote,
     Comment,
@@ -23,13 +30,6 @@ from bot.approvals.model import (
     Status,
     StoredEdits,
 )
-from bot.approvals.overview import GrantWithOrigin, HomeData
-from bot.errors import InvalidInputError
-from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, Card
-from bot.notifications.digest import Digest, ListItem
-from bot.ports.people import Person
-from bot.questions.drawing import OpenModal, drawn_question
 from bot.slack.cards.batch import batch_modal
 from bot.slack.cards.break_glass import override_modal
 from bot.slack.cards.card_for import card_for

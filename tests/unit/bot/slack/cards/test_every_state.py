@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bot.approvals.execution import run_of
-from bot.approvals.model import Approval, RunState, Status
 from bot.demo import DemoModel, build
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.layout.parts import approvers_words
 from bot.people.named_terms import approvers_of
 from bot.questions.form import AnswerForm, Form
+from bot.records.approval import Approval, RunState, Status
 from bot.slack.cards.card_for import card_for
 from tests.browser.states import STATES as OF_CALLS
 from tests.support.stores import SqliteStores

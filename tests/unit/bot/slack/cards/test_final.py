@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agents.core.codec import Json
-from bot.approvals.model import Approval, Status
 from bot.approvals.overview import HomeData
 from bot.ports.people import Person
 from bot.questions.shown import what_runs
+from bot.records.approval import Approval, Status
 from bot.slack.cards.card_for import card_for
 from bot.slack.home.state import HomeState, Shown
 from bot.slack.home.view import HomePage, home_view

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.approvals.model import Approval, Kind, Status, StoredEdits
 from bot.layout.blocks import Card
+from bot.records.approval import Approval, Kind, Status, StoredEdits
 from bot.slack.side_messages.reminders import (
     closed_question,
     concluded_text,

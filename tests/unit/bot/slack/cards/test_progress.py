@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from bot.approvals.model import Approval, CastVote, Kind, Status
 from bot.layout.action_ids import ActionId
 from bot.people.terms_of import progress_of, wants_reason
-from bot.policy.terms import Group, Requirement, Stage, Terms
+from bot.records.approval import Approval, CastVote, Kind, Status
+from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.cards.card_for import card_for
 from tests.unit.bot.slack.cards.samples import an_approval
 

@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agents.core.codec import Json
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Kind, Status
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import OpenModal, drawn_question
 from bot.questions.form import AnswerForm, Form, Option
+from bot.records.approval import Approval, Kind, Status
 from bot.redaction.masks import masked_once
 from bot.slack.cards.agent_text import MOST, reply_cards
 from bot.slack.cards.approval import describe

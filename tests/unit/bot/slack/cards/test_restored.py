@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bot.approvals.model import Approval, Decision, Kind, Restored, Status
+from bot.records.approval import Approval, Decision, Kind, Restored, Status
 from bot.slack.cards.card_for import card_for
 from tests.unit.bot.slack.cards.samples import an_approval
 

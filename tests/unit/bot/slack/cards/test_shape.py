@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bot.approvals.comments import with_answer
-from bot.approvals.model import (
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Card
+from bot.layout.preview import preview
+from bot.questions.form import AnswerForm, Form
+from bot.records.approval import (
     Approval,
     CardClaim,
     Comment,
@@ -21,11 +25,7 @@ from bot.approvals.model import (
     Status,
     StoredEdits,
 )
-from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Card
-from bot.layout.preview import preview
-from bot.policy.terms import Group, Requirement, Stage, Terms
-from bot.questions.form import AnswerForm, Form
+from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.details import pages_of
 from bot.words import working_for

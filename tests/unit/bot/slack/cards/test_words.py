@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from agents.core.codec import Json
-from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import Reference, decode
 from bot.layout.arguments import Budget, list_arguments
 from bot.layout.data import same
 from bot.layout.parts import approvers_words
 from bot.questions.drawing import drawn_question
 from bot.questions.shown import answers_of, questions_of
+from bot.records.approval import Approval, Status
 from bot.slack.cards.agent_text import MOST, reply_cards, split_text
 from bot.slack.cards.card_for import card_for
 from slack_sandbox.blockkit.rules import message_errors, view_errors

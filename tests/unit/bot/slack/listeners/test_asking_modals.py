@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agents.core.errors import ArgumentError, InvalidArgumentsError
-from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import PICKS, ActionId
 from bot.ports.threads import CheckedCall
+from bot.records.approval import Approval, Status
 from tests.scenario import asking
 from tests.scenario.asking import RAN
 from tests.support.stores import SqliteStores

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agents.models import say
+from bot.records.messages import MessageStatus
 from bot.threads.message_event import NO_TURN
-from bot.threads.messages import MessageStatus
 from bot.words import say as words
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import ASK, Counter, an_event

@@ -11,7 +11,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
 from bot.layout.action_ids import ActionId
-from bot.people.model import DelegationRecord
+from bot.records.people import DelegationRecord
 from bot.slack.listeners.commands import COMMAND
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import MIA, TOM, TWO, asked

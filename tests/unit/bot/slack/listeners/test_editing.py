@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.forms.pages import FormDraft
 from bot.questions.drawing import drawn_question
 from bot.questions.inputs import InputsQuestion
+from bot.records.approval import Approval, Status
 from bot.stores import Stores
 from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import form_of

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agents.models import Turn, call, say
-from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import IN_MENU, ActionId, encode, encode_option
+from bot.records.approval import Approval, Status
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, typed

@@ -10,9 +10,9 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents.models import call, say
-from bot.approvals.model import Approval, Status
-from bot.approvals.queries import count_pending
 from bot.layout.action_ids import ActionId
+from bot.records.approval import Approval, Status
+from bot.records.approval_queries import count_pending
 from bot.slack.agent_view import PROMPTS, SuggestedPrompts
 from bot.slack.home import view
 from bot.slack.home.homes import HomeViews

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.policy.terms import Group, Requirement, Stage, Terms
+from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.listeners.slash_commands.introduction import asks_who, introduction
 from bot.threads.agents import AgentFacts
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agents.models import say
-from bot.approvals.model import Status
 from bot.layout.short_ids import LENGTH, prefix_of, short_id
+from bot.records.approval import Status
 from bot.words import say as words_of
 from slack_sandbox.blockkit.rules import message_errors
 from tests.contract.builders import a_grant

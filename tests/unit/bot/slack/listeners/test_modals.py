@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
-from bot.approvals.model import Status
 from bot.layout.action_ids import ActionId
+from bot.records.approval import Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import (
     Counter,

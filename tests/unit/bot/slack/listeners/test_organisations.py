@@ -10,8 +10,8 @@ import pytest
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from agents.models import call, say
-from bot.approvals.model import Status
 from bot.layout.action_ids import ActionId
+from bot.records.approval import Status
 from bot.slack.home import view
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import (

@@ -15,9 +15,9 @@ from agents import tool
 from agents.chat.agent import ChatModelAgent
 from agents.models import ScriptedModel, call, say
 from bot.approvals.disclosure import Opened, has_opened, pages_read
-from bot.approvals.model import Approval, Status
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.layout.short_ids import short_id
+from bot.records.approval import Approval, Status
 from bot.slack.listeners import modals
 from bot.slack.listeners.modals import Window
 from tests.support.force import forced

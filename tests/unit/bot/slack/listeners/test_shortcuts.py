@@ -9,8 +9,8 @@ import pytest
 from slack_bolt.response import BoltResponse
 
 from agents.models import say
-from bot.approvals.queries import count_pending
 from bot.errors import DirectoryError
+from bot.records.approval_queries import count_pending
 from bot.slack.home.state import PAGE
 from bot.slack.listeners.shortcuts import ASK_ABOUT, MY_APPROVALS
 from slack_sandbox.blockkit.rules import view_errors

@@ -10,11 +10,11 @@ from typing import cast
 
 import pytest
 
-from bot.approvals.model import Approval
 from bot.layout.action_ids import ActionId
 from bot.leases import CLICK_PATIENCE
+from bot.records.approval import Approval
+from bot.records.messages import InboxStore
 from bot.stores import Stores
-from bot.threads.messages import InboxStore
 from storage.documents import Collection
 from storage.errors import (
     Fault,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agents.models import call, say
-from bot.approvals.model import Status
 from bot.errors import DeliveryError
+from bot.records.approval import Status
 from bot.slack.messages.notifier import lost_text
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ROSA, THREAD_ID, Office

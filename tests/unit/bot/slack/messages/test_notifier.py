@@ -10,12 +10,14 @@ from dataclasses import dataclass
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import Approval, ApprovalMessage, Decision, Status
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.sentences import title_of
 from bot.ports.notifier import Began, Begins, Newest, Offer, Stream
 from bot.ports.threads import ToolTask
+from bot.records.approval import Approval, ApprovalMessage, Decision, Status
+from bot.records.messages import Post
+from bot.records.thread import Thread
 from bot.slack.agent_view import SlackTaskBoard
 from bot.slack.cards.card_for import card_for
 from bot.slack.connect import Identity, Slack
@@ -23,8 +25,6 @@ from bot.slack.destinations import approvers_text
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.messages.streams import BRIEF
 from bot.slack.ratelimit import Pacer
-from bot.threads.messages import Post
-from bot.threads.model import Thread
 from slack_sandbox.server import Sandbox
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeClock

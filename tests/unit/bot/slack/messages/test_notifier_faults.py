@@ -13,12 +13,12 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.approvals.model import Approval, Decision, Status
 from bot.errors import DeliveryError
+from bot.records.approval import Approval, Decision, Status
+from bot.records.messages import Post
 from bot.slack.calls import MOST_PATIENCE, retry_after, took_no_effect
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.ratelimit import Pacer
-from bot.threads.messages import Post
 from tests.support.fakes import FakeClock
 from tests.unit.bot.slack.messages.test_notifier import REMINDER, Scene, a_scene, reading, yes
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from bot.approvals.due.thread_reactions import WAITS
-from bot.approvals.model import Approval, Decision, Run, RunState, Status
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
+from bot.records.approval import Approval, Decision, Run, RunState, Status
 from bot.slack.calls import Putting
 from bot.slack.destinations import Spot
 from bot.slack.messages.reactions import EMOJI, SlackReactions

@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from bot.approvals.model import Approval, ApprovalMessage, Status
 from bot.errors import DeliveryError
-from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.ports.threads import BatchWords
+from bot.records.approval import Approval, ApprovalMessage, Status
+from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.messages.notices import SlackBatchCards, SlackNotices
 from tests.unit.bot.slack.cards.batch_samples import an_item
 from tests.unit.bot.slack.messages.test_notifier import APPROVAL_ID, Scene, no, reading, scene, yes

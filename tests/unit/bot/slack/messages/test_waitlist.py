@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.model import Approval, Decision, Status, StoredBatch
 from bot.notifications.digest import Digest, ListItem
 from bot.people.current_policy import NoPolicy
-from bot.people.model import PostedDigest
 from bot.ports.people import Person
+from bot.records.approval import Approval, Decision, Status, StoredBatch
+from bot.records.people import PostedDigest
 from bot.slack.calls import Putting
 from bot.slack.home.digest import waitlist_card
 from bot.slack.home.items import ShownNames

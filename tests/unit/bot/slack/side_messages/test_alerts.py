@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.approvals.model import Approval, Decision, Emergency, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
-from bot.people.model import Grant
+from bot.records.approval import Approval, Decision, Emergency, Status
+from bot.records.people import Grant
 from bot.slack.calls import Putting
 from bot.slack.messages.notices import SlackNotices
 from bot.slack.side_messages.grant import grant_card

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from bot.approvals.comments import AGENT, with_answer
-from bot.approvals.model import Approval, CardClaim, Comment, Decision, PriorApproval, Status
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, Card
-from bot.policy.terms import Stage
 from bot.questions.form import AnswerForm, Form
 from bot.questions.reasons import confirmation_inputs
+from bot.records.approval import Approval, CardClaim, Comment, Decision, PriorApproval, Status
+from bot.records.terms import Stage
 from bot.slack.cards.approval import MOST_SHOWN
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.reminders import question_message

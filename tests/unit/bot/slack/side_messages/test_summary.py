@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.approvals.model import Approval, Run, RunState, Status, StoredEdits
+from bot.records.approval import Approval, Run, RunState, Status, StoredEdits
 from bot.slack.side_messages.notices import summary_card
 from slack_sandbox.blockkit.rules import message_errors
 from tests.unit.bot.slack.cards.reading import seen, symbols

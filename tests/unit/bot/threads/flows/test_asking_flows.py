@@ -14,11 +14,11 @@ from agents.graph import END, START, StateGraph, node_interrupt
 from agents.graph.agent import GraphAgent
 from agents.models import say
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Status
 from bot.errors import InvalidInputError, NotApproverError
 from bot.questions.base import question_of
 from bot.questions.form import edited_digest
-from bot.threads.model import Thread
+from bot.records.approval import Approval, Decision, Status
+from bot.records.thread import Thread
 from tests.scenario import asking
 from tests.scenario.asking import RAN
 from tests.support.stores import SqliteStores

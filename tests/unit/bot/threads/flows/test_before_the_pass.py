@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from agents.models import call, say
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Run, RunState, Status
-from bot.approvals.queries import newest_of
+from bot.records.approval import Approval, Decision, Run, RunState, Status
+from bot.records.approval_queries import newest_of
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office, an_actor, an_incoming
 

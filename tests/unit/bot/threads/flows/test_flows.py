@@ -12,13 +12,13 @@ from agents.core.codec import Json
 from agents.models import call, say
 from bot.approvals.changes import closed
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Kind, Status
 from bot.errors import (
     ApprovalClosedError,
     NotApproverError,
     OutdatedCardError,
     UnknownApprovalError,
 )
+from bot.records.approval import Approval, Decision, Kind, Status
 from storage.errors import StoreUnavailableError
 from tests.contract.builders import a_post
 from tests.support.decided import decide, write

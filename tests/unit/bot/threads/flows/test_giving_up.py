@@ -28,9 +28,9 @@ from agents.core.messages import read_log
 from agents.models import call, say
 from agents.runs.document import OpenRun
 from bot.approvals.changes import decided, edited
-from bot.approvals.model import Approval, Decision, Status, StoredEdits
-from bot.approvals.queries import of_turn
-from bot.threads.messages import MessageStatus, Post
+from bot.records.approval import Approval, Decision, Status, StoredEdits
+from bot.records.approval_queries import of_turn
+from bot.records.messages import MessageStatus, Post
 from bot.threads.worker import MAX_ATTEMPTS, explain
 from storage.errors import RecordRefusedError
 from tests.chaos.points import Fragile

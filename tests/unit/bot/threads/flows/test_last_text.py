@@ -18,9 +18,9 @@ from agents.middlewares.base import Middleware
 from agents.models import AnsweringModel, call, say
 from bot.audit.acts import Act
 from bot.errors import DeliveryError, TurnCrashedError
+from bot.records.messages import Post
+from bot.records.thread import Thread
 from bot.stores import Stores
-from bot.threads.messages import Post
-from bot.threads.model import Thread
 from tests.property.worlds.hall import Mortal
 from tests.property.worlds.relay import Planned, dies
 from tests.support.fakes import FakeClock, FakeNotifier

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agents.models import call, say
-from bot.approvals.model import Approval, Status
 from bot.errors import REFUSALS, DeliveryError, OutdatedCardError
+from bot.records.approval import Approval, Status
 from bot.slack.calls import Addresses
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_refusals import later

@@ -14,7 +14,7 @@ from agents import ToolOutcome
 from agents.core.observers import CallFinished, WorkInDoubt, WorkStarted
 from agents.models import call
 from bot.approvals.disclosure import Surface
-from bot.approvals.model import Approval, Decision, Status
+from bot.records.approval import Approval, Decision, Status
 from bot.threads.runs.executions import ExecutionRecorder
 from storage.documents import update_or_none
 from storage.errors import StoreUnavailableError

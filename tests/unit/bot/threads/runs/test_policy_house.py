@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
-from bot.policy.terms import Group, Rotation, Terms
-from bot.threads.model import Thread
+from bot.records.terms import Group, Rotation, Terms
+from bot.records.thread import Thread
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers
 from storage.audit import AuditEntry
 from tests.support.fakes import FakeClock, FakeDirectory

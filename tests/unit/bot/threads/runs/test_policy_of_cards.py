@@ -10,9 +10,9 @@ import pytest
 
 from agents import AgentError
 from agents.gates.rulings import Judgement
-from bot.approvals.model import Approval
 from bot.errors import DirectoryError
 from bot.people.current_policy import NoPolicy
+from bot.records.approval import Approval
 from bot.threads.runs.application_policy import PolicyOfCards, policy_of_cards
 from tests.contract.builders import an_approval
 from tests.support.force import forced

@@ -16,11 +16,11 @@ from agents.gates import approval_gate, policy_gate
 from agents.models import call, say
 from agents.policy import Allow, Ask, Policy, Rule, RulePolicy
 from bot.approvals.execution import run_of
-from bot.approvals.model import Approval, Decision, Kind, Run, RunState, Status
 from bot.audit.report import story
 from bot.errors import NotApproverError
 from bot.people.named_terms import approvers_of
 from bot.questions.record import deciders_from, deciders_of
+from bot.records.approval import Approval, Decision, Kind, Run, RunState, Status
 from bot.threads.runs.preflight import StartCheck
 from storage.errors import StoreUnavailableError
 from tests.support.fakes import FakeClock, FakeDirectory

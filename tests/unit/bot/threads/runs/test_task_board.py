@@ -14,8 +14,8 @@ from agents.core.calls import ToolCall
 from agents.core.observers import ToolOutcome
 from bot.errors import DeliveryError
 from bot.ports.threads import ToolTask
-from bot.threads.messages import Post
-from bot.threads.model import Thread
+from bot.records.messages import Post
+from bot.records.thread import Thread
 from bot.threads.runs.task_board import MARK, TaskUpdates, end_tasks
 from tests.support.fakes import FakeClock
 from tests.support.stores import SqliteStores

@@ -8,7 +8,7 @@ import pytest
 
 from agents.models import call, say
 from bot.ports.threads import Words
-from bot.threads.model import Thread
+from bot.records.thread import Thread
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ROOT, THREAD_ID, KilledError, Office
 

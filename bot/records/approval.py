@@ -9,8 +9,8 @@ from typing import Self
 
 from pydantic import model_validator
 
-from bot.policy.terms import StoredTerms
-from bot.threads.model import ThreadDocument
+from bot.records.terms import StoredTerms
+from bot.records.thread import ThreadDocument
 from storage.documents import FreeJson, FreeObject, Index, Part, Spec, Text, Where
 
 APPROVE = "approve"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from bot.approvals.model import ENDED, PENDING, Approval, Kind
+from bot.records.approval import ENDED, PENDING, Approval, Kind
 from storage.documents import Collection, Place
 from storage.errors import RecordNotFoundError
 

@@ -6,10 +6,10 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from bot.approvals.model import Approval, Status
-from bot.maintenance.erasing import Collections
-from bot.threads.messages import Message, MessageStatus
-from bot.threads.model import Thread
+from bot.records.approval import Approval, Status
+from bot.records.erasures import Collections
+from bot.records.messages import Message, MessageStatus
+from bot.records.thread import Thread
 from storage.base import DocumentDatabase
 from storage.documents import Collection, Document, Spec, Where, update, update_or_none
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from bot.policy.terms import (
+from bot.records.terms import (
     Group,
     Override,
     Requirement,

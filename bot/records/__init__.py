@@ -1,0 +1,1 @@
+"""The documents that every feature reads, with their stores; they know no feature."""
