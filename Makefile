@@ -33,7 +33,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 pyth
 
 # Of each of these parts, 95 % of lines and branches are run by tests.
 COVERED := 95
-PARTS := agents storage bot/approvals,bot/notifications,bot/threads,bot/people,bot/questions
+PARTS := agents storage bot/approvals,bot/notifications,bot/threads,bot/people,bot/questions,bot/records
 
 # Small among the tests for each change, and large in `make chaos`.
 LARGE := tests/scenario/test_races.py tests/scenario/test_races_processes.py tests/conformance

@@ -25,6 +25,7 @@ _GROUPS = (
             "bot.audit",
             "bot.maintenance",
             "bot.notifications",
+            "bot.records",
             "bot.threads",
             "bot.leases",
             "bot.scheduler",
