@@ -61,6 +61,9 @@ MAX_REASON = 300
 PATIENCE_S = 2.0
 """Maximum time to retry a change after conflicts with other processes, in seconds."""
 
+LONGEST_LEASE_MS = 60_000
+"""Longest lease that a process takes, in milliseconds."""
+
 _LONGEST_PAUSE_S = 0.05
 
 _PAGE = 500
@@ -259,6 +262,18 @@ class WorkDocument(Document):
 
 AS_IT_IS = -1
 """Value for a due time that the write must not change."""
+
+
+def is_leased(until_ms: object, now_ms: int) -> bool:
+    """Whether the stored end of a lease means that a process works on the record.
+
+    A value that is no number, or that lies further ahead than a lease and two differing clocks
+    explain, is damage, or the trace of a wrong clock. It must not block the record for ever.
+    """
+    if isinstance(until_ms, bool) or not isinstance(until_ms, int | float):
+        return False
+    return now_ms < until_ms <= now_ms + 2 * LONGEST_LEASE_MS
+
 
 WORK_FIELDS = frozenset({"due_ms", "leased_by", "leased_until_ms", "fence"})
 

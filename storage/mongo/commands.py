@@ -148,6 +148,17 @@ class Commands:
         async with self._call() as apart:
             await apart(self._collection.update_many(where, update))
 
+    async def make_unique(self, name: str, fields: Sequence[str], where: Filter) -> None:
+        """Create a unique index of the documents that match `where`. Idempotent."""
+        keys = [(field, 1) for field in fields]
+        with pymongo.timeout(INDEX_S):
+            async with self._client.call(INDEX_S) as apart:
+                await apart(
+                    self._collection.create_index(
+                        keys, name=name, unique=True, partialFilterExpression=where
+                    )
+                )
+
     @asynccontextmanager
     async def _call(self) -> AsyncIterator[Apart]:
         if self._limit_s is None:

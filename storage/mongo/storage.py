@@ -71,6 +71,7 @@ class MongoStorage:
         await self._client.open()
         try:
             await check_kind(self._client)
+            await self.trail.guard_numbers()
             await self.trail.check_key()
         except BaseException:
             await self._client.close()

@@ -1,25 +1,30 @@
 """The audit chain in MongoDB: entries are appended unsealed, and sealed under a lease.
 
 Each chain has a record with its last number and hash. A batch of seals is first written to this
-record, conditional on the last number, and then applied to the entries. Each number is therefore
-assigned once, even if the lease expires, and on sharded clusters, which cannot have a unique index
-over two fields. If a process crashes between both writes, the next process applies the stored
-batch.
+record, conditional on the last number and on the lease, and then applied to the entries. Each
+number is therefore assigned once, even if the lease expires. Where the server allows it, a unique
+index guards the numbers, too; a cluster that is sharded by `_id` cannot have one. If a process
+crashes between both writes, the next process applies the stored batch.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from storage.audit import AuditEntry
 from storage.chain import PLAIN, Head, Seal, is_alg, is_hash
-from storage.documents import Row
+from storage.documents import Row, is_leased
+from storage.errors import StorageError, StoreBrokenError
 from storage.ledger import SEALED, check_alg, open_form, row_of, seal_for, tell_key_begins
 from storage.mongo.collection import MongoLog
 from storage.mongo.commands import Commands, Document, Filter, Update
 from storage.trail import BY_TIME, IS_OPEN, PIECE, Trail
+
+logger = logging.getLogger(__name__)
 
 LEASE_MS = 15_000
 """Lease of a chain, in milliseconds. A crashed process delays the chain by at most this time;
@@ -34,11 +39,17 @@ class _Held:
     team_id: str
     head: Head
     alg: str
+    lease: Document
 
     @property
     def where(self) -> Filter:
-        """Filter for the chain's record, if no other process has continued the chain."""
-        return {"_id": self.team_id, "seq": self.head.seq, "hash": self.head.hash}
+        """Filter for the chain's record, if this process still has the lease."""
+        head = {"seq": self.head.seq, "hash": self.head.hash}
+        return {"_id": self.team_id, **head, **self.lease}
+
+    def at(self, link: Mapping[str, object]) -> _Held:
+        """Return the chain with another end, under the same lease."""
+        return replace(self, head=_head(link), alg=str(link["alg"]))
 
 
 class MongoTrail(Trail):
@@ -60,15 +71,32 @@ class MongoTrail(Trail):
         await self._log.append([row_of(entry, self._seal) for entry in entries])
 
     async def seal(self, *, owner: str, now_ms: int) -> int:
-        total, last = 0, list[object]()
-        while found := await self._open_ones():
-            before, last = last, [row["entry_id"] for row in found]
-            teams = {_team_of(row) for row in found}
-            sealed = [await self._seal_team(team, owner, now_ms) for team in sorted(teams)]
-            if not any(sealed) and last == before:
-                break  # other processes seal these; foreign entries are marked, and not found again
-            total += sum(sealed)
+        total, fault = 0, None
+        left_out: list[object] = []  # workspaces that cannot be sealed now do not hold up others
+        while rows := await self._open_ones({"team_id": {"$nin": left_out}} if left_out else {}):
+            teams: dict[str, list[object]] = {}
+            for row in rows:
+                stored = teams.setdefault(_team_of(row), [])
+                stored += {row.get("team_id")} - {*stored}
+            for team, stored in sorted(teams.items()):
+                try:
+                    sealed = await self._seal_team(team, stored, owner, now_ms)
+                except StorageError as error:
+                    sealed, fault = 0, fault or error
+                total += sealed
+                if not sealed:
+                    left_out += stored
+        if fault is not None:
+            raise fault
         return total
+
+    async def guard_numbers(self) -> None:
+        """Let the server refuse a second entry with the same number, where it can."""
+        try:
+            # The plain index of both fields has the other order: a cluster keeps that one.
+            await self._audit.make_unique("chain", ("seq", "team_id"), {"seq": {"$gt": 0}})
+        except StoreBrokenError as error:
+            logger.info("the server does not guard the numbers of the audit: %s", error.detail)
 
     async def heads(self) -> Mapping[str, Head]:
         found = await self._chains.find({}, [("_id", 1)])
@@ -81,16 +109,18 @@ class MongoTrail(Trail):
         for chain in await self._chains.find({}, [("_id", 1)], names=["alg"]):
             check_alg(chain.get("alg"), self._seal)
 
-    async def _open_ones(self) -> Sequence[Row]:
-        return await self._log.read({**IS_OPEN, "foreign": None}, BY_TIME, limit=PIECE)
+    async def _open_ones(self, where: Filter) -> Sequence[Row]:
+        return await self._log.read({**IS_OPEN, "foreign": None, **where}, BY_TIME, limit=PIECE)
 
-    async def _seal_team(self, team_id: str, owner: str, now_ms: int) -> int:
+    async def _seal_team(
+        self, team_id: str, stored: Sequence[object], owner: str, now_ms: int
+    ) -> int:
         chain = await self._take(team_id, owner, now_ms)
         if chain is None:
             return 0
         # Read the open entries after the lease is acquired: another process may have sealed earlier
         # ones.
-        batch = await self._batch(chain)
+        batch = await self._batch(chain, stored)
         if batch and not await self._chains.update(
             {**chain.where, "batch": ""}, {"$set": {"batch": json.dumps(batch)}}
         ):
@@ -100,40 +130,47 @@ class MongoTrail(Trail):
 
     async def _take(self, team_id: str, owner: str, now_ms: int) -> _Held | None:
         """Acquire the lease of a chain and apply a stored batch; None if the lease is taken."""
-        lease = {"leased_by": owner, "leased_until_ms": now_ms + LEASE_MS}
-        document = await self._chains.update_and_get(
-            {"_id": team_id, "leased_until_ms": {"$lte": now_ms}}, {"$set": lease}
-        )
+        document = await self._lease(team_id, owner, now_ms)
         if document is None:
-            last = await self._last(team_id)
-            document = {"_id": team_id, **_where(last), "batch": "", **lease}
-            if not await self._chains.insert(document):
+            return None
+        lease = {name: document[name] for name in ("leased_by", "fence")}
+        if not _is_whole(document):
+            # The record is damaged: find the end of the chain from the entries.
+            mended = {**_where(await self._last(team_id)), "batch": ""}
+            if not await self._chains.update({"_id": team_id, **lease}, {"$set": mended}):
                 return None
-        if not _is_whole(
-            document
-        ):  # the record is damaged: find the end of the chain from the entries
-            last = _where(await self._last(team_id))
-            mended = {**last, "batch": "", **lease}
-            where: Filter = {"_id": team_id, "leased_by": owner}
-            if not await self._chains.update(where, {"$set": mended}):
-                return None
-            document = {"_id": team_id, **mended}
+            document = mended
+        chain = _Held(team_id, _head(document), str(document["alg"]), lease)
         if document["batch"]:
-            return await self._redo(_held(document), json.loads(document["batch"]), lease)
+            return await self._redo(chain, json.loads(document["batch"]))
         if team_id in self._checked:
-            return _held(document)
+            return chain
         self._checked.add(team_id)
-        return await self._check(_held(document))
+        return await self._check(chain)
 
-    async def _redo(
-        self, chain: _Held, batch: Sequence[Document], lease: Mapping[str, object]
-    ) -> _Held | None:
-        """Apply the batch of a crashed process and keep the lease; None if another did so first."""
+    async def _lease(self, team_id: str, owner: str, now_ms: int) -> Document | None:
+        """Lease a chain with the next fencing token; return its record, or None if it is leased."""
+        lease = {"leased_by": owner, "leased_until_ms": now_ms + LEASE_MS}
+        stored = await self._chains.find({"_id": team_id}, [("_id", 1)], 1)
+        if not stored:
+            last = _where(await self._last(team_id))
+            first = {"_id": team_id, **last, "batch": "", **lease, "fence": 1}
+            return first if await self._chains.insert(first) else None
+        (document,) = stored
+        if is_leased(document.get("leased_until_ms"), now_ms):
+            return None
+        fence = document.get("fence", 0)
+        lease["fence"] = fence + 1 if isinstance(fence, int) else now_ms  # damaged: start again
+        where = {"_id": team_id, **{name: document.get(name) for name in ("leased_by", "fence")}}
+        return await self._chains.update_and_get(where, {"$set": lease})
+
+    async def _redo(self, chain: _Held, batch: Sequence[Document]) -> _Held | None:
+        """Apply the batch of a crashed process; None if the lease was lost."""
         await self._apply(chain, batch)
         done = _where(batch[-1])
-        if not await self._chains.update(chain.where, {"$set": {**done, **lease, "batch": ""}}):
+        if not await self._chains.update(chain.where, {"$set": {**done, "batch": ""}}):
             return None
-        return _held({"_id": chain.team_id, **done})
+        return chain.at(done)
 
     async def _check(self, chain: _Held) -> _Held | None:
         """Correct the chain's record if the last sealed entry is newer than the record.
@@ -145,7 +182,7 @@ class MongoTrail(Trail):
             return chain
         if not await self._chains.update(chain.where, {"$set": _where(last)}):
             return None
-        return _held({"_id": chain.team_id, **_where(last)})
+        return chain.at(last)
 
     async def _last(self, team_id: str) -> Document:
         """Return the last sealed entry of a chain, or the start of an empty chain."""
@@ -153,31 +190,37 @@ class MongoTrail(Trail):
         found = await self._audit.find(where, [("seq", -1)], 1)
         return found[0] if found else {"seq": 0, "hash": Head().hash, "alg": PLAIN}
 
-    async def _batch(self, chain: _Held) -> list[Document]:
+    async def _batch(self, chain: _Held, stored: Sequence[object]) -> list[Document]:
         """Return the ids, numbers and hashes of the next entries to seal."""
         batch: list[Document] = []
         head, alg = chain.head, chain.alg
-        for row, seal in await self._ours(chain):
+        for row, seal in await self._ours(chain, stored):
             tell_key_begins(chain.team_id, head, alg, seal)
             form = seal.sealed(open_form(row), seq=head.seq + 1, prev=head.hash)
             head, alg = Head(head.seq + 1, str(form["hash"])), seal.alg
             batch.append({"id": row["entry_id"], **{name: form[name] for name in SEALED}})
         return batch
 
-    async def _ours(self, chain: _Held) -> list[tuple[Row, Seal]]:
+    async def _ours(self, chain: _Held, stored: Sequence[object]) -> list[tuple[Row, Seal]]:
         """Return the open entries of a chain and their seals; entries without a key first.
 
         Entries that must not be sealed are marked as foreign, see `seal_for`.
+
+        Args:
+            chain: The chain.
+            stored: The values of `team_id` in its open entries, which may be damaged.
         """
         ours: list[tuple[Row, Seal]] = []
         foreign: list[tuple[Filter, Update]] = []
-        for row in await self._open_ones():
+        for row in await self._open_ones({"team_id": {"$in": list(stored)}}):
             if _team_of(row) == chain.team_id:
                 seal = seal_for(row, self._seal, is_keyed=chain.alg != PLAIN)
                 if seal is not None:
                     ours.append((row, seal))
                 else:
-                    foreign.append(({"_id": row["entry_id"]}, {"$set": {"foreign": True}}))
+                    foreign.append(
+                        ({"_id": row["entry_id"], **IS_OPEN}, {"$set": {"foreign": True}})
+                    )
         await self._audit.change_each(foreign)
         return sorted(ours, key=lambda one: bool(one[1].key))
 
@@ -218,9 +261,5 @@ def _where(link: Mapping[str, object]) -> Document:
     return {name: link[name] for name in ("seq", "hash", "alg")}
 
 
-def _head(document: Document) -> Head:
+def _head(document: Mapping[str, Any]) -> Head:
     return Head(int(document["seq"]), str(document["hash"]))
-
-
-def _held(document: Document) -> _Held:
-    return _Held(str(document["_id"]), _head(document), str(document["alg"]))

@@ -24,8 +24,9 @@ from storage.chain import (
     Verifier,
     Wrong,
 )
+from storage.documents import LONGEST_LEASE_MS
 from storage.errors import StoreUnavailableError
-from storage.mongo.commands import Commands
+from storage.mongo.commands import Commands, Update
 from storage.mongo.trail import LEASE_MS
 from tests.contract.builders import THREAD_ID, an_entry
 from tests.contract.spoiling import spoil
@@ -480,7 +481,7 @@ async def test_a_sealer_that_slept_changes_nothing(mongo: MongoStores) -> None:
     await mongo.audit.append(an_entry("a", at_ms=1))
     sleeper = await mongo.trail._take(TEAM, "sleeper", NOW)
     assert sleeper is not None
-    batch = await mongo.trail._batch(sleeper)
+    batch = await mongo.trail._batch(sleeper, [TEAM])
     await mongo.audit.append(an_entry("b", at_ms=0))
     assert await seal(mongo, owner="next", now_ms=NOW + LEASE_MS) == 2
 
@@ -491,6 +492,85 @@ async def test_a_sealer_that_slept_changes_nothing(mongo: MongoStores) -> None:
 
     assert await numbers(mongo) == [(1, "b"), (2, "a")]
     assert (await verdict(mongo)).ok
+
+
+@pytest.mark.mongo
+async def test_a_sealer_that_slept_with_nothing_to_seal_does_not_fork_the_chain(
+    mongo: MongoStores,
+) -> None:
+    """The process that took over dies with its batch stored, and half of it applied."""
+    trail = mongo.trail
+    await mongo.audit.append(an_entry("a", at_ms=1))
+    await seal(mongo)
+    sleeper = await trail._take(TEAM, "sleeper", NOW)
+    await mongo.audit.append_all([an_entry("b", at_ms=2), an_entry("c", at_ms=3)])
+    dying = await trail._take(TEAM, "dying", NOW + LEASE_MS)
+    batch = await trail._batch(dying, [TEAM])
+    assert await trail._chains.update(dying.where, {"$set": {"batch": json.dumps(batch)}})
+    await trail._apply(dying, batch[:1])
+
+    await trail._finish(sleeper, [])
+
+    assert await seal(mongo, owner="third", now_ms=NOW + LEASE_MS + 1) == 0  # it is leased still
+    await mongo.audit.append(an_entry("d", at_ms=0))
+    assert await seal(mongo, owner="third", now_ms=NOW + 2 * LEASE_MS) == 1
+    assert await numbers(mongo) == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
+    assert (await verdict(mongo)).ok
+
+
+@pytest.mark.mongo
+async def test_no_two_entries_of_a_chain_have_one_number(mongo: MongoStores) -> None:
+    await mongo.audit.append_all([an_entry("a"), an_entry("b")])
+    await seal(mongo)
+
+    with pytest.raises(StoreUnavailableError, match="11000"):
+        await mongo.trail._audit.update({"_id": "b"}, {"$set": {"seq": 1}})
+
+
+LEASES: list[object] = [
+    None,
+    "noon",
+    [],
+    [NOW * 9],
+    {},
+    True,
+    1 << 62,
+    NOW + 3 * LONGEST_LEASE_MS,
+    ...,
+]
+
+
+@pytest.mark.mongo
+@pytest.mark.parametrize("until_ms", LEASES)
+async def test_a_lease_that_no_process_can_have_does_not_stop_a_chain(
+    mongo: MongoStores, until_ms: object
+) -> None:
+    await mongo.audit.append(an_entry("a"))
+    await seal(mongo)
+    change: Update = {"$unset": {"leased_until_ms": ""}}
+    if until_ms is not ...:
+        change = {"$set": {"leased_until_ms": until_ms}}
+    await mongo.trail._chains.update({"_id": TEAM}, change)
+    await mongo.audit.append(an_entry("b"))
+
+    assert await seal(mongo, owner="b", now_ms=NOW) == 1
+    assert (await verdict(mongo)).ok
+
+
+@pytest.mark.mongo
+async def test_i14_a_workspace_that_cannot_be_sealed_holds_up_no_other(
+    mongo: MongoStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.mongo.trail.PIECE", 3)
+    await mongo.trail._take("T0", "busy", NOW)
+    await mongo.trail._chains.insert({"_id": "T5", "fence": "damaged"})
+    for team in ("T0", "T5", TEAM):
+        for number in range(4):
+            entry = an_entry(f"{team}-{number}", at_ms=number, thread_id=f"{team}:C1:1")
+            await mongo.audit.append(entry)
+
+    assert await seal(mongo, owner="b") == 8
+    assert (await mongo.trail.unsealed()).count == 4
 
 
 @pytest.mark.mongo
