@@ -4,6 +4,7 @@
 #                  PROFILE=thorough looks for longer, and at random; SHOTS=1 keeps pictures of what
 #                  the browser showed
 # make test-mongo   what talks to MongoDB; SERVER=mongod, nx or java (needs mvn), PATHS=tests/contract
+# make installs   each documented install, with the oldest pip of Python 3.11; needs the network
 # make check   format, lint, types, and who imports whom
 # make check-js  the types of the sandbox's page, by its comments; needs npm
 # make bench   the benchmarks; QUICK=1 smaller ones
@@ -38,7 +39,7 @@ PARTS := agents storage bot/approvals,bot/notifications,bot/threads,bot/people,b
 # Small among the tests for each change, and large in `make chaos`.
 LARGE := tests/scenario/test_races.py tests/scenario/test_races_processes.py tests/conformance
 
-.PHONY: help demo test test-mongo check check-js bench trace chaos mutants pictures diagrams reference docs docs-links locks format clean
+.PHONY: help demo test test-mongo installs check check-js bench trace chaos mutants pictures diagrams reference docs docs-links locks format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -54,6 +55,9 @@ test: $(VENV)/.dev
 test-mongo: $(VENV)/.dev $(if $(filter java,$(SERVER)),.javaserver/.there)
 	COUNTERSIGN_TEST_MONGODB_SERVER=$(SERVER) $(BIN)/pytest -n $(JOBS) --dist worksteal \
 		--hypothesis-profile $(PROFILE) -m mongo $(PATHS)
+
+installs: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS) tests/pages/installs.py
 
 # A second server, by other people: mongo-java-server, from Maven Central.
 .javaserver/.there: tests/javaserver/pom.xml
@@ -166,7 +170,7 @@ test -d $(VENV) || $(PYTHON) -m venv $(VENV) || { \
 	echo "Python's venv module does not work; on Debian and Ubuntu, install python3-venv." >&2; \
 	exit 1; }; \
 $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	--require-hashes --requirement requirements/$(1).txt && \
+	--no-deps --require-hashes --requirement requirements/$(1).txt && \
 $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	--no-deps --no-build-isolation --editable .
 endef

@@ -108,11 +108,3 @@ def test_the_service_gets_each_secret_and_starts_without_those_that_are_not_ther
     assert secrets - {DIRECTORY} <= loaded.keys()
     # systemd looks for a relative path in /etc/credstore, and skips one that is not there.
     assert loaded == {name: f"countersign.{name}" for name in loaded}
-
-
-@pytest.mark.parametrize("name", ["deploy/Dockerfile", "docs/how-to/run-with-systemd.md"])
-def test_the_libraries_of_a_lock_are_installed_without_a_look_at_what_they_need(name: str) -> None:
-    """A lock is complete; pip 23 refuses `google-auth[requests]`, pinned without the extra."""
-    installed = re.findall(r"pip install (.*--require-hashes.*)", (ROOT / name).read_text("utf-8"))
-    assert installed
-    assert all("--no-deps" in one for one in installed)
