@@ -174,8 +174,18 @@ class Notifier(Protocol):
         *,
         thread_ts: str = "",
         offer: Offer = NO_OFFER,
+        blocks: Sequence[Mapping[str, object]] = (),
     ) -> None:
-        """Post a message that only one person sees, with the buttons of `offer`."""
+        """Post a message that only one person sees, with the buttons of `offer`.
+
+        Args:
+            channel_id: The channel; the reader's user id for a direct message.
+            user_id: The reader.
+            text: Escaped mrkdwn.
+            thread_ts: The thread; empty for the channel itself.
+            offer: Its buttons.
+            blocks: What to show instead of the text; may be empty.
+        """
         ...
 
     async def respond(

@@ -196,6 +196,17 @@ class Notices(Protocol):
         """
         ...
 
+    async def show_asker(self, *, channel_id: str, thread_ts: str, by: str, key: str) -> None:
+        """Post who asked an agent about a message, in the thread of that message.
+
+        Args:
+            channel_id: The channel.
+            thread_ts: The thread.
+            by: Slack user id of the asking person.
+            key: Id of the question to the agent.
+        """
+        ...
+
     async def summarise(self, thread: Thread, over: Sequence[Approval], *, ts: str) -> str:
         """Post or update the summary of a thread's closed requests.
 

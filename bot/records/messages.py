@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 
-from storage.documents import Collection, Document, Index, Spec, Text, WorkDocument, update
+from storage.documents import (
+    Collection,
+    Document,
+    FreeObject,
+    Index,
+    Spec,
+    Text,
+    WorkDocument,
+    update,
+)
 from storage.errors import RecordNotFoundError
 
 
@@ -86,6 +95,8 @@ class EphemeralMessage(WorkDocument):
     """Ids of the approvals for which the message has a button to withdraw them."""
     decide: tuple[str, ...] = ()
     """Ids of the approvals for which the message has the buttons of the card."""
+    blocks: tuple[FreeObject, ...] = ()
+    """Blocks to show instead of the text; empty for the text and the buttons."""
     language: str = ""
     """The language of the text and the buttons; empty for the workspace's language."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -67,7 +67,11 @@ async def post_json(client: AsyncWebClient, address: str, data: object) -> None:
     ):
         if response.status != HTTPStatus.OK:
             raise aiohttp.ClientResponseError(
-                response.request_info, (), status=response.status, message="not taken"
+                response.request_info,
+                (),
+                status=response.status,
+                message="not taken",
+                headers=response.headers,
             )
 
 
@@ -107,11 +111,16 @@ def retry_after(error: BaseException) -> timedelta | None:
 
     Source: https://docs.slack.dev/apis/web-api/rate-limits (429 and Retry-After, in seconds)
     """
-    if not isinstance(error, SlackApiError):
+    if isinstance(error, aiohttp.ClientResponseError):
+        if error.status != HTTPStatus.TOO_MANY_REQUESTS:
+            return None
+        headers: Mapping[str, Any] = error.headers or {}
+    elif isinstance(error, SlackApiError):
+        if _status(error) != 429 and slack_fault(error) not in {"ratelimited", "rate_limited"}:
+            return None
+        headers = getattr(error.response, "headers", None) or {}
+    else:
         return None
-    if _status(error) != 429 and slack_fault(error) not in {"ratelimited", "rate_limited"}:
-        return None
-    headers = getattr(error.response, "headers", None) or {}
     found = next((value for name, value in headers.items() if name.lower() == "retry-after"), "1")
     try:
         seconds = float(found[0] if isinstance(found, list) else found)

@@ -99,6 +99,7 @@ class Wiring:
             clock=self.process.clock,
             owner=self.process.owner,
             spawn=self.tasks.spawn,
+            sleep=self.process.sleep,
         )
 
     @cached_property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -32,6 +32,7 @@ from bot.records.messages import EphemeralMessage, Post
 from bot.records.thread import Thread
 from bot.stores import Stores
 from bot.words import for_all, speaking, spoken_language
+from storage.documents import FreeObject
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class Outbox:
     clock: Clock
     owner: str
     spawn: Spawn
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def say(
         self,
@@ -142,11 +144,12 @@ class Outbox:
         on_record: bool = True,
         address: str = "",
         offer: Offer = NO_OFFER,
+        blocks: Sequence[FreeObject] = (),
     ) -> None:
-        """Send an ephemeral message in the background.
+        """Send an ephemeral message in the background, as soon as Slack's rate limit permits.
 
         Args:
-            channel_id: The channel.
+            channel_id: The channel; the reader's user id for a direct message.
             thread_ts: The thread; empty for the channel itself.
             user_id: The reader.
             text: The text.
@@ -154,6 +157,7 @@ class Outbox:
             on_record: False if the database is known to be down.
             address: Slack's `response_url`, usable without a token; may be empty.
             offer: Its buttons.
+            blocks: What to show instead of the text; may be empty.
         """
         now = self.clock()
         until_ms = now + milliseconds(LEASE)
@@ -172,12 +176,13 @@ class Outbox:
             withdraw=tuple(approval.approval_id for approval in offer.withdraw),
             decide=tuple(approval.approval_id for approval in offer.decide),
             language=spoken_language(),
+            blocks=tuple(blocks),
         )
         kept = await self._record(ephemeral) if on_record else None
         if kept:
             self.spawn(self._tell_born(ephemeral, offer, address))
         elif kept is None:
-            self.spawn(self._tell(ephemeral, offer, address=address))
+            self.spawn(self._tell_unrecorded(ephemeral, offer, address))
 
     async def respond(
         self,
@@ -186,21 +191,26 @@ class Outbox:
         *,
         thread_ts: str = "",
         instead: Sequence[Mapping[str, object]] | None = None,
+        patience: timedelta = LIFETIME,
     ) -> bool:
         """Reply to a click through its `response_url`; return whether it was sent.
 
-        See `Notifier.respond`.
+        See `Notifier.respond`. A rate limit is waited for, at most as long as `patience`.
         """
-        if not address:
-            return False
-        try:
-            await self.notifier.respond(address, text, thread_ts=thread_ts, instead=instead)
-        except DeliveryError as error:
-            logger.warning(
-                "could not answer a click: %s", error, extra={"action": "whisper_failed"}
-            )
-            return False
-        return True
+        until_ms, is_sent = self.clock() + milliseconds(patience), False
+        while address and not is_sent:
+            try:
+                await self.notifier.respond(address, text, thread_ts=thread_ts, instead=instead)
+                is_sent = True
+            except DeliveryError as error:
+                wait = error.retry_after
+                if wait is None or self.clock() + milliseconds(wait) > until_ms:
+                    logger.warning(
+                        "could not answer a click: %s", error, extra={"action": "whisper_failed"}
+                    )
+                    break
+                await self.sleep(wait.total_seconds())
+        return is_sent
 
     async def tell(self, message_id: str, *, address: str = "") -> None:
         """Send an ephemeral message that another process left, unless it is claimed."""
@@ -231,6 +241,15 @@ class Outbox:
             ephemeral.message_id, fence=ephemeral.fence, due_ms=self.clock()
         )
         await self.tell(ephemeral.message_id, address=address)
+
+    async def _tell_unrecorded(
+        self, ephemeral: EphemeralMessage, offer: Offer, address: str
+    ) -> None:
+        """Send a message that no record holds: this process alone waits for the rate limit."""
+        due_ms = await self._tell(ephemeral, offer, address=address)
+        while due_ms is not None:
+            await self.sleep(max(due_ms - self.clock(), 0) / 1_000)
+            due_ms = await self._tell(ephemeral, offer, address=address)
 
     async def _offered(self, ephemeral: EphemeralMessage) -> Offer:
         """Read the subject of a message's buttons; no buttons if it is gone or unreadable."""
@@ -305,25 +324,36 @@ class Outbox:
         *,
         deadline: float | None = None,
         address: str = "",
-    ) -> None:
-        """Send a message; without a deadline it is not stored and has no other sender."""
+    ) -> int | None:
+        """Send a message; return when to try again if it must wait for the rate limit.
+
+        Without a deadline it is not stored and has no other sender.
+        """
         due_ms: int | None = None
+        waits = False
         try:
             await self._send(ephemeral, offer, deadline)
         except DeliveryError as error:
-            logger.warning(
-                "private message not delivered: %s", error, extra={"action": "whisper_failed"}
-            )
             due_ms = self._again(ephemeral, error)
-            # Retry only if it was certainly not sent, to avoid duplicates.
-            if (error.is_refusal or error.is_permanent) and await self.respond(
-                address, ephemeral.text, thread_ts=ephemeral.thread_ts
+            # Answer elsewhere only if it was certainly not sent, to avoid duplicates.
+            is_unsent = error.is_refusal or error.is_permanent or error.took_no_effect
+            if is_unsent and await self.respond(
+                address, ephemeral.text, thread_ts=ephemeral.thread_ts, patience=timedelta(0)
             ):
                 due_ms = None
+            else:
+                logger.warning(
+                    "private message %s: %s",
+                    "not delivered, will retry" if due_ms is not None else "dropped",
+                    error,
+                    extra={"action": "whisper_failed"},
+                )
+            waits = error.retry_after is not None
         if deadline is not None:
             await self.storage.ephemeral_messages.release(
                 ephemeral.message_id, fence=ephemeral.fence, due_ms=due_ms
             )
+        return due_ms if waits else None
 
     async def _send(
         self, ephemeral: EphemeralMessage, offer: Offer, deadline: float | None
@@ -338,6 +368,7 @@ class Outbox:
                         ephemeral.text,
                         thread_ts=ephemeral.thread_ts,
                         offer=offer,
+                        blocks=ephemeral.blocks,
                     )
         except TimeoutError as error:
             raise DeliveryError("chat.postEphemeral", "no answer in time") from error

@@ -107,6 +107,7 @@ class FakeNotices:
         alerts: Whom an alert went to, and of which approval.
         seen: Of which approval it was shown who has seen its alert, who, and on which message.
         admins: Which admin was asked about which approval, by whom, and with which words.
+        askers: Who asked an agent about a message: channel, thread, person, and the question's id.
         summaries: Ends of requests as a summary has them, by thread; each showing adds one.
         is_down: Whether Slack takes nothing.
         fault: Its word for that.
@@ -118,6 +119,7 @@ class FakeNotices:
     seen: list[tuple[str, tuple[str, ...], str, str]] = field(default_factory=list)
     admins: list[tuple[str, str, str, str]] = field(default_factory=list)
     summaries: dict[str, list[list[str]]] = field(default_factory=dict)
+    askers: list[tuple[str, str, str, str]] = field(default_factory=list)
     is_down: bool = False
     fault: str = "fatal_error"
 
@@ -143,6 +145,11 @@ class FakeNotices:
         if self.is_down:
             raise DeliveryError("chat.postMessage", "fatal_error")
         self.admins.append((to, approval.approval_id, by, text))
+
+    async def show_asker(self, *, channel_id: str, thread_ts: str, by: str, key: str) -> None:
+        if self.is_down:
+            raise DeliveryError("chat.postMessage", self.fault)
+        self.askers.append((channel_id, thread_ts, by, key))
 
     async def summarise(self, thread: Thread, over: Sequence[Approval], *, ts: str) -> str:
         if self.is_down:
@@ -287,6 +294,8 @@ class FakeNotifier:
         messages: The `ts` of each message of a text, by post id: there is to be one.
         is_brief: Whether no text takes so long that it begins to grow.
         whispers: (user id, text).
+        whispered_to: (channel, thread) of each of them.
+        whispered_blocks: Blocks of each of them.
         offered: Approval ids that each of them can be withdrawn with.
         choices: Approval ids whose buttons each of them has.
         responses: (address, text).
@@ -306,6 +315,8 @@ class FakeNotifier:
     messages: dict[str, list[str]] = field(default_factory=dict)
     is_brief: bool = False
     whispers: list[tuple[str, str]] = field(default_factory=list)
+    whispered_to: list[tuple[str, str]] = field(default_factory=list)
+    whispered_blocks: list[list[Mapping[str, object]]] = field(default_factory=list)
     offered: list[list[str]] = field(default_factory=list)
     choices: list[list[str]] = field(default_factory=list)
     reminders: list[str] = field(default_factory=list)
@@ -504,9 +515,12 @@ class FakeNotifier:
         *,
         thread_ts: str = "",
         offer: Offer = NO_OFFER,
+        blocks: Sequence[Mapping[str, object]] = (),
     ) -> None:
         self.check("send_ephemeral")
         self.whispers.append((user_id, text))
+        self.whispered_to.append((channel_id, thread_ts))
+        self.whispered_blocks.append([*blocks])
         self.offered.append([approval.approval_id for approval in offer.withdraw])
         self.choices.append([approval.approval_id for approval in offer.decide])
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import (
     Block,
+    Card,
     Values,
     actions,
     brief,
@@ -81,7 +81,7 @@ def read_away(values: Values, zone: ZoneInfo) -> Absence | dict[str, str]:
     return Absence(until_ms=to_ms(after, zone) - 1_000, delegate_id=who)
 
 
-def test_card() -> dict[str, Any]:
+def test_card() -> Card:
     """Render a sample card without a record."""
     buttons = [
         {"type": "button", "action_id": name, "text": plain(say(key))}
@@ -93,7 +93,7 @@ def test_card() -> dict[str, Any]:
         context(plain(say("message.test"))),
         actions(*buttons),
     ]
-    return {"text": say("message.test"), "blocks": blocks}
+    return Card(text=say("message.test"), blocks=blocks)
 
 
 def _input(block_id: str, label: str, element: Block) -> Block:

@@ -85,18 +85,21 @@ async def answer(
         text = json.dumps({"response_action": "update", "view": view})
         return BoltResponse(status=200, body=text, headers=_JSON)
     if not await _shown_in_window(error, telling):
-        if not telling.channel_id:
-            await _answer_in_form(desk, error, body.get("trigger_id"))
-        await _answer_privately(desk, error, telling, explain(error))
+        trigger_id = body.get("trigger_id")
+        if telling.channel_id or not await _answered_in_form(desk, error, trigger_id):
+            await _answer_privately(desk, error, telling, explain(error))
     return BoltResponse(status=200)
 
 
-async def _answer_in_form(desk: ListenerContext, error: Exception, trigger_id: object) -> None:
-    """Respond to a click in Home with a modal, because there is no channel."""
+async def _answered_in_form(desk: ListenerContext, error: Exception, trigger_id: object) -> bool:
+    """Respond to a click in Home with a modal; return whether that was possible."""
     if not isinstance(trigger_id, str) or isinstance(error, DeliveryError):
-        return
-    with suppress(DeliveryError):
+        return False
+    try:
         await desk.open_view(trigger_id, _in_place(error, ""))
+    except DeliveryError:
+        return False
+    return True
 
 
 async def _shown_in_window(error: Exception, telling: Telling) -> bool:
@@ -275,11 +278,11 @@ def explain(error: Exception) -> str:
 async def _answer_privately(
     desk: ListenerContext, error: Exception, telling: Telling, text: str
 ) -> None:
-    channel_id, user_id = telling.channel_id, telling.user_id
-    if channel_id and user_id:
+    user_id = telling.user_id
+    if user_id:
         is_away = isinstance(error, NotRecordedError | StoreUnavailableError)
         await desk.outbox.send_ephemeral(
-            channel_id=channel_id,
+            channel_id=telling.channel_id or user_id,  # Home and its modals are in no channel
             thread_ts=telling.thread_ts,
             user_id=user_id,
             text=text,

@@ -8,17 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aiohttp import ClientError
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
-from slack_sdk.errors import SlackClientError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DirectoryError
 from bot.ports.people import Actor
-from bot.slack.calls import slack_fault
 from bot.slack.listeners.context import HOME_OPENED, Facts, ListenerContext, actor_of
-from bot.slack.listeners.slash_commands.answers import Asker
+from bot.slack.listeners.slash_commands.answers import TypedAnswer
 from bot.slack.listeners.slash_commands.introduction import asks_who, introduction
 from bot.slack.listeners.slash_commands.words import answer, is_word
 from bot.threads.cancellation import STOP
@@ -100,8 +96,7 @@ def _is_answered(desk: ListenerContext, incoming: Incoming, actor: Actor, kind: 
     if typed := word_of(incoming):
         # In a channel Slack sends it twice: as a mention and as a message.
         if kind == "app_mention" or incoming.is_direct:
-            asker = desk.asker(actor)
-            desk.spawn(answer_word(desk.client, asker, incoming, typed))
+            desk.spawn(_answer_word(desk, actor, incoming, typed))
         return True
     if desk.facts is not None and _asks_who(incoming):
         told = _introduce(desk, desk.facts, incoming)
@@ -136,18 +131,19 @@ async def _introduce(desk: ListenerContext, facts: Facts, incoming: Incoming) ->
     """Describe the agent to the author, once per message."""
     try:
         found = await facts(incoming.channel_id)
+        terms = desk.approvals.policy.defaults(incoming.channel_id)
+        text = introduction(found, terms=terms, at_ms=desk.clock())
     except DirectoryError as error:
         logger.warning(
             "introduction of the agent not sent: %s", error, extra={"action": "whisper_failed"}
         )
-        return
-    terms = desk.approvals.policy.defaults(incoming.channel_id)
+        text = str(error)
     is_root = incoming.thread_ts == incoming.ts
     await desk.outbox.send_ephemeral(
         channel_id=incoming.channel_id,
         thread_ts="" if is_root else incoming.thread_ts,
         user_id=incoming.user_id,
-        text=introduction(found, terms=terms, at_ms=desk.clock()),
+        text=text,
         key=incoming.ts,
     )
 
@@ -234,19 +230,19 @@ def word_of(incoming: Incoming) -> str:
     return typed if is_word(typed) else ""
 
 
-async def answer_word(client: AsyncWebClient, asker: Asker, incoming: Incoming, typed: str) -> None:
+async def _answer_word(desk: ListenerContext, actor: Actor, incoming: Incoming, typed: str) -> None:
     """Execute a command and answer privately, once per message."""
     try:
-        found = await answer(asker, typed)
-        await client.chat_postEphemeral(
-            channel=incoming.channel_id,
-            user=asker.actor.user_id,
-            thread_ts=incoming.thread_ts,
-            text=found.text,
-            blocks=[*found.blocks] or None,
-        )
-    except (SlackClientError, ClientError, OSError, TimeoutError) as error:
-        fault = slack_fault(error)
-        logger.warning("a word is not answered: %s", fault, extra={"action": "whisper_failed"})
+        answered, is_away = await answer(desk.asker(actor), typed), False
     except StorageError as error:
-        logger.warning("a word is not answered: %s", error, extra={"action": "whisper_failed"})
+        logger.warning("a word failed: %s", error, extra={"action": "listener_failed"})
+        answered, is_away = TypedAnswer(text=say("error.database")), True
+    await desk.outbox.send_ephemeral(
+        channel_id=incoming.channel_id,
+        thread_ts=incoming.thread_ts,
+        user_id=actor.user_id,
+        text=answered.text,
+        key=incoming.ts,
+        on_record=not is_away,
+        blocks=answered.blocks,
+    )

@@ -6,16 +6,13 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from aiohttp import ClientError
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
-from slack_sdk.errors import SlackClientError
 
-from bot.errors import DeliveryError, InvalidInputError, UserFacingError
+from bot.errors import InvalidInputError, UserFacingError
 from bot.layout.blocks import Values
 from bot.ports.people import Actor
-from bot.slack.calls import slack_fault
 from bot.slack.home import view
 from bot.slack.home.settings import (
     AWAY_FORM,
@@ -93,9 +90,9 @@ async def _click(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -
     name = action.get("action_id")
     match name:
         case view.TEST:
-            await _send_test(desk, actor)
+            await _send_test(desk, actor, str(action.get("action_ts")))
         case _ if name in {TEST_YES, TEST_NO}:
-            await desk.outbox.respond(address_of(body), say("message.tested"))
+            desk.spawn(_respond(desk, address_of(body)))
         case view.LIST:
             form = await desk.homes.composer.waiting_form(actor)
             await desk.open_view(str(body.get("trigger_id")), form)
@@ -137,17 +134,22 @@ def _turned(state: HomeState, action: Mapping[str, Any]) -> HomeState:
             raise InvalidInputError("this button")
 
 
-async def _send_test(desk: ListenerContext, actor: Actor) -> None:
-    """Send a sample card without a record.
-
-    Raises:
-        DeliveryError: Slack refused the message.
-    """
+async def _send_test(desk: ListenerContext, actor: Actor, key: str) -> None:
+    """Send a sample card in a direct message, once for each click."""
     await desk.homes.composer.check(actor)
-    try:
-        await desk.client.chat_postMessage(channel=actor.user_id, **test_card())
-    except (SlackClientError, ClientError, OSError, TimeoutError) as error:
-        raise DeliveryError("chat.postMessage", slack_fault(error)) from error
+    card = test_card()
+    await desk.outbox.send_ephemeral(
+        channel_id=actor.user_id,
+        thread_ts="",
+        user_id=actor.user_id,
+        text=card.text,
+        key=key,
+        blocks=card.blocks,
+    )
+
+
+async def _respond(desk: ListenerContext, address: str) -> None:
+    await desk.outbox.respond(address, say("message.tested"))
 
 
 async def _go_away(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> dict[str, str]:

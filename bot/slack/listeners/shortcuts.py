@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from aiohttp import ClientError
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
-from slack_sdk.errors import SlackClientError
 
 from bot.errors import DeliveryError, DirectoryError, InvalidInputError
-from bot.slack.calls import slack_fault
-from bot.slack.listeners.context import ListenerContext, actor_of
+from bot.ports.people import Actor
+from bot.slack.listeners.context import ListenerContext, actor_of, address_of
 from bot.threads.message_shortcut import AboutError, AskingAbout, QuotedMessage
-from bot.words import for_all, say
-from bot.words.mrkdwn import mention
+from bot.words import say
+
+logger = logging.getLogger(__name__)
 
 MY_APPROVALS = "countersign:my_approvals"
 ASK_ABOUT = "countersign:ask_about"
 CALLBACKS: Mapping[str, str] = {MY_APPROVALS: "global", ASK_ABOUT: "message"}
 """Shortcuts and their types, as in manifest.yml."""
+_TS = re.compile(r"\d{1,12}\.\d{1,9}")
 _UNKNOWN_PLACE = ("channel_not_found", "not_in_channel")
 
 
@@ -55,20 +57,48 @@ async def _ask(desk: ListenerContext, body: Mapping[str, Any], context: AsyncBol
         if error.detail.endswith(_UNKNOWN_PLACE):
             raise AboutError(say("refuse.about_elsewhere")) from error
         raise
-    with for_all():
-        words = say("message.about_by", who=mention(actor.user_id))
-    try:
-        posted = await desk.client.chat_postMessage(
-            channel=quoted.channel_id, thread_ts=quoted.thread_ts, text=words
-        )
-    except (SlackClientError, ClientError, OSError, TimeoutError) as error:
-        fault = slack_fault(error)
-        if fault in {*_UNKNOWN_PLACE, "is_archived", "restricted_action"}:
-            raise AboutError(say("refuse.about_elsewhere")) from error
-        raise DeliveryError("chat.postMessage", fault) from error
-    thread_id = await about.ask(quoted, actor, ts=str(posted.get("ts")), bot_user_id=bot_user_id)
+    ts = _asked_ts(body)
+    thread_id = await about.ask(quoted, actor, ts=ts, bot_user_id=bot_user_id)
     if thread_id is not None:
-        desk.spawn(desk.threads.work(thread_id))
+        desk.spawn(desk.speak_to(actor.user_id, _begin(desk, quoted, actor, ts, address_of(body))))
+
+
+async def _begin(
+    desk: ListenerContext, quoted: QuotedMessage, actor: Actor, ts: str, address: str
+) -> None:
+    """Show who asked, then start the agent; the question is stored."""
+    try:
+        await desk.grants.notices.show_asker(
+            channel_id=quoted.channel_id, thread_ts=quoted.thread_ts, by=actor.user_id, key=ts
+        )
+    except DeliveryError as error:
+        logger.warning(
+            "could not show who asked an agent about a message: %s",
+            error,
+            extra={"action": "asker_not_shown"},
+        )
+        if error.is_lost_place:
+            await desk.outbox.send_ephemeral(
+                channel_id=quoted.channel_id,
+                thread_ts=quoted.thread_ts,
+                user_id=actor.user_id,
+                text=say("refuse.about_elsewhere"),
+                key=ts,
+                address=address,
+            )
+    await desk.threads.work(quoted.thread_id)
+
+
+def _asked_ts(body: Mapping[str, Any]) -> str:
+    """Return the time of the click in the form of a message's `ts`, as the id of the question.
+
+    Raises:
+        InvalidInputError: Slack does not send such a payload.
+    """
+    ts = body.get("action_ts")
+    if not isinstance(ts, str) or _TS.fullmatch(ts) is None:
+        raise InvalidInputError("this shortcut")
+    return ts
 
 
 def quoted_from(body: Mapping[str, Any], team_id: str) -> QuotedMessage:

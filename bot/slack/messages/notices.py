@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.layout.blocks import Card
+from bot.layout.blocks import Card, section
 from bot.notifications.digest import Digest
 from bot.people.current_policy import CurrentPolicy
 from bot.ports.notifier import Items
@@ -27,14 +27,15 @@ from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.side_messages.copies import copy_lead, may_read, withheld_card
 from bot.slack.side_messages.grant import grant_card
 from bot.slack.side_messages.notices import admin_card, alert_card, summary_card
-from bot.words import said_to_all, speaking
-from bot.words.mrkdwn import is_person
+from bot.words import said_to_all, say, speaking
+from bot.words.mrkdwn import is_person, mention
 
 logger = logging.getLogger(__name__)
 
 GRANT_EVENT = "countersign_grant"
 ALERT_EVENT = "countersign_alert"
 ADMIN_EVENT = "countersign_admin"
+ASKER_EVENT = "countersign_asker"
 SUMMARY_EVENT = "countersign_summary"
 
 MakeCard = Callable[[], Awaitable[Card]]
@@ -89,6 +90,15 @@ class SlackNotices:
             stays=True,
         )
         await self.poster.put(putting, card)
+
+    @said_to_all
+    async def show_asker(self, *, channel_id: str, thread_ts: str, by: str, key: str) -> None:
+        """See `Notices`."""
+        words = say("message.about_by", who=mention(by))
+        putting = Putting(
+            event=ASKER_EVENT, record_id=key, channel_id=channel_id, thread_ts=thread_ts
+        )
+        await self.poster.put(putting, Card(text=words, blocks=[section(words)]))
 
     @said_to_all
     async def summarise(self, thread: Thread, over: Sequence[Approval], *, ts: str) -> str:

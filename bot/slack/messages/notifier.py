@@ -15,11 +15,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card, section
+from bot.leases import TURN_PATIENCE
 from bot.ports.notifier import NO_OFFER, Newest, Offer
 from bot.ports.process import Clock
 from bot.records.approval import CARD, Approval, ApprovalMessage, Kind, Status
 from bot.records.thread import Thread
-from bot.slack.calls import Addresses, Putting, post_json, slack_fault
+from bot.slack.calls import Addresses, Putting, post_json, retry_after, slack_fault
 from bot.slack.cards.card_for import card_for
 from bot.slack.destinations import (
     Spot,
@@ -44,6 +45,7 @@ from bot.slack.side_messages.reminders import (
     question_message,
 )
 from bot.words import said_to_all, say
+from bot.words.mrkdwn import is_person
 
 QUESTION_EVENT = "countersign_question"
 PREFIX = "countersign_"
@@ -134,6 +136,8 @@ class CardReminders(Posts):
         return await self._find(spot, event, record_id, key=message.key)
 
 
+RESPONSE = "response_url"
+"""Name of replies through a `response_url` among the methods."""
 LOST_EVENT = "countersign_lost"
 """Event type of a direct message about a thread that cannot be written to."""
 
@@ -153,9 +157,18 @@ class PrivateWords(Posts, ABC):
         *,
         thread_ts: str = "",
         offer: Offer = NO_OFFER,
+        blocks: Sequence[Mapping[str, object]] = (),
     ) -> None:
+        if is_person(channel_id):
+            opened = await self._ask("conversations.open", {"users": channel_id})
+            direct = str((opened.get("channel") or {}).get("id") or "")
+            posting: Arguments = {"channel": direct, "text": text, "blocks": [*blocks] or None}
+            await self._call("chat.postMessage", posting)
+            return
         place = {"thread_ts": thread_ts} if thread_ts else {}
         arguments: Arguments = {"channel": channel_id, "user": user_id, "text": text, **place}
+        if blocks:
+            arguments["blocks"] = [*blocks]
         if offer.withdraw:
             arguments["blocks"] = withdrawal_card(text, offer.withdraw).blocks
         elif offer.decide:
@@ -171,15 +184,22 @@ class PrivateWords(Posts, ABC):
         instead: Sequence[Mapping[str, object]] | None = None,
     ) -> None:
         if not self._addresses.are_slacks(address):
-            raise DeliveryError("response_url", "it is no address of Slack's")
+            raise DeliveryError(RESPONSE, "it is no address of Slack's")
         place = {"thread_ts": thread_ts} if thread_ts else {}
         answer = {"response_type": "ephemeral", "replace_original": False, "text": text, **place}
         if instead is not None:
             answer |= {"replace_original": True, "blocks": [*instead] or [section(text)]}
-        try:
-            await post_json(self._client, address, answer)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise DeliveryError("response_url", slack_fault(error)) from error
+        is_answered = False
+        while not is_answered:
+            await self._wait(RESPONSE, "", TURN_PATIENCE)
+            try:
+                await post_json(self._client, address, answer)
+            except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                if (wait := retry_after(error)) is None:
+                    raise DeliveryError(RESPONSE, slack_fault(error)) from error
+                self._pacer.hold(RESPONSE, "", wait)
+            else:
+                is_answered = True
 
     @said_to_all
     async def lose(self, place: Approval | Thread, reason: str) -> None:

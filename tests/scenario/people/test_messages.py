@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from bot.layout.action_ids import ActionId
+from bot.slack.home.settings import TEST_YES
+from bot.slack.home.view import AWAY, TEST
 from bot.words import say
 from slack_sandbox.workspace.people import BOT_USER, ROSA
 from tests.scenario.people.payers import RAN
@@ -123,3 +125,51 @@ async def test_an_agent_is_asked_about_a_message(stage: Stage) -> None:
     await ask("Rosa", ts, "refuse.about_elsewhere")
     await ask("Gus", ts)
     await stage.whispered("Gus", "Guests can't")
+
+
+def direct_messages(stage: Stage, user: str) -> str:
+    """What the bot wrote to a person in a direct message."""
+    return str(stage.sandbox.messages(stage.sandbox.dm_id(user)))
+
+
+async def home_of(stage: Stage, user: str) -> dict[str, Any]:
+    stage.sandbox.open_home(user)
+    await stage.until(lambda: stage.sandbox.home(user) is not None)
+    home = stage.sandbox.home(user)
+    assert home is not None
+    return home
+
+
+async def test_i7_a_word_waits_for_its_turn(stage: Stage) -> None:
+    root = await stage.say("Rosa", f"@countersign {PAY}")
+    await stage.card(word=ActionId.APPROVE)
+    stage.sandbox.fail("chat.postEphemeral", error="ratelimited", times=3, retry_after=2)
+    await stage.say("Ada", "@countersign help", thread_ts=root)
+    told = say("command.help")
+    await stage.until_retried(
+        lambda: told in [one["text"] for one in stage.sandbox.ephemerals(stage.user("Ada"))]
+    )
+
+
+async def test_i7_an_agent_is_asked_about_a_message_in_a_busy_channel(stage: Stage) -> None:
+    ts = await stage.say("Rosa", PAY)
+    stage.sandbox.fail("chat.postMessage", error="ratelimited", times=1, retry_after=1)
+    await stage.sandbox.shortcut(stage.user("Ada"), ASK_ABOUT, channel=stage.channel, ts=ts)
+    await stage.card(word=ActionId.APPROVE)
+    await stage.said("asked an agent about this message")
+
+
+async def test_i7_a_form_that_home_cannot_open_is_told_in_a_direct_message(stage: Stage) -> None:
+    ada = stage.user("Ada")
+    home = await home_of(stage, ada)
+    stage.sandbox.fail("views.open", error="ratelimited", times=1, retry_after=1)
+    await stage.sandbox.click_in_view(ada, home, AWAY)
+    await stage.until(lambda: say("error.slack_form") in direct_messages(stage, ada))
+
+
+async def test_i7_a_test_message_waits_for_its_turn(stage: Stage) -> None:
+    ada = stage.user("Ada")
+    home = await home_of(stage, ada)
+    stage.sandbox.fail("chat.postMessage", error="ratelimited", times=1, retry_after=1)
+    await stage.sandbox.click_in_view(ada, home, TEST)
+    await stage.until(lambda: TEST_YES in direct_messages(stage, ada))

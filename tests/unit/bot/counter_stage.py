@@ -49,8 +49,6 @@ class Views:
     opened: list[dict[str, Any]] = field(default_factory=list)
     updated: list[dict[str, Any]] = field(default_factory=list)
     published: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    posted: list[dict[str, Any]] = field(default_factory=list)
-    whispered: list[dict[str, Any]] = field(default_factory=list)
     failing: bool = False
     ways: list[str] = field(default_factory=list)
 
@@ -76,13 +74,6 @@ class Views:
         if self.failing:
             raise TimeoutError
         self.published.append((user_id, view))
-
-    async def chat_postEphemeral(self, **message: Any) -> None:  # noqa: N802 - its name in the SDK
-        self.whispered.append(message)
-
-    async def chat_postMessage(self, **message: Any) -> dict[str, Any]:  # noqa: N802 - its name in the SDK
-        self.posted.append(message)
-        return {"ok": True, "ts": f"1900000000.{len(self.posted):06d}"}
 
 
 @dataclass

@@ -448,9 +448,10 @@ async def test_cards_of_high_risk_cannot_be_chosen_together(storage: SqliteStore
 
 async def test_a_test_card_comes_as_a_direct_message(counter: Counter) -> None:
     await counter.send(clicked(view.TEST))
-    (posted,) = counter.views.posted
-    assert posted["channel"] == MIA
-    assert "Nothing runs" in posted["text"]
+    notifier = counter.office.notifier
+    assert notifier.whispered_to == [(MIA, "")]
+    assert "Nothing runs" in notifier.whispers[0][1]
+    assert TEST_YES in str(notifier.whispered_blocks)
     click = clicked(TEST_YES)
     click["response_url"] = "https://hooks.slack.com/x"
     assert (await counter.send(click)).status == 200
@@ -459,7 +460,7 @@ async def test_a_test_card_comes_as_a_direct_message(counter: Counter) -> None:
 
 async def test_guests_get_no_test_card(counter: Counter) -> None:
     await counter.send(clicked(view.TEST, GUS))
-    assert counter.views.posted == []
+    assert counter.office.notifier.whispers == []
 
 
 async def test_an_absence_is_set_and_ended(counter: Counter) -> None:

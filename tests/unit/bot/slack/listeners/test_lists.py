@@ -280,8 +280,8 @@ async def test_quiet_hours_are_read_as_people_write_them(
 
 async def test_a_word_about_quiet_hours_is_answered_in_a_thread_too(counter: Counter) -> None:
     await counter.send(mentioned("<@UBOT> quiet 22:00-07:00"))
-    (told,) = counter.views.whispered
-    assert told["text"].startswith("Direct messages muted from 10:00 PM")
+    ((_, text),) = counter.office.notifier.whispers
+    assert text.startswith("Direct messages muted from 10:00 PM")
 
 
 @pytest.mark.parametrize(
@@ -325,9 +325,10 @@ def mentioned(text: str, *, kind: str = "app_mention", ts: str = "1800000001.000
 async def test_a_word_in_a_thread_is_answered_once_and_privately(counter: Counter) -> None:
     for kind in ("app_mention", "message"):
         assert (await counter.send(mentioned("<@UBOT> list", kind=kind))).status == 200
-    (told,) = counter.views.whispered
-    assert (told["user"], told["channel"], told["thread_ts"]) == (MIA, CHANNEL, ROOT)
-    assert told["text"] == "1 waiting for you"
+    notifier = counter.office.notifier
+    assert notifier.whispers == [(MIA, "1 waiting for you")]
+    assert notifier.whispered_to == [(CHANNEL, ROOT)]
+    assert "Pay 5 to Mia" in str(notifier.whispered_blocks)
     assert await counter.office.storage.inbox.new(THREAD_ID, limit=9) == []
 
 
@@ -345,7 +346,7 @@ async def test_a_word_in_a_thread_is_answered_once_and_privately(counter: Counte
 )
 async def test_what_is_meant_for_the_agent_is_no_word(counter: Counter, text: str) -> None:
     await counter.send(mentioned(text))
-    assert counter.views.whispered == []
+    assert counter.office.notifier.whispered_blocks in ([], [[]])
 
 
 async def test_a_mention_outside_of_a_thread_is_for_the_agent(storage: SqliteStores) -> None:
@@ -353,7 +354,7 @@ async def test_a_mention_outside_of_a_thread_is_for_the_agent(storage: SqliteSto
     event = mentioned("<@UBOT> list")
     del event["event"]["thread_ts"]
     await counter.send(event)
-    assert counter.views.whispered == []
+    assert counter.office.notifier.whispers == []
 
 
 def test_letters_are_read_as_they_are_written() -> None:

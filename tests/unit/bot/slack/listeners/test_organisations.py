@@ -200,7 +200,7 @@ async def test_what_is_done_from_elsewhere_is_on_record_for_this_workspace(
     assert "An agent is already working in this thread" in counter.told(WIM), (
         "it is the same thread"
     )
-    assert counter.views.posted == []
+    assert counter.office.notices.askers == []
 
 
 @pytest.mark.parametrize("where", [*ABROAD, "in one workspace"])
@@ -254,7 +254,7 @@ async def test_another_company_has_no_home_no_shortcuts_and_no_commands(counter:
     drawn = [*(one for _, one in counter.views.published), *counter.views.opened, command]
     assert [one for one in drawn if "Pay" in json.dumps(one)] == []
     assert len([one for one in drawn if NOT_OURS in json.dumps(one)]) >= 3
-    assert counter.views.posted == []
+    assert counter.office.notices.askers == []
     await is_untouched(counter)
 
 

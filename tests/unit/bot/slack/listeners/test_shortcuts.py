@@ -136,6 +136,7 @@ async def test_the_agent_reads_the_message(counter: Counter) -> None:
     await counter.send(chosen())
     read = await counter.office.storage.inbox.of_turn(THREAD, 1)
     assert [one.user_id for one in read] == [ROSA, ADA]
+    assert counter.office.notices.askers == [(CHANNEL, ROOT, ADA, "1800000009.000001")]
     assert read[0].text == "Please handle this message: “pay Mia, please”"
 
 
@@ -185,7 +186,7 @@ async def test_guests_and_strangers_begin_nothing(counter: Counter, by: str) -> 
     body = chosen(by)
     body["user"]["team_id"] = "T9" if by == "UFAR" else "T1"
     await counter.send(body)
-    assert counter.views.posted == []
+    assert counter.office.notices.askers == []
     assert await nothing_began(counter)
     assert told(counter)
 
@@ -205,9 +206,10 @@ async def test_a_message_without_words_begins_nothing(counter: Counter, text: st
         {"message": {}},
         {"channel": {"id": 5}},
         {"message": "x"},
+        {"action_ts": "now"},
     ],
 )
 async def test_odd_payloads_begin_nothing(counter: Counter, changes: dict[str, Any]) -> None:
     answer: BoltResponse = await counter.send({**chosen(), **changes})
     assert answer.status == 200
-    assert counter.views.posted == []
+    assert counter.office.notices.askers == []

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -20,7 +22,14 @@ from bot.slack.calls import MOST_PATIENCE, retry_after, took_no_effect
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.ratelimit import Pacer
 from tests.support.fakes import FakeClock
-from tests.unit.bot.slack.messages.test_notifier import REMINDER, Scene, a_scene, reading, yes
+from tests.unit.bot.slack.messages.test_notifier import (
+    REMINDER,
+    Scene,
+    a_pacer,
+    a_scene,
+    reading,
+    yes,
+)
 
 
 @dataclass
@@ -338,6 +347,31 @@ async def test_a_click_is_answered_without_a_token(scene: Scene) -> None:
         await scene.notifier.respond(address, "Again.")
     with pytest.raises(DeliveryError, match="response_url"):
         await scene.notifier.respond(address, "One too many.")
+
+
+async def test_an_answer_without_a_token_waits_for_its_turn(scene: Scene) -> None:
+    answers = [
+        web.Response(status=429, headers={"Retry-After": "2"}),
+        web.Response(status=200),
+        web.Response(status=429, headers={"Retry-After": "60"}),
+    ]
+    got: list[object] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        got.append(await request.json())
+        return answers.pop(0)
+
+    app = web.Application()
+    app.add_routes([web.post("/actions", answer)])
+    async with TestServer(app) as server:
+        client = AsyncWebClient(base_url=str(server.make_url("/api/")), retry_handlers=[])
+        pacer = a_pacer()
+        notifier = SlackNotifier(client, clock=FakeClock(), pacer=pacer)
+        address = str(server.make_url("/actions"))
+        await notifier.respond(address, "It counts.")
+        assert (len(got), pacer.clock()) == (2, 2_000)
+        with pytest.raises(DeliveryError, match="has to wait its turn"):
+            await notifier.respond(address, "Too busy.")
 
 
 async def test_nothing_is_sent_to_an_address_of_somebody_else(scene: Scene) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from agents.models import call, say
@@ -216,6 +219,63 @@ async def test_an_answer_that_may_have_been_shown_is_not_shown_twice(
     office.notifier.failing.clear()
     await later(office, seconds=60)
     assert office.notifier.whispers == [(ADA, "No.")]
+
+
+def busy(seconds: int) -> DeliveryError:
+    wait = timedelta(seconds=seconds)
+    return DeliveryError("chat.postEphemeral", "ratelimited", retry_after=wait, took_no_effect=True)
+
+
+async def test_an_answer_that_had_to_wait_takes_its_own_address(storage: SqliteStores) -> None:
+    office = Office(storage, [])
+    office.notifier.failing.add("send_ephemeral")
+    office.notifier.faults["send_ephemeral"] = busy(30)
+    await office.outbox.send_ephemeral(
+        channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1", address=URL
+    )
+    await office.queue.run()
+    assert office.notifier.responses == [(URL, "No.")]
+    assert await storage.ephemeral_messages.due(now_ms=office.clock() + 10**9, limit=9) == []
+
+
+@pytest.mark.parametrize(("seconds", "is_sent"), [(30, True), (601, False)])
+async def test_a_reply_to_a_click_waits_for_its_turn(
+    storage: SqliteStores, *, seconds: int, is_sent: bool
+) -> None:
+    office, slept = Office(storage, []), list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        office.notifier.failing.clear()
+
+    office.notifier.failing.add("respond")
+    office.notifier.faults["respond"] = busy(seconds)
+    assert await replace(office.outbox, sleep=sleep).respond(URL, "Done.") is is_sent
+    assert (office.notifier.responses, slept) == ([(URL, "Done.")] * is_sent, [30.0] * is_sent)
+
+
+async def test_an_answer_without_a_record_waits_for_its_turn(
+    storage: SqliteStores, caplog: pytest.LogCaptureFixture
+) -> None:
+    office, slept = Office(storage, []), list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        office.clock.forward(seconds=seconds)
+        if len(slept) == 3:
+            office.notifier.failing.clear()
+
+    outbox = replace(office.outbox, sleep=sleep)
+    for text in ("No.", "Too late."):
+        office.notifier.failing.add("send_ephemeral")
+        office.notifier.faults["send_ephemeral"] = busy(30 if text == "No." else 601)
+        await outbox.send_ephemeral(
+            channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text=text, key="1", on_record=False
+        )
+        await office.queue.run()
+    assert office.notifier.whispers == [(ADA, "No.")]
+    assert slept == [30, 30, 30]
+    assert "private message dropped: chat.postEphemeral: ratelimited" in caplog.text
 
 
 async def test_an_answer_without_an_address_waits_for_the_token(storage: SqliteStores) -> None:
