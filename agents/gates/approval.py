@@ -104,15 +104,10 @@ class PolicyGate(_RuledGate):
     time_limit: float = TIME_LIMIT
     gate_name = "policy"
 
-    async def _question(self, arguments: dict[str, Json]) -> CallInfo | Deny | None:
+    async def _question(self, arguments: dict[str, Json]) -> Ask | Deny | None:
         call = self._policy_call(arguments)
-        match await ruling_of(self.policy, call, time_limit=self.time_limit):
-            case Allow():
-                return None
-            case Deny() as denied:
-                return denied
-            case Ask() as ask:
-                return self._asking(ask, arguments)
+        ruling = await ruling_of(self.policy, call, time_limit=self.time_limit)
+        return None if isinstance(ruling, Allow) else ruling
 
 
 def policy_gate(tool: Tool, policy: Policy, *, time_limit: float = TIME_LIMIT) -> Tool:
@@ -158,7 +153,7 @@ class HouseGate(_RuledGate):
     async def _question(self, arguments: dict[str, Json]) -> None:  # noqa: ARG002 - see CallGate
         return None
 
-    def _code(self, asked: CallInfo | Deny | None) -> Allow | None:  # noqa: ARG002 - see CallGate
+    def _code(self, asked: object) -> Allow | None:  # noqa: ARG002 - see CallGate
         return Allow() if self.in_code else None
 
     def _guarded(self, state: GateState) -> Tool:  # noqa: ARG002 - see CallGate

@@ -118,10 +118,12 @@ class CallGate(ToolWrapper, ABC):
         return False
 
     @abstractmethod
-    async def _question(self, arguments: dict[str, Json]) -> CallInfo | Deny | ToolReturn | None:
+    async def _question(
+        self, arguments: dict[str, Json]
+    ) -> CallInfo | Ask | Deny | ToolReturn | None:
         """Return the request for a new call, or None if the call needs no approval.
 
-        A gate can also deny the call, or return a result without running it.
+        A gate can also return a ruling, or a result without running the call.
         """
 
     def _declined(self, info: CallInfo, answer: object) -> ToolReturn | None:
@@ -157,9 +159,9 @@ class CallGate(ToolWrapper, ABC):
         """Whether an inner gate applies the policy if this gate requests nothing."""
         return True
 
-    def _code(self, asked: CallInfo | Deny | None) -> Ruling | None:
+    def _code(self, asked: CallInfo | Ask | Deny | None) -> Ruling | None:
         """Return the gate's own decision, as input for the policy."""
-        return asked if isinstance(asked, Deny) else ask_in(asked) if asked else Allow()
+        return ask_in(asked) if isinstance(asked, CallInfo) else asked or Allow()
 
     # The tool around the tool.
 
@@ -245,6 +247,9 @@ class CallGate(ToolWrapper, ABC):
     ) -> CallInfo | Allow | Deny | ToolReturn | None:
         """Combine the gate's request with the policy. Without a policy, the gate decides."""
         asked = await self._question(arguments)
+        code = None if isinstance(asked, ToolReturn) else self._code(asked)
+        if isinstance(asked, Ask):
+            asked = self._asking(asked, arguments)
         house = None if self.fills_in else current_house()
         if house is None or isinstance(asked, ToolReturn):
             return asked
@@ -252,7 +257,7 @@ class CallGate(ToolWrapper, ABC):
         if asked is None and (inside or self._defers):
             return None
         call = self._policy_call(arguments)
-        ruling = await house.ruling(call, self._code(asked), inside=inside)
+        ruling = await house.ruling(call, code, inside=inside)
         return self._asking(ruling, arguments, asked) if isinstance(ruling, Ask) else ruling
 
     def _asking(

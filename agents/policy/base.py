@@ -93,11 +93,14 @@ class Deny:
         rule: Name of the rule that denies it, for the audit; may be empty.
         failed: Whether a failure denies the call, not a rule: the policy raised an error, timed out
             or returned no ruling. A call that is pending may stay pending.
+        asks: Rulings that ask different people. The policy of an application can require all of
+            them; the runtime alone denies the call.
     """
 
     reason: str = ""
     rule: str = ""
     failed: bool = False
+    asks: tuple[Ask, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +123,9 @@ class Ask:
             request and never reads them.
         bound: What a decision is bound to, such as a digest of the terms. If given, it replaces all
             other parts of the ruling.
+        asks: The rulings that `strictest` merged into this one. The policy of an application
+            requires all of them, each with its own people; the runtime alone asks for one person
+            whom all name.
     """
 
     kind: AskKind = "approval"
@@ -134,6 +140,7 @@ class Ask:
     exclude_editors: bool = False
     terms: str = ""
     bound: str = ""
+    asks: tuple[Ask, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(AskKind):

@@ -81,39 +81,60 @@ def first_of(*policies: Policy) -> Policy:
 def strictest(rulings: Collection[object]) -> Ruling:
     """Merge rulings to the strictest one: deny before ask before allow.
 
-    Several rulings that ask become one request: approval before review, all rule names, the shorter
-    times, and only approvers and backup approvers whom every ruling that names any has named. The
-    call is denied if no approver is left, or if two different rules have the same name. A person
-    whom a ruling with approvers does not name cannot be a backup approver either. To request
-    approval of different people one after the other, nest gates instead.
+    Several rulings that deny are joined. Several that ask become one request, which keeps them in
+    `asks`: an application with a policy, such as the bot, requires all of them, each with its own
+    people. The runtime alone has one list of approvers. It asks with approval before review, all
+    rule names, the shorter times, and only approvers and backup approvers whom every ruling that
+    names any has named. It denies the call if no approver is left. A person whom a ruling with
+    approvers does not name cannot be a backup approver either. To request approval of different
+    people one after the other, nest gates instead. Two different rules of one name deny.
 
     Args:
         rulings: At least one. Any other object denies the call.
     """
     asks: list[Ask] = []
+    denied: list[Deny] = []
     for ruling in rulings:
-        if isinstance(ruling, Deny):
-            return ruling
-        if isinstance(ruling, Ask):
+        # Combinations may be nested; each ruling counts for itself.
+        asked = ruling.asks if isinstance(ruling, Ask | Deny) else ()
+        if asked:
+            asks += asked
+        elif isinstance(ruling, Deny):
+            denied.append(ruling)
+        elif isinstance(ruling, Ask):
             asks.append(ruling)
         elif not isinstance(ruling, Allow):
             why = f"a policy answered with {type(ruling).__name__}, which is no ruling"
-            return Deny(why, failed=True)
+            denied.append(Deny(why, failed=True))
+    if denied:
+        return denied[0] if len(denied) == 1 else _all_denied(denied)
     return _merged(asks) if asks else Allow()
 
 
+def _all_denied(denied: list[Deny]) -> Deny:
+    return Deny(
+        "; ".join(dict.fromkeys(deny.reason for deny in denied if deny.reason)),
+        rule=" + ".join(dict.fromkeys(deny.rule for deny in denied if deny.rule)),
+        failed=all(deny.failed for deny in denied),
+    )
+
+
 def _merged(asks: list[Ask]) -> Ruling:
-    approvers = _named_by_all([ask.approvers for ask in asks])
-    backups = _named_by_all([ask.backups for ask in asks])
     # Equal rulings count once; otherwise they would seem to share a name.
     asks = list(dict.fromkeys(asks))
+    if len(asks) == 1:
+        return asks[0]
+    approvers = _named_by_all([ask.approvers for ask in asks])
+    backups = _named_by_all([ask.backups for ask in asks])
     rules = [ask.rule for ask in asks]
     if len(set(rules)) < len(rules):
         return Deny(f"several rules that ask share a name: {' and '.join(rules)}")
     if approvers is None:
-        return Deny(f"the rules {' and '.join(rules)} ask different people")
+        why = f"the rules {' and '.join(rules)} ask different people"
+        return Deny(why, asks=tuple(asks))
     if backups is None:
-        return Deny(f"the rules {' and '.join(rules)} name different backup people")
+        why = f"the rules {' and '.join(rules)} name different backup people"
+        return Deny(why, asks=tuple(asks))
     # Backup approvers of one rule must also be known to the rules that name approvers.
     known = [{*ask.approvers, *ask.backups} for ask in asks if ask.approvers]
     backups = tuple(one for one in backups if all(one in few for few in known))
@@ -128,6 +149,7 @@ def _merged(asks: list[Ask]) -> Ruling:
         escalate_in=_shortest(ask.escalate_in for ask in asks),
         backups=backups,
         exclude_editors=any(ask.exclude_editors for ask in asks),
+        asks=tuple(asks),
     )
 
 

@@ -55,8 +55,9 @@ class ApplicationPolicy(Protocol):
 
         Args:
             call: The call.
-            code: The ruling of a gate in code; None without a gate. A denial is final. A gate that
-                always asks uses its rule's name, or `GATE_RULE`, and names no approvers.
+            code: The ruling of a gate in code; None without a gate. A denial is final, unless it
+                has `asks`. A gate that always asks uses its rule's name, or `GATE_RULE`, and names
+                no approvers.
             inside: Whether an outer gate already has approval under this policy. Then only the
                 ruling of code counts, with the policy's approvers if code names none.
         """
@@ -152,7 +153,8 @@ class House:
         )
         # The policy's own denial takes precedence over that of code, unless it is a failure.
         is_lost = isinstance(ruling, Deny) and not ruling.failed
-        return code if isinstance(code, Deny) and not is_lost else ruling
+        is_final = isinstance(code, Deny) and not code.asks
+        return code if isinstance(code, Deny) and is_final and not is_lost else ruling
 
     async def last_word(
         self, call: PolicyCall, code: Ruling | None, decisions: Sequence[str]

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import given, settings, strategies as st
 
-from agents.policy import Allow, Ask, Deny, Ruling
+from agents.policy import Allow, Ask, Deny, Ruling, strictest
 from bot.policy.evaluation.asking import terms_of
 from bot.policy.evaluation.context import PolicyQuestion, ToolFacts
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
@@ -147,7 +147,8 @@ def _judge(
         return None
 
     question = PolicyQuestion(tool=tool, arguments=values)
-    return asyncio.run(PolicyEvaluator(file).judge(question, unknown, code or ()))
+    ruling = strictest(code) if code else None
+    return asyncio.run(PolicyEvaluator(file).judge(question, unknown, ruling))
 
 
 @MANY

@@ -11,7 +11,8 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from agents.policy.base import Ask, Deny, Ruling
+from agents.policy.base import Allow, Ask, Deny, Ruling
+from agents.policy.combine import strictest
 from bot.commands.call import Call
 from bot.commands.simulation.known import CHANNEL
 from bot.commands.simulation.runner import picture
@@ -104,7 +105,7 @@ async def execute(call: Call) -> None:
     people = _KnownPeople(form.world.usergroups)
     question = _question(form, Path(arguments.call))
     judged = await PolicyEvaluator(file).judge(
-        question, people.members, [one.ruling() for one in form.code]
+        question, people.members, strictest([one.ruling() for one in form.code] or [Allow()])
     )
     shortage = shortage_of(judged, question.requesters, _known_groups(judged, people))
     if arguments.as_case:

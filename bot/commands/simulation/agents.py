@@ -23,11 +23,10 @@ from agents.core.errors import ArgumentError, InvalidArgumentsError
 from agents.core.tools import CallText, Tool, ToolSpec
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.models import AnsweringModel, call, say
-from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling, ruling_of
-from agents.policy.combine import strictest
+from agents.policy.base import Allow, PolicyCall, Ruling
 from bot.commands.simulation.cases import World
+from bot.commands.simulation.known import ruling_in_code
 from bot.commands.simulation.models import Data
-from bot.config.durations import parse_duration
 
 RAN = "ran"
 """The result of every tool."""
@@ -148,27 +147,6 @@ class _Prop:
         return RAN
 
 
-async def ruling_in_code(code: Sequence[Data], call: PolicyCall) -> Ruling:
-    """Return the strictest ruling of several policies in code; a failing policy denies."""
-    return strictest([await ruling_of(_Fixed(rule), call) for rule in code] or [Allow()])
-
-
-def _ruled(rule: Data) -> Ruling:
-    if rule.get("fails"):
-        raise RuntimeError("a policy in code that fails")
-    if "deny" in rule:
-        return Deny(str(rule["deny"]))
-    if "allow" in rule:
-        return Allow()
-    expires = parse_duration(str(rule["expires"])) if "expires" in rule else None
-    return Ask(
-        kind="review",
-        rule=str(rule["rule"]),
-        approvers=tuple(rule.get("approvers") or ()),
-        expires_in=expires,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Fixed:
     """A policy in code with the same ruling for each call."""
@@ -176,7 +154,7 @@ class _Fixed:
     rule: Data
 
     async def evaluate(self, call: PolicyCall) -> Ruling:  # noqa: ARG002 - see Policy
-        return _ruled(self.rule)
+        return await ruling_in_code([self.rule]) or Allow()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +163,8 @@ class _Coded:
 
     script: Script
 
-    async def evaluate(self, call: PolicyCall) -> Ruling:
-        return await ruling_in_code(self.script.code, call)
+    async def evaluate(self, call: PolicyCall) -> Ruling:  # noqa: ARG002 - see Policy
+        return await ruling_in_code(self.script.code) or Allow()
 
 
 class _ScriptModel(AnsweringModel):

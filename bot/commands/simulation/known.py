@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from agents.policy.base import TIME_LIMIT, Allow, Ask, Deny, Ruling, in_time
+from agents.policy.combine import strictest
 from bot.commands.simulation.cases import World
 from bot.commands.simulation.models import CaseError, Data
+from bot.config.durations import parse_duration
 from bot.errors import DirectoryError
 from bot.policy.evaluation.context import PolicyQuestion, PolicyWorld, ToolFacts, with_defaults
 from bot.policy.rotation import on_duty
@@ -66,12 +68,16 @@ def question_of(world: World, call: Mapping[str, Data]) -> PolicyQuestion:
     )
 
 
-async def rulings_of(code: Sequence[Data]) -> list[Ruling]:
-    """Return the rulings of policies in code on a call; a failing policy denies, as in the bot."""
-    return [
+async def ruling_in_code(code: Sequence[Data]) -> Ruling | None:
+    """Return the ruling of policies in code on a call; None without any.
+
+    A failing policy denies, as in the bot.
+    """
+    rulings = [
         await in_time(partial(_ruled, one), str(one.get("rule", "")), time_limit=TIME_LIMIT)
         for one in code
     ]
+    return strictest(rulings) if rulings else None
 
 
 async def _ruled(one: Data) -> Ruling:
@@ -81,7 +87,12 @@ async def _ruled(one: Data) -> Ruling:
         return Allow()
     if "deny" in one:
         return Deny(str(one["deny"]), rule=str(one.get("rule", "")))
-    return Ask(rule=str(one["rule"]), approvers=tuple(one.get("approvers", ())))
+    return Ask(
+        kind="review",
+        rule=str(one["rule"]),
+        approvers=tuple(one.get("approvers", ())),
+        expires_in=parse_duration(str(one["expires"])) if "expires" in one else None,
+    )
 
 
 def members_of(

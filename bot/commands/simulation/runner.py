@@ -14,7 +14,7 @@ from bot.commands.simulation.known import (
     members_of,
     policy_world,
     question_of,
-    rulings_of,
+    ruling_in_code,
 )
 from bot.config import stores
 from bot.config.durations import format_duration
@@ -82,7 +82,7 @@ async def _explain(case: Case) -> list[Difference]:
     question = question_of(case.world, call)
     rulebook = PolicyEvaluator(PolicyFile.model_validate(case.policy))
     judged = await rulebook.judge(
-        question, members_of(case.world), await rulings_of(call.get("code", ()))
+        question, members_of(case.world), await ruling_in_code(call.get("code", ()))
     )
     found = picture(judged)
     if isinstance(judged.ruling, Terms):

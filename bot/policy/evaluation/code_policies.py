@@ -18,6 +18,13 @@ BACKUPS = ":backups"
 _KNOWN = re.compile(f"{PERSON}|{USERGROUP}")
 
 
+def rulings_in(code: Ruling | None) -> tuple[Ruling, ...]:
+    """Return the decisions that a decision of code combines; see `strictest`."""
+    if isinstance(code, Ask | Deny) and code.asks:
+        return code.asks
+    return () if code is None else (code,)
+
+
 def gate_of(tool: ToolFacts, code: Sequence[Ruling]) -> Gate:
     """Return whether code permits edits: by a gate, or if all policies review.
 

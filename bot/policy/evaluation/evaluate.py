@@ -18,6 +18,7 @@ from bot.policy.evaluation.asking import AskingError, defaults_of, group_of, ter
 from bot.policy.evaluation.code_policies import (
     gate_of,
     has_gate,
+    rulings_in,
     strangers,
     with_code,
     without_gates,
@@ -136,16 +137,17 @@ class PolicyEvaluator:
         return {name: group_of(entry, self.file) for name, entry in self.file.groups.items()}
 
     async def judge(
-        self, question: PolicyQuestion, members: Members, code: Sequence[Ruling] = ()
+        self, question: PolicyQuestion, members: Members, combined: Ruling | None = None
     ) -> Judged:
         """Evaluate a call.
 
         Args:
             question: The call.
             members: Looks up groups; called only for conditions on requesters that matter.
-            code: Decisions of code on the call. A gate is an `Ask` named `GATE_RULE` without
-                approvers, or the gate of the tool's facts.
+            combined: The decision of code on the call, of several policies by `strictest`. A gate
+                is an `Ask` named `GATE_RULE` without approvers, or the gate of the tool's facts.
         """
+        code = rulings_in(combined)
         tool = replace(question.tool, gate=gate_of(question.tool, code))
         bench = self._bench(tool, gated=question.gated)
         looked = _first_look(bench, question)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, assert_never
 
 from agents import AgentError
 from agents.gates.rulings import Judgement
-from agents.policy.base import GATE_RULE, Allow, Ask, Deny, PolicyCall, Ruling
+from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from bot.approvals.grants import agent_at
 from bot.audit.acts import Act
 from bot.audit.entries import TakesEntries, call_key, note
@@ -22,7 +22,13 @@ from bot.errors import DirectoryError
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.thread_pass import Requesters, ThreadPass
 from bot.policy.evaluation.asking import AskingError, defaults_of, terms_of
-from bot.policy.evaluation.code_policies import gate_of, strangers, with_code
+from bot.policy.evaluation.code_policies import (
+    gate_of,
+    rulings_in,
+    strangers,
+    with_code,
+    without_gates,
+)
 from bot.policy.evaluation.context import Members, PolicyQuestion, ToolFacts
 from bot.policy.evaluation.evaluate import DEFAULT, PolicyEvaluator
 from bot.policy.evaluation.merge import Permit, Refusal, Verdict
@@ -120,7 +126,7 @@ class BotPolicy:
         held = self.in_force()
         rulebook = held.rulebook
         tool = ToolFacts(name=call.tool, tags=call.tags, risk=call.risk)
-        rulings = () if code is None else (code,)
+        rulings = rulings_in(code)
         question = PolicyQuestion(
             tool=tool,
             arguments=call.arguments,
@@ -128,14 +134,14 @@ class BotPolicy:
             channel=_channel_of(call),
             agent=agent_at(call.address),
             # Settings demand no approval by themselves: they name approvers for gates in code.
-            gated=isinstance(code, Ask) if held.is_settings else call.gated,
+            gated=_asks(rulings) if held.is_settings else call.gated,
         )
-        if inside or (held.is_settings and _is_rule(code)):
-            question = replace(question, tool=_as_asked(tool, code))
+        if inside or (held.is_settings and _asks(without_gates(rulings))):
+            question = replace(question, tool=_as_asked(tool, rulings))
             file_alone = (await rulebook.judge(question, self.members)).ruling
-            verdict = _of_code(rulebook, tool, file_alone, code)
+            verdict = _of_code(rulebook, tool, file_alone, rulings)
         else:
-            verdict = (await rulebook.judge(question, self.members, rulings)).ruling
+            verdict = (await rulebook.judge(question, self.members, code)).ruling
         return _ruling(verdict, rulebook, tool, unknown=strangers(rulings))
 
     async def wait(self, decisions: Sequence[str], tries: int) -> bool:
@@ -201,35 +207,34 @@ class BotPolicy:
         return await Requesters(self.storage).of(ThreadPass(thread=thread))
 
 
-def _is_rule(code: Ruling | None) -> bool:
-    """Whether the code's decision comes from a rule, not from a gate that always asks."""
-    return isinstance(code, Ask) and not (code.rule == GATE_RULE and not code.approvers)
+def _asks(code: Sequence[Ruling]) -> bool:
+    return any(isinstance(one, Ask) for one in code)
 
 
-def _as_asked(tool: ToolFacts, code: Ruling | None) -> ToolFacts:
-    """Return the tool, gated by the code's decision unless that names approvers."""
-    is_silent = isinstance(code, Ask) and not code.approvers
-    return replace(tool, gate=gate_of(tool, (code,))) if code and is_silent else tool
+def _as_asked(tool: ToolFacts, code: Sequence[Ruling]) -> ToolFacts:
+    """Return the tool, gated by the decisions of code that name no approvers."""
+    silent = [one for one in code if isinstance(one, Ask) and not one.approvers]
+    return replace(tool, gate=gate_of(tool, silent)) if silent else tool
 
 
 def _of_code(
-    rulebook: PolicyEvaluator, tool: ToolFacts, file_alone: Verdict, code: Ruling | None
+    rulebook: PolicyEvaluator, tool: ToolFacts, file_alone: Verdict, code: Sequence[Ruling]
 ) -> Verdict:
     """Return the code's own decision, with the file's approvers if it names none.
 
     Used if an outer gate has approved the file's decision, or the file only serves code. Denials
     always apply.
     """
-    if isinstance(file_alone, Refusal) or code is None:
+    if isinstance(file_alone, Refusal) or not code:
         return file_alone
-    tool = replace(tool, gate=gate_of(tool, (code,)))
+    tool = replace(tool, gate=gate_of(tool, code))
     base = defaults_of(rulebook.file, tool)
     if not base.stages and isinstance(file_alone, Terms):
         base = file_alone.model_copy(update={"rules": (), "edit": base.edit})
-    is_gate = isinstance(code, Ask) and not _is_rule(code)
-    rulings = () if is_gate else (code,)
+    rules = without_gates(code)
+    gated = len(rules) < len(code)
     try:
-        return with_code([Permit(())], rulings, gated=is_gate, defaults=lambda: base)
+        return with_code([Permit(())], rules, gated=gated, defaults=lambda: base)
     except AskingError as error:
         return Refusal((), (say("reason.nobody_asked", why=error),))
 

@@ -15,13 +15,13 @@ from agents.core.asking.answers import ApprovalResult
 from agents.core.tools import Tool
 from agents.gates.approval import approval_gate, policy_gate, review_edit_gate
 from agents.graph import START, GraphAgent, StateGraph, node_interrupt
-from agents.policy import Allow, Ask, Condition, Deny, Rule, RulePolicy
+from agents.policy import Allow, Ask, Condition, Deny, Rule, RulePolicy, all_of
 from agents.prebuilt import create_react_agent
 from tests.scenario.asking import State
 
 RAN: list[int] = []
 """What was paid; a test that looks at it clears it first."""
-MIA = "U0MIACHENF"
+ADA, BEN, MIA = "U0ADALINDQ", "U0BENOKAFO", "U0MIACHENF"
 
 
 @tool(title="Pay {amount} EUR")
@@ -110,3 +110,11 @@ def stage(_: Model) -> Agent:
     """An agent that stops before its tools."""
     model = FunctionModel(stream_function=Pays(pay)._next)
     return create_react_agent(model, [pay], name="clerk", interrupt_before=["tools"])
+
+
+def _asks(rule: str, *people: str) -> RulePolicy:
+    return RulePolicy(rules=(), default=Ask(rule=rule, approvers=people))
+
+
+of_two = Pays(policy_gate(pay, all_of(_asks("finance", MIA), _asks("owner", ADA))))
+of_shared = Pays(policy_gate(pay, all_of(_asks("finance", MIA, BEN), _asks("owner", MIA, ADA))))

@@ -30,8 +30,9 @@ def opened(tmp_path: Path) -> Open:
     def open_one(agent: str, **settings: str) -> AbstractAsyncContextManager[Stage]:
         RAN.clear()
         path = f"tests.scenario.calls.ruling_agents:{agent}"
-        environ = {"COUNTERSIGN_APPROVERS": "U0ADALINDQ,U0BENOKAFO", **settings}
-        return a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path, **environ)
+        if "COUNTERSIGN_POLICY" not in settings:
+            settings = {"COUNTERSIGN_APPROVERS": "U0ADALINDQ,U0BENOKAFO", **settings}
+        return a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path, **settings)
 
     return open_one
 
@@ -308,3 +309,25 @@ async def test_a_denied_call_does_not_run_and_needs_no_card(tmp_path: Path) -> N
         said = await stage.said("Nobody looks today")
         assert said
         assert stage.cards() == []
+
+
+@pytest.mark.parametrize("agent", ["of_two", "of_shared"])
+@pytest.mark.parametrize("policy", ["settings", "file"])
+async def test_two_policies_in_code_each_get_their_own_person(
+    opened: Open, tmp_path: Path, agent: str, policy: str
+) -> None:
+    settings = {}
+    if policy == "file":
+        file = tmp_path / "policy.yaml"
+        file.write_text(
+            "version: 1\ngroups: {leads: {users: [U0BENOKAFO]}}\n"
+            "defaults: {approve: [{from: [leads]}]}\nrules: []\ndefault: allow\n"
+        )
+        settings = {"COUNTERSIGN_POLICY": str(file)}
+    async with opened(agent, **settings) as stage:
+        await stage.click("Mia", await asked(stage), APPROVE)
+        card = await changed(stage, "1 of 2")
+        assert RAN == []
+        await stage.click("Ada", card, APPROVE)
+        await stage.said("All done")
+        assert RAN == [5]

@@ -94,8 +94,9 @@ def test_names_of_no_tool_are_listed(policy: Any, what: str) -> None:
 def test_one_rule_that_excludes_editors_is_enough(*, one: bool, other: bool) -> None:
     asks = Ask(rule="a", exclude_editors=one), Ask(rule="b", exclude_editors=other)
 
-    assert strictest(asks) == Ask(rule="a + b", exclude_editors=True)
-    assert strictest([Ask(rule="a"), Ask(rule="b")]) == Ask(rule="a + b", exclude_editors=False)
+    assert strictest(asks) == Ask(rule="a + b", exclude_editors=True, asks=asks)
+    asks = Ask(rule="a"), Ask(rule="b")
+    assert strictest(asks) == Ask(rule="a + b", exclude_editors=False, asks=asks)
 
 
 ADA = RulePolicy(

@@ -333,11 +333,18 @@ BIG = Ask(rule="big", approvers=("UMIA",))
         ((BIG,), Allow(), BIG),
         ((Allow(),), BIG, BIG),
         ((Allow(),), Allow(), Allow()),
-        ((BIG,), Ask(rule="rest"), Ask(rule="big + rest", approvers=("UMIA",))),
+        (
+            (BIG,),
+            Ask(rule="rest"),
+            Ask(rule="big + rest", approvers=("UMIA",), asks=(BIG, Ask(rule="rest"))),
+        ),
         (
             (BIG,),
             Ask(rule="rest", approvers=("UADA",)),
-            Deny("the rules big and rest ask different people"),
+            Deny(
+                "the rules big and rest ask different people",
+                asks=(BIG, Ask(rule="rest", approvers=("UADA",))),
+            ),
         ),
     ],
 )
@@ -461,6 +468,7 @@ def test_several_questions_become_one() -> None:
         remind_in=timedelta(minutes=5),
         escalate_in=timedelta(minutes=30),
         backups=("U9",),
+        asks=(one, other),
     )
     assert strictest([Ask(rule="a", kind="review"), Ask(rule="a", kind="review")]) == Ask(
         rule="a", kind="review"
@@ -468,8 +476,18 @@ def test_several_questions_become_one() -> None:
 
 
 def test_questions_to_different_people_deny() -> None:
-    ruling = strictest([Ask(rule="a", approvers=("U1",)), Ask(rule="b", approvers=("U2",))])
-    assert ruling == Deny("the rules a and b ask different people")
+    asks = Ask(rule="a", approvers=("U1",)), Ask(rule="b", approvers=("U2",))
+    assert strictest(asks) == Deny("the rules a and b ask different people", asks=asks)
+
+
+def test_nested_combinations_keep_each_ruling_that_asks() -> None:
+    one, two, three = (Ask(rule=name, approvers=(name,)) for name in ("a", "b", "c"))
+    assert strictest([strictest([one, two]), three]) == strictest([one, two, three])
+
+
+def test_all_denials_are_told() -> None:
+    one, other = Deny("no", rule="a"), Deny("never", rule="b", failed=True)
+    assert strictest([one, Ask(), other]) == Deny("no; never", rule="a + b")
 
 
 def test_i1_the_backup_people_of_one_rule_are_strangers_to_another() -> None:
@@ -484,11 +502,10 @@ def test_i1_the_backup_people_of_one_rule_are_strangers_to_another() -> None:
 
 
 def test_questions_with_different_backup_people_deny() -> None:
-    ruling = strictest([Ask(rule="a", backups=("U1",)), Ask(rule="b", backups=("U2",))])
-    assert ruling == Deny("the rules a and b name different backup people")
-    assert strictest([Ask(rule="a", backups=("U1",)), Ask(rule="b")]) == Ask(
-        rule="a + b", backups=("U1",)
-    )
+    asks = Ask(rule="a", backups=("U1",)), Ask(rule="b", backups=("U2",))
+    assert strictest(asks) == Deny("the rules a and b name different backup people", asks=asks)
+    asks = Ask(rule="a", backups=("U1",)), Ask(rule="b")
+    assert strictest(asks) == Ask(rule="a + b", backups=("U1",), asks=asks)
 
 
 @pytest.mark.parametrize(

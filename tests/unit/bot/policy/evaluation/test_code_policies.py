@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.policy import Allow, Ask, Deny, Ruling
+from agents.policy import Allow, Ask, Deny, Ruling, strictest
 from agents.policy.base import GATE_RULE
 from bot.policy.evaluation.context import Gate, PolicyQuestion, ToolFacts
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
@@ -40,7 +40,9 @@ async def judge(
         "default": {"ask": {}} if default is None else default,
     }
     question = PolicyQuestion(tool=ToolFacts(name="t", gate=gate), arguments={})
-    return await PolicyEvaluator(PolicyFile.model_validate(data)).judge(question, unknown, code)
+    return await PolicyEvaluator(PolicyFile.model_validate(data)).judge(
+        question, unknown, strictest(code) if code else None
+    )
 
 
 async def terms(*code: Ruling, **parts: Any) -> Terms:
@@ -188,7 +190,7 @@ async def test_defaults_of_an_unknown_group_refuse() -> None:
 
 async def test_a_denial_of_code_denies_and_is_named_if_it_has_a_name() -> None:
     judged = await judge(Deny("No.", rule="stop"), Deny("the policy failed"), default="allow")
-    assert (judged.effect, judged.names) == ("deny", ("code:stop", "code"))
+    assert (judged.effect, judged.names) == ("deny", ("code:stop",))
 
 
 async def test_what_is_no_ruling_denies() -> None:
