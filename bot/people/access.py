@@ -11,6 +11,9 @@ from bot.ports.people import Actor, Directory, Person
 from bot.records.approval import Approval
 from bot.words import languages, say
 
+NO_CHANNEL = ("channel_not_found", "not_in_channel")
+"""Slack error codes of channels that the bot cannot read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -52,10 +55,27 @@ class Access:
         return ""
 
     async def _check_entitled(self, approval: Approval, user_id: str) -> None:
-        if user_id == approval.requester_id:
-            return
-        if user_id not in await self.directory.channel_members(approval.channel_id):
+        if not await self.is_entitled(approval, user_id):
             raise NotApproverError(say("refuse.not_member_here"))
+
+    async def is_entitled(self, approval: Approval, user_id: str) -> bool:
+        """Whether a question is for a person: members of its channel, and who asked there.
+
+        A requester who left a public channel can still read it. One who left a private channel
+        counts no longer.
+
+        Raises:
+            DirectoryError: A look-up failed.
+        """
+        channel_id, directory = approval.channel_id, self.directory
+        try:
+            if user_id in await directory.channel_members(channel_id):
+                return True
+            return user_id == approval.requester_id and await directory.is_public(channel_id)
+        except DirectoryError as error:
+            if error.detail.endswith(NO_CHANNEL):
+                return False
+            raise
 
 
 def _checked(person: Person, actor: Actor, team_id: str) -> Person:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.errors import DirectoryError
+from bot.people.access import NO_CHANNEL, Access
 from bot.people.break_glass import glass_of
 from bot.people.current_policy import CurrentPolicy
 from bot.people.lookup import PeopleLookup, delegations_of, problem_of
@@ -24,8 +25,6 @@ from bot.records.people import DelegationStore
 
 _ANY_REASON = "…"
 """Placeholder for a reason that the person may give later."""
-_NO_CHANNEL = ("channel_not_found", "not_in_channel")
-"""Slack error codes of channels that the bot cannot read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ class WaitingLook:
                 is_in = self.actor.user_id in members
                 self._readable[channel_id] = is_in or await self.directory.is_public(channel_id)
             except DirectoryError as error:
-                if not error.detail.endswith(_NO_CHANNEL):
+                if not error.detail.endswith(NO_CHANNEL):
                     raise
                 self._readable[channel_id] = False
         return self._readable[channel_id]
@@ -161,9 +160,7 @@ class WaitingLook:
             person = await self.directory.person(by)
             if problem_of(person, self.actor, approval.team_id) is not None:
                 return False
-            if by == approval.requester_id:
-                return True
-            return by in await self.directory.channel_members(approval.channel_id)
+            return await Access(self.directory).is_entitled(approval, by)
         except DirectoryError:
             return False
 

@@ -75,6 +75,28 @@ async def test_questions_are_for_the_requester_and_the_channel(directory: FakeDi
     assert "Guests" in await refusal(directory, question, an_actor(GUS))
 
 
+@pytest.mark.parametrize("is_public", [False, True])
+async def test_a_requester_answers_while_they_can_read_the_channel(
+    directory: FakeDirectory, *, is_public: bool
+) -> None:
+    directory.channels["C1"] = frozenset({ADA})
+    directory.public = {"C1"} if is_public else set()
+    if is_public:
+        await Access(directory).check_answerer(QUESTION, an_actor(ROSA))
+    else:
+        assert "members of this channel" in await refusal(directory, QUESTION, an_actor(ROSA))
+
+
+async def test_a_requester_answers_nothing_where_the_bot_reads_nothing(
+    directory: FakeDirectory,
+) -> None:
+    async def gone(_: str) -> frozenset[str]:
+        raise DirectoryError("conversations.members: channel_not_found")
+
+    directory.channel_members = gone  # type: ignore[method-assign]
+    assert "members of this channel" in await refusal(directory, QUESTION, an_actor(ROSA))
+
+
 # ---- who may write -------------------------------------------------------------------------------
 
 
