@@ -93,7 +93,7 @@ async def test_a_requester_answers_nothing_where_the_bot_reads_nothing(
     async def gone(_: str) -> frozenset[str]:
         raise DirectoryError("conversations.members: channel_not_found")
 
-    directory.channel_members = gone  # type: ignore[method-assign]
+    directory.channel_members = gone  # type: ignore[assignment]
     assert "members of this channel" in await refusal(directory, QUESTION, an_actor(ROSA))
 
 
