@@ -59,10 +59,12 @@ class GrantWithOrigin:
     Attributes:
         grant: The grant.
         approval: None if it was deleted.
+        is_withheld: Whether the person may not see it any more, but can stop it.
     """
 
     grant: Grant
     approval: Approval | None
+    is_withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,11 +235,20 @@ class HomeDataReader:
         return sorted(seen, key=_ended_ms, reverse=True)
 
     async def grants(self, actor: Actor, *, team_id: str) -> list[GrantWithOrigin]:
-        """Return a person's grants, numbered like in the commands."""
+        """Return a person's grants, numbered like in the commands.
+
+        A grant whose request they may not see any more is withheld: they can only stop it.
+        """
         found = await self.storage.grants.of_team(team_id, now_ms=self.clock(), limit=MOST_GRANTS)
         own = [one for one in found if _concerns(one, actor.user_id)]
         given = await self._given([one.approval_id for one in own])
-        return [GrantWithOrigin(grant=one, approval=given.get(one.approval_id)) for one in own]
+        look = await self._waits().look(actor, team_id)
+        listed: list[GrantWithOrigin] = []
+        for grant in own:
+            approval = given.get(grant.approval_id)
+            is_withheld = approval is not None and not await look.may_see(approval)
+            listed.append(GrantWithOrigin(grant=grant, approval=approval, is_withheld=is_withheld))
+        return listed
 
     async def vitals(self, *, has_slack: bool) -> HealthSummary:
         """Check the bot's health. A database outage is reported, not raised."""

@@ -23,6 +23,7 @@ from bot.layout.blocks import (
     text_input,
 )
 from bot.layout.sentences import title_of
+from bot.layout.short_ids import short_id
 from bot.layout.text import clip
 from bot.records.approval import Approval
 from bot.words import say
@@ -101,7 +102,11 @@ def alert(words: str, level: Level) -> Block:
     return {"type": "alert", "level": level, "text": mrkdwn(words)}
 
 
-def named(approval: Approval, words: str = "") -> Block:
-    """Return the first block of a record's modal: its title, with a sentence below."""
-    title = line(literal(clip(title_of(approval), 300), "bold"))
+def named(approval: Approval, words: str = "", *, is_withheld: bool = False) -> Block:
+    """Return the first block of a record's modal: its title, with a sentence below.
+
+    Who may not see the record reads its id instead of the title.
+    """
+    name = short_id(approval.approval_id) if is_withheld else title_of(approval)
+    title = line(literal(clip(name, 300), "bold"))
     return rich(title, line(literal(words))) if words else rich(title)

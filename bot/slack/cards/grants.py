@@ -97,10 +97,10 @@ def _covers(covered: int) -> str:
     return say("form.grant_cover", n=covered)
 
 
-def stop_modal(approval: Approval) -> Block:
-    """Render the modal that revokes a grant."""
+def stop_modal(approval: Approval, *, is_withheld: bool) -> Block:
+    """Render the modal that revokes a grant; with its id only for who may not see the request."""
     words = (say("confirm.stop_title"), say("confirm.stop_yes"))
-    blocks = [named(approval, say("confirm.stop_text"))]
+    blocks = [named(approval, say("confirm.stop_text"), is_withheld=is_withheld)]
     return modal(approval, ActionId.STOP_GRANT_MODAL, words, blocks)
 
 

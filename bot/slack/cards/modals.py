@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, line, literal, rich
+from bot.layout.blocks import Block
 from bot.layout.card_layout import ButtonRow, notes
 from bot.layout.modals import MOST_REASON, modal, named, notice_modal, text_input
 from bot.layout.preview import preview
-from bot.layout.short_ids import short_id
 from bot.questions.drawing import OpenModal
 from bot.questions.reasons import REASON
 from bot.questions.yes import Proof, yes
@@ -31,10 +30,7 @@ def withdraw_modal(approval: Approval, *, is_withheld: bool = False) -> Block:
         REASON, say("form.withdraw_tell"), MOST_REASON, hint=say("form.withdraw_hint")
     )
     words = (say("form.withdraw"), say("form.withdraw_submit"))
-    about = named(approval, say("form.withdraw_help"))
-    if is_withheld:
-        name = literal(short_id(approval.approval_id), "bold")
-        about = rich(line(name), line(literal(say("form.withdraw_help"))))
+    about = named(approval, say("form.withdraw_help"), is_withheld=is_withheld)
     blocks = [about, block]
     return modal(approval, ActionId.WITHDRAW_MODAL, words, blocks)
 

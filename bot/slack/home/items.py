@@ -159,8 +159,7 @@ def grant_item(given: GrantWithOrigin, reader: TimeReader, number: int | None = 
         reader: The reader's time format.
         number: Its number in the list, or None.
     """
-    grant = given.grant
-    title = title_of(given.approval) if given.approval is not None else grant.tool
+    grant, title = given.grant, grant_title(given)
     lead = f"{number}. " if number is not None else ""
     words = say(
         "home.grant",
@@ -183,6 +182,13 @@ def grant_item(given: GrantWithOrigin, reader: TimeReader, number: int | None = 
         }
         block["accessory"] = end
     return block
+
+
+def grant_title(given: GrantWithOrigin) -> str:
+    """Return the name of a standing grant for its reader: only the id if it is withheld."""
+    if given.is_withheld:
+        return say("home.grant_withheld", id=short_id(given.grant.approval_id))
+    return title_of(given.approval) if given.approval is not None else given.grant.tool
 
 
 def item(approval: Approval, parts: Iterable[str], label: str, action: str) -> Block:

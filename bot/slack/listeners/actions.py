@@ -14,7 +14,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.approvals.disclosure import Surface
-from bot.errors import DeliveryError, DirectoryError
+from bot.errors import DeliveryError
 from bot.layout.action_ids import (
     ActionId,
     Reference,
@@ -161,11 +161,7 @@ async def _press(desk: ListenerContext, click: Click, review: Press | None) -> N
 
 async def _withdraw(desk: ListenerContext, click: Click) -> None:
     approval = await desk.approvals.withdrawals.look(click.about.approval_id, click.actor)
-    try:
-        is_withheld = not await desk.sees(approval, click.actor)
-    except DirectoryError:
-        # Without a look-up, the content stays hidden, but the request can be withdrawn.
-        is_withheld = True
+    is_withheld = await desk.is_withheld(approval, click.actor)
     view = modals.withdraw_modal(approval, is_withheld=is_withheld)
     await desk.open_view(click.trigger_id, view)
 

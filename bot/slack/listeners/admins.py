@@ -37,6 +37,7 @@ async def submit_admin(
     to, text = read_admin(values), read_text(values, QUESTION)
     if isinstance(to, dict):
         return to
+    await desk.check_sees(await desk.means.check_admin(about.approval_id, actor), actor)
     approval = await desk.means.ask_admin(about.approval_id, actor, to=to, text=text)
     if approval is None:
         return {PERSON: say("error.no_admin")}

@@ -86,7 +86,7 @@ async def approve_all(desk: ListenerContext, about: Reference, actor: Actor, _: 
     votes = await batches.vote(chosen, cast)
     _follow_up(desk, votes)
     if votes.dropped:
-        raise await _left_out(desk, votes)
+        raise await _left_out(desk, first, actor, votes)
 
 
 async def submit_batch(
@@ -115,7 +115,7 @@ async def submit_batch(
     turn = await of_turn(desk.storage.approvals, first.checkpoint_id) if choice.rejects else []
     no = await batches.vote(choice.left(turn), reject)
     _follow_up(desk, yes, no)
-    return await _told(desk, _counted(len(yes.recorded), len(no.recorded)), yes, no)
+    return await _told(desk, first, actor, _counted(len(yes.recorded), len(no.recorded)), yes, no)
 
 
 async def open_reject(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
@@ -151,7 +151,7 @@ async def submit_rejection(
 
     votes = await batches.vote(ticked, cast)
     _follow_up(desk, votes)
-    return await _told(desk, _counted(0, len(votes.recorded)), votes)
+    return await _told(desk, first, actor, _counted(0, len(votes.recorded)), votes)
 
 
 async def open_withdrawal(
@@ -165,9 +165,10 @@ async def open_withdrawal(
 
 
 async def submit_withdrawal(
-    desk: ListenerContext, _: Reference, actor: Actor, values: Values
+    desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Withdraw the selected cards; report dropped ones."""
+    first = await _read(desk, about)
     ticked, reason = read_ticked(values), read_text(values, REASON)
     if isinstance(ticked, dict):
         return ticked
@@ -177,7 +178,8 @@ async def submit_withdrawal(
 
     done = await _batches(desk).vote(ticked, withdraw)
     _follow_up(desk, done)
-    return await _told(desk, say("form.skipped_withdrawn", n=len(done.recorded)), done)
+    head = say("form.skipped_withdrawn", n=len(done.recorded))
+    return await _told(desk, first, actor, head, done)
 
 
 async def open_question(
@@ -232,12 +234,14 @@ async def split(desk: ListenerContext, about: Reference, actor: Actor, _: str) -
         desk.spawn(desk.approvals.attendance.attend(name))
 
 
-async def _told(desk: ListenerContext, head: str, *votes: BatchResult) -> Errors | FormNotice:
+async def _told(
+    desk: ListenerContext, first: Approval, actor: Actor, head: str, *votes: BatchResult
+) -> Errors | FormNotice:
     """List dropped approvals below the counted ones; None if all count."""
     dropped = [one for each in votes for one in each.dropped]
     if not dropped:
         return {}
-    words = "\n".join([head, *await _named(desk, dropped)])
+    words = "\n".join([head, *await _named(desk, first, actor, dropped)])
     return FormNotice(title=say("form.left_out_title"), words=words[:_MOST_WORDS])
 
 
@@ -252,19 +256,37 @@ def _counted(approved: int, rejected: int) -> str:
     return say("form.left_out_too", n=approved, rejected=rejected)
 
 
-async def _left_out(desk: ListenerContext, votes: BatchResult) -> UserFacingError:
+async def _left_out(
+    desk: ListenerContext, first: Approval, actor: Actor, votes: BatchResult
+) -> UserFacingError:
     """Return the common reason why no vote counts, or the list of reasons."""
     errors = {str(error): error for _, error in votes.dropped}
     if not votes.recorded and len(errors) == 1:
         return next(iter(errors.values()))
     head = _counted(len(votes.recorded), 0)
-    return LeftOutError("\n".join([head, *await _named(desk, votes.dropped)])[:_MOST_WORDS])
+    named = await _named(desk, first, actor, votes.dropped)
+    return LeftOutError("\n".join([head, *named])[:_MOST_WORDS])
 
 
 async def _named(
-    desk: ListenerContext, dropped: Sequence[tuple[str, UserFacingError]]
+    desk: ListenerContext,
+    first: Approval,
+    actor: Actor,
+    dropped: Sequence[tuple[str, UserFacingError]],
 ) -> list[str]:
-    return [f"• {await _title(desk, approval_id)}: {why}" for approval_id, why in dropped]
+    """Name dropped requests and say why; only those of this card that the person may see now."""
+    lines: list[str] = []
+    for approval_id, why in dropped:
+        try:
+            approval = await desk.storage.approvals.get(approval_id)
+        except RecordNotFoundError:
+            approval = None
+        is_known = approval is not None and approval.checkpoint_id == first.checkpoint_id
+        if approval is None or not is_known or await desk.is_withheld(approval, actor):
+            lines.append(f"• {say('form.left_out_hidden', why=say('refuse.withheld'))}")
+        else:
+            lines.append(f"• {spoken_title(approval)}: {why}")
+    return lines
 
 
 def _follow_up(desk: ListenerContext, *ballots: BatchResult) -> None:
@@ -360,13 +382,6 @@ async def _waiting_like(desk: ListenerContext, about: Reference) -> Reference:
 async def _title_of(desk: ListenerContext, items: Sequence[Approval]) -> str:
     batches = desk.approvals.attendance.batches
     return await batches.title_of(items) if batches is not None else ""
-
-
-async def _title(desk: ListenerContext, approval_id: str) -> str:
-    try:
-        return spoken_title(await desk.storage.approvals.get(approval_id))
-    except RecordNotFoundError:
-        return approval_id
 
 
 CLICKS: Mapping[str, Press] = {

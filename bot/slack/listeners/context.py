@@ -202,6 +202,13 @@ class ListenerContext:
         )
         return await (await waits.look(actor, approval.team_id)).sees(approval)
 
+    async def is_withheld(self, approval: Approval, actor: Actor) -> bool:
+        """Whether a person may not read a request now; True if a look-up fails."""
+        try:
+            return not await self.sees(approval, actor)
+        except DirectoryError:
+            return True
+
     async def check_sees(self, approval: Approval, actor: Actor) -> None:
         """Refuse a person who may not read a request now; see `sees`.
 

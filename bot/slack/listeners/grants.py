@@ -50,9 +50,11 @@ async def revoke(desk: ListenerContext, about: Reference, actor: Actor, _: str) 
     desk.spawn(desk.grants.show_later(ended.grant_id))
 
 
-async def open_stop(desk: ListenerContext, about: Reference, _: Actor, trigger: str) -> None:
-    """Open the modal that revokes a grant; the person is checked at submission."""
-    await desk.open_view(trigger, stop_modal(await desk.grants.given_with(about.approval_id)))
+async def open_stop(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+    """Open the modal that revokes a grant; the person's right is checked at submission."""
+    approval = await desk.grants.given_with(about.approval_id)
+    is_withheld = await desk.is_withheld(approval, actor)
+    await desk.open_view(trigger, stop_modal(approval, is_withheld=is_withheld))
 
 
 async def submit_stop(

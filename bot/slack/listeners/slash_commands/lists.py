@@ -17,6 +17,7 @@ from bot.slack.home.items import (
     ShownNames,
     ended_item,
     grant_item,
+    grant_title,
     health_lines,
     names_of,
     own_item,
@@ -112,8 +113,8 @@ async def revoke(asker: Asker, words: Sequence[str]) -> TypedAnswer:
     ended = await asker.grants.revoke(given.grant.approval_id, asker.actor)
     asker.spawn(asker.grants.show_later(ended.grant_id))
     asker.changed()
-    title = title_of(given.approval) if given.approval is not None else given.grant.tool
-    return TypedAnswer(text=say("command.revoked", title=clip_mrkdwn(title, _TITLE)))
+    title = clip_mrkdwn(grant_title(given), _TITLE)
+    return TypedAnswer(text=say("command.revoked", title=title))
 
 
 async def stop(asker: Asker, words: Sequence[str]) -> TypedAnswer:

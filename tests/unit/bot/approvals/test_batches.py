@@ -21,7 +21,7 @@ from slack_sandbox.blockkit.rules import view_errors
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission
-from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, Office
 
 
 def by_sre(**more: object) -> Forced:
@@ -170,6 +170,25 @@ async def test_what_changed_meanwhile_drops_out_and_is_named(storage: SqliteStor
     assert "1 approved. Skipped" in answer
     assert "rejected <!date" in answer
     assert await states(storage) == {"a": Status.APPROVED, "b": Status.REJECTED}
+
+
+async def test_what_dropped_out_is_not_named_to_who_may_no_longer_see_it(
+    storage: SqliteStores,
+) -> None:
+    ask = {"approve": [{"from": ["sre"]}]}
+    policy = forced(default={"ask": ask}, groups={"sre": {"usergroups": ["S0SRE"]}})
+    calls = [call("look", {"what": name}, id=f"c{name}") for name in ("a", "b")]
+    office = Office(storage, [calls, say("done")], policy=policy)
+    office.directory.groups["S0SRE"] = frozenset({ADA, BEN})
+    await office.hear("<@UBOT> look")
+    counter, cards = Counter.on(office), await office.open_approvals()
+    await office.decide(cards[1], Status.REJECTED, by=BEN)
+    office.directory.channels[CHANNEL] = office.directory.channels[CHANNEL] - {ADA}
+    office.directory.groups["S0SRE"] = frozenset({BEN})
+    body = await submitted(counter, cards[0], ticked(*cards))
+    assert "A request: You can't see this request anymore." in body
+    for words in ("Look", "look", f"<@{BEN}>"):
+        assert words not in body
 
 
 @pytest.mark.parametrize(

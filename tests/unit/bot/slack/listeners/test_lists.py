@@ -149,6 +149,22 @@ async def test_grants_are_listed_and_ended_by_their_numbers(counter: Counter) ->
     assert (await answered(counter, "grants"))["text"] == "No standing permissions."
 
 
+async def test_a_grant_of_a_channel_that_its_reader_left_shows_its_id_only(
+    counter: Counter,
+) -> None:
+    await with_grant(counter)
+    assert "Pay 5 to Mia" in read(await answered(counter, "grants", by=ROSA))
+    directory = counter.office.directory
+    directory.channels[CHANNEL] = directory.channels[CHANNEL] - {ROSA}
+    name = short_id((await counter.office.the_approval()).approval_id)
+    body = await answered(counter, "grants", by=ROSA)
+    told = (await answered(counter, "revoke 1", by=ROSA))["text"]
+    for text in (str(body), told):
+        assert name in text
+        assert "Pay 5" not in text
+    assert body["blocks"][1]["accessory"]["text"]["text"] == "Stop…"
+
+
 async def test_nobody_ends_the_grant_of_others(counter: Counter) -> None:
     await with_grant(counter)
     assert (
