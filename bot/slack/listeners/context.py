@@ -438,9 +438,19 @@ def actor_of(context: AsyncBoltContext, body: Mapping[str, Any]) -> Actor:
     return Actor(
         payload=payload if isinstance(payload, str) else "",
         user_id=context.actor_user_id or context.user_id or "",
-        team_id=context.actor_team_id or "",
+        team_id=_team_of(body) or context.actor_team_id or "",
         enterprise_id=context.actor_enterprise_id or "",
     )
+
+
+def _team_of(body: Mapping[str, Any]) -> str:
+    """Return the workspace of the sender of a click or a form; empty if the payload has none.
+
+    For a form, Bolt names the workspace where the app is installed instead.
+    """
+    team = body.get("team")
+    team_id = team.get("id") if isinstance(team, Mapping) else None
+    return team_id if isinstance(team_id, str) else ""
 
 
 def action_of(body: Mapping[str, Any], *, what: str = "this button") -> dict[str, Any]:

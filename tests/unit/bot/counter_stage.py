@@ -254,6 +254,7 @@ def a_submission(
         "view": {
             "id": "V1",
             "team_id": "T1",
+            "app_installed_team_id": "T1",
             "type": "modal",
             "callback_id": modal,
             "private_metadata": about,
@@ -281,7 +282,8 @@ def a_click_inside(
         del click[name]
     state = {"values": more.pop("values", {})}
     click["container"] = {"type": "view", "view_id": "V1"}
-    click["view"] = {"id": "V1", "type": "modal", "state": state, **view}
+    ours = {"id": "V1", "type": "modal", "app_installed_team_id": "T1"}
+    click["view"] = {**ours, "state": state, **view}
     click["actions"][0].update(more)
     return click
 
