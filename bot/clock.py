@@ -16,6 +16,14 @@ def milliseconds(duration: timedelta) -> int:
     return duration // timedelta(milliseconds=1)
 
 
+def is_waiting(at_ms: int, now_ms: int, longest: timedelta) -> bool:
+    """Return whether a wait goes on: its end is ahead, but no further than its whole length.
+
+    An end that is further ahead was set before somebody put the clock back.
+    """
+    return now_ms < at_ms <= now_ms + milliseconds(longest)
+
+
 def system_clock() -> int:
     """Return milliseconds since the epoch, UTC. Injected by the composition root."""
     return time.time_ns() // 1_000_000

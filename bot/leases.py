@@ -17,6 +17,7 @@ from typing import Generic, Protocol, TypeVar
 
 from bot.clock import backoff, milliseconds
 from bot.ports.process import Clock
+from storage.documents import LONGEST_LEASE_MS
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ def check_order(*durations: timedelta) -> None:
 
 check_order(RECORD_PATIENCE, LOOKUP_PATIENCE, CLICK_PATIENCE)
 check_order(LOOK_PATIENCE, TURN_PATIENCE, ATTENDANCE, LEASE, FORGETTING_LEASE)
+check_order(FORGETTING_LEASE, timedelta(milliseconds=LONGEST_LEASE_MS + 1))
 check_order(
     2 * BEAT, LEASE, TEXT_PATIENCE
 )  # one renewal may fail; texts are posted under renewed leases

@@ -82,6 +82,26 @@ class Stores:
         for one in self._found.values():
             await one.recheck()
 
+    @property
+    def may_claim(self) -> bool:
+        """Whether this process may claim work."""
+        return all(one.may_claim for one in self._found.values())
+
+    def allow_claims(self, *, allowed: bool) -> None:
+        """Allow or stop all claims of this process."""
+        for one in self._found.values():
+            one.may_claim = allowed
+
+    async def hasten(self, *, now_ms: int, before_ms: int) -> None:
+        """Make all work due that was due soon when the clock was put back."""
+        for one in self._found.values():
+            await one.hasten(now_ms=now_ms, before_ms=before_ms)
+
+    async def end_false_leases(self, *, now_ms: int) -> None:
+        """End all leases that no process can have."""
+        for one in self._found.values():
+            await one.end_false_leases(now_ms=now_ms)
+
     async def count_unreadable(self) -> int:
         """Count the quarantined documents: this release read them and failed."""
         return sum([await one.count_quarantined() for one in self._found.values()])

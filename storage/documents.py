@@ -61,6 +61,9 @@ MAX_REASON = 300
 PATIENCE_S = 2.0
 """Maximum time to retry a change after conflicts with other processes, in seconds."""
 
+SOON_MS = 600_000
+"""How far ahead retries and ends of leases lie at most, in milliseconds."""
+
 LONGEST_LEASE_MS = 60_000
 """Longest lease that a process takes, in milliseconds."""
 
@@ -330,11 +333,16 @@ class Collection(ABC, Generic[D]):
 
     Attributes:
         known: Cache: the documents as this process last read or wrote them.
+        may_claim: Whether this process may claim documents: not while its clock is wrong.
     """
+
+    _damaged_leases: ClassVar[tuple[object, ...]] = ({"$gte": ""},)  # texts
+    """Conditions of the ends of leases that are no numbers."""
 
     def __init__(self, kind: type[D]) -> None:
         self.kind = kind
         self.known: LRUCache[str, D] = LRUCache(_KNOWN)
+        self.may_claim = True
         self._is_work = issubclass(kind, WorkDocument)
         self._reader = reader_of(kind)
 
@@ -475,7 +483,7 @@ class Collection(ABC, Generic[D]):
         names = ["due_ms", "id"]
         found: list[D] = []
         after: Place | None = None
-        while len(found) < limit:
+        while self.may_claim and len(found) < limit:
             size = limit - len(found)
             rows = await self._rows(self._is_due(now_ms), names, limit=size, after=after)
             found += await self._read(rows)
@@ -490,6 +498,8 @@ class Collection(ABC, Generic[D]):
         Returns:
             The document with its lease; None if it is not due, is leased, or is unreadable.
         """
+        if not self.may_claim:
+            return None
         lease: dict[str, Value] = {
             "leased_by": owner,
             "leased_until_ms": until_ms,
@@ -509,6 +519,8 @@ class Collection(ABC, Generic[D]):
         Returns:
             The fencing token; None if the document could not be claimed.
         """
+        if not self.may_claim:
+            return None
         free = {"id": key, "leased_until_ms": {"$lte": now_ms}}
         lease: dict[str, Value] = {"leased_by": owner, "leased_until_ms": until_ms}
         row = await self._claim({**where, **free, "due_ms": None}, lease)
@@ -528,6 +540,40 @@ class Collection(ABC, Generic[D]):
     async def extend(self, key: str, *, fence: int, until_ms: int) -> bool:
         """Renew a lease; return False if the lease was lost."""
         return await self._change({"id": key, **_held(fence)}, {"leased_until_ms": until_ms})
+
+    async def end_false_leases(self, *, now_ms: int) -> None:
+        """End the leases that no process can have; see `is_leased`. Their work is due now."""
+        if not self._is_work:
+            return
+        furthest = now_ms + 2 * LONGEST_LEASE_MS
+        for false in ({"$gt": furthest}, *self._damaged_leases):
+            where = {"leased_until_ms": false}
+            for row in await self._rows(where, ["leased_until_ms", "id"], limit=_PAGE):
+                key = self._body(row)[0]
+                if not self._has_columns(row):
+                    await self._read([row])
+                elif await self._change({"id": key, **where}, {**_NO_LEASE, "due_ms": now_ms}):
+                    logger.warning(
+                        "a lease of %s %s could not be right, and was ended",
+                        self.kind.spec.noun,
+                        key,
+                        extra={"action": "lease_failed"},
+                    )
+
+    async def hasten(self, *, now_ms: int, before_ms: int) -> None:
+        """Make work due that was due about when the clock was put back.
+
+        Retries and ends of leases would otherwise come as late as the clock was put back. Work that
+        is due too early does no harm.
+
+        Args:
+            now_ms: The time now.
+            before_ms: The time before the clock was put back.
+        """
+        first = max(before_ms - SOON_MS, now_ms + 1)
+        about = {"$gte": first, "$lte": before_ms + SOON_MS}
+        if self._is_work:
+            await self._change({"due_ms": about}, {"due_ms": now_ms}, many=True)
 
     async def quarantine(self, key: str, *, why: str, fence: int | None = None) -> bool:
         """Quarantine a document because it, or a record that belongs to it, is unreadable.
@@ -599,6 +645,8 @@ class Collection(ABC, Generic[D]):
             extra={"action": "set_aside"},
         )
         with suppress(StorageError):  # a failure is safe: the next reader quarantines it
+            if not self._has_columns(row):
+                await self._make_columns(row)
             await self.quarantine(self._body(row)[0], why=str(error))
 
     def _parse(self, row: Row) -> D:
@@ -671,6 +719,13 @@ class Collection(ABC, Generic[D]):
     @abstractmethod
     def _columns(self, row: Row) -> Row:
         """Return the columns beside the body that are fields of the document."""
+
+    def _has_columns(self, row: Row) -> bool:  # noqa: ARG002 - for engines without columns
+        """Return whether there is a place for the columns beside the body."""
+        return True
+
+    async def _make_columns(self, row: Row) -> None:
+        """Make a place for the columns beside the body of a damaged row."""
 
     @abstractmethod
     def _mark(self, row: Row) -> tuple[object, object]:

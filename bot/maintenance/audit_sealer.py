@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from bot.audit.acts import Act
 from bot.audit.entries import entry_of
-from bot.clock import milliseconds
+from bot.clock import is_waiting, milliseconds
 from bot.errors import BotError
 from bot.ports.process import Clock
 from bot.stores import Stores
@@ -59,10 +59,10 @@ class Sealer:
 
     async def _step(self, now: int) -> None:
         await self.trail.seal(owner=self.owner, now_ms=now)
-        if now >= self._next_look_ms:
+        if not is_waiting(self._next_look_ms, now, LOOK_EVERY):
             self._next_look_ms = now + milliseconds(LOOK_EVERY)
             await self._look(now)
-        if now >= self._next_head_ms:
+        if not is_waiting(self._next_head_ms, now, HEAD_EVERY):
             self._next_head_ms = now + milliseconds(HEAD_EVERY)
             for team_id, head in (await self.trail.heads()).items():
                 logger.info(

@@ -1,7 +1,7 @@
-"""Compare this machine's clock with the database server's.
+"""Compare this machine's clock with the database server's, and mend what a wrong clock left.
 
 Leases and due times are compared between machines. With different clocks, two processes could work
-on one thread.
+on one thread. A process whose clock was wrong leaves leases and due times in the future.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.clock import milliseconds, system_clock
+from bot.clock import is_waiting, milliseconds, system_clock
 from bot.leases import LEASE
 from bot.ports.process import Clock
 from bot.stores import Stores
@@ -20,15 +20,17 @@ logger = logging.getLogger(__name__)
 
 ACCEPTED = timedelta(seconds=1)
 """Clock difference up to which nothing is reported."""
-LOOK_EVERY = timedelta(hours=1)
+LOOK_EVERY = timedelta(minutes=1)
+SAY_EVERY = timedelta(hours=1)
+"""Interval at which a clock difference is logged."""
 
 
-async def clock_difference(storage: Stores, clock: Clock = system_clock) -> int:
+async def clock_difference(storage: Stores, clock: Clock = system_clock) -> int | None:
     """Compare this machine's clock with the database server's clock.
 
     Returns:
         Minimum milliseconds by which this clock is ahead (negative: behind), whatever the
-        latency; 0 for up to one second.
+        latency; 0 for up to one second; None if the database has no clock of its own.
 
     Raises:
         StoreUnavailableError: The server does not respond.
@@ -37,7 +39,7 @@ async def clock_difference(storage: Stores, clock: Clock = system_clock) -> int:
     server_ms = await storage.server_ms()
     after_ms = clock()
     if server_ms is None:
-        return 0
+        return None
     ahead = before_ms - server_ms if server_ms < before_ms else min(after_ms - server_ms, 0)
     return ahead if abs(ahead) > milliseconds(ACCEPTED) else 0
 
@@ -55,7 +57,7 @@ async def check_clock(storage: Stores, clock: Clock = system_clock) -> None:
         StoreBrokenError: The difference would let two processes work on one thread.
         StoreUnavailableError: The server does not respond.
     """
-    ahead = await clock_difference(storage, clock)
+    ahead = await clock_difference(storage, clock) or 0
     if abs(ahead) > milliseconds(LEASE):
         raise StoreBrokenError(say_difference(ahead), Fault.CLOCK)
     if ahead:
@@ -64,27 +66,48 @@ async def check_clock(storage: Stores, clock: Clock = system_clock) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class ClockWatch:
-    """Compares the clocks every hour."""
+    """Compares the clocks every minute. While they differ by a lease, nothing is claimed here."""
 
     storage: Stores
     clock: Clock
     _next_ms: int = 0
+    _say_ms: int = 0
+    _last_ms: int = 0
+    _before_ms: int = 0
+    """The time before somebody put the clock back; 0 if all due times are mended."""
 
     async def step(self) -> None:
-        """Compare the clocks once an hour; log a difference."""
-        now = self.clock()
-        if now < self._next_ms:
+        """Compare the clocks once a minute, and as soon as the clock was put back."""
+        now, last = self.clock(), self._last_ms
+        self._last_ms = now
+        if last - now > milliseconds(ACCEPTED):
+            self._before_ms = max(self._before_ms, last)
+        elif is_waiting(self._next_ms, now, LOOK_EVERY):
             return
         is_first, self._next_ms = not self._next_ms, now + milliseconds(LOOK_EVERY)
         if is_first:
             return  # compared at startup
         try:
-            await check_clock(self.storage)
-        except StoreBrokenError as error:
-            logger.error("%s", error, extra={"action": "clock_differs"})  # noqa: TRY400 - said whole
+            await self._compare(now)
         except StorageError as error:
             logger.warning(
                 "could not compare the clock with the database's: %s",
                 error,
                 extra={"action": "clock_differs"},
             )
+
+    async def _compare(self, now: int) -> None:
+        ahead = await clock_difference(self.storage)
+        is_right = abs(ahead or 0) <= milliseconds(LEASE)
+        self.storage.allow_claims(allowed=is_right)
+        if ahead and not is_waiting(self._say_ms, now, SAY_EVERY):
+            self._say_ms = now + milliseconds(SAY_EVERY)
+            level = logging.WARNING if is_right else logging.ERROR
+            logger.log(level, "%s", say_difference(ahead), extra={"action": "clock_differs"})
+        if before_ms := self._before_ms:
+            await self.storage.hasten(now_ms=now, before_ms=before_ms)
+            self._before_ms = 0
+        # An embedded database has the leases of this process only. They are right, unless the
+        # clock was put back.
+        if is_right and (before_ms or ahead is not None):
+            await self.storage.end_false_leases(now_ms=now)

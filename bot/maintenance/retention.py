@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from bot.audit.acts import Act
 from bot.audit.entries import note
-from bot.clock import milliseconds
+from bot.clock import is_waiting, milliseconds
 from bot.leases import FORGETTING_LEASE
 from bot.ports.process import Clock
 from bot.records.thread import Thread
@@ -232,7 +232,7 @@ class Retention:
         Threads that cannot be deleted now are tried again in the next round.
         """
         now = self.forgetting.clock()
-        if self._is_busy or now < self._next_ms:
+        if self._is_busy or is_waiting(self._next_ms, now, self.pause):
             return
         self._is_busy = True
         try:

@@ -167,7 +167,8 @@ class ThreadStore:
         A process works on a thread whose lease ends after `now_ms`. Unreadable threads are left
         out.
         """
-        found = (await self.collection.find({"leased_until_ms": {"$gt": now_ms}})).documents
+        where = {"leased_until_ms": {"$gt": now_ms}}
+        found = (await self.collection.find(where, sort=["leased_until_ms"])).documents
         theirs = [
             one
             for one in found

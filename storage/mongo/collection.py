@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard, get_args
+from typing import Any, ClassVar, TypeGuard, get_args
 
 from pydantic import BaseModel
 
@@ -22,6 +22,7 @@ from storage.documents import (
     indexed,
     operators,
 )
+from storage.errors import StoreBrokenError
 from storage.mongo.commands import Commands, Filter, Sort, Update, both
 
 _BESIDE = frozenset({"_id", "v", "revision", "_work"})
@@ -39,6 +40,8 @@ class MongoCollection(Collection[D]):
         commands: The server's collection.
         kind: The class of the documents.
     """
+
+    _damaged_leases: ClassVar[tuple[object, ...]] = ({"$gte": ""}, None)  # texts, or missing
 
     def __init__(self, commands: Commands, kind: type[D]) -> None:
         super().__init__(kind)
@@ -112,7 +115,22 @@ class MongoCollection(Collection[D]):
     async def _claim(self, where: Where, changes: Mapping[str, Value]) -> Row | None:
         update = self._setting(changes) | {"$inc": {self._names["fence"]: 1}}
         update = {name: one for name, one in update.items() if one}
-        return await self._commands.update_and_get(self._where(where), update)
+        try:
+            return await self._commands.update_and_get(self._where(where), update)
+        except StoreBrokenError:
+            stored = await self._commands.find({"_id": where["id"]}, [("_id", 1)], 1)
+            if not stored or self._has_columns(stored[0]):
+                raise
+            return stored[0]  # the caller finds that it is damaged
+
+    def _has_columns(self, row: Row) -> bool:
+        return isinstance(row.get("_work"), Mapping) or not (self._is_work or "_work" in row)
+
+    async def _make_columns(self, row: Row) -> None:
+        # Without a fencing token, so that the record stays unreadable until somebody repairs it.
+        no_lease = {"leased_by": "", "leased_until_ms": 0} if self._is_work else {}
+        where = {"_id": row["_id"], "revision": row.get("revision")}
+        await self._commands.update(where, {"$set": {"_work": no_lease}})
 
     def _setting(self, changes: Mapping[str, Value]) -> Update:
         """Return the update of columns. None and empty quarantine marks are unset."""

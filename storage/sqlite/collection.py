@@ -29,6 +29,7 @@ _ROWS = 100
 """Number of documents that one statement inserts."""
 
 _QUARANTINED = "quarantined_by <> ''"
+_LEASED = "leased_until_ms > 0"
 
 _WORK = ("due_ms", "leased_by", "leased_until_ms", "fence")
 
@@ -178,8 +179,6 @@ class SqliteCollection(Collection[D]):
 
         SQLite uses a partial index only if the text of the query has the index's literal condition.
         """
-        if (name, operator, value) == ("leased_until_ms", "$gt", 0):
-            return True
         return isinstance(value, str | int) and (name, operator, value) in self._constants
 
 
@@ -210,8 +209,11 @@ def conditions(
             else:
                 parts.append(f"{column} {_OPERATORS[operator]} :{place}")
                 values[place] = value
+            # The literal conditions of partial indexes.
             if (name, operator) == ("quarantined_by", "$eq"):
-                parts.append(_QUARANTINED)  # the literal condition of the partial index
+                parts.append(_QUARANTINED)
+            if name == "leased_until_ms" and operator in {"$gt", "$gte"}:
+                parts.append(_LEASED)
     return " AND ".join(parts), values
 
 
@@ -254,7 +256,7 @@ def _statements(kind: type[Document]) -> list[str]:
     if work:
         free = "(due_ms, leased_until_ms, quarantined_by)"
         indexes["due"] = f"{free} WHERE due_ms IS NOT NULL"
-        indexes["leased"] = "(leased_until_ms) WHERE leased_until_ms > 0"
+        indexes["leased"] = f"(leased_until_ms) WHERE {_LEASED}"
     indexes |= {str(number): _index(one) for number, one in enumerate(kind.spec.indexes)}
     return [
         made,

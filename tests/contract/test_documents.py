@@ -14,6 +14,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from storage.documents import (
+    LONGEST_LEASE_MS,
     Collection,
     Document,
     FreeJson,
@@ -90,6 +91,7 @@ class Note(Document):
 
 
 KINDS = (Task, Note)
+NOW = 1 << 40
 
 Tasks = Collection[Task]
 
@@ -385,6 +387,61 @@ async def test_a_lease_that_ended_is_taken_over(tasks: Tasks) -> None:
     assert (found.due_ms, found.leased_by, found.leased_until_ms, found.rank) == (50, "", 0, 2)
 
 
+async def set_work(database: Any, key: str, name: str, value: object) -> None:
+    """Overwrite a column that the engine keeps beside the body of a task."""
+    if isinstance(database, SqliteStorage):
+        await set_column(database, key, name, value)
+        return
+    update = (
+        {"$unset": {f"_work.{name}": ""}} if value is ... else {"$set": {f"_work.{name}": value}}
+    )
+    assert (
+        await database._client.collection("tasks").update_one({"_id": key}, update)
+    ).matched_count
+
+
+@pytest.mark.parametrize("until_ms", [1 << 62, NOW + 2 * LONGEST_LEASE_MS + 1, "noon", None, ...])
+async def test_a_lease_that_no_process_can_have_is_ended(
+    database: Any, tasks: Tasks, until_ms: object
+) -> None:
+    """As of a bot that died with its clock two hours ahead; or the record is damaged."""
+    if isinstance(database, SqliteStorage) and until_ms in {None, ...}:
+        until_ms = "SQLite refuses what is missing"
+    for name in ("lost", "held"):
+        await tasks.insert(a_task(name, due_ms=1))
+        await tasks.claim(name, owner="w", now_ms=NOW, until_ms=NOW + LONGEST_LEASE_MS)
+    await set_work(database, "lost", "leased_until_ms", until_ms)
+    assert await tasks.due(now_ms=NOW, limit=9) == []
+
+    await tasks.end_false_leases(now_ms=NOW)
+
+    assert [one.task_id for one in await tasks.due(now_ms=NOW, limit=9)] == ["lost"]
+    claimed = await tasks.claim("lost", owner="w2", now_ms=NOW, until_ms=NOW + 1)
+    assert claimed is not None
+    assert claimed.fence == 2
+    assert await tasks.extend("held", fence=1, until_ms=NOW + 2)
+
+
+async def test_work_of_about_now_is_due_when_the_clock_was_put_back(tasks: Tasks) -> None:
+    hour = 3_600_000
+    for name, due_ms in (("late", -1), ("retry", 8_000), ("deadline", hour), ("far", 9 * hour)):
+        await tasks.insert(a_task(name, due_ms=NOW + due_ms))
+
+    await tasks.hasten(now_ms=NOW - hour, before_ms=NOW)
+
+    found = await tasks.due(now_ms=NOW - hour, limit=9)
+    assert {one.task_id for one in found} == {"late", "retry"}
+
+
+async def test_who_may_not_claim_claims_nothing(tasks: Tasks) -> None:
+    await tasks.insert(a_task(due_ms=1))
+    tasks.may_claim = False
+
+    assert await tasks.due(now_ms=5, limit=9) == []
+    assert await tasks.claim("t1", owner="w", now_ms=5, until_ms=9) is None
+    assert await tasks.claim_at_rest("t1", {}, owner="w", now_ms=5, until_ms=9) is None
+
+
 async def test_a_claim_never_collides_with_a_change(tasks: Tasks) -> None:
     await tasks.insert(a_task(due_ms=1))
     before = await tasks.get("t1")
@@ -615,6 +672,7 @@ async def set_column(database: SqliteStorage, key: str, column: str, value: obje
         ({"answer.by": "U1"}, (), "tasks_1"),
         ({"owner": "U1"}, ("rank",), "tasks_2"),
         ({"due_ms": {"$lte": 5}}, ("due_ms",), "tasks_due"),
+        ({"leased_until_ms": {"$gt": 5}}, ("leased_until_ms",), "tasks_leased"),
     ],
 )
 async def test_sqlite_reads_a_list_by_its_index(
@@ -623,16 +681,16 @@ async def test_sqlite_reads_a_list_by_its_index(
     storage = SqliteStorage(None, kinds=KINDS)
     await storage.open()
     seen: list[tuple[str, Any]] = []
-    read = storage._database.read
+    run = storage._database.fetch
 
     async def note(sql: str, values: Any) -> Any:
         seen.append((sql, values))
-        return await read(sql, values)
+        return await run(sql, values)
 
-    monkeypatch.setattr(storage._database, "read", note)
+    monkeypatch.setattr(storage._database, "fetch", note)  # `read` also comes here, in memory
     await storage.collection(Task).find(where, sort=sort, limit=5)
     ((sql, values),) = seen
-    rows = await storage._database.fetch(f"EXPLAIN QUERY PLAN {sql}", values)
+    rows = await run(f"EXPLAIN QUERY PLAN {sql}", values)
     plan = " ".join(str(row["detail"]) for row in rows)
     await storage.close()
     assert index in plan, plan

@@ -18,6 +18,7 @@ from bot.main import start
 from bot.maintenance.clocks import LOOK_EVERY, ClockWatch
 from bot.stores import Stores
 from storage.errors import Fault, StoreBrokenError
+from tests.contract.builders import a_whisper
 from tests.support.fakes import FakeClock
 from tests.support.pace import brisk
 from tests.support.stores import SqliteStores
@@ -99,3 +100,73 @@ async def test_a_smaller_difference_is_said_every_hour_and_by_the_doctor(
     clocks = [one for one in findings if one.subject == "clock"]
     assert len(clocks) == bool(told)
     assert all(told in one.text and "NTP" in one.remedy for one in clocks)
+
+
+async def test_a_bot_claims_nothing_while_its_clock_is_wrong(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage = Skewed(SqliteStores(tmp_path), timedelta())
+    await storage.open()
+    clock = FakeClock(now_ms=1)
+    watch = ClockWatch(storage=storage, clock=clock)
+    await watch.step()
+
+    storage.ahead = timedelta(hours=-2)
+    clock.forward(seconds=LOOK_EVERY.total_seconds())
+    await watch.step()
+    allowed = [storage.may_claim]
+    assert "ahead of" in caplog.text
+
+    storage.ahead = timedelta()
+    clock.forward(seconds=LOOK_EVERY.total_seconds())
+    await watch.step()
+    allowed.append(storage.may_claim)
+    assert allowed == [False, True]
+    await storage.close()
+
+
+async def test_a_bot_that_died_with_a_wrong_clock_leaves_nothing_waiting(tmp_path: Path) -> None:
+    storage = Skewed(SqliteStores(tmp_path), timedelta())
+    await storage.open()
+    clock = FakeClock()
+    await storage.ephemeral_messages.insert(a_whisper(due_ms=clock()))
+    message_id, ahead_ms = a_whisper().message_id, clock() + 7_200_000
+    assert await storage.ephemeral_messages.claim(
+        message_id, owner="dead", now_ms=ahead_ms, until_ms=ahead_ms + 15_000
+    )
+    watch = ClockWatch(storage=storage, clock=clock)
+    await watch.step()
+    clock.forward(seconds=LOOK_EVERY.total_seconds())
+
+    await watch.step()
+
+    due = await storage.ephemeral_messages.due(now_ms=clock(), limit=9)
+    assert [one.message_id for one in due] == [message_id]
+    await storage.close()
+
+
+@pytest.mark.parametrize("behind", [timedelta(seconds=90), timedelta(hours=1), timedelta(days=30)])
+async def test_a_clock_that_is_put_back_delays_no_retry_and_no_lease(
+    tmp_path: Path, behind: timedelta
+) -> None:
+    """An embedded database; its bot has no server to ask for the time."""
+    storage = SqliteStores(tmp_path)
+    await storage.open()
+    clock = FakeClock()
+    retry, lost = (a_whisper(name, due_ms=clock() + 8_000) for name in ("w1", "w2"))
+    await storage.ephemeral_messages.insert(retry, lost)
+    await storage.ephemeral_messages.claim(
+        lost.message_id, owner="me", now_ms=clock() + 8_000, until_ms=clock() + 15_000
+    )
+    watch = ClockWatch(storage=storage, clock=clock)
+    await watch.step()
+
+    clock.forward(seconds=-behind.total_seconds())
+    await watch.step()
+    clock.forward(seconds=LOOK_EVERY.total_seconds() / 2)
+
+    due = await storage.ephemeral_messages.due(now_ms=clock(), limit=9)
+    is_far = behind > timedelta(minutes=2)
+    assert retry.message_id in {one.message_id for one in due}
+    assert (lost.message_id in {one.message_id for one in due}) == is_far  # else its lease ends
+    await storage.close()
