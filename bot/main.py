@@ -377,7 +377,7 @@ async def _start(
     await show(intake)
     app_token = settings.slack_app_token
     handler: SocketMode | None = None
-    readiness = Readiness(countersign.storage, countersign.sweep.failing)
+    readiness = Readiness(countersign.storage, countersign.sweep.failing, scheduler.is_late)
 
     async def missing() -> str:
         if fault := await readiness.fault():

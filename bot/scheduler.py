@@ -2,6 +2,10 @@
 
 APScheduler runs one job; the due times are in the records. Records are claimed by conditional
 writes, so any number of processes may run it at once.
+
+APScheduler waits by the wall clock. If that clock is put back by an hour, it starts no job for an
+hour. A guard measures the time since the last tick by a clock that nobody sets, and starts the
+jobs again.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.grants import Grants
+from bot.clock import steady_clock
 from bot.leases import ThreadWorker
 from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch
@@ -36,6 +41,10 @@ BETWEEN_SEALS = timedelta(seconds=4)
 BETWEEN_LOOKS = timedelta(seconds=10)
 Watch = Callable[[], Awaitable[object]]
 """Checks whether something outside the database has changed."""
+STILL = 2
+"""Number of intervals without a tick after which the guard starts the jobs again."""
+LATE = 3
+"""Number of intervals without a tick after which the process is not ready."""
 BATCH = 100
 """Maximum number of due records of a kind that one search starts."""
 REST_PATIENCE = timedelta(seconds=5)
@@ -78,7 +87,7 @@ class DueWork:
 
     async def seal(self) -> None:
         """Seal new audit entries."""
-        if self.sealer is not None:
+        if self.sealer is not None and self.storage.may_claim:
             await self.sealer.step()
 
     async def tick(self) -> int:
@@ -156,25 +165,41 @@ class Scheduler:
         sweep: Called at each tick.
         every: Interval between ticks.
         watch: Called every `BETWEEN_LOOKS` to check for a new policy; None for no check.
+        steady: A clock that is never set, in milliseconds.
     """
 
     def __init__(
-        self, sweep: DueWork, *, every: timedelta = BETWEEN_TICKS, watch: Watch | None = None
+        self,
+        sweep: DueWork,
+        *,
+        every: timedelta = BETWEEN_TICKS,
+        watch: Watch | None = None,
+        steady: Clock = steady_clock,
     ) -> None:
         self._sweep = sweep
         self._watch = watch
+        self._every = every
+        self._steady = steady
+        self._ticked_ms = steady()
+        self._guarding: asyncio.Task[None] | None = None
         self._scheduler = AsyncIOScheduler(timezone="UTC")
+        self._plan()
+
+    def _plan(self) -> None:
+        """Add the jobs, each an interval from now; replaces them if they exist."""
         jobs = [
-            (self.tick, every.total_seconds()),
-            (self._seal, min(every, BETWEEN_SEALS).total_seconds()),
+            (self.tick, self._every.total_seconds()),
+            (self._seal, min(self._every, BETWEEN_SEALS).total_seconds()),
         ]
-        if watch is not None:
+        if self._watch is not None:
             jobs.append((self._look, BETWEEN_LOOKS.total_seconds()))
         for work, seconds in jobs:
             self._scheduler.add_job(
                 work,
                 "interval",
                 seconds=seconds,
+                id=work.__name__,
+                replace_existing=True,
                 max_instances=1,
                 coalesce=True,
                 misfire_grace_time=None,
@@ -183,11 +208,35 @@ class Scheduler:
     def start(self) -> None:
         """Start ticking in the running event loop."""
         self._scheduler.start()
+        self._guarding = asyncio.create_task(self._guard())
 
     def stop(self) -> None:
         """Stop ticking; started work continues."""
+        if self._guarding is not None:
+            self._guarding.cancel()
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
+
+    def is_late(self) -> bool:
+        """Whether the last tick is older than it should ever be."""
+        return self._age() > LATE * self._every
+
+    def _age(self) -> timedelta:
+        return timedelta(milliseconds=self._steady() - self._ticked_ms)
+
+    async def _guard(self) -> None:
+        """Tick, and start the jobs again, whenever they stand still."""
+        while True:
+            left = STILL * self._every - self._age()
+            await asyncio.sleep(max(left, self._every / 10).total_seconds())
+            if self._age() >= STILL * self._every:
+                logger.warning(
+                    "no tick for %.0f s, so the clock was set; ticking again",
+                    self._age().total_seconds(),
+                    extra={"action": "tick_failed"},
+                )
+                self._plan()
+                await self.tick()
 
     async def tick(self) -> None:
         """Search for due work once; failures are logged and shown by `DueWork.failing`."""
@@ -197,6 +246,8 @@ class Scheduler:
             logger.warning("tick failed: %s", error, extra={"action": "tick_failed"})
         except Exception:  # an error must not stop the scheduler
             logger.exception("tick failed", extra={"action": "tick_failed"})
+        finally:
+            self._ticked_ms = self._steady()
 
     async def _seal(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Readiness: whether the database answers, accepts writes, and returns due work."""
+"""Readiness: whether the database answers, accepts writes, and due work is looked for."""
 
 from __future__ import annotations
 
@@ -33,20 +33,24 @@ FAULTS: Mapping[Fault, str] = {
 authenticated.
 """
 
+STANDING_STILL = "the scheduler stands still"
+
 
 @dataclass
 class Readiness:
-    """Checks the database, at most once a second.
+    """Checks the database and the scheduler, at most once a second.
 
     Args:
         storage: The open database.
         failing: The kinds of due work that the last tick could not read.
+        is_late: Whether the last tick is too old.
         now: A monotonic clock, in milliseconds.
         patience: Timeout of the database check.
     """
 
     storage: Stores
     failing: Collection[str] = ()
+    is_late: Callable[[], bool] = lambda: False
     now: Callable[[], float] = steady_clock
     patience: timedelta = PATIENCE
     _looked_ms: float = field(default=float("-inf"), init=False)
@@ -71,6 +75,8 @@ class Readiness:
             return FAULTS[error.fault]
         except StorageError:
             return "the database does not answer"
+        if not self.storage.may_claim:
+            return FAULTS[Fault.CLOCK]
         if self.failing:
             return f"the database does not give what is due: {', '.join(sorted(self.failing))}"
-        return ""
+        return STANDING_STILL if self.is_late() else ""

@@ -6,7 +6,7 @@ from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 
 from bot.observability.metrics import Metrics, metrics_app
-from bot.observability.readiness import FAULTS, FRESH_MS, PATIENCE
+from bot.observability.readiness import FAULTS, FRESH_MS, PATIENCE, STANDING_STILL
 from bot.slack.intake.http import SLACK_PATH, web_app
 from reference_pages import text
 
@@ -54,10 +54,11 @@ def build() -> str:
         text.section(2, "Reasons of `/readyz`"),
         text.wrap(
             f"A result is kept for {FRESH_MS / 1000:g} second. The database must answer within "
-            f"{PATIENCE.total_seconds():g} seconds. Reasons of the database:"
+            f"{PATIENCE.total_seconds():g} seconds. Reasons:"
         ),
         "\n".join(
-            f"- {reason}" for reason in sorted({*FAULTS.values(), "the database does not answer"})
+            f"- {reason}"
+            for reason in sorted({*FAULTS.values(), STANDING_STILL, "the database does not answer"})
         ),
     ]
     return text.page("HTTP", PURPOSE, parts)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
+from types import MappingProxyType
 from typing import cast
 
 import pytest
 
 from agents.models import call, say
 from bot.leases import LEASE
+from bot.observability.readiness import STANDING_STILL, Readiness
 from bot.records.approval import Status
-from bot.scheduler import DueWork, Scheduler, TimeLapse
+from bot.scheduler import BETWEEN_TICKS, LATE, DueWork, Scheduler, TimeLapse
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
@@ -139,6 +142,84 @@ async def test_a_failed_tick_is_followed_by_another(
 ) -> None:
     await ticked(FailingSweep(error()))
     assert "tick_failed" in [getattr(record, "action", "") for record in caplog.records]
+
+
+class SetClock(datetime):
+    """APScheduler's clock, which a test can put back."""
+
+    behind = timedelta()
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> SetClock:
+        return cls.fromtimestamp(time.time() - cls.behind.total_seconds(), tz)
+
+
+@pytest.fixture
+def put_back(monkeypatch: pytest.MonkeyPatch) -> Callable[[timedelta], None]:
+    """Puts the clock by which APScheduler waits back; the steady clock goes on."""
+    for module in ("schedulers.base", "executors.base", "triggers.interval"):
+        monkeypatch.setattr(f"apscheduler.{module}.datetime", SetClock)
+    return lambda behind: monkeypatch.setattr(SetClock, "behind", behind)
+
+
+BACK = [timedelta(seconds=90), timedelta(hours=1), timedelta(days=30)]
+EVERY = timedelta(milliseconds=200)
+
+
+@pytest.mark.parametrize("behind", BACK)
+async def test_i4_a_clock_that_is_put_back_stops_no_reminder_and_no_expiry(
+    storage: SqliteStores, put_back: Callable[[timedelta], None], behind: timedelta
+) -> None:
+    office = Office(storage, [PAY, say("Nobody answered.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    ticks: asyncio.Queue[float] = asyncio.Queue()
+
+    class Sweep:
+        failing: Mapping[str, Exception] = MappingProxyType({})
+
+        async def tick(self) -> None:
+            await office.sweep.tick()
+            await office.queue.run()
+            ticks.put_nowait(time.monotonic())
+
+        async def seal(self) -> None:
+            pass
+
+    scheduler = Scheduler(cast(DueWork, Sweep()), every=EVERY)
+    readiness = Readiness(storage, is_late=scheduler.is_late, now=ticks.qsize)
+    scheduler.start()
+    async with asyncio.timeout(60):
+        before = await ticks.get()
+        office.clock.forward(minutes=-behind / timedelta(minutes=1))
+        put_back(behind)
+        await ticks.get()  # the one that APScheduler has planned already
+        before = await ticks.get()
+        office.clock.now_ms = approval.created_ms + 15 * 60_000  # the reminder is due by any clock
+        after = await ticks.get()
+        assert await readiness.fault() == ""
+        while not office.notifier.reminders:
+            await ticks.get()
+        office.clock.forward(hours=8)
+        while (await storage.approvals.get(approval.approval_id)).status is not Status.EXPIRED:
+            await ticks.get()
+    scheduler.stop()
+    assert after - before < 2 * LATE * EVERY.total_seconds()  # twice: the machine may be busy
+
+
+async def test_a_scheduler_that_does_not_tick_is_not_ready(storage: SqliteStores) -> None:
+    now = [0]
+    scheduler = Scheduler(cast(DueWork, FailingSweep()), steady=lambda: now[0])
+    readiness = Readiness(storage, is_late=scheduler.is_late, now=lambda: now[0])
+    await scheduler.tick()
+    assert await readiness.fault() == ""
+
+    now[0] += LATE * BETWEEN_TICKS // timedelta(milliseconds=1) + 1
+    assert await readiness.fault() == STANDING_STILL
+
+    await scheduler.tick()
+    now[0] += 1_000
+    assert await readiness.fault() == ""
 
 
 async def test_stop_is_harmless_before_the_start_and_twice() -> None:

@@ -18,6 +18,7 @@ class Pinged:
     """A storage that counts how often it is asked, and fails as it is told to."""
 
     error: StorageError | None = None
+    may_claim: bool = True
     times: int = 0
 
     async def ping(self) -> None:
@@ -52,6 +53,12 @@ async def test_after_a_second_it_looks_again() -> None:
     storage.error = None
     now[0] = 2_000
     assert await readiness.fault() == ""
+
+
+async def test_a_process_with_a_wrong_clock_is_not_ready() -> None:
+    fault = await a_readiness(Pinged(may_claim=False), [0.0]).fault()
+
+    assert fault == FAULTS[Fault.CLOCK]
 
 
 @pytest.mark.parametrize("fault", Fault)
