@@ -14,7 +14,9 @@ from agents.core.errors import AgentConfigError
 
 __all__ = ["CancelInfo", "CancelMode", "CancelToken"]
 
-CancelMode = Literal["now", "next", "after_model", "after_tools"]
+CancelMode = Literal["now", "finish_tools", "next", "after_model", "after_tools"]
+_URGENT: tuple[CancelMode, ...] = ("now", "finish_tools")
+"""Modes that cancel something at once. A later call cannot make them less urgent."""
 
 
 @register("countersign.cancel_info/1")
@@ -25,7 +27,7 @@ class CancelInfo:
     Stored: version 1, must stay readable.
 
     Attributes:
-        mode: Where the run stopped: `now`, `next`, `after_model` or `after_tools`.
+        mode: Where the run stopped; see `CancelToken.cancel`.
     """
 
     mode: str
@@ -55,10 +57,11 @@ class CancelToken:
 
         Args:
             mode: `now` cancels running model calls and tools. Tools start again on resume. If an
-                approved call had started, people are asked. `next` waits for the next safe
-                point of any kind and cancels nothing. `after_model` and `after_tools` wait for the
-                model's answer or for all calls of that answer. A run that ends before that point
-                ends normally.
+                approved call had started, people are asked. `finish_tools` cancels model calls, and
+                tools that are `cancellable`. Other tools that have started finish, and none starts.
+                `next` waits for the next safe point of any kind and cancels nothing. `after_model`
+                and `after_tools` wait for the model's answer or for all calls of that answer. A run
+                that ends before that point ends normally.
             timeout: Time after which the mode becomes `now`. Needs a running event loop.
 
         Raises:
@@ -67,11 +70,12 @@ class CancelToken:
         if mode not in get_args(CancelMode):
             known = ", ".join(map(repr, get_args(CancelMode)))
             raise AgentConfigError(f"a run cannot be stopped at {mode!r}; use {known}")
-        # `now` is final: a later call cannot make the request less urgent.
-        if self.mode != "now":
+        is_final = self.mode == "now" or (self.mode == "finish_tools" and mode != "now")
+        if not is_final:
             self.mode = mode
         if mode == "now":
             self.stop_now.set()
+        if mode in _URGENT:
             for call in self._callers:
                 call()
         elif timeout is not None:
@@ -79,16 +83,16 @@ class CancelToken:
 
     @contextmanager
     def calling(self, call: Callable[[], object]) -> Iterator[None]:
-        """Register a callback for an immediate stop, while the block runs.
+        """Register a callback for an urgent stop, while the block runs.
 
-        If the run must already stop, the callback is scheduled at once. Waiting for `stop_now`
+        If the stop is already urgent, the callback is scheduled at once. Waiting for `stop_now`
         would need a task; this does not.
 
         Args:
             call: May be called more than once.
         """
         self._callers.append(call)
-        if self.stop_now.is_set():
+        if self.is_urgent:
             asyncio.get_running_loop().call_soon(call)
         try:
             yield
@@ -97,7 +101,12 @@ class CancelToken:
 
     def wants(self, at: CancelMode) -> bool:
         """Whether the run should stop at this safe point."""
-        return self.mode in {at, "now", "next"}
+        return self.mode in {at, *_URGENT, "next"}
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether model calls are cancelled, and no further tool may start."""
+        return self.mode in _URGENT
 
 
 async def stop(*tasks: asyncio.Task[object]) -> None:

@@ -265,7 +265,12 @@ def _notice_of(checkpoint_id: str, entry: dict[str, Json], *, is_news: bool) -> 
     """Return the notice of an entry, or None if it is about neither a call nor a node."""
     kind, at = entry.get("kind"), str(entry.get("at", ""))
     if kind == STARTED:
-        return WorkStarted(checkpoint_id=checkpoint_id, address=at, is_news=is_news)
+        return WorkStarted(
+            checkpoint_id=checkpoint_id,
+            address=at,
+            is_news=is_news,
+            is_cancellable=bool(entry.get("cancellable")),
+        )
     if kind == FINISHED:
         return _result_of(checkpoint_id, at, entry)
     if kind == NODE:

@@ -116,9 +116,11 @@ class WorkStarted(WorkNotice):
 
     Attributes:
         is_news: Whether it starts now. False repeats a notice of a process that crashed.
+        is_cancellable: Whether a person's stop cancels it.
     """
 
     is_news: bool = True
+    is_cancellable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ class ToolSpec:
         gates: Names of its gates, outermost first. Stored with an interrupt, so that a removed gate
             is noticed.
         idempotent: Whether a second run of the same call has no further effect.
+        cancellable: Whether a person's stop cancels a running call.
         tags: Kinds of tools that policies refer to, such as `money` or `read-only`. `EXTERNAL` is
             shown to approvers.
         risk: The harm that a call can do, according to the tool's author.
@@ -37,6 +38,7 @@ class ToolSpec:
     schema: Mapping[str, Json]
     gates: tuple[str, ...] = ()
     idempotent: bool = False
+    cancellable: bool = False
     tags: tuple[str, ...] = ()
     risk: Risk = "medium"
     secret: tuple[str, ...] = ()

@@ -571,7 +571,7 @@ class CallGate(ToolWrapper, ABC):
         Returns:
             The result of a denied call; None if the call has started.
         """
-        around, masks = counting(state), self.tool.definition.masks
+        around, spec = counting(state), self.tool.definition
         decisions = (*(name for one in around for name in one.state.decisions), *state.decisions)
         _, _, before = get_interrupt_state(GateState)
         goes_on = before is not None and before.approved
@@ -585,9 +585,10 @@ class CallGate(ToolWrapper, ABC):
             self._name,
             arguments,
             decisions=decisions,
-            masks=masks,
+            masks=spec.masks,
             goes_on=goes_on,
             kept=_kept(allow),
+            is_cancellable=spec.cancellable,
         )
         if not again:
             return None
@@ -598,7 +599,12 @@ class CallGate(ToolWrapper, ABC):
         house, allow = current_house(), decided.allow
         if house is not None and allow is not None:
             await house.note(self._policy_call(arguments), allow)
-        await mark_started(arguments, frozen=_kept(allow), masks=masks)
+        await mark_started(
+            arguments,
+            frozen=_kept(allow),
+            masks=spec.masks,
+            is_cancellable=spec.cancellable,
+        )
         return None
 
     async def _last_word(

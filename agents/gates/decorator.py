@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import string
 from collections.abc import Callable, Collection
@@ -31,6 +32,7 @@ def tool(
     preview: Callable[..., str] | None = ...,
     gate: Gate | None = ...,
     idempotent: bool = ...,
+    cancellable: bool = ...,
     tags: Collection[str] = ...,
     risk: Risk = ...,
     secret: Collection[str] = ...,
@@ -49,6 +51,7 @@ def tool(  # noqa: PLR0913 - the options of a tool, all given by keyword
     preview: Callable[..., str] | None = None,
     gate: Gate | None = None,
     idempotent: bool = False,
+    cancellable: bool = False,
     tags: Collection[str] = (),
     risk: Risk = "medium",
     secret: Collection[str] = (),
@@ -68,6 +71,9 @@ def tool(  # noqa: PLR0913 - the options of a tool, all given by keyword
             of the arguments (`review`).
         idempotent: Whether a second run of the same call has no further effect. After a crash, such
             a call runs again without asking people.
+        cancellable: Whether a person's stop cancels a running call. The function gets
+            `asyncio.CancelledError` and can clean up; the call counts as failed. A synchronous
+            function cannot be cancelled, except a generator, between two parts.
         tags: Kinds of the tool that policies refer to, such as `money` or `read-only`; no empty
             text.
         risk: The harm that a call can do. Policies can require more approvers for a high risk.
@@ -84,15 +90,16 @@ def tool(  # noqa: PLR0913 - the options of a tool, all given by keyword
             argument, or a function of the tool's arguments that returns a number.
 
     Raises:
-        AgentConfigError: The function cannot be a tool; the title, `secret`, `shown`,
-            `batch_title` or `batch_key` names an unknown argument; the tags are not a list of
-            texts; or the risk is unknown.
+        AgentConfigError: The function cannot be a tool, or cannot be cancelled; the title,
+            `secret`, `shown`, `batch_title` or `batch_key` names an unknown argument; the tags are
+            not a list of texts; or the risk is unknown.
     """
 
     def make(function: Callable[..., object]) -> Tool:
         base = _function_tool(function, name=name, title=title, idempotent=idempotent, tags=tags)
         base = replace(base, definition=_with_masks(base, secret=secret, shown=shown))
         base = replace(base, definition=_with_risk(base.definition, risk))
+        base = replace(base, definition=_with_cancellable(base, is_cancellable=cancellable))
         wording = BatchWording(batch_title, batch_key)
         wording.check(base.definition.name, base.parameters.names)
         return _gated(replace(base, preview=preview, batch=wording), gate)
@@ -157,6 +164,19 @@ def _with_risk(spec: ToolSpec, risk: Risk) -> ToolSpec:
         known = ", ".join(map(repr, get_args(Risk)))
         raise AgentConfigError(f"tool {spec.name!r} has no risk={risk!r}; use {known}")
     return replace(spec, risk=risk)
+
+
+def _with_cancellable(base: FunctionTool, *, is_cancellable: bool) -> ToolSpec:
+    function = base.function
+    can_be = inspect.iscoroutinefunction(function) or (
+        inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function)
+    )
+    if is_cancellable and not can_be:
+        raise AgentConfigError(
+            f"tool {base.definition.name!r} cannot be cancelled, because it runs in a thread; "
+            "make it an `async def`, or a generator"
+        )
+    return replace(base.definition, cancellable=is_cancellable)
 
 
 def _with_masks(

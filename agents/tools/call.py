@@ -59,6 +59,8 @@ GRACE = timedelta(seconds=5)
 _ACTED = {ToolOutcome.RAN, ToolOutcome.ANSWERED, ToolOutcome.FAILED}
 """Outcomes of a call whose tool ran."""
 
+_CUT_OFF = f"{FAILURE}It was stopped while it ran. A part of it may have happened."
+
 _STOPPED = "stopped"
 """Slot of a cancelled call."""
 
@@ -220,7 +222,7 @@ class _Execution:
             return _misfit(tool, error)
         run = self.scope.run
         # A cancelled run can still read the results of nested calls from the journal.
-        if run.cancel.stop_now.is_set() and not run.journal.knows_below(self.at):
+        if run.cancel.is_urgent and not run.journal.knows_below(self.at):
             await self._stand(tool, arguments)
         started = ToolStarted(
             checkpoint_id=run.checkpoint_id, address=self.scope.address, call=self.call
@@ -236,7 +238,7 @@ class _Execution:
         with entered(scope):
             if is_free and not tool.definition.idempotent:
                 await self._note_answered(tool, arguments)
-            return await self._call(guarded, arguments)
+            return await self._call(guarded, arguments, is_free=is_free)
 
     def _with_its_answers(self, scope: Scope, settled: Doubt | None) -> Scope:
         """Make the answers of an earlier start available to a call that runs again."""
@@ -266,18 +268,20 @@ class _Execution:
                 return dict(point.info.arguments)
         return tool.validate(self.call.arguments)
 
-    async def _call(self, tool: Tool, arguments: dict[str, Json]) -> ToolReturn:
+    async def _call(self, tool: Tool, arguments: dict[str, Json], *, is_free: bool) -> ToolReturn:
         """Call the tool and convert its exceptions to results."""
         scope = self.scope
         failed: ToolReturn | None = None
         returned: object = ""
         try:
-            returned = await self._until_stopped(tool, arguments)
+            returned = await self._until_stopped(tool, arguments, is_free=is_free)
         except _StoppedError:
             # After a failed write, another process may own this run: stop it instead of
             # interrupting.
             scope.run.journal.raise_failure()
-            await self._stand(tool, arguments)
+            if scope.run.cancel.mode == "now" or not self._has_begun(is_free=is_free):
+                await self._stand(tool, arguments)
+            failed = ToolReturn(_CUT_OFF, ToolOutcome.FAILED)
         except Exception as error:
             if not self._is_result(tool, error):
                 raise
@@ -325,17 +329,20 @@ class _Execution:
         is_let = bool(tool.definition.gates) and run.is_answered(self.scope.address)
         return has_started or not is_let
 
-    async def _until_stopped(self, tool: Tool, arguments: dict[str, Json]) -> object:
+    async def _until_stopped(
+        self, tool: Tool, arguments: dict[str, Json], *, is_free: bool
+    ) -> object:
         """Call a tool in a task of its own, to tell its own cancellation from the run's."""
         cancel = self.scope.run.cancel
         call, ended = asyncio.create_task(_begin(tool, arguments)), asyncio.Event()
         call.add_done_callback(lambda _: ended.set())
+        is_ours = False
         try:
             with cancel.calling(ended.set):
-                await ended.wait()
-            is_ours = not call.done()
-            if is_ours:
-                await self._stop(call)
+                while not is_ours and not call.done():
+                    await ended.wait()
+                    ended.clear()
+                    is_ours = not call.done() and await self._stop(call, tool, is_free=is_free)
         finally:
             await stop(call)
         if not call.cancelled():
@@ -344,13 +351,23 @@ class _Execution:
             raise _StoppedError
         raise ToolError("it was cancelled, and nobody had stopped the run")
 
-    async def _stop(self, call: asyncio.Task[object]) -> None:
-        if self._has_agents():
+    async def _stop(self, call: asyncio.Task[object], tool: Tool, *, is_free: bool) -> bool:
+        """Cancel a call; return False if it has started and a person's stop lets it finish."""
+        mode = self.scope.run.cancel.mode
+        if mode == "now" and self._has_agents():
             # Nested agents get time to reach a safe point, so that they repeat no work on resume.
             await asyncio.wait({call}, timeout=self.grace.total_seconds())
         # A cancelled write would leave unknown whether its entry exists.
         async with self.scope.run.journal.quiet():
+            is_cut = mode == "now" or tool.definition.cancellable
+            if not is_cut and self._has_begun(is_free=is_free):
+                return False
             call.cancel()
+        return True
+
+    def _has_begun(self, *, is_free: bool) -> bool:
+        """Whether the tool itself runs, or agents inside of it, and not only its gates."""
+        return is_free or self.scope.run.journal.has_started(self.at) or self._has_agents()
 
     def _has_agents(self) -> bool:
         run, prefix = self.scope.run, f"{self.at};"
@@ -371,7 +388,7 @@ class _Execution:
             id=run.new_id(),
             address=address,
             slot=_STOPPED,
-            info=CancelInfo(mode="now"),
+            info=CancelInfo(mode=run.cancel.mode or "now"),
             state=encode(held),
             children=_unanswered(before, held.answers) if before else (),
         )

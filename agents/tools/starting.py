@@ -49,6 +49,7 @@ async def mark_started(
     frozen: Mapping[str, Json] | None = None,
     masks: Mapping[str, Sequence[str]] | None = None,
     is_answered: bool = False,
+    is_cancellable: bool = False,
 ) -> None:
     """Record the start of a gated call, right before the gate runs it.
 
@@ -57,6 +58,7 @@ async def mark_started(
         frozen: Data for the application if the process dies during the call.
         masks: The lists `secret` and `shown` of the arguments, for an audit; see `ToolSpec`.
         is_answered: Whether the call has no gate and starts with an answer to its own question.
+        is_cancellable: Whether a person's stop cancels the call.
 
     Raises:
         CheckpointConflictError: Another process works on this run: the call must not run.
@@ -65,6 +67,8 @@ async def mark_started(
     noted: dict[str, Json] = {"arguments": dict(arguments)}
     if is_answered:
         noted["answered"] = True
+    if is_cancellable:
+        noted["cancellable"] = True
     if frozen:
         noted["frozen"] = dict(frozen)
     for name, declared in (masks or {}).items():
@@ -99,7 +103,7 @@ async def may_start(
     return await scope.run.journal.depend_on(scope.run.before_start(call))
 
 
-async def begin_call(
+async def begin_call(  # noqa: PLR0913 - the parts of one start, given by name
     tool: str,
     arguments: Mapping[str, Json],
     *,
@@ -107,10 +111,11 @@ async def begin_call(
     masks: Mapping[str, Sequence[str]] | None = None,
     goes_on: bool = False,
     kept: Mapping[str, Json] | None = None,
+    is_cancellable: bool = False,
 ) -> str:
     """Record the start of a gated call, if it may still start. For gates.
 
-    See `StartingCall` for `decisions` and `goes_on`, and `mark_started` for `masks`. `kept` is
+    See `StartingCall` for `decisions` and `goes_on`, and `mark_started` for the others. `kept` is
     stored for a call in doubt.
 
     Returns:
@@ -130,5 +135,5 @@ async def begin_call(
         frozen = cast("Mapping[str, Json]", (begun or {}).get("frozen", {}))
     frozen = {**frozen, **(kept or {})}
     # The last step before the tool: a crash after this leaves a doubt, never a second run.
-    await mark_started(arguments, frozen=frozen, masks=masks)
+    await mark_started(arguments, frozen=frozen, masks=masks, is_cancellable=is_cancellable)
     return ""

@@ -372,7 +372,7 @@ async def test_151_after_the_tools_nothing_runs_again() -> None:
 def test_a_place_that_does_not_exist_is_no_place_to_stop() -> None:
     token = CancelToken()
 
-    with pytest.raises(AgentConfigError, match="'now', 'next', 'after_model', 'after_tools'"):
+    with pytest.raises(AgentConfigError, match="'now', 'finish_tools', 'next', 'after_model'"):
         token.cancel("after_tool")  # type: ignore[arg-type]
     assert token.mode is None
 
