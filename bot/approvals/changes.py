@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bot.audit.acts import Act
 from bot.records.approval import (
     Approval,
     ApprovalMessage,
@@ -16,6 +17,7 @@ from bot.records.approval import (
     Comment,
     Decision,
     Run,
+    RunState,
     Said,
     SeenPart,
     Status,
@@ -178,6 +180,15 @@ def with_run(
     if one.status not in {Status.APPROVED, Status.ANSWERED} or one.run != was:
         return None
     return _shown(one, run=run, open=one.open and not closes, due_ms=now_ms)
+
+
+def with_stop(one: Approval, *, by: str, now_ms: int) -> Approval | None:
+    """Return an approval whose call may run with the person who stopped the agent."""
+    has_ended = one.run is not None and one.run.state is not RunState.RUNNING
+    if one.status not in {Status.APPROVED, Status.ANSWERED} or has_ended or one.stopped_by:
+        return None
+    noted = with_act(one, Act.STOPPED, by=by, at_ms=now_ms)
+    return _shown(noted, stopped_by=by, due_ms=now_ms)
 
 
 def closed(one: Approval) -> Approval | None:

@@ -16,6 +16,12 @@ def run_of(approval: Approval) -> Run | None:
     return approval.run if approval.status in _LETTING_RUN else None
 
 
+def must_finish(approval: Approval) -> bool:
+    """Whether the call is running, and a stop of the agent cannot cancel it."""
+    run = run_of(approval)
+    return run is not None and run.state is RunState.RUNNING and not run.is_cancellable
+
+
 def lets_run(approval: Approval) -> bool:
     """Whether the approval runs something: a call, a step, or a retry."""
     match approval.kind:

@@ -76,6 +76,8 @@ class Run(Part):
     state: RunState
     at_ms: int
     text: Text = ""
+    is_cancellable: bool = False
+    """Whether a stop of the agent cancels the running call."""
 
 
 class Emergency(Part):
@@ -624,6 +626,9 @@ class Approval(ThreadDocument):
     """Messages that requesters wrote while the approval was pending, oldest first."""
     run: Run | None = None
     """The execution of the approved call; None until the call starts."""
+    stopped_by: str = ""
+    """Slack user id of the person who stopped the agent after the approval, before the end of the
+    call; empty without such a stop."""
     stuck: Text = ""
     """Why no approver can decide at present, written by this program; empty if one can."""
     asked_again: str = ""

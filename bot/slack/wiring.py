@@ -20,6 +20,7 @@ from bot.approvals.editing import Edits
 from bot.approvals.grants import Grants
 from bot.approvals.overview import HomeDataReader
 from bot.approvals.service import Approvals
+from bot.layout.sentences import spoken_title
 from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch
 from bot.maintenance.retention import Forgetting, Retention
@@ -32,6 +33,7 @@ from bot.people.waiting import Waits
 from bot.ports.people import Actor
 from bot.ports.threads import BatchWords, CheckedCall, Presence, TaskBoard
 from bot.questions.record import Rules
+from bot.questions.shown import what_runs
 from bot.records.approval import Approval
 from bot.scheduler import DueWork
 from bot.slack.agent_view import AgentSessions, SlackTaskBoard, SuggestedPrompts
@@ -308,6 +310,7 @@ class Wiring:
             outbox=self.outbox,
             clock=self.process.clock,
             stop=self.turns.stopping.stop,
+            title_of=lambda one: spoken_title(what_runs(one)),
             spoken_to=self.catalog.spoken_to,
         )
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from bot.approvals.changes import with_stop
 from bot.approvals.execution import run_of
 from bot.approvals.votes import Votes
 from bot.errors import DirectoryError, NotApproverError
 from bot.people.terms_of import is_requester
 from bot.ports.people import Actor, Directory
 from bot.records.approval import REJECT, Approval, Kind, RunState, Status
-from bot.records.approval_queries import of_turn
+from bot.records.approval_queries import of_turn, open_of
 from bot.records.messages import Message
 from bot.records.thread import Thread
 from bot.stores import Stores
 from bot.words import say
+from storage.documents import update_or_none
 
 STOP = "stop"
 """The text that stops an agent; a button sends it, too."""
@@ -57,20 +60,32 @@ class Stops:
             return True
         return False
 
+    async def mark(self, thread: Thread, *, by: str, at_ms: int) -> list[Approval]:
+        """Note a stop on the cards of the calls that may be running. Idempotent.
+
+        Returns:
+            The noted approvals, whose cards must be updated.
+        """
+        write = partial(with_stop, by=by, now_ms=at_ms)
+        opened = await open_of(self.storage.approvals, thread.thread_id)
+        names = [one.approval_id for one in opened if write(one) is not None]
+        approvals = self.storage.approvals
+        marked = [await update_or_none(approvals, name, write, writes_due=True) for name in names]
+        return [one for one in marked if one is not None]
+
     async def told(self, thread: Thread, message: Message) -> str:
         """Describe who stopped the run, what had run by then, and what had not."""
         by = await self._name(message.user_id)
         parts = [say("message.stopped_by", who=by) if by else say("message.stopped")]
         found = await of_turn(self.storage.approvals, thread.checkpoint_id)
         calls = [one for one in found if one.kind is not Kind.QUESTION or one.tool]
-        ran, unsure, left = _titles(calls)
-        if ran:
-            parts.append(say("message.stopped_ran", what=_listed(ran)))
-        if unsure:
-            parts.append(say("message.stopped_doubt", what=_listed(unsure)))
-        if left:
-            parts.append(say("message.stopped_left", what=_listed(left)))
-        if not ran and not unsure:
+        by_fate = _titles(calls)
+        parts += [
+            say(f"message.stopped_{fate}", what=listed(titles))
+            for fate, titles in by_fate.items()
+            if titles
+        ]
+        if not any(titles for fate, titles in by_fate.items() if fate != "left"):
             parts.append(say("message.stopped_nothing"))
         return " ".join(parts)
 
@@ -86,25 +101,34 @@ def looks_like_stop(text: str) -> bool:
     return _STOP.fullmatch(text.strip()) is not None
 
 
-def _titles(calls: Sequence[Approval]) -> tuple[list[str], list[str], list[str]]:
-    """Return titles of calls that ran, that may have run, and that did not run."""
-    ran: list[str] = []
-    unsure: list[str] = []
-    left: list[str] = []
+_FATES = ("ran", "finished", "failed", "doubt", "left")
+"""What became of the calls of a stopped turn; part of the key of its text."""
+
+
+def _titles(calls: Sequence[Approval]) -> Mapping[str, Sequence[str]]:
+    """Return the titles of calls by what became of them."""
+    titles: dict[str, list[str]] = {fate: [] for fate in _FATES}
     for one in calls:
         run = run_of(one)
-        decided = one.decision.title if one.decision is not None else ""
-        title = decided or one.title or one.tool
-        if run is not None and run.state in {RunState.RAN, RunState.FAILED}:
-            ran.append(title)
+        if run is not None and run.state is RunState.RAN:
+            titles["finished" if one.stopped_by else "ran"].append(_title(one))
+        elif run is not None and run.state is RunState.FAILED:
+            titles["failed"].append(_title(one))
         elif run is not None and run.state in {RunState.RUNNING, RunState.DOUBT}:
-            unsure.append(title)
+            titles["doubt"].append(_title(one))
         elif one.status in {Status.PENDING, Status.APPROVED, Status.ANSWERED}:
-            left.append(title)
-    return ran, unsure, left
+            titles["left"].append(_title(one))
+    return titles
 
 
-def _listed(titles: Sequence[str]) -> str:
+def _title(approval: Approval) -> str:
+    """Return the title of the decided call."""
+    decided = approval.decision.title if approval.decision is not None else ""
+    return decided or approval.title or approval.tool
+
+
+def listed(titles: Sequence[str]) -> str:
+    """Return the first titles as one text, and the number of the others."""
     named = "; ".join(titles[:_MOST])
     more = len(titles) - _MOST
     return say("message.and_more", what=named, n=more) if more > 0 else named

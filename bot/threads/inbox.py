@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from agents.core.codec import Json
 from bot.approvals.answers import BackAnswers
 from bot.approvals.disclosure import Surface
+from bot.approvals.execution import must_finish
 from bot.approvals.service import Approvals
 from bot.approvals.withdrawals import looks_like_withdrawal
 from bot.audit.acts import Act
@@ -31,7 +32,7 @@ from bot.records.approval_queries import open_of
 from bot.records.messages import Message, MessageStatus
 from bot.records.thread import Thread
 from bot.stores import Stores
-from bot.threads.cancellation import Stops, looks_like_stop
+from bot.threads.cancellation import Stops, listed, looks_like_stop
 from bot.threads.message_event import (
     NO_TURN,
     Incoming,
@@ -61,9 +62,20 @@ def _to_nobody(words: str) -> tuple[str, str]:
     return "", words
 
 
+def _tool_of(approval: Approval) -> str:
+    """Return the name of the tool."""
+    return approval.tool
+
+
 @dataclass(frozen=True, slots=True)
 class ThreadInbox:
-    """Stores and routes messages."""
+    """Stores and routes messages.
+
+    Attributes:
+        stop: Stops the run of a thread in this process, if any.
+        spoken_to: Separates the name of the agent that a message addresses.
+        title_of: Returns the title of a decided call, for use in a message.
+    """
 
     storage: Stores
     access: Access
@@ -72,6 +84,7 @@ class ThreadInbox:
     clock: Clock
     stop: Callable[[str], None] = _nothing
     spoken_to: Callable[[str], tuple[str, str]] = _to_nobody
+    title_of: Callable[[Approval], str] = _tool_of
 
     @property
     def stops(self) -> Stops:
@@ -92,13 +105,16 @@ class ThreadInbox:
         thread = known or self._begun(incoming, name)
         if thread is None:
             return None
-        pending = await self._waiting(thread)
+        opened = await self._open(thread)
+        pending = [one for one in opened if one.status is Status.PENDING]
+        running = [one for one in opened if must_finish(one)]
         asks = any(a.kind is Kind.QUESTION for a in pending)
         is_for_agent = self._is_for_agent(incoming, thread, has_question=asks)
         if looks_like_stop(words) and is_for_agent:
             await self._ensure(thread, known)
             return await self._take_stop(incoming, thread, words, pending)
-        if pending and not asks and await self._is_about_cards(incoming, words, pending):
+        has_cards = not asks and bool(pending or running)
+        if has_cards and await self._is_about_cards(incoming, words, pending, running):
             return None
         if not is_for_agent:
             return None
@@ -112,14 +128,35 @@ class ThreadInbox:
         new = thread.changed(due_ms=now, active_ms=now, wakes=1)
         if known is not None or not await threads.add(new):
             await threads.wake(thread.thread_id, now_ms=now)
-        if pending and not asks:
-            await self._note_words(incoming, words, pending)
+        if has_cards:
+            await self._note_words(incoming, words, pending, running)
         return thread.thread_id
 
-    async def _is_about_cards(
-        self, incoming: Incoming, words: str, waiting: Sequence[Approval]
+    async def _is_late_withdrawal(
+        self, incoming: Incoming, words: str, running: Sequence[Approval]
     ) -> bool:
-        """Handle a reply about pending approvals that is not for the agent; explain it."""
+        """Tell a requester who wants to withdraw a running call that it is too late."""
+        own, _ = _own(running, incoming.user_id)
+        if not own or not looks_like_withdrawal(words):
+            return False
+        told = f"{say('refuse.begun')} {say('refuse.begun_next')}"
+        await self._refuse_reply(incoming, words, told)
+        return True
+
+    def _listed(self, approvals: Sequence[Approval]) -> str:
+        """Return the titles of calls, for a private message."""
+        return listed([self.title_of(one) for one in approvals])
+
+    async def _is_about_cards(
+        self,
+        incoming: Incoming,
+        words: str,
+        waiting: Sequence[Approval],
+        running: Sequence[Approval],
+    ) -> bool:
+        """Handle a reply about pending or running calls that is not for the agent; explain it."""
+        if not waiting:
+            return await self._is_late_withdrawal(incoming, words, running)
         if looks_like_decision(words):
             await self._refuse_verdict(incoming, words, waiting)
             return True
@@ -155,9 +192,17 @@ class ThreadInbox:
             await self._refuse_reply(incoming, words, say("refuse.reply_here"))
 
     async def _note_words(
-        self, incoming: Incoming, words: str, waiting: Sequence[Approval]
+        self,
+        incoming: Incoming,
+        words: str,
+        waiting: Sequence[Approval],
+        running: Sequence[Approval],
     ) -> None:
         """Show the message on its author's pending cards until the agent reads it."""
+        if not waiting:
+            told = say("message.read_after", what=self._listed(running), n=len(running))
+            await self._send_ephemeral(incoming, told)
+            return
         own, offered = _own(waiting, incoming.user_id)
         await self._show_words(incoming, words, own)
         told = say("refuse.noted") if offered else say("refuse.noted_only")
@@ -178,8 +223,12 @@ class ThreadInbox:
             await self._send_ephemeral(incoming, told, key="files")
         return bool(words) or not incoming.has_files
 
-    async def stop_thread(self, stop: Incoming) -> str | None:
+    async def stop_thread(self, stop: Incoming, *, address: str = "") -> str | None:
         """Stop the agent of a thread by button, with the rules of the text command.
+
+        Args:
+            stop: The click, as a message in the thread.
+            address: The click's `response_url`; empty to answer in the thread.
 
         Returns:
             Id of the thread to process, or None.
@@ -188,10 +237,17 @@ class ThreadInbox:
             thread = await self.storage.threads.get(stop.thread_id)
         except RecordNotFoundError:
             return None
-        return await self._take_stop(stop, thread, stop.text, await self._waiting(thread))
+        waiting = await self._waiting(thread)
+        return await self._take_stop(stop, thread, stop.text, waiting, address=address)
 
     async def _take_stop(
-        self, incoming: Incoming, thread: Thread, words: str, waiting: Sequence[Approval]
+        self,
+        incoming: Incoming,
+        thread: Thread,
+        words: str,
+        waiting: Sequence[Approval],
+        *,
+        address: str = "",
     ) -> str | None:
         """Store a stop message and stop the agent, or tell the author why not."""
         is_idle = not thread.turn_open and thread.leased_until_ms <= self.clock()
@@ -205,7 +261,30 @@ class ThreadInbox:
         await self.storage.inbox.add(self._message(incoming, words, now))
         await self.storage.threads.wake(thread.thread_id, now_ms=now)
         self.stop(thread.thread_id)
+        await self._tell_stopping(incoming, thread, address)
         return thread.thread_id
+
+    async def _tell_stopping(self, incoming: Incoming, thread: Thread, address: str) -> None:
+        """Answer a stop at once, and name the calls that cannot be interrupted.
+
+        If nothing is at work, the thread itself says at once what was stopped.
+        """
+        now = self.clock()
+        marked = await self.stops.mark(thread, by=incoming.user_id, at_ms=now)
+        for approval in marked:
+            self.outbox.spawn(self.approvals.attendance.attend(approval.approval_id))
+        running = [one for one in marked if must_finish(one)]
+        told = say("command.stop_done")
+        if running:
+            told = say("message.stopping", what=self._listed(running), n=len(running))
+            told = f"{told} {say('message.stopping_rest')}"
+        if address:
+            self.outbox.spawn(self._respond(address, told))
+        elif thread.leased_until_ms > now:
+            await self._send_ephemeral(incoming, told)
+
+    async def _respond(self, address: str, text: str) -> None:
+        await self.outbox.respond(address, text)
 
     async def has_stop(self, thread_id: str) -> bool:
         """Whether an unprocessed stop message exists for a thread."""
@@ -230,7 +309,7 @@ class ThreadInbox:
         elif thread.turn_open:
             await self.done_with(message)
         else:
-            told = say("message.stopped_early") if admitted else say("message.stop_nothing")
+            told = say("message.stopped_early" if admitted else "message.stopped_late")
             await self._refuse(thread, message, told)
         admitted.clear()
 
@@ -386,8 +465,13 @@ class ThreadInbox:
 
     async def _waiting(self, thread: Thread) -> list[Approval]:
         """Return the pending approvals of a thread; empty without an open turn."""
-        found = await open_of(self.storage.approvals, thread.thread_id) if thread.turn_open else ()
-        return [one for one in found if one.status is Status.PENDING]
+        return [one for one in await self._open(thread) if one.status is Status.PENDING]
+
+    async def _open(self, thread: Thread) -> Sequence[Approval]:
+        """Return the pending approvals of a thread, and those whose run has not gone on."""
+        if not thread.turn_open:
+            return ()
+        return await open_of(self.storage.approvals, thread.thread_id)
 
     async def _try_answer(
         self, thread: Thread, message: Message, actor: Actor, open_questions: Sequence[Approval]

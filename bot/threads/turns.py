@@ -240,7 +240,7 @@ class Turns:
         work.is_new_turn, work.running = False, ()
         title = title_of(messages[0].text)
         self.presence.show(work.thread, thinking, message_ts=messages[-1].ts, title=title)
-        with self.stopping.run(work.thread.thread_id, is_resumed=False) as running:
+        with self.stopping.run(work.thread.thread_id) as running:
             events = runner.query(
                 [message.text for message in messages],
                 checkpoint_id=work.thread.checkpoint_id,
@@ -280,7 +280,7 @@ class Turns:
         await self.ending.note_told(work.thread, run.stored)
         await self.witness.watch(run.checkpoint_id)
         self.presence.show(work.thread, thinking)
-        with self.stopping.run(work.thread.thread_id, is_resumed=True) as running:
+        with self.stopping.run(work.thread.thread_id) as running:
             events = runner.recover(run.checkpoint_id, cancel=running.token, run=run)
             segment = await self._follower.follow(work.thread, events, running, SaidBefore.PERHAPS)
         work.said = segment.voice.newest
@@ -309,7 +309,7 @@ class Turns:
         params = ResumeParams(targets=targets)
         self.presence.show(thread, partial(going_on, decided))
         try:
-            with self.stopping.run(thread.thread_id, is_resumed=True) as running:
+            with self.stopping.run(thread.thread_id) as running:
                 events = runner.resume_with_params(
                     thread.checkpoint_id, params, cancel=running.token, run=run
                 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.approvals.execution import run_of
+from bot.approvals.execution import must_finish, run_of
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, actions, button, mrkdwn, plain
 from bot.layout.card_layout import closed_card, quoted, small_lines, state_line, third_line
@@ -21,7 +21,7 @@ from bot.slack.cards.break_glass import reasons_of
 from bot.slack.cards.change_note import changes_text
 from bot.slack.cards.status import final_status, is_replaced
 from bot.words import say
-from bot.words.mrkdwn import clock
+from bot.words.mrkdwn import clock, mention
 
 OUTCOME = 120
 """Maximum length of a result or an error on a card, in characters."""
@@ -90,6 +90,8 @@ def _thirds(question: ShownQuestion) -> Iterator[Block]:
     result = [third_line(outcome, OUTCOME)] if outcome else []
     if run and run.state in {RunState.FAILED, RunState.STOPPED}:
         yield from result
+    if must_finish(approval) and approval.stopped_by:
+        yield mrkdwn(say("line.stopping", who=mention(approval.stopped_by)))
     if run and run.state is RunState.DOUBT:
         yield plain(say("line.doubt_next"))
     yield from _words_of_people(question)

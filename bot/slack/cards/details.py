@@ -349,6 +349,7 @@ _KNOWN = frozenset(
         Act.STARTED,
         Act.EXECUTED,
         Act.DOUBTED,
+        Act.STOPPED,
         Act.GRANTED,
         Act.GRANT_ENDED,
     )

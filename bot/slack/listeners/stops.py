@@ -16,7 +16,6 @@ from bot.ports.people import Actor
 from bot.slack.listeners.context import ListenerContext, action_of, actor_of, address_of
 from bot.threads.cancellation import STOP
 from bot.threads.message_event import Incoming
-from bot.words import say
 
 _THREAD = re.compile(r"(?P<team>[TE][A-Z0-9]+):(?P<channel>[CDG][A-Z0-9]+):(?P<ts>\d+\.\d+)")
 
@@ -34,20 +33,15 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
 
 async def _stop(desk: ListenerContext, stop: Incoming, actor: Actor, address: str) -> None:
-    thread_id = await desk.inbox.stop_thread(stop)
+    thread_id = await desk.inbox.stop_thread(stop, address=address)
     if thread_id is not None:
         desk.spawn(_follow_up(desk, thread_id, actor))
-        desk.spawn(_respond(desk, address, say("command.stop_done")))
 
 
 async def _follow_up(desk: ListenerContext, thread_id: str, actor: Actor) -> None:
     """Stop the agent, and update the list with the button."""
     await desk.threads.work(thread_id)
     await desk.acted(actor)
-
-
-async def _respond(desk: ListenerContext, address: str, words: str) -> None:
-    await desk.outbox.respond(address, words)
 
 
 def stop_of(body: Mapping[str, Any], context: AsyncBoltContext, team_id: str) -> Incoming:

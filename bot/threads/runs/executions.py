@@ -55,6 +55,7 @@ class ExecutionUpdate:
     at: str
     state: RunState
     text: str = ""
+    is_cancellable: bool = False
 
 
 @dataclass(slots=True)
@@ -237,7 +238,7 @@ class ExecutionRecorder:
                 return
             now = self.clock()
             text = _shown(approval, news.text)
-            new = Run(state=news.state, text=text, at_ms=now)
+            new = Run(state=news.state, text=text, at_ms=now, is_cancellable=news.is_cancellable)
             name = approval.approval_id
             was = approval.run
             write = partial(with_run, run=new, was=was, now_ms=now, closes=closes)
@@ -266,7 +267,8 @@ def _news_in(notice: WorkNotice) -> ExecutionUpdate | None:
     """Return the update in a notice; None if it concerns no approved call."""
     match notice:
         case WorkStarted():
-            return ExecutionUpdate(notice.address, RunState.RUNNING)
+            running = RunState.RUNNING
+            return ExecutionUpdate(notice.address, running, is_cancellable=notice.is_cancellable)
         case CallFinished() if notice.outcome is not ToolOutcome.ANSWERED:
             state = _ENDS.get(notice.outcome, RunState.STOPPED)
             return ExecutionUpdate(notice.address, state, notice.text)

@@ -1,6 +1,6 @@
 """Follow a run: post the agents' texts, record executions, and allow stopping.
 
-A run of this process stops at once during a model call, otherwise after its tools.
+A stop ends a model call and cancellable tools at once. Other tools that have started finish.
 """
 
 from __future__ import annotations
@@ -92,15 +92,11 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1].rstrip()}…"
 
 
-_UNKNOWN = "resumed"
-
-
 @dataclass(slots=True)
 class StoppableRun:
     """One segment of a run."""
 
     token: CancelToken = field(default_factory=CancelToken)
-    calls: set[str] = field(default_factory=set)
 
     @property
     def is_stopped(self) -> bool:
@@ -108,23 +104,8 @@ class StoppableRun:
         return self.token.mode is not None
 
     def stop(self) -> None:
-        """Stop at the next safe point: after tool calls, or during a model call."""
-        self.token.cancel("next" if self.calls else "now")
-
-    def see(self, event: AgentEvent) -> None:
-        """Follow the state of the run."""
-        match event:
-            case MessageEvent(tool_calls=calls):
-                self.calls.discard(_UNKNOWN)
-                self.calls.update(one.id for one in calls)
-            case ToolEvent(call=call):
-                self.calls.discard(call.id)
-            case TextDelta():
-                self.calls.discard(_UNKNOWN)
-                if self.is_stopped and not self.calls:
-                    self.token.cancel("now")
-            case _:
-                pass
+        """Stop a model call and cancellable tools now, and otherwise after the running tools."""
+        self.token.cancel("finish_tools")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +115,9 @@ class StoppableRuns:
     _runs: dict[str, StoppableRun] = field(default_factory=dict)
 
     @contextmanager
-    def run(self, thread_id: str, *, is_resumed: bool) -> Iterator[StoppableRun]:
+    def run(self, thread_id: str) -> Iterator[StoppableRun]:
         """Register a segment that can be stopped until the block ends."""
-        found = StoppableRun(calls={_UNKNOWN} if is_resumed else set())
+        found = StoppableRun()
         self._runs[thread_id] = found
         try:
             yield found
@@ -236,7 +217,6 @@ class RunObserver:
             segment = _Segment(thread=thread, voice=voice, running=running, stack=stack)
             try:
                 async for event in events:
-                    running.see(event)
                     await self._see(segment, event)
             except RunCancelledError as error:  # everything needed to resume is stored
                 segment.contexts = error.contexts

@@ -10,24 +10,28 @@ import pytest
 from agents import (
     CancelToken,
     ChatModelAgent,
-    MessageEvent,
     ScriptedModel,
-    TextDelta,
-    ToolEvent,
     tool,
 )
-from agents.core.calls import ToolCall
-from agents.core.observers import ToolOutcome
 from agents.models import call, say
 from bot.audit.acts import Act
 from bot.audit.report import story
-from bot.records.approval import Status
+from bot.questions.drawing import drawn_question
+from bot.records.approval import Approval, RunState, Status
+from bot.slack.cards.decided import decided_card
 from bot.threads.cancellation import looks_like_stop
 from bot.threads.message_event import NO_TURN
-from bot.threads.runs.following import StoppableRun
 from bot.words import say as words
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, KilledError, Office, an_incoming
+from tests.unit.bot.office import (
+    ADA,
+    BEN,
+    ROSA,
+    THREAD_ID,
+    KilledError,
+    Office,
+    an_incoming,
+)
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
@@ -142,12 +146,144 @@ def stopping_agent(office: Office, _: ScriptedModel) -> ChatModelAgent:
     return ChatModelAgent(name="A", model=office.model, tools=[look])
 
 
+class Migration:
+    """An approved tool that works until the test lets it end, and its agent."""
+
+    def __init__(self, office: Office, *, is_cancellable: bool = False) -> None:
+        self.inside, self.go_on = asyncio.Event(), asyncio.Event()
+
+        @tool(gate="approval", title="Migrate {table}", cancellable=is_cancellable)
+        async def migrate(table: str) -> str:
+            """Migrate a table."""
+            self.inside.set()
+            await self.go_on.wait()
+            return f"{table} migrated"
+
+        office.model = ScriptedModel([call("migrate", {"table": "orders"}, id="c1"), say("Done.")])
+        office.make_agent = lambda model: ChatModelAgent(name="A", model=model, tools=[migrate])
+        self.office = office
+
+    async def start(self) -> Approval:
+        """Let Ada approve the call; return its approval while it runs."""
+        office = self.office
+        await office.hear("<@UBOT> migrate")
+        approval = await office.the_approval()
+        self.work = asyncio.ensure_future(office.decide(approval))
+        await self.inside.wait()
+        return approval
+
+    async def end(self) -> None:
+        """Let the tool end, and all that follows."""
+        self.go_on.set()
+        await self.work
+        await self.office.queue.run()
+
+
+async def test_a_stop_during_a_call_is_answered_at_once(storage: SqliteStores) -> None:
+    office = Office(storage)
+    migration = Migration(office)
+    approval = await migration.start()
+    await office.inbox.receive(an_incoming("stop", ts=ts(1)))
+    stored = await storage.approvals.get(approval.approval_id)
+    assert stored.stopped_by == ROSA
+    await office.attendance.attend(approval.approval_id)
+    line = "This can't be interrupted; nothing runs after it."
+    assert line in str(decided_card(drawn_question(stored)).blocks)
+    await migration.end()
+    told = "Stopping. *Migrate orders* has already started and can't be interrupted. "
+    assert office.notifier.whispers == [(ROSA, f"{told}Nothing after it will run.")]
+    assert office.shown() == [
+        "Stopped by urosa. Ran to its end, as it had started: Migrate orders."
+    ]
+    acts = [
+        (one.action, one.actor_id) for one in await story(storage, approval_id=approval.approval_id)
+    ]
+    assert (Act.STOPPED, ROSA) in acts
+    assert line not in str(office.notifier.cards[approval.approval_id])
+
+
+async def test_a_stop_cancels_a_cancellable_call(storage: SqliteStores) -> None:
+    office = Office(storage)
+    migration = Migration(office, is_cancellable=True)
+    approval = await migration.start()
+    await office.inbox.receive(an_incoming("stop", ts=ts(1)))
+    await migration.work
+    await office.queue.run()
+    assert office.notifier.whispers == [(ROSA, words("command.stop_done"))]
+    assert office.shown() == ["Stopped by urosa. Failed: Migrate orders."]
+    run = (await storage.approvals.get(approval.approval_id)).run
+    assert run is not None
+    assert run.state is RunState.FAILED
+    assert "A part of it may have happened" in run.text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("withdraw it", "This is already running, so you can't withdraw it."),
+        (
+            "use the replica",
+            "Noted. *Migrate orders* is running. The agent will read this after it.",
+        ),
+        ("yes", "Noted. *Migrate orders* is running. The agent will read this after it."),
+    ],
+)
+async def test_typed_words_are_answered_while_a_call_runs(
+    storage: SqliteStores, text: str, told: str
+) -> None:
+    office = Office(storage)
+    migration = Migration(office)
+    await migration.start()
+    await office.inbox.receive(an_incoming(text, ts=ts(1)))
+    await migration.end()
+    assert [said.startswith(told) for _, said in office.notifier.whispers] == [True]
+
+
+class SilentModel(ScriptedModel):
+    """A model that sends nothing at its second request."""
+
+    def __init__(self, turns: list[Any]) -> None:
+        super().__init__(turns)
+        self.is_asked = asyncio.Event()
+
+    async def _stream(self, messages: Any, info: Any) -> Any:
+        if self.calls:
+            self.is_asked.set()
+            await asyncio.Event().wait()
+        async for piece in super()._stream(messages, info):
+            yield piece
+
+
+async def test_a_stop_after_a_call_cuts_off_the_model(storage: SqliteStores) -> None:
+    office = Office(storage, [])
+    office.model = model = SilentModel([PAY])
+    office.make_agent = lambda _: ChatModelAgent(name="A", model=model, tools=office._tools())
+    await office.hear(ASK)
+    work = asyncio.ensure_future(office.decide(await office.the_approval()))
+    await model.is_asked.wait()
+    await office.inbox.receive(an_incoming("stop", ts=ts(1)))
+    await work
+    await office.queue.run()
+    assert office.shown() == ["Stopped by urosa. Already ran: Pay 5 to Mia."]
+
+
+async def test_a_stop_that_the_end_overtook_is_answered(storage: SqliteStores) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.hear("<@UBOT> hello")
+    late = an_incoming("stop", ts=ts(1))
+    await storage.inbox.add(office.inbox._message(late, "stop", office.clock()))
+    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
+    await office.threads.work(THREAD_ID)
+    await office.queue.run()
+    assert office.notifier.whispers == [(ROSA, words("message.stopped_late"))]
+
+
 async def test_another_process_hears_of_it_at_its_next_beat(storage: SqliteStores) -> None:
     office = Office(storage, [])
     await office.inbox.receive(an_incoming(ASK))
     other = Office(storage, [], clock=office.clock, owner="other")
     runs = office.turns.stopping
-    with runs.run(THREAD_ID, is_resumed=False) as running:
+    with runs.run(THREAD_ID) as running:
         await office.threads._heed_stop(THREAD_ID)
         seen = [running.is_stopped]
         await other.inbox.receive(an_incoming("stop", ts=ts(1)))
@@ -187,29 +323,6 @@ def replace_ended(witness: object, ended: object) -> Any:
             return ended if name == "ended" else getattr(witness, name)
 
     return Dying()
-
-
-HEADER: Any = {"agent_name": "A", "run_path": ("A",), "key": "k"}
-ONE = ToolCall(id="1", name="look", arguments={})
-
-
-def test_a_model_is_cut_off_and_a_tool_is_not() -> None:
-    run = StoppableRun()
-    run.stop()
-    assert run.token.mode == "now"
-    run = StoppableRun()
-    run.see(MessageEvent(**HEADER, text="", tool_calls=(ONE,)))
-    run.stop()
-    assert (run.token.mode, run.token.stop_now.is_set()) == ("next", False)
-    run.see(ToolEvent(**HEADER, call=ONE, result="", outcome=ToolOutcome.RAN))
-    run.see(TextDelta(**HEADER, text="and"))
-    assert run.token.stop_now.is_set()
-
-
-def test_what_a_resume_begins_with_is_not_cut_off() -> None:
-    run = StoppableRun(calls={"resumed"})
-    run.stop()
-    assert run.token.mode == "next"
 
 
 def test_next_stops_at_each_safe_point() -> None:
