@@ -102,7 +102,7 @@ def looks_like_stop(text: str) -> bool:
 
 
 _FATES = ("ran", "finished", "failed", "doubt", "left")
-"""What became of the calls of a stopped turn; part of the key of its text."""
+"""Outcomes of the calls of a stopped turn; part of the key of the text."""
 
 
 def _titles(calls: Sequence[Approval]) -> Mapping[str, Sequence[str]]:
