@@ -196,7 +196,6 @@ async def start(
         retention=settings.retention,
         epoch=str(await storage.restoring.epoch() or ""),
         lookups=lookups,
-        has_lists=settings.daily_list,
         model_timeout=settings.model_timeout,
     )
     countersign = await _joined(settings, roster, storage, slack, process, is_demo=is_demo)

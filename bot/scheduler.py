@@ -26,7 +26,6 @@ from bot.leases import ThreadWorker
 from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch
 from bot.maintenance.retention import Retention
-from bot.notifications.digest_worker import DigestWorker
 from bot.ports.process import Clock, Spawn
 from bot.stores import Stores
 from bot.tasks import Tasks
@@ -67,7 +66,6 @@ class DueWork:
         sealer: Seals the audit; None if the database does.
         grants: Updates the messages of standing grants, if any.
         lists: Updates displayed lists, if any.
-        digests: Sends daily digests, if any.
         clocks: Compares clocks with the database server, if necessary.
     """
 
@@ -81,7 +79,6 @@ class DueWork:
     sealer: Sealer | None = None
     grants: Grants | None = None
     lists: Callable[[], Coroutine[Any, Any, None]] | None = None
-    digests: DigestWorker | None = None
     clocks: ClockWatch | None = None
     failing: dict[str, Exception] = field(default_factory=dict, init=False)
 
@@ -152,8 +149,6 @@ class DueWork:
             self.spawn(self.retention.step())
         if self.lists is not None:
             self.spawn(self.lists())
-        if self.digests is not None:
-            self.spawn(self.digests.step())
         if self.clocks is not None:
             self.spawn(self.clocks.step())
 
@@ -303,7 +298,4 @@ class TimeLapse:
         whispers = await storage.ephemeral_messages.due(now_ms=_FAR_MS, limit=1)
         times = [one.due_ms for one in approvals] + [one.due_ms for one in threads]
         times += [one.due_ms for one in whispers]
-        if self.sweep.digests is not None:
-            people = await storage.people.due(now_ms=_FAR_MS, limit=BATCH)
-            times += [one.next_ms for one in people]
         return min((at_ms for at_ms in times if at_ms is not None), default=None)

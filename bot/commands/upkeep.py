@@ -122,7 +122,7 @@ async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: S
     if do_it:
         await forgetting.erase_ephemeral(before_ms)
         await forgetting.erase_delegations(before_ms)
-        await forgetting.erase_people(before_ms)
+        await forgetting.erase_people()
         say(f"{_number(done, 'thread')} deleted, {kept} kept.")
         await clear_log(forgetting.storage, say)
     else:

@@ -75,7 +75,7 @@ SCOPE_REASONS: Mapping[str, str] = {
     "groups:read": "Look up members of private channels, who may be approvers.",
     "im:history": "Read direct messages to the bot.",
     "im:read": "Recognize direct messages and their members.",
-    "im:write": "Send cards and daily lists by direct message.",
+    "im:write": "Send cards by direct message.",
     "mpim:history": "Read the messages of threads in group direct messages.",
     "mpim:read": "Look up members of group direct messages.",
     "reactions:write": "Show the state of a thread as a reaction to its first message.",

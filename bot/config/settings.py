@@ -81,7 +81,6 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Messages to people": (
         "COUNTERSIGN_LANGUAGE",
         "COUNTERSIGN_COMPANY",
-        "COUNTERSIGN_DAILY_LIST",
     ),
     "HTTP server, log and traces": (
         "COUNTERSIGN_HOST",
@@ -355,13 +354,6 @@ class Settings(BaseModel):
         ),
         examples=["/run/secrets"],
         json_schema_extra={"values": "a path of a directory"},
-    )
-    daily_list: Annotated[bool, BeforeValidator(values.yes_or_no)] = Field(
-        default=True,
-        alias="COUNTERSIGN_DAILY_LIST",
-        description="If `yes`, each person gets a daily list of the requests that wait for them.",
-        examples=["no"],
-        json_schema_extra={"values": "`yes` or `no`"},
     )
     language: Annotated[str, BeforeValidator(values.language)] = Field(
         default="en",

@@ -157,14 +157,14 @@ class Forgetting:
             total += erased
         return total
 
-    async def erase_people(self, before_ms: int) -> int:
-        """Delete people without preferences and without recent messages; return the count.
+    async def erase_people(self) -> int:
+        """Delete the records of people without preferences; return the count.
 
         Returns:
             The number of deleted people.
         """
         total = 0
-        while erased := await self.storage.people.erase(before_ms=before_ms, limit=PIECE):
+        while erased := await self.storage.people.erase(limit=PIECE):
             total += erased
         return total
 
@@ -264,7 +264,7 @@ class Retention:
         if len(found) < self.most:
             erased += await self.forgetting.erase_ephemeral(before_ms)
             erased += await self.forgetting.erase_delegations(before_ms)
-            erased += await self.forgetting.erase_people(before_ms)
+            erased += await self.forgetting.erase_people()
         if erased:
             await self.forgetting.storage.retention.clear_log()  # or in the next step
         if len(found) < self.most:

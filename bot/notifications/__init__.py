@@ -1,1 +1,1 @@
-"""Notifications: preferences, quiet hours, working days, daily digests."""
+"""Notifications: preferences and quiet hours."""

@@ -1,4 +1,4 @@
-"""Notification preferences: quiet hours, cards by direct message, daily digest.
+"""Notification preferences: quiet hours, and cards by direct message.
 
 Urgent and high-risk requests ignore preferences. A preference that cannot be looked up is ignored,
 too.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import time, timedelta
 
@@ -16,11 +16,10 @@ from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.clock import milliseconds
 from bot.errors import DirectoryError, InvalidInputError
-from bot.notifications.working_hours import known_zone, own_hours
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
 from bot.people.lookup import PATIENCE_S
-from bot.policy.hours import quiet_end
+from bot.policy.hours import quiet_end, zone_of
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.records.approval import Approval
@@ -32,6 +31,7 @@ from storage.errors import StorageError
 logger = logging.getLogger(__name__)
 
 _LOUD = frozenset({"high", "critical"})
+_UTC = "Etc/UTC"
 _KNOWN_FOR = timedelta(seconds=20)
 """Time for which a process caches who has preferences."""
 
@@ -74,7 +74,6 @@ class NotificationPreferences:
         *,
         team_id: str,
         quiet: tuple[str, str] | None = None,
-        has_digest: bool | None = None,
         has_copies: bool | None = None,
     ) -> PersonRecord:
         """Store a person's preferences and record the change.
@@ -84,7 +83,6 @@ class NotificationPreferences:
             team_id: The workspace.
             quiet: Start and end of quiet hours, such as `22:00`; two empty texts for none, None for
                 no change.
-            has_digest: Whether they want a daily digest; None for no change.
             has_copies: Whether they want cards by direct message; None for no change.
 
         Returns:
@@ -101,17 +99,12 @@ class NotificationPreferences:
 
         def change(before: PersonRecord) -> PersonRecord:
             start, until = quiet if quiet is not None else (before.quiet_from, before.quiet_until)
-            wants = before.has_digest if has_digest is None else has_digest
             copies = before.has_copies if has_copies is None else has_copies
             return before.changed(
                 quiet_from=start,
                 quiet_until=until,
                 timezone=person.timezone,
-                has_digest=wants,
                 has_copies=copies,
-                # The day begins at another time: schedule the digest again.
-                next_ms=None,
-                due_ms=before.due_ms if before.posted else None,
             )
 
         stored = await self.storage.people.change(team_id, actor.user_id, change)
@@ -134,7 +127,6 @@ class NotificationPreferences:
             team_id=wishes.team_id,
             quiet_from=wishes.quiet_from,
             quiet_until=wishes.quiet_until,
-            digest="yes" if wishes.has_digest else "no",
             copies="yes" if wishes.has_copies else "no",
         )
 
@@ -178,9 +170,16 @@ class NotificationPreferences:
             return frozenset()
         return frozenset(one for one in people if one in known and known[one].has_copies)
 
+    async def later(self, approval: Approval, user_id: str) -> int:
+        """Return when to remind a person of their own question; 0 for now."""
+        return (await self.quiet(approval, [user_id])).get(user_id, 0)
+
     async def hours(self, person: PersonRecord) -> QuietHours | None:
-        """Return a person's quiet hours, or None."""
-        return own_hours(person, await self.zone(person)) if person.quiet_from else None
+        """Return a person's quiet hours in their local time, or None."""
+        if not person.quiet_from:
+            return None
+        zone = await self.zone(person)
+        return QuietHours(start=person.quiet_from, until=person.quiet_until, timezone=zone)
 
     async def zone(self, person: PersonRecord) -> str:
         """Return a person's time zone: from Slack, as last stored, or the policy's."""
@@ -220,3 +219,14 @@ def check_hours(start: str, until: str) -> None:
         raise InvalidInputError("this time") from error
     if times[0] == times[1] or [f"{one:%H:%M}" for one in times] != [start, until]:
         raise InvalidInputError("this time")
+
+
+def known_zone(names: Iterable[str]) -> str:
+    """Return the first valid time zone; else UTC."""
+    for name in names:
+        try:
+            zone_of(name)
+        except TermsError:
+            continue
+        return name
+    return _UTC

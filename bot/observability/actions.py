@@ -97,11 +97,6 @@ ACTIONS: Mapping[str, LogAction] = {
         "A tool's own title or preview failed. The card uses a general text.",
         "Correct the tool's `title` or `preview`.",
     ),
-    "digest_failed": LogAction(
-        "A daily list was not planned, sent or corrected, or reminders ignored it. The bot tries "
-        "again.",
-        f"{_SLACK} {_DATABASE}",
-    ),
     "event_ignored": LogAction(
         "Slack sent an event that the bot does not use, or a message from outside the workspace.",
     ),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection as Names, Mapping, Sequence
 from typing import Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
 from storage.documents import Collection, Document, FreeObject, Index, Spec, WorkDocument, update
 from storage.errors import RecordConflictError, RecordNotFoundError
 
@@ -50,31 +48,8 @@ class DelegationRecord(Document):
         return self.changed(ended_ms=now_ms) if self.ended_ms is None else None
 
 
-class PostedDigest(BaseModel):
-    """A person's daily digest that was posted, or is about to be posted."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    ts: str = ""
-    """`ts` of the message; empty before it is posted."""
-    ids: tuple[str, ...] = ()
-    """Ids of the approvals on the digest."""
-    total: int = 0
-    """Number of all pending approvals of the person, including those not on the digest."""
-    mark: str = ""
-    """Digest of the shown content, to skip an update without a change."""
-
-    @property
-    def is_posted(self) -> bool:
-        """Whether the message is known to be in Slack."""
-        return bool(self.ts)
-
-
-class PersonRecord(WorkDocument):
-    """A person's notification preferences, and the last daily digest.
-
-    The record is due when the next digest must be sent, or the last one may need an update.
-    """
+class PersonRecord(Document):
+    """A person's notification preferences."""
 
     spec = Spec(
         name="people",
@@ -83,10 +58,7 @@ class PersonRecord(WorkDocument):
         indexes=(
             Index(("team_id", "quiet_from"), {"quiet_from": {"$gt": ""}}),
             Index(("team_id",), {"has_copies": True}),
-            Index(
-                ("digest_ms", "reminded_ms"),
-                {"quiet_from": "", "has_digest": True, "has_copies": False},
-            ),
+            Index(("id",), {"quiet_from": "", "has_copies": False}),
         ),
     )
 
@@ -100,22 +72,8 @@ class PersonRecord(WorkDocument):
     """End of quiet hours; empty for none. A time before `quiet_from` is on the next day."""
     timezone: str = ""
     """Name of the person's time zone at the last look-up."""
-    has_digest: bool = True
-    """Whether the person gets a daily digest of pending approvals."""
     has_copies: bool = False
     """Whether the person wants cards by direct message, even as a member of the cards' channel."""
-    digest_day: str = ""
-    """Local day of the last digest, such as `2026-11-23`. Stored before the digest is sent."""
-    digest_ms: int = 0
-    """Time of the last digest; 0 if there was none, or Slack refused it."""
-    posted: PostedDigest | None = None
-    """The last digest; None if its message needs no further update."""
-    reminded_ms: int = 0
-    """Time of the last reminder that mentioned the person."""
-    next_ms: int | None = None
-    """Time of the next digest; None if no approval waits for the person by name."""
-    attempts: int = 0
-    """Number of failed posts of the digest in a row."""
 
 
 class Grant(WorkDocument):
@@ -397,29 +355,9 @@ class PeopleStore:
                     return new
         raise RecordConflictError("person", key)
 
-    async def take(self, person: PersonRecord, *, until_ms: int) -> PersonRecord | None:
-        """Postpone a person's due work, to do it now; return None if the record has changed."""
-        try:
-            held = person.changed(due_ms=until_ms)
-            return await self.collection.replace(held, based_on=person)
-        except RecordConflictError:
-            return None
-
-    async def due(self, *, now_ms: int, limit: int) -> Sequence[PersonRecord]:
-        """Return people whose digest is due, earliest first."""
-        return await self.collection.due(now_ms=now_ms, limit=limit)
-
-    async def erase(self, *, before_ms: int, limit: int) -> int:
-        """Delete records without preferences and recent messages; return the number deleted."""
-        where = {
-            "digest_ms": {"$lt": before_ms},
-            "reminded_ms": {"$lt": before_ms},
-            "due_ms": None,
-            "quiet_from": "",
-            "has_digest": True,
-            "has_copies": False,
-        }
-        return await self.collection.delete(where, limit=limit)
+    async def erase(self, *, limit: int) -> int:
+        """Delete records without preferences; return the number deleted."""
+        return await self.collection.delete({"quiet_from": "", "has_copies": False}, limit=limit)
 
 
 async def _changed(collection: Collection[D], key: str, change: Callable[[D], D | None]) -> bool:

@@ -39,7 +39,7 @@ from bot.slack.listeners import (
     views,
 )
 from bot.slack.listeners.context import ListenerContext, Press, Submit
-from bot.slack.messages.notices import SlackBatchCards, SlackLists, SlackNotices
+from bot.slack.messages.notices import SlackBatchCards, SlackNotices
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.process import Process, SlackSide
 from bot.slack.wiring import Wiring
@@ -127,7 +127,6 @@ def _side_of(slack: Slack, process: Process, *, healed: Callable[[], None]) -> S
         notifier=notifier,
         notices=SlackNotices(notifier),
         batches=partial(SlackBatchCards, notifier),
-        board=partial(SlackLists, poster=notifier, channel_name=directory.channel_name),
     )
 
 

@@ -12,12 +12,9 @@ from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.leases import CLICK_PATIENCE
-from bot.notifications.digest import DigestBoard
 from bot.observability.events import TellEvent, nobody
-from bot.people.current_policy import CurrentPolicy
 from bot.policy.current import LoadedPolicy
 from bot.ports.notifier import BatchCards, Notifier
-from bot.ports.people import Directory
 from bot.ports.process import Clock
 from bot.ports.threads import BatchWords, Notices
 from bot.records.approval import Approval
@@ -49,7 +46,6 @@ class Process:
         beat: Waits for some seconds before a thread's lease is renewed.
         patience: Longest time to handle a click.
         policy: The policy in force, if any.
-        has_lists: Whether daily digests are sent.
         model_timeout: How long a model may send nothing; None waits for ever.
     """
 
@@ -66,20 +62,11 @@ class Process:
     beat: Callable[[float], Awaitable[None]] = asyncio.sleep
     patience: timedelta = CLICK_PATIENCE
     policy: LoadedPolicy | None = None
-    has_lists: bool = True
     model_timeout: timedelta | None = None
 
 
 ToolWords = Callable[[Sequence[Approval]], Awaitable[BatchWords]]
 """Returns a tool's text for several calls."""
-
-
-class MakeBoard(Protocol):
-    """Creates a poster of digests."""
-
-    def __call__(self, *, directory: Directory, policy: CurrentPolicy) -> DigestBoard:
-        """Create it."""
-        ...
 
 
 class Messenger(Notifier, Poster, SignCalls, Protocol):
@@ -106,4 +93,3 @@ class SlackSide:
     notifier: Messenger
     notices: Notices
     batches: Callable[[ToolWords], BatchCards]
-    board: MakeBoard

@@ -24,8 +24,6 @@ from bot.layout.sentences import spoken_title
 from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch
 from bot.maintenance.retention import Forgetting, Retention
-from bot.notifications.digest_schedule import DigestSchedule, PersonalDoNotDisturb
-from bot.notifications.digest_worker import DigestWorker
 from bot.notifications.preferences import NotificationPreferences
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
@@ -125,9 +123,7 @@ class Wiring:
             signs=self.signs,
             batches=self.slack.batches(self._batch_words),
             visited=self._visited,
-            consideration=PersonalDoNotDisturb(
-                wishes=self.wishes, plans=self.plans if self.process.has_lists else None
-            ),
+            consideration=self.wishes,
             answers=self.agent_answers,
             grant=self.grants.complete,
             pause=self.process.sleep,
@@ -376,16 +372,6 @@ class Wiring:
         )
 
     @cached_property
-    def plans(self) -> DigestSchedule:
-        """Schedule of digests."""
-        return DigestSchedule(
-            storage=self.storage,
-            wishes=self.wishes,
-            team_id=self.slack.team_id,
-            clock=self.process.clock,
-        )
-
-    @cached_property
     def overviews(self) -> HomeDataReader:
         """Data of a person's Home."""
         return HomeDataReader(
@@ -407,18 +393,6 @@ class Wiring:
             has_slack=lambda: not self.slack.notifier.is_refused,
         )
         return HomeViews(composer, self.slack.client, self.tasks.spawn)
-
-    @cached_property
-    def digests(self) -> DigestWorker:
-        """Sends digests."""
-        return DigestWorker(
-            storage=self.storage,
-            overviews=self.overviews,
-            plans=self.plans,
-            board=self.slack.board(directory=self.slack.directory, policy=self.policy_now),
-            team_id=self.slack.team_id,
-            clock=self.process.clock,
-        )
 
     @cached_property
     def desk(self) -> ListenerContext:
@@ -461,7 +435,6 @@ class Wiring:
             sealer=Sealer(trail=self.storage.trail, clock=clock, owner=owner),
             grants=self.grants,
             lists=self.homes.refresh,
-            digests=self.digests if self.process.has_lists else None,
         )
 
     def _retention(self) -> Retention | None:

@@ -214,9 +214,8 @@ class Player:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def demo(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
-    # Where people are sent daily lists, what comes when depends on the time of the day.
     folder = tmp_path_factory.mktemp("means")
-    async with a_demo(folder, policy=str(POLICY), daily_list="no") as url:
+    async with a_demo(folder, policy=str(POLICY)) as url:
         yield url
 
 

@@ -133,7 +133,6 @@ class Council(Play):
         return {
             "COUNTERSIGN_AGENT": "tests.chaos.council_agent:build",
             "COUNTERSIGN_POLICY": str(path),
-            "COUNTERSIGN_DAILY_LIST": "no",
         }
 
     def _make_channels(self) -> None:

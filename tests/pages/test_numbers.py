@@ -14,8 +14,6 @@ from agents.gates.choice import choose_tool
 from agents.gates.followup import follow_up_tool
 from bot.commands.call import STOP_S
 from bot.leases import LEASE
-from bot.notifications.digest_schedule import MANY
-from bot.notifications.working_hours import BEGIN
 from bot.people.break_glass import LEAST_REASON
 from bot.policy.evaluation.conditions import TEXT_LIMIT
 from bot.policy.refusals import LONGEST_MS
@@ -65,8 +63,6 @@ OF_CODE = (
         most(choose_tool(), "options"),
     ),
     ("docs/how-to/decide-in-slack.md", "for {} minutes", CLAIM_MS // 60_000),
-    ("docs/how-to/decide-in-slack.md", "daily list comes at {}:00", BEGIN.hour),
-    ("docs/how-to/decide-in-slack.md", "when {} requests name you", MANY),
     ("docs/how-to/handle-emergencies.md", "At least {} characters", LEAST_REASON),
     ("docs/how-to/manage-secrets.md", "fewer than {} characters", SHORTEST_VALUE),
     ("docs/how-to/repair.md", "agent failed {} times", MAX_ATTEMPTS),

@@ -28,7 +28,6 @@ from bot.approvals.disclosure import Opened, Surface, guesses, has_opened
 from bot.approvals.overview import HomeData
 from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all
 from bot.layout.blocks import Block
-from bot.notifications.digest import Digest, ListItem
 from bot.ports.people import Person
 from bot.ports.threads import BatchWords
 from bot.questions.drawing import drawn_question
@@ -41,7 +40,6 @@ from bot.slack.cards.buttons import way_in
 from bot.slack.cards.card_for import card_for, shows_all
 from bot.slack.cards.grants import grant_modal
 from bot.slack.cards.review import REQUEST, FormReader, count_pages, review_modal, text_page
-from bot.slack.home.digest import waitlist_card
 from bot.slack.home.state import HomeState, Shown
 from bot.slack.home.view import HomePage, home_view, list_blocks
 from bot.slack.listeners.slash_commands.lists import _shown
@@ -228,19 +226,11 @@ def _home(approval: Approval, show: Shown) -> HomePage:
     return HomePage(overview=overview, state=state, names=PEOPLE, reader=CLOCK)
 
 
-def _digest(approval: Approval) -> list[Block]:
-    items = [ListItem(approval=approval)]
-    person = _overview(approval).person
-    shown = Digest(key="k", person=person, now_ms=DECIDED, items=items, total=1)
-    return [*waitlist_card(shown, PEOPLE, CLOCK, {}).blocks]
-
-
 LISTS: dict[str, Callable[[Approval], object]] = {
     "Home": lambda one: home_view(_home(one, Shown.WAITING)),
     "own requests on Home": lambda one: home_view(_home(one, Shown.MINE)),
     "a list": lambda one: list_blocks(_home(one, Shown.WAITING)),
     "one of a list": lambda one: _shown(one, PEOPLE, CLOCK, ADA),
-    "the daily list": _digest,
     "a reply": lambda one: choice_card("Mean this?", [one]).blocks,
 }
 """Where calls are named, and nothing more of them is shown for certain."""

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from bot.errors import DeliveryError, DirectoryError
-from bot.notifications.digest import Digest
 from bot.ports.notifier import NO_OFFER, Began, Begins, Items, Newest, Offer
 from bot.ports.people import Person
 from bot.records.approval import CARD, Approval, ApprovalMessage
 from bot.records.messages import Post
-from bot.records.people import Grant, PostedDigest
+from bot.records.people import Grant
 from bot.records.thread import Thread
 
 START_MS = 1_800_000_000_000
@@ -164,34 +163,6 @@ class FakeNotices:
         if self.is_down:
             raise DeliveryError("chat.update", "fatal_error")
         self.seen.append((approval.approval_id, tuple(seen_by), channel_id, ts))
-
-
-@dataclass
-class FakeBoard:
-    """Notes the lists that people are sent.
-
-    Attributes:
-        lists: The lists as they stand, by name; those of one direct message are found again.
-        sent: Their names, in the order in which they were posted.
-        fault: What all calls fail with; None while Slack takes them.
-        lost: Whether a list appears, and only the answer to its post is lost.
-    """
-
-    lists: dict[str, Digest] = field(default_factory=dict)
-    sent: list[str] = field(default_factory=list)
-    fault: DeliveryError | None = None
-    lost: bool = False
-
-    async def show(self, shown: Digest, *, where: PostedDigest) -> PostedDigest:
-        if self.fault is not None:
-            raise self.fault
-        if not where.is_posted and shown.key not in self.lists:
-            self.sent.append(shown.key)
-        self.lists[shown.key] = shown
-        if self.lost:
-            raise DeliveryError("chat.postMessage", "no answer in time")
-        ids = tuple(one.approval.approval_id for one in shown.items)
-        return PostedDigest(ts=shown.key, ids=ids, total=shown.total, mark=shown.mark)
 
 
 @dataclass

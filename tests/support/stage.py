@@ -254,7 +254,6 @@ async def a_stage(
     settings = {
         "COUNTERSIGN_DATA_DIR": str(tmp_path / "data"),
         "COUNTERSIGN_PORT": str(free_port()),
-        "COUNTERSIGN_DAILY_LIST": "no",  # what comes would depend on the time of the day
         **environ,
     }
     stage = Stage(

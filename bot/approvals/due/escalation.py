@@ -330,12 +330,6 @@ class EscalationPlanner:
         awake = await self.audience.among(approval, found.awake, waiting)
         awake = tuple(one for one in awake if one not in left)
         left = (*left, *awake)
-        if out := await self.consideration.left_out(approval, found, _people(left, waiting)):
-            rest = {one: groups for one, groups in names.items() if one not in out}
-            quiet = (*silent, *held, *out)
-            left = await self.audience.left(approval, rest, waiting, silent=quiet)
-            left = tuple(one for one in (*left, *awake) if one not in out)
-            held = {**held, **{one: until for one, until in out.items() if until}}
         plan = await self._told(approval, terms, found, left, now_ms)
         steps, others = found.course.steps, waiting.people - {*left, *silent}
         own, later = await self._own.of_groups(approval, terms, names, others, steps=steps)
@@ -343,7 +337,7 @@ class EscalationPlanner:
         return replace(plan, cards=cards, held={**plan.held, **held, **later})
 
     async def _plan_question(self, approval: Approval, found: Due, now_ms: int) -> EscalationPlan:
-        """Plan a reminder of the requester, in the thread; quiet hours and digests delay it."""
+        """Plan a reminder of the requester, in the thread; quiet hours delay it."""
         if not found.reminds and not found.awake:
             return NOTHING
         asked = approval.requester_id

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from bot.policy.escalation import Due
 from bot.records.approval import Approval
 
 
 class DoNotDisturb(Protocol):
-    """Tells whom not to notify now; see `PersonalDoNotDisturb`."""
+    """Tells whom not to notify now; see `NotificationPreferences`."""
 
     async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:
         """Return the people in quiet hours, and until when."""
@@ -20,37 +19,22 @@ class DoNotDisturb(Protocol):
         """Return the people who want cards by direct message."""
         ...
 
-    async def left_out(
-        self, approval: Approval, found: Due, people: Collection[str]
-    ) -> Mapping[str, int]:
-        """Return people whose digest replaces a message; when to notify them, 0 for never."""
-        ...
-
     async def later(self, approval: Approval, user_id: str) -> int:
         """Return when to remind a person of their own question; 0 for now."""
         ...
 
 
 class NeverQuiet:
-    """Default preferences: no quiet hours, no direct messages, no digest."""
+    """Default preferences: no quiet hours, no direct messages."""
 
-    async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:  # noqa: ARG002 - see Considerate
+    async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:  # noqa: ARG002 - see DoNotDisturb
         """Return no people."""
         return {}
 
-    async def direct(self, approval: Approval, people: Collection[str]) -> frozenset[str]:  # noqa: ARG002 - see Considerate
+    async def direct(self, approval: Approval, people: Collection[str]) -> frozenset[str]:  # noqa: ARG002 - see DoNotDisturb
         """Return no people."""
         return frozenset()
 
-    async def left_out(
-        self,
-        approval: Approval,  # noqa: ARG002 - see Considerate
-        found: Due,  # noqa: ARG002 - see Considerate
-        people: Collection[str],  # noqa: ARG002 - see Considerate
-    ) -> Mapping[str, int]:
-        """Return no people."""
-        return {}
-
-    async def later(self, approval: Approval, user_id: str) -> int:  # noqa: ARG002 - see Considerate
+    async def later(self, approval: Approval, user_id: str) -> int:  # noqa: ARG002 - see DoNotDisturb
         """Return 0."""
         return 0

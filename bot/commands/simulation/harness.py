@@ -153,7 +153,6 @@ class Simulation:
             sleep=self.sleep,
             beat=self.beat,
             patience=_PATIENCE,
-            has_lists=False,  # lists do not depend on a policy
         )
 
     def restart(self) -> None:

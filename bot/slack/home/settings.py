@@ -1,4 +1,4 @@
-"""Forms for personal settings: absences, quiet hours, copies and digests."""
+"""Forms for personal settings: absences, quiet hours and copies."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _optional(block_id: str, label: str, element: Block) -> Block:
 
 MESSAGES_FORM = "countersign:home_messages_form"
 FROM, QUIET_UNTIL = "messages_from", "messages_until"
-COPIES, LIST = "messages_copies", "messages_list"
+COPIES = "messages_copies"
 _YES = "yes"
 
 
@@ -117,19 +117,16 @@ class MessagePreferences:
 
     Attributes:
         quiet: Start and end of quiet hours; two empty texts for none.
-        has_digest: Whether they want a daily digest.
         has_copies: Whether they want cards by direct message.
     """
 
     quiet: tuple[str, str]
-    has_digest: bool
     has_copies: bool
 
 
 def messages_form(person: PersonRecord) -> Block:
     """Render the modal with the current preferences."""
     copies = _box(say("form.copies_yes"), is_ticked=person.has_copies)
-    digest = _box(say("form.list_yes"), is_ticked=person.has_digest)
     return {
         "type": "modal",
         "callback_id": MESSAGES_FORM,
@@ -146,7 +143,6 @@ def messages_form(person: PersonRecord) -> Block:
                 **_optional(COPIES, say("form.copies"), copies),
                 "hint": plain(say("form.copies_help")),
             },
-            _optional(LIST, say("form.list"), digest),
         ],
     }
 
@@ -158,9 +154,9 @@ def read_messages(values: Values) -> MessagePreferences | dict[str, str]:
         InvalidInputError: It was not sent by our modal.
     """
     picked = [read_state(values, one).get("selected_time") or "" for one in (FROM, QUIET_UNTIL)]
-    boxes = [read_state(values, one).get("selected_options") or [] for one in (COPIES, LIST)]
+    copies = read_state(values, COPIES).get("selected_options") or []
     start, until = picked
-    is_ours = all(isinstance(one, list) for one in boxes)
+    is_ours = isinstance(copies, list)
     if not isinstance(start, str) or not isinstance(until, str) or not is_ours:
         raise InvalidInputError("this form")
     if bool(start) != bool(until):
@@ -168,8 +164,7 @@ def read_messages(values: Values) -> MessagePreferences | dict[str, str]:
     if start and start == until:
         return {QUIET_UNTIL: say("error.quiet_same")}
     check_hours(start, until)
-    copies, digest = map(bool, boxes)
-    return MessagePreferences(quiet=(start, until), has_digest=digest, has_copies=copies)
+    return MessagePreferences(quiet=(start, until), has_copies=bool(copies))
 
 
 def _box(label: str, *, is_ticked: bool) -> Block:

@@ -32,8 +32,6 @@ NEXT, BACK = "countersign:home_next", "countersign:home_back"
 ALL_MINE, ALL_ENDED = "countersign:home_mine", "countersign:home_decided"
 TEST = "countersign:home_test"
 MESSAGES = "countersign:home_messages"
-LIST = "countersign:home_list"
-"""Action that opens the pending approvals as a modal, outside of Home."""
 AWAY, BACK_HERE = "countersign:home_away", "countersign:home_here"
 _MOST_CHANNELS = 50
 _MOST_BESIDE = 5
@@ -339,11 +337,9 @@ def _messages(home: HomePage) -> Block:
     if wishes is not None and wishes.quiet_from:
         times = {"from": reader.wall(wishes.quiet_from), "until": reader.wall(wishes.quiet_until)}
         words = say("home.messages_quiet", **times)
-    wants = wishes is None or wishes.has_digest
     found = [words]
     if wishes is not None and wishes.has_copies:
         found.append(say("home.messages_copies"))
-    found.append(say("home.messages_list") if wants else say("home.messages_no_list"))
     return {
         "type": "section",
         "text": plain(f"🔔 {say('home.messages')}\n{' '.join(found)}"),

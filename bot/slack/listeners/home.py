@@ -93,9 +93,6 @@ async def _click(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -
             await _send_test(desk, actor, str(action.get("action_ts")))
         case _ if name in {TEST_YES, TEST_NO}:
             desk.spawn(_respond(desk, address_of(body)))
-        case view.LIST:
-            form = await desk.homes.composer.waiting_form(actor)
-            await desk.open_view(str(body.get("trigger_id")), form)
         case view.AWAY:
             await desk.open_view(str(body.get("trigger_id")), away_form())
         case view.MESSAGES:
@@ -183,7 +180,6 @@ async def _set_messages(
         actor,
         team_id=desk.team_id,
         quiet=chosen.quiet,
-        has_digest=chosen.has_digest,
         has_copies=chosen.has_copies,
     )
     desk.homes.changed()

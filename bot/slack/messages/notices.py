@@ -1,33 +1,27 @@
-"""Post grants, alerts, summaries, batch cards, and digests in direct messages."""
+"""Post grants, alerts, summaries and batch cards."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bot.layout.blocks import Card, section
-from bot.notifications.digest import Digest
-from bot.people.current_policy import CurrentPolicy
 from bot.ports.notifier import Items
-from bot.ports.people import Directory
 from bot.ports.threads import BatchWords
 from bot.records.approval import BATCH, Approval, ApprovalMessage, Status
-from bot.records.people import Grant, PostedDigest
+from bot.records.people import Grant
 from bot.records.thread import Thread
 from bot.slack.calls import BATCH_EVENT, Poster, Putting
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.batch_items import batch_title
 from bot.slack.cards.listed import takes_line
 from bot.slack.destinations import approvers_text, is_broadcast, mentioned_on
-from bot.slack.home.digest import approvals_of, waitlist_card
-from bot.slack.home.items import names_of
-from bot.slack.home.times import TimeReader
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.side_messages.copies import copy_lead, may_read, withheld_card
 from bot.slack.side_messages.grant import grant_card
 from bot.slack.side_messages.notices import admin_card, alert_card, summary_card
-from bot.words import said_to_all, say, speaking
+from bot.words import said_to_all, say
 from bot.words.mrkdwn import is_person, mention
 
 logger = logging.getLogger(__name__)
@@ -182,58 +176,3 @@ class SlackBatchCards:
             return batch_card(found, told, approvers_text=words, lead=lead)
 
         return make
-
-
-LIST_EVENT = "countersign_digest"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlackLists:
-    """Digests of one workspace.
-
-    Args:
-        poster: Posts messages.
-        directory: Looks people up; results may be a minute old.
-        channel_name: Returns a channel's name, without `#`.
-        policy: The policy in force; its time zone is the default.
-    """
-
-    poster: Poster
-    directory: Directory
-    channel_name: Callable[[str], Awaitable[str]]
-    policy: CurrentPolicy
-
-    async def show(self, shown: Digest, *, where: PostedDigest) -> PostedDigest:
-        """See `DigestBoard`."""
-        reader = TimeReader.of(shown.person, shown.now_ms, zone=self.policy.timezone)
-        reader = replace(reader, is_lasting=True)
-        approvals = [one.approval for one in approvals_of(shown)]
-        names = await names_of(approvals, self.directory, self.channel_name)
-        pending = [one for one in approvals if one.status is Status.PENDING]
-        at = {one.approval_id: one.batch_card.ts for one in approvals}
-        links = {
-            one.approval_id: await self.poster.link(_at_card(one, at.get(one.batch.keeper, "")))
-            for one in pending
-        }
-        with speaking(shown.person.locale):
-            card = waitlist_card(shown, names, reader, links)
-        putting = Putting(
-            event=LIST_EVENT,
-            record_id=shown.key,
-            channel_id=shown.person.user_id,
-            ts=where.ts,
-            looks=True,
-            is_last=where.is_posted,
-        )
-        ts = await self.poster.put(putting, card)
-        return PostedDigest(
-            ts=ts,
-            ids=tuple(one.approval.approval_id for one in shown.items),
-            total=shown.total,
-            mark=shown.mark,
-        )
-
-
-def _at_card(approval: Approval, batch_ts: str) -> Approval:
-    """Return an approval located at its visible card: its own or a batch card."""
-    return approval.with_card_ts(batch_ts) if approval.is_batched else approval

@@ -16,7 +16,6 @@ from bot.stores import Stores
 from tests.contract.builders import (
     THREAD_ID,
     a_grant,
-    a_person,
     a_post,
     a_thread,
     an_approval,
@@ -32,19 +31,6 @@ NEWER = {"v": 2}
 NOW = 10_000
 
 
-async def test_m2_people_that_cannot_be_read_starve_no_other(storage: Stores) -> None:
-    """As while a newer release runs beside this one."""
-    for number in range(5):
-        user = f"U{number}"
-        await storage.people.add(a_person(user, next_ms=number, due_ms=number, has_digest=True))
-        await spoil(storage, "people", f"T1:{user}", **NEWER)
-    await storage.people.add(a_person("UGOOD", next_ms=90, due_ms=90, has_digest=True))
-
-    found = [one for _ in range(3) for one in await storage.people.due(now_ms=NOW, limit=5)]
-
-    assert {one.user_id for one in found} == {"UGOOD"}
-
-
 async def test_m2_grants_that_cannot_be_read_starve_no_other(storage: Stores) -> None:
     for number in range(5):
         name = f"{THREAD_ID}:grant:{number}"
@@ -57,18 +43,10 @@ async def test_m2_grants_that_cannot_be_read_starve_no_other(storage: Stores) ->
     assert {one.grant_id for one in found} == {f"{THREAD_ID}:grant:good"}
 
 
-@pytest.mark.parametrize("table", ["people", "grants"])
-async def test_m2_people_and_grants_that_cannot_be_read_are_named(
-    storage: Stores, table: str
-) -> None:
-    if table == "people":
-        key = "T1:U1"
-        await storage.people.add(a_person("U1", next_ms=1, due_ms=1, has_digest=True))
-    else:
-        key = f"{THREAD_ID}:grant:1"
-        await storage.grants.add(a_grant(key, due_ms=1))
-    await spoil(storage, table, key, **NEWER)
-    await storage.people.due(now_ms=NOW, limit=5)
+async def test_m2_grants_that_cannot_be_read_are_named(storage: Stores) -> None:
+    key = f"{THREAD_ID}:grant:1"
+    await storage.grants.add(a_grant(key, due_ms=1))
+    await spoil(storage, "grants", key, **NEWER)
     await storage.grants.due(now_ms=NOW, limit=5)
 
     assert await storage.count_unreadable() == 1

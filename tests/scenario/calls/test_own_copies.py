@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.layout.action_ids import ActionId
-from bot.slack.home.settings import COPIES, FROM, LIST, MESSAGES_FORM, QUIET_UNTIL
+from bot.slack.home.settings import COPIES, FROM, MESSAGES_FORM, QUIET_UNTIL
 from bot.slack.home.view import MESSAGES
 from bot.words import say
 from slack_sandbox.workspace.people import BEN, FINANCE, ONCALL
@@ -61,7 +61,6 @@ async def ask_for_cards(stage: Stage) -> None:
         FROM: {ActionId.VALUE: {"type": "timepicker", "selected_time": None}},
         QUIET_UNTIL: {ActionId.VALUE: {"type": "timepicker", "selected_time": None}},
         COPIES: {ActionId.VALUE: {"type": "checkboxes", "selected_options": [yes]}},
-        LIST: {ActionId.VALUE: {"type": "checkboxes", "selected_options": [yes]}},
     }
     assert "errors" not in await stage.sandbox.submit(ADA, form, values)
 

@@ -50,7 +50,6 @@ from bot.threads.runs.following import UNSEEN
 from bot.threads.runs.preflight import StartCheck
 from bot.threads.runs.task_board import NO_BOARD
 from tests.support.fakes import (
-    FakeBoard,
     FakeClock,
     FakeDirectory,
     FakeNotices,
@@ -127,8 +126,6 @@ class Office(Wiring):
     make_agent: Callable[[ScriptedModel], Agent] | None = None
     tell: TellEvent = nobody
     policy: Callable[[], InForce] | None = field(default=None, kw_only=True)
-    board: FakeBoard = field(default_factory=FakeBoard)
-    has_lists: bool = False
     batches: BatchCards | None = None
     paused: list[float] = field(default_factory=list)
     explain_patience: timedelta = EXPLAIN_PATIENCE
@@ -147,7 +144,6 @@ class Office(Wiring):
             tell=self.tell,
             epoch=self.epoch,
             sleep=self._sleep_not,
-            has_lists=self.has_lists,
         )
         self.slack = SimpleNamespace(
             team_id="T1",
@@ -156,7 +152,6 @@ class Office(Wiring):
             notifier=self.notifier,
             notices=self.notices,
             batches=lambda _: self.batches,
-            board=lambda **_: self.board,
         )
 
     @cached_property

@@ -29,7 +29,7 @@ from tests.unit.bot.approvals.due.test_escalation import (
     mentioned,
     told,
 )
-from tests.unit.bot.notifications.lists_stage import keep, person
+from tests.unit.bot.notifications.people import keep, person
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, KilledError, Office, an_actor
 
 SECURITY: dict[str, Any] = {"approve": [{"from": ["security"]}]}
@@ -247,8 +247,8 @@ async def test_the_wish_is_kept_with_the_others_and_in_the_audit(storage: Sqlite
     await office.wishes.set(an_actor(ADA), team_id="T1", quiet=("22:00", "07:00"))
     await wish(office, ADA)
     found = await person(office, ADA)
-    assert (found.has_copies, found.has_digest, found.quiet_from) == (True, True, "22:00")
-    await office.wishes.set(an_actor(ADA), team_id="T1", has_digest=False)
+    assert (found.has_copies, found.quiet_from) == (True, "22:00")
+    await office.wishes.set(an_actor(ADA), team_id="T1", quiet=("", ""))
     assert (await person(office, ADA)).has_copies
 
 

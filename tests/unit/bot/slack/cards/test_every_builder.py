@@ -1,4 +1,4 @@
-"""No words of others are markup, in whatever is drawn: cards, forms, messages, Home and lists."""
+"""No words of others are markup, in whatever is drawn: cards, forms, messages and Home."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from bot.approvals.overview import GrantWithOrigin, HomeData
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, Card
-from bot.notifications.digest import Digest, ListItem
 from bot.ports.people import Person
 from bot.questions.drawing import OpenModal, drawn_question
 from bot.records.approval import (
@@ -36,7 +35,6 @@ from bot.slack.cards.card_for import card_for
 from bot.slack.cards.grants import grant_modal
 from bot.slack.cards.modals import late_modal, withdraw_modal
 from bot.slack.cards.secondary_actions import question_modal, snooze_modal
-from bot.slack.home.digest import waitlist_card
 from bot.slack.home.items import ShownNames
 from bot.slack.home.state import HomeState, Shown
 from bot.slack.home.times import TimeReader
@@ -176,16 +174,9 @@ def homes_of(approval: Approval) -> Iterator[Block]:
         yield home_view(HomePage(overview=overview, state=state, names=NAMES, reader=READER))
 
 
-def list_of(approval: Approval) -> Card:
-    person = Person(user_id="U0BEN", team_id="T1", name=ODD)
-    items = [ListItem(approval=one) for one in (approval, *ended(approval))]
-    shown = Digest(key="k", person=person, now_ms=DECIDED, items=items, total=len(items))
-    return waitlist_card(shown, NAMES, READER, {})
-
-
 @pytest.mark.parametrize("name", BASES)
 def test_no_words_of_others_are_markup_in_a_message(name: str) -> None:
-    drawn = [*messages_of(odd(BASES[name])), list_of(odd(BASES[name]))]
+    drawn = messages_of(odd(BASES[name]))
     assert any(WORD in str(card.blocks) for card in drawn)
     for card in drawn:
         assert message_errors({"text": card.text, "blocks": card.blocks}) == []

@@ -21,7 +21,6 @@ from bot.slack.home.settings import (
     AWAY_UNTIL,
     COPIES,
     FROM,
-    LIST,
     MESSAGES_FORM,
     QUIET_UNTIL,
     TEST_YES,
@@ -601,17 +600,15 @@ def messages(
     start: str | None,
     until: str | None,
     *,
-    wants: bool = True,
     copies: bool = False,
     by: str = MIA,
 ) -> dict[str, Any]:
     yes = [{"text": {"type": "plain_text", "text": "x"}, "value": "yes"}]
-    chosen, cards = yes if wants else [], yes if copies else []
+    cards = yes if copies else []
     values = {
         FROM: {ActionId.VALUE: {"type": "timepicker", "selected_time": start}},
         QUIET_UNTIL: {ActionId.VALUE: {"type": "timepicker", "selected_time": until}},
         COPIES: {ActionId.VALUE: {"type": "checkboxes", "selected_options": cards}},
-        LIST: {ActionId.VALUE: {"type": "checkboxes", "selected_options": chosen}},
     }
     form = away(until=None, who=None, by=by)
     form["view"] = {**form["view"], "callback_id": MESSAGES_FORM, "state": {"values": values}}
@@ -620,16 +617,16 @@ def messages(
 
 async def test_home_says_when_messages_come_and_its_form_changes_that(counter: Counter) -> None:
     home = await home_of(counter)
-    assert "🔔 Direct messages\nAt any time. You get a daily list of what's waiting." in texts(home)
+    assert "🔔 Direct messages\nAt any time." in texts(home)
     assert buttons(home)["Change…"] == view.MESSAGES
 
     await counter.send(clicked(view.MESSAGES))
     (form,) = counter.views.opened
     assert view_errors(form) == []
     counter.office.clock.forward(seconds=6)
-    assert (await counter.send(messages("22:00", "07:00", wants=False))).body in {"", "{}"}
+    assert (await counter.send(messages("22:00", "07:00"))).body in {"", "{}"}
     home = await home_of(counter)
-    words = "Muted from 10:00 PM to 7:00 AM, except high-risk requests. No daily list."
+    words = "Muted from 10:00 PM to 7:00 AM, except high-risk requests."
     assert f"🔔 Direct messages\n{words}" in texts(home)
 
     await counter.send(clicked(view.MESSAGES))
@@ -638,23 +635,18 @@ async def test_home_says_when_messages_come_and_its_form_changes_that(counter: C
     assert "initial_options" not in shown
     counter.office.clock.forward(seconds=6)
     await counter.send(messages(None, None))
-    assert "🔔 Direct messages\nAt any time. You get a daily list of what's waiting." in texts(
-        await home_of(counter)
-    )
+    assert "🔔 Direct messages\nAt any time." in texts(await home_of(counter))
 
 
 async def test_cards_by_direct_message_are_asked_for_in_that_form(counter: Counter) -> None:
     await counter.send(messages(None, None, copies=True))
-    words = (
-        "At any time. Requests you can decide are sent here too. "
-        "You get a daily list of what's waiting."
-    )
+    words = "At any time. Requests you can decide are sent here too."
     assert f"🔔 Direct messages\n{words}" in texts(await home_of(counter))
     await counter.send(clicked(view.MESSAGES))
     form = counter.views.opened[-1]
     assert view_errors(form) == []
     ticked = [one["block_id"] for one in form["blocks"] if "initial_options" in one["element"]]
-    assert ticked == [COPIES, LIST]
+    assert ticked == [COPIES]
     counter.office.clock.forward(seconds=6)
     await counter.send(messages(None, None))
     found = (await counter.office.storage.people.of("T1", [MIA]))[MIA]

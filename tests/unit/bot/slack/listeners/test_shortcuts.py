@@ -11,6 +11,7 @@ from slack_bolt.response import BoltResponse
 from agents.models import say
 from bot.errors import DirectoryError
 from bot.records.approval_queries import count_pending
+from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.home.state import PAGE
 from bot.slack.listeners.shortcuts import ASK_ABOUT, MY_APPROVALS
 from slack_sandbox.blockkit.rules import view_errors
@@ -18,7 +19,6 @@ from tests.contract.builders import an_approval
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import PAY, an_office, asked
 from tests.unit.bot.counter_stage import Counter
-from tests.unit.bot.notifications.lists_stage import lists_office, terms
 from tests.unit.bot.office import ADA, BOT, CHANNEL, GUS, ROOT, ROSA, Office
 from tests.unit.bot.slack.listeners.test_home import MIA, ONE
 
@@ -94,14 +94,18 @@ async def test_ones_approvals_open_as_a_form(storage: SqliteStores) -> None:
 async def test_of_more_than_a_page_the_form_says_how_many_there_are(
     storage: SqliteStores,
 ) -> None:
-    office = lists_office(storage, "2026-11-23 08:00")
+    office = Office(storage, [])
+    office.directory.channels["C1"] = frozenset({ROSA, ADA})
+    group = Group(users=(ADA,))
+    stage = Stage(approve=(Requirement(name="sre", groups=("sre",)),))
+    terms = Terms(rules=("pay",), stages=(stage,), groups={"sre": group})
     for number in range(PAGE + 3):
         approval = an_approval(
             approval_id=f"apr_{number:032x}",
             interrupt_id=f"{number:032x}",
             position=number,
             requester_id=ROSA,
-            terms=terms(ADA),
+            terms=terms,
             digest="ab" * 32,
             created_ms=office.clock(),
             expires_ms=office.clock() + 3_600_000,
