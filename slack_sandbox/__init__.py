@@ -2,6 +2,7 @@
 
 from slack_sandbox.errors import RefusedError
 from slack_sandbox.server import DEFAULT_SCOPES, Sandbox, serve
+from slack_sandbox.workspace.guide import Guide, GuideStep, Pointer
 from slack_sandbox.workspace.people import (
     ADA,
     APP,
@@ -38,6 +39,9 @@ __all__ = [
     "ROSA",
     "TEAM",
     "ApiCall",
+    "Guide",
+    "GuideStep",
+    "Pointer",
     "RefusedError",
     "Sandbox",
     "Shortcut",

@@ -29,6 +29,7 @@ from slack_sandbox.web.loopback import is_loopback, loopback_only
 from slack_sandbox.web.pageapi import Doings, PageApi
 from slack_sandbox.web.pagehub import PageHub
 from slack_sandbox.workspace.changes import BackgroundTasks
+from slack_sandbox.workspace.guide import Guide
 from slack_sandbox.workspace.payloads import message_payload, view_payload
 from slack_sandbox.workspace.people import APP, first_cast
 from slack_sandbox.workspace.records import ApiCall, Payload, SlackMessage
@@ -97,6 +98,8 @@ class Sandbox(Arrangements):
     """Whether there are channels for the demo's agents, with examples of messages."""
     topics: Mapping[str, str] = field(default_factory=dict)
     """Topics of channels by name, in place of the default topics."""
+    guide: Guide | None = None
+    """The guide that the page shows newcomers."""
     ack_timeout: float = 3.0
     """Maximum number of seconds for the app's answer, in real time, whatever `clock` says."""
     retry_delays: Sequence[float] = RETRY_DELAYS
@@ -116,7 +119,7 @@ class Sandbox(Arrangements):
         for name, topic in self.topics.items():
             self.workspace.channels[self.channel_id(name)].topic = topic
         self._tasks = BackgroundTasks(self.workspace.changes)
-        self._hub = PageHub(self.workspace, self._tasks, self.surfaces)
+        self._hub = PageHub(self.workspace, self._tasks, self.surfaces, self.guide)
         self.faults = Faults(self._hub.refresh)
         self.limits = RateLimits(self.pace or self.clock)
         self.stats = Statistics()

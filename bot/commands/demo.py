@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,14 +13,16 @@ from tempfile import TemporaryDirectory
 from bot import main
 from bot.clock import MovableClock
 from bot.commands.call import Call, RunBot, stopped_by_signals
+from bot.commands.demo_guide import FIRST_MESSAGE, GUIDE
 from bot.commands.parser import PORT
 from bot.config.agents import DEMO_MODEL
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import IN_A_POLICY, OURS, Settings
-from bot.demo import PATTERNS, POLICY, RULES
+from bot.demo import POLICY
 from bot.errors import BotError
+from bot.layout.action_ids import ActionId
 from bot.ports.people import CHANNEL
-from slack_sandbox import Sandbox, surfaces_of
+from slack_sandbox import OPS, ROSA, Sandbox, surfaces_of
 
 AGENTS = "bot.demo:channels"
 """Default agents of the demo, in the form of `COUNTERSIGN_AGENT`."""
@@ -28,27 +30,21 @@ AGENTS = "bot.demo:channels"
 _OURS = "bot.demo:"
 _NOT_TAKEN_OVER = frozenset({"COUNTERSIGN_HOST", "COUNTERSIGN_PORT"})
 
+_FIRST_CARD_S = 30.0
+"""How long the greeting waits for the first card, in seconds."""
+
 WELCOME = """\
 Countersign is ready. Open this page:
 
     {url}
-
-As Rosa, write in #ops:  @countersign deploy payments 1.4.2 to staging
-Then switch to Ada and approve it on the card. Press Ctrl-C to stop.
-{policy}
-Each of these channels has its own agent. Its topic tells you what to type:
-
-    {channels}
+{guide}
+Channels under Patterns and Policy show one thing each: their topics tell you
+what to type. Press Ctrl-C to stop.
 """
-WELCOME_POLICY = """
-Production needs two approvals from @oncall (Ada and Ben). Refunds above 100
-need @finance (Mia). Use the toolbar to see who's in which group, and the clock
-to skip ahead to reminders, escalations and deadlines.
-Each rule of the policy that does more has a channel, too:
-
-    {channels}
-
-The policy is in {path}
+WELCOME_GUIDE = """
+Rosa has asked an agent for a deployment, and you are Ada: approve it. The page
+then shows what else to try. The policy is in
+{path}
 """
 TOPICS = {
     "ops": "Staging: anyone here can approve. Production: two from @oncall; after an hour, "
@@ -133,8 +129,14 @@ async def try_out(  # noqa: PLR0913 - all given by name
                 model=settings.model,
                 policy=settings.policy,
             )
+
+            async def greet() -> None:
+                if sandbox.guide is not None:
+                    await _ask_first(sandbox)
+                say(words)
+
             run = partial(run_bot, settings, stop=stop, demo=clock)
-            await _run(run, lambda: say(words))
+            await _run(run, greet)
 
 
 def welcome(
@@ -151,12 +153,23 @@ def welcome(
     if not agent.startswith(_OURS):
         note = DEMO_MODEL_NOTE if model == DEMO_MODEL else ""
         return WELCOME_YOURS.format(url=url, agent=agent) + note
-    names = [pattern.channel for pattern in PATTERNS]
-    half = (len(names) + 1) // 2
-    rows = ["  ".join(names[:half]), "  ".join(names[half:])]
-    rules = "  ".join(rule.channel for rule in RULES)
-    words = WELCOME_POLICY.format(path=policy, channels=rules) if policy == POLICY else ""
-    return WELCOME.format(url=url, channels="\n    ".join(rows), policy=words)
+    guide = WELCOME_GUIDE.format(path=policy) if _is_guided(agent, model, policy) else ""
+    return WELCOME.format(url=url, guide=guide)
+
+
+def _is_guided(agent: str, model: str, policy: Path | None) -> bool:
+    """Whether the page shows the guide: it tells what the demo's agents and policy do.
+
+    A language model costs money, so the demo sends it no first request.
+    """
+    return agent == AGENTS and model == DEMO_MODEL and policy == POLICY
+
+
+async def _ask_first(sandbox: Sandbox) -> None:
+    """Write the guide's first request, and wait until its card is there."""
+    await sandbox.say(ROSA, OPS, FIRST_MESSAGE)
+    with suppress(TimeoutError):
+        await sandbox.until(lambda: ActionId.APPROVE in str(sandbox.messages(OPS)), _FIRST_CARD_S)
 
 
 def _agents_of(settings: Settings) -> str:
@@ -165,7 +178,7 @@ def _agents_of(settings: Settings) -> str:
 
 
 async def _run(
-    run: Callable[..., Coroutine[None, None, None]], on_ready: Callable[[], object]
+    run: Callable[..., Coroutine[None, None, None]], on_ready: Callable[[], Awaitable[None]]
 ) -> None:
     """Run the bot; call `on_ready` once it takes messages."""
     ready = asyncio.Event()
@@ -174,7 +187,7 @@ async def _run(
     try:
         await asyncio.wait({bot, ready_or_not}, return_when=asyncio.FIRST_COMPLETED)
         if ready.is_set():
-            on_ready()
+            await on_ready()
         await bot
     finally:
         bot.cancel()
@@ -200,6 +213,7 @@ async def _sandbox(
         surfaces=surfaces_of(manifest),
         with_demo=_agents_of(settings).startswith(_OURS),
         topics=TOPICS if settings.policy == POLICY else {},
+        guide=GUIDE if _is_guided(_agents_of(settings), settings.model, settings.policy) else None,
     )
     sandbox = make(port=PORT if port is None else port)
     try:

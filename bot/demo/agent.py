@@ -74,6 +74,8 @@ class DemoServices:
         for service, version in (("payments", "1.4.1"), ("search", "2.0.0"), ("cache", "7.2.4")):
             self._running[service, "staging"] = [RunningRelease(version, 1)]
             self._running[service, "production"] = [RunningRelease(version, 3)]
+        # The first roll-back of the demo finds a release to go back to.
+        self._running["payments", "production"].insert(0, RunningRelease("1.4.0", 3))
 
     def get_status(self, service: Service) -> str:
         """Look up what runs of a service, and whether it is healthy. Changes nothing.

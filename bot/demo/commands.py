@@ -137,7 +137,10 @@ def _deploy_call(target: Target) -> PlannedToolCall:
         "environment": target.environment,
         "replicas": target.replicas,
     }
-    why = f"Deploying {target.service} {target.version} to {target.environment} needs approval."
+    why = (
+        f"The build of {target.service} {target.version} passed all checks, "
+        f"and {target.environment} is the next step of its rollout."
+    )
     return PlannedToolCall("deploy", arguments, why)
 
 
@@ -201,7 +204,9 @@ def _refund(part: str, rest: str) -> PlannedToolCall | Hint:
         "notify": _QUIETLY.search(rest) is None,
     }
     return PlannedToolCall(
-        "refund_order", arguments, f"You asked me to refund {amount} for order {order}."
+        "refund_order",
+        arguments,
+        f"The customer of order {order} wants the money back, and I found the order paid.",
     )
 
 
@@ -218,7 +223,11 @@ def _restart(rest: str) -> Command:
     arguments: dict[str, Json] = {"service": service, "day": day}
     if match["at"]:
         arguments["at"] = f"{day}T{match['at'].zfill(5)}:00Z"
-    return PlannedToolCall("restart", arguments, f"You asked me to restart {service} on {day}.")
+    return PlannedToolCall(
+        "restart",
+        arguments,
+        f"{service} uses more memory each day, and a planned restart prevents an outage.",
+    )
 
 
 def _announce(rest: str) -> Command:
@@ -232,7 +241,7 @@ def _announce(rest: str) -> Command:
         return Hint('Announce what? For example: "announce to status: payments is back".')
     named = [name.lower() for name in re.findall(r"[A-Za-z]{3,}(?<!and)", found["to"] or "")]
     channels: list[Json] = list(dict.fromkeys(named)) or ["status"]
-    why = "You asked me to tell this to everybody who reads along."
+    why = "People there wait for news, and have heard nothing yet."
     return PlannedToolCall("announce", {"message": found["text"], "channels": channels}, why)
 
 
@@ -241,7 +250,7 @@ def _roll_back(rest: str) -> Command:
     if not found:
         return Hint('Roll back what? For example: "roll back payments in production".')
     service, place = found[1].lower(), _place(found[2] or "production")
-    why = f"You asked me to go back to the version of {service} that ran before in {place}."
+    why = f"Errors of {service} in {place} rose after the last release, and its fix is not ready."
     return PlannedToolCall("roll_back", {"service": service, "environment": place}, why)
 
 

@@ -37,9 +37,8 @@ from bot.demo.commands import (
 )
 from bot.demo.replies import Done, brief_report, is_answer, report
 
-INTRODUCTION = "I am a rule-based demo, not a language model."
 HELP = """\
-I understand these messages:
+This demo follows fixed rules. It understands these messages:
 - status of payments
 - deploy payments 1.4.2 to production
 - deploy payments 1.4.2 and search 2.0.1 to production
@@ -99,7 +98,6 @@ class _Turn:
     """The conversation as the model sees it now.
 
     Attributes:
-        first: Whether the model says its first words in this thread.
         made: How many calls it made in this thread.
         prompts: What people wrote since its last answer.
         results: What became of the calls of its last answer.
@@ -107,7 +105,6 @@ class _Turn:
         rounds: How often it asked about that.
     """
 
-    first: bool = True
     made: int = 0
     prompts: list[str] = field(default_factory=list)
     results: list[Done] = field(default_factory=list)
@@ -131,7 +128,7 @@ def _parts(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
     if is_explaining(messages):
         return [TextPart(content=_explanation(messages[-1]))]
     turn = _read(messages)
-    draft = _Draft([INTRODUCTION] if turn.first else [])
+    draft = _Draft()
     _react(turn, draft)
     for prompt in turn.prompts:
         _obey(prompt, draft)
@@ -150,8 +147,8 @@ def _explanation(request: ModelMessage) -> str:
     found = {name: text for name, _, text in (line.partition(": ") for line in reversed(lines))}
     title, preview = found.get("Title", "").rstrip("."), found.get("Preview", "")
     if not title:
-        return INTRODUCTION
-    return f"{INTRODUCTION} The call would do this: {title}. {preview}".strip()
+        return "I know no more about it than the card says."
+    return f"The call would do this: {title}. {preview}".strip()
 
 
 def _read(messages: Sequence[ModelMessage]) -> _Turn:
@@ -162,7 +159,7 @@ def _read(messages: Sequence[ModelMessage]) -> _Turn:
             pending = {part.tool_call_id: part for part in message.tool_calls}
             if any(part.tool_name == FOLLOW_UP_NAME for part in message.tool_calls):
                 _note_question(turn)
-            turn.first, turn.made = False, turn.made + len(pending)
+            turn.made += len(pending)
             turn.prompts, turn.results = [], []
         else:
             _read_request(message, pending, turn)
@@ -226,18 +223,25 @@ def _obey(prompt: str, draft: _Draft) -> None:
             names = " and ".join(target.service for target in command.targets)
             draft.texts.append(f"One thing at a time: please tell me about {names} again later.")
         case Deploy() if questions(command):
-            _ask(command, draft, "I need to know a little more before I can deploy.")
+            _ask(
+                command,
+                draft,
+                "A wrong version or environment does harm, so I ask before I deploy.",
+            )
         case Deploy():
             _make(calls(command), draft)
         case PlannedToolCall():
             _make([command], draft)
         case PlannedToolCalls(calls=several):
-            draft.texts.append(f"You asked me for {len(several)} refunds.")
+            draft.texts.append(
+                f"{len(several)} customers wait for their money, and all of these orders are paid."
+            )
             draft.calls.extend(several)
         case Hint():
             draft.texts.append(command.text)
-        case _ if draft.texts in ([], [INTRODUCTION]):  # else said while something waited
-            draft.texts.append(HELP)
+        case None:
+            # Nothing is added to what people said while something waited.
+            draft.texts = draft.texts or [HELP]
 
 
 def _ask(deploy: Deploy, draft: _Draft, why: str) -> None:

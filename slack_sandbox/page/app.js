@@ -8,6 +8,7 @@ import {
 } from "./dom.js";
 import { avatar, count } from "./format.js";
 import { drawPrompts, sessionTitle, stopButton } from "./frame/agentview.js";
+import { Guide, isGuideOpen } from "./frame/guide.js";
 import { drawHint, setHintOpen } from "./frame/hint.js";
 import { bannerOf, introItem, tabs } from "./frame/header.js";
 import { HomeTab } from "./frame/home.js";
@@ -318,6 +319,7 @@ function drawTop() {
   parts.trouble.render(store);
   parts.bell.render(store);
   parts.help.render(store);
+  parts.guide.render();
   byId("tools-dot").hidden = store.troubles === 0 && store.notified === 0;
   byId("connection").textContent = store.online ? "" : "Reconnecting…";
 }
@@ -325,7 +327,7 @@ function drawTop() {
 function drawSide() {
   const unread = [...store.channels.values()].some((channel) => channel.unread > 0);
   byId("menu-dot").hidden = !unread;
-  renderSidebar(byId("sidebar"), store, { open: (id) => goTo(id), close: () => toggleDrawer(false) });
+  renderSidebar(byId("sidebar"), store, { open: (id) => goTo(id), close: () => toggleDrawer(false), changed: () => redraw("side") });
   const title = store.channel ? store.title(store.channels.get(store.channel)) : "";
   document.title = `${unread ? "* " : ""}${title ? `${title} - ` : ""}${store.team.name} (sandbox)`;
 }
@@ -351,7 +353,7 @@ function drawChannel() {
   if (isHome) parts.homeTab.render();
   drawHint(parts.hint, store, hints);
   drawPrompts(parts.prompts, store, hints);
-  parts.hint.hidden ||= isHome;
+  parts.hint.hidden ||= isHome || parts.guide.isFor(store.channel);
   renderMessages(parts.list, messages, view("channel"), [introItem(store, channel)]);
   settle(parts.scroll, messages);
 }
@@ -415,7 +417,10 @@ function build() {
   parts.time = new TimePanel(byId("time-toggle"), byId("time"));
   parts.trouble = new TroublePanel(byId("trouble-toggle"), byId("trouble"));
   parts.bell = new BellPanel(byId("bell-toggle"), byId("bell"), (channel, thread) => goTo(channel, thread));
-  parts.help = new HelpPanel(byId("help-toggle"), byId("help"), { examples: showHint });
+  parts.help = new HelpPanel(byId("help-toggle"), byId("help"), { examples: showHint, guide: () => parts.guide.open() });
+  parts.guide = new Guide(byId("guide"), store, {
+    go: (person, channel, thread) => become(person, { channel, thread }, true), changed: () => redraw("all"),
+  });
   parts.cards = new HoverCard(byId("layers"), store);
   watchTheme(byId("theme"));
   watchPhone(byId("phone"), byId("columns"));
@@ -495,6 +500,13 @@ function onAddress() {
   else openTab(tab || "messages");
 }
 
+/** Begin as the address says; else where the guide begins; else as the person of last time. */
+async function begin() {
+  const address = wanted();
+  if (address.as) return become(address.as, address);
+  const guide = isGuideOpen() ? (await read("state", {})).guide : null;
+  return become(guide?.person ?? memory.get("person") ?? "", { ...address, channel: address.channel || guide?.channel });
+}
+
 build();
-const first = wanted();
-become(first.as || memory.get("person") || "", first);
+begin();

@@ -43,10 +43,11 @@ function messageItem(message, previous, view) {
     fresh: store.newReplies.get(message.ts) ?? 0,
     status: view.place === "channel" ? store.status(store.channel, message.ts) : "",
     open: view.place === "channel" && store.thread === message.ts,
+    folded: view.place === "channel" && isReply(message) && store.thread === message.thread_ts,
     warning: store.warnings.get(`${store.channel}:${message.ts}`) ?? "",
   };
   const sign = JSON.stringify([message, facts.compact, facts.replies.map((r) => [r.ts, r.user]), facts.hidden, facts.fresh,
-    facts.status, facts.open, facts.warning, store.me, store.people.size]);
+    facts.status, facts.open, facts.folded, facts.warning, store.me, store.people.size]);
   return { key: message.ts, sign, draw: () => drawMessage(message, facts, view) };
 }
 
@@ -100,7 +101,8 @@ function drawMessage(message, facts, view) {
     message.ephemeral && h("div", { class: "ephemeral-label" }, icon("eye"), "Only visible to you"),
     !facts.compact && meta(author, message),
     copy && h("button", { type: "button", class: "replied-to", on: { click: () => view.openThread(message.thread_ts) } }, "replied to a thread"),
-    body(message, view),
+    // The thread beside it has the whole message: a card has its buttons once on the page.
+    facts.folded ? h("div", { class: "text folded" }, summary(view.store, message)) : body(message, view),
     facts.warning && h("div", { class: "app-warning", role: "alert", data: { testid: "app-warning" } }, icon("warn"), facts.warning),
     reactions(message, view), threadBar(message, facts, view));
   return h("article", {
@@ -210,6 +212,10 @@ export function statusText(store, text) {
 /** One line for screen readers and notices. */
 export function messageLine(store, message) {
   const author = store.author(message);
+  return `${author.real_name || author.name}: ${summary(store, message)}`;
+}
+
+function summary(store, message) {
   const text = flatText(message.text, store.names);
-  return `${author.real_name || author.name}: ${text.length > 140 ? `${text.slice(0, 140)}…` : text}`;
+  return text.length > 140 ? `${text.slice(0, 140)}…` : text;
 }

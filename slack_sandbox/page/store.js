@@ -48,6 +48,7 @@ export class Store {
     this.bot = { user_id: "", name: "countersign", connected: true };
     this.surfaces = { commands: [], shortcuts: [], has_home: false };
     this.examples = [];
+    this.guide = null;
     this.troubles = 0;
     this.ahead = null;
     this.me = "";
@@ -90,6 +91,7 @@ export class Store {
     this.bot = state.bot ?? this.bot;
     this.surfaces = state.surfaces ?? this.surfaces;
     this.examples = state.examples ?? [];
+    this.guide = state.guide ?? null;
     this.troubles = state.troubles ?? 0;
     this.ahead = state.ahead ?? null;
     setAhead(this.ahead);

@@ -10,6 +10,7 @@ from typing import Final, Literal
 from aiohttp import web
 
 from slack_sandbox.workspace.changes import BackgroundTasks
+from slack_sandbox.workspace.guide import Guide
 from slack_sandbox.workspace.payloads import reactions_payload, view_payload
 from slack_sandbox.workspace.records import (
     Change,
@@ -35,8 +36,15 @@ class OpenPage:
 class PageHub:
     """Draws the workspace as one person sees it, and sends changes to their open pages."""
 
-    def __init__(self, workspace: Workspace, tasks: BackgroundTasks, surfaces: Surfaces) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        tasks: BackgroundTasks,
+        surfaces: Surfaces,
+        guide: Guide | None = None,
+    ) -> None:
         self.surfaces = surfaces
+        self._guide = None if guide is None else asdict(guide)
         self._workspace = workspace
         self._tasks = tasks
         self._pages: dict[str, list[OpenPage]] = {}
@@ -82,6 +90,7 @@ class PageHub:
             },
             "examples": [list(one) for one in workspace.examples],
             "surfaces": asdict(self.surfaces),
+            "guide": self._guide,
             "troubles": self.troubles(),
             "ahead": self.ahead(),
         }

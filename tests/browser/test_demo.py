@@ -54,9 +54,11 @@ async def ask(page: Page, demo: str, text: str) -> str:
     """Write as Rosa in #ops, and wait for the card; return the root of the thread."""
     await act_as(page, demo, ROSA)
     composer = page.get_by_test_id("composer")
-    await composer.fill(f"@countersign {text}")
+    words = f"@countersign {text}"
+    await composer.fill(words)
     await composer.press("Enter")
-    opener = page.locator('[data-testid^="thread-open-"]')
+    asked = page.get_by_test_id("messages").locator("article", has_text=words)
+    opener = asked.locator('[data-testid^="thread-open-"]')
     thread = str(await opener.get_attribute("data-testid")).removeprefix("thread-open-")
     await act_as(page, demo, ROSA, thread)
     await expect(page.locator(APPROVE)).to_be_visible()
@@ -82,9 +84,9 @@ async def skip(page: Page, which: str) -> None:
 
 
 async def test_staging_is_for_anybody_in_the_channel(page: Page, demo: str) -> None:
-    thread = await ask(page, demo, "deploy payments 1.4.2 to staging")
+    thread = await ask(page, demo, "deploy search 2.0.1 to staging")
     await approve(page, demo, MIA, thread)
-    await expect(page.get_by_test_id("thread-pane")).to_contain_text("payments 1.4.2 is live")
+    await expect(page.get_by_test_id("thread-pane")).to_contain_text("search 2.0.1 is live")
 
 
 async def test_production_takes_two_of_those_on_call(page: Page, demo: str) -> None:

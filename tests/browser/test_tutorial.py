@@ -13,6 +13,7 @@ from playwright.async_api import Browser, expect
 
 from bot.commands.demo import welcome
 from bot.commands.parser import PORT
+from bot.demo import POLICY
 from slack_sandbox import ADA, BEN, MIA
 from tests.browser.players import DESK, PATIENCE_MS, Player, a_demo
 from tests.browser.test_page import browser, pytestmark
@@ -96,15 +97,15 @@ def importable(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_approve_edit_and_reject(browser: Browser, tmp_path: Path) -> None:
     two, three = step(2), step(3)
     async with played(browser, tmp_path) as player:
-        await player.ask(two.typed.pop(0))
+        await player.page.goto(player.url)
+        await player.open_last()
         await two.sees(player, 3)
         await press(player, two.has("Approve"))
-        await two.sees(player)
-        await player.become(ADA)
-        await press(player, "Approve")
         await two.sees(player, 3)
 
         await player.ask(three.typed.pop(0))
+        await press(player, three.has("Approve"))
+        await three.sees(player)
         await player.become(ADA)
         await press(player, three.has("Edit…"))
         await player.form.get_by_label(three.has("Replicas")).fill(three.has("5"))
@@ -184,7 +185,7 @@ async def test_an_own_policy(browser: Browser, tmp_path: Path) -> None:
 
 
 async def test_the_terminal_shows_what_the_tutorial_says() -> None:
-    printed = welcome(f"http://127.0.0.1:{PORT}")
+    printed = welcome(f"http://127.0.0.1:{PORT}", policy=POLICY)
     assert [line for line in step(1).quoted if line not in printed] == []
     (shown,) = step(5).quoted[:1]
     assert shown in welcome("http://127.0.0.1:1", agent="wifi:build")

@@ -21,8 +21,8 @@ from bot.clock import MovableClock
 from bot.commands.demo import try_out
 from tests.pictures.scenes import FOLDER, SCENES, Scene
 
-IN_THE_WAY = 'button[aria-label="Hide this panel"], button.jump:not([hidden])'
-"""Buttons that close the demo's greeting, and go to the newest messages; where there are any."""
+IN_THE_WAY = 'button[aria-label="Close the guide"], button.jump:not([hidden])'
+"""Buttons that close the guide, and go to the newest messages; where there are any."""
 
 
 async def take(only: str, chromium: str) -> list[Path]:
@@ -58,6 +58,10 @@ async def photograph(scene: Scene, browser: Browser) -> list[Path]:
 async def show(page: Page, scene: Scene, address: str) -> None:
     """Open the page as the person who looks, with what the scene ends with."""
     await page.goto(address)
+    if scene.is_first_screen:
+        await expect(page.get_by_test_id("guide-arrow")).to_be_visible()
+        await page.evaluate("document.fonts.ready")
+        return
     await expect(page.get_by_test_id("thread-pane")).to_contain_text(scene.ends_with)
     for button in await page.locator(IN_THE_WAY).all():
         # By its own method, as the thread or a form may lie over it.

@@ -53,6 +53,7 @@ class Scene:
         looks: Who looks at it.
         open: What they open before the picture is taken.
         widths: Widths of the screens that pages show.
+        is_first_screen: Whether it shows the page as it opens, with the guide.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Scene:
     looks: str = ADA
     open: Callable[[Page], Awaitable[None]] = nothing
     widths: tuple[int, ...] = (390,)
+    is_first_screen: bool = False
 
     @property
     def viewers(self) -> list[Viewer]:
@@ -68,6 +70,8 @@ class Scene:
         return [viewer for viewer in VIEWERS if viewer.width in self.widths]
 
     def address(self, url: str, thread: str) -> str:
+        if self.is_first_screen:
+            return url
         return f"{url}?as={self.looks}&channel={OPS}&thread={thread}"
 
 
@@ -77,7 +81,8 @@ async def ask(page: Page, url: str, text: str) -> str:
     composer = page.get_by_test_id("composer")
     await composer.fill(f"@countersign {text}")
     await composer.press("Enter")
-    opener = page.locator('[data-testid^="thread-open-"]').first
+    asked = page.get_by_test_id("messages").locator("article", has_text=f"@countersign {text}")
+    opener = asked.locator('[data-testid^="thread-open-"]')
     thread = str(await opener.get_attribute("data-testid")).removeprefix("thread-open-")
     await page.goto(f"{url}?as={ROSA}&channel={OPS}&thread={thread}")
     await expect(page.locator(f'{PANE} [data-action-id="countersign:approve"]')).to_be_visible()
@@ -85,8 +90,11 @@ async def ask(page: Page, url: str, text: str) -> str:
 
 
 async def waiting(page: Page, url: str) -> str:
-    """A card that waits for Ada."""
-    return await ask(page, url, "deploy payments 1.4.2 to staging")
+    """The card that waits for Ada when the page opens."""
+    await page.goto(url)
+    await page.locator('[data-testid^="thread-open-"]').first.click()
+    await expect(page.locator(f'{PANE} [data-action-id="countersign:approve"]')).to_be_visible()
+    return page.url.rpartition("thread=")[2]
 
 
 async def decided(page: Page, url: str) -> str:
@@ -117,7 +125,13 @@ async def home(page: Page) -> None:
 
 
 SCENES = (
-    Scene(name="card", play=waiting, ends_with="payments", widths=(1280, 390)),
+    Scene(
+        name="card",
+        play=waiting,
+        ends_with="payments",
+        widths=(1280, 390),
+        is_first_screen=True,
+    ),
     Scene(name="decided", play=decided, ends_with="payments 1.4.2 is live"),
     Scene(name="home", play=waiting, ends_with="payments", open=home),
     Scene(name="review", play=waiting, ends_with="payments", open=review),

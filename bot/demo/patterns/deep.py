@@ -87,7 +87,10 @@ def lead(seen: CurrentRequest) -> Reply:
     answers, results = seen.results_of(FOLLOW_UP_NAME), seen.results_of(TASK_TOOL)
     if not answers:
         asked = call(FOLLOW_UP_NAME, questions=[_PERIOD, _REGION, _PURPOSE])
-        return Reply("I need to know a little more.", (_todos(0), asked))
+        return Reply(
+            "The figures depend on the period and the region, so I ask before I search.",
+            (_todos(0), asked),
+        )
     if not is_answer(answers[-1]) or gives_up(answers[-1]):
         return Reply("Nobody told me what is meant, so I do not guess. You can ask me again.")
     if not results:

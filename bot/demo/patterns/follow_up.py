@@ -60,7 +60,7 @@ def ask(seen: CurrentRequest) -> Reply:
     answers = seen.results_of(FOLLOW_UP_NAME)
     if not answers:
         questions = call(FOLLOW_UP_NAME, questions=[_WISHES, _BUDGET, _COMPANY])
-        return Reply("I need to know a little more.", (questions,))
+        return Reply("A good plan depends on what you like and on the budget.", (questions,))
     if not is_answer(answers[-1]) or gives_up(answers[-1]):
         return Reply("Open: nobody said what is wanted.")
     told = "\n".join(answers)

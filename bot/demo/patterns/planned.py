@@ -71,7 +71,7 @@ def executing(call_of: Callable[[str], PlannedToolCall | None]) -> Rule:
         made = call_of(step)
         if made is None:
             return Reply(f"I cannot do this step: {step}")
-        return Reply(f"The next step: {step}.", (made,))
+        return Reply(made.why or f"The next step: {step}.", (made,))
 
     return execute
 

@@ -203,7 +203,10 @@ def _call(step: str) -> PlannedToolCall | None:
             return call("create_design", project_name=_after("design of", rest))
         case ["Allocate", rest]:
             amount, department, name = re.split(r" USD of | to ", rest, maxsplit=2)
-            return call("allocate_budget", project_name=name, amount=amount, department=department)
+            why = "Two similar projects took four months each; the design needs as much."
+            return call(
+                "allocate_budget", why, project_name=name, amount=amount, department=department
+            )
         case ["Assign", rest]:
             members, name, start = re.split(r" to | from ", rest, maxsplit=2)
             return call(

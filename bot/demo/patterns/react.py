@@ -51,7 +51,10 @@ def write(seen: CurrentRequest) -> Reply:
     text = found(r":\s+(.+)", seen.request)
     if not (to and text):
         return Reply(hint(EXAMPLE))
-    return Reply(f"You asked me to write to {to}.", (call("send_mail", to=to, text=text),))
+    return Reply(
+        f"{to} is concerned, and should know before it happens.",
+        (call("send_mail", to=to, text=text),),
+    )
 
 
 def _ended(done: Done) -> str:

@@ -22,7 +22,7 @@ from pydantic_ai.models import Model
 from agents.core.codec import Json
 from agents.models import AnsweringModel
 from bot.demo.commands import PlannedToolCall
-from bot.demo.model import INTRODUCTION, DemoModel
+from bot.demo.model import DemoModel
 from bot.demo.replies import Done
 
 _CONTEXT = "For context:"
@@ -117,14 +117,14 @@ def read(messages: Sequence[ModelMessage]) -> CurrentRequest:
     return seen
 
 
-def call(tool: str, **arguments: Json) -> PlannedToolCall:
-    """A call of a rule."""
-    return PlannedToolCall(tool, arguments, "")
+def call(tool: str, why: str = "", **arguments: Json) -> PlannedToolCall:
+    """A call of a rule, and the reason to tell people if the rule says nothing else."""
+    return PlannedToolCall(tool, arguments, why)
 
 
 def hint(example: str) -> str:
     """Return a model's answer to a message that its rule cannot read."""
-    return f'{INTRODUCTION} In this channel, please write something like: "{example}".'
+    return f'I did not understand that. In this channel, write something like: "{example}".'
 
 
 def found(pattern: str, text: str) -> str:

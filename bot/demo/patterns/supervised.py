@@ -142,4 +142,5 @@ def transfer(seen: CurrentRequest) -> Reply:
     wanted = call(
         "transfer_funds", from_account=source.lower(), to_account=target.lower(), amount=amount
     )
-    return Reply(f"You asked me to transfer {amount} from {source} to {target}.", (wanted,))
+    balance = _BALANCES.get(source.lower(), 1000)
+    return Reply(f"The balance of {source} is {balance} USD, which covers it.", (wanted,))

@@ -76,4 +76,4 @@ def book(seen: CurrentRequest) -> Reply:
     booking = call(
         "book_ticket", location=where, passenger_name=who, passenger_phone_number=phone.strip()
     )
-    return Reply(f"You asked me to book a ticket to {where} for {who}.", (booking,))
+    return Reply(f"{who} is expected in {where}, and has no ticket yet.", (booking,))

@@ -20,6 +20,11 @@ from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, vo
 EXAMPLE = "plan a trip from Berlin to Tokyo on 2027-10-15 for 3 nights"
 _WORDS = r"([^\W\d_][\w'-]*(?:\s+(?!to\b|on\b|for\b|from\b|in\b)[^\W\d_][\w'-]*)*)"
 
+_WHY = {
+    "book_flight": "The weather will be good, and the hotel depends on the day of the flight.",
+    "book_hotel": "The flight is booked, so the nights are known.",
+}
+
 City = Annotated[str, Field(min_length=1, max_length=60)]
 
 
@@ -145,7 +150,8 @@ def _call(step: str) -> PlannedToolCall | None:
     ):
         match = re.fullmatch(pattern, step)
         if match:
-            return call(tool_name, **dict(zip(names, match.groups(), strict=True)))
+            given = dict(zip(names, match.groups(), strict=True))
+            return call(tool_name, _WHY.get(tool_name, ""), **given)
     return None
 
 

@@ -1,6 +1,6 @@
 // The side bar: workspace, channels, direct messages.
 
-import { fill, h, icon, rememberFocus, restoreFocus } from "../dom.js";
+import { fill, h, icon, memory, rememberFocus, restoreFocus } from "../dom.js";
 import { avatar } from "../format.js";
 
 /** Draw the side bar. `on` has `open(channelId)` and `close()`. */
@@ -11,7 +11,7 @@ export function renderSidebar(root, store, on) {
     h("span", { class: "workspace-name" }, store.team.name), close);
   const focus = rememberFocus(root);
   fill(root, head,
-    sections(store).map(([title, channels]) => group(title, channels, store, on)),
+    sections(store).map(([title, channels], at) => section(title, channels, at > 0, store, on)),
     group("Apps", store.conversations("im"), store, on),
     h("p", { class: "sidebar-note" }, "Nothing here leaves this machine."));
   restoreFocus(root, focus);
@@ -28,8 +28,20 @@ function sections(store) {
   return [...found];
 }
 
-function group(title, channels, store, on) {
-  if (channels.length === 0) return null;
+/** A section that can be folded, as in Slack: the open channel and unread ones stay in sight. */
+function section(title, channels, isFoldedAtFirst, store, on) {
+  const key = `section.${title}`;
+  const isFolded = (memory.get(key) ?? (isFoldedAtFirst ? "folded" : "open")) === "folded";
+  const shown = channels.filter((channel) => !isFolded || channel.id === store.channel || channel.unread > 0);
+  const fold = h("button", {
+    type: "button", class: "side-fold", "aria-expanded": String(!isFolded), data: { testid: `section-${title}` },
+    on: { click: () => { memory.set(key, isFolded ? "open" : "folded"); on.changed(); } },
+  }, icon("down"), title, isFolded && h("span", { class: "side-count" }, channels.length));
+  return group(fold, shown, store, on, true);
+}
+
+function group(title, channels, store, on, isKept = false) {
+  if (channels.length === 0 && !isKept) return null;
   return h("section", { class: "side-group" }, h("h2", {}, title),
     h("ul", {}, channels.map((channel) => h("li", {}, row(channel, store, on)))));
 }

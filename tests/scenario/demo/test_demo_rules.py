@@ -67,7 +67,10 @@ async def test_rotation(stage: Stage) -> None:
 
 async def test_override(stage: Stage) -> None:
     await ask(stage, "#override")
-    await stage.choose("Rosa", await stage.card(word=APPROVE), ActionId.DETAILS)
+    card = await stage.card(word=APPROVE)
+    await stage.choose("Rosa", card, ActionId.DETAILS)
     rosa = stage.user("Rosa")
     views = stage.sandbox.open_views
     await stage.until(lambda: ActionId.OVERRIDE in str(views(rosa)))
+    await stage.click("Mia", card, APPROVE)
+    await stage.card(word="payments went back from 1.4.1 to 1.4.0 in production")

@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 
 from agents import ChatModelAgent
 from bot.demo import DemoModel
-from bot.demo.model import HELP, INTRODUCTION
+from bot.demo.model import HELP
 from bot.demo.replies import Done, brief_report, report
 
 DEPLOY = ToolCallPart(
@@ -65,19 +65,9 @@ async def test_model_has_a_name() -> None:
     assert DemoModel().model_name == "demo"
 
 
-async def test_help_comes_with_the_introduction() -> None:
-    assert (await answer(user("help"))).text == f"{INTRODUCTION}\n\n{HELP}"
-
-
-async def test_introduction_is_one_sentence_and_comes_once() -> None:
-    assert INTRODUCTION.count(".") == 1
-    later = await answer(user("help"), ModelResponse(parts=[TextPart(HELP)]), user("help"))
-    assert later.text == HELP
-
-
-async def test_nothing_said_gets_help() -> None:
-    assert (await answer(ModelRequest(parts=[]))).text == INTRODUCTION
-    assert (await answer(user(""))).text == f"{INTRODUCTION}\n\n{HELP}"
+@pytest.mark.parametrize("request_", [user("help"), user(""), ModelRequest(parts=[])])
+async def test_what_is_no_command_gets_help(request_: ModelRequest) -> None:
+    assert (await answer(request_)).text == HELP
 
 
 async def test_call_ids_go_on_through_the_thread() -> None:
@@ -213,7 +203,5 @@ async def test_the_model_says_what_a_call_that_waits_would_do() -> None:
     agent = ChatModelAgent(name="oncall", model=DemoModel())
     about = "Title: Deploy payments 1.4.2\nPreview: Replaces 1.4.1.\nArguments: {}"
     said = await agent.explain(about, "Title: nothing?")
-    assert said == (
-        f"{INTRODUCTION} The call would do this: Deploy payments 1.4.2. Replaces 1.4.1."
-    )
-    assert (await agent.explain("", "why?")).startswith(INTRODUCTION)
+    assert said == "The call would do this: Deploy payments 1.4.2. Replaces 1.4.1."
+    assert "no more" in await agent.explain("", "why?")

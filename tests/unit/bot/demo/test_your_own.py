@@ -64,5 +64,5 @@ async def test_agents_of_your_own_are_named_and_have_no_channels_of_the_demo(
 async def test_the_agents_of_the_demo_have_theirs(tmp_path: Path) -> None:
     greeting, names = await tried_out(tmp_path)
 
-    assert "#approval" in greeting
+    assert "you are Ada" in greeting
     assert names >= {"ops", "approval"}
