@@ -363,7 +363,10 @@ class Collection(ABC, Generic[D]):
 
         Raises:
             RecordRefusedError: A document cannot be stored.
+            ValueError: A document would be unreadable.
         """
+        for document in documents:
+            check_readable(document)
         new = await self._insert(documents)
         self.known.update({one.key: one for one in documents if one.key in new})
         return new
@@ -393,12 +396,14 @@ class Collection(ABC, Generic[D]):
         Raises:
             RecordConflictError: Another writer was first, or the lease was lost.
             RecordRefusedError: The document cannot be stored.
+            ValueError: The document would be unreadable.
         """
         new = document.changed(revision=based_on.revision + 1)
         if fence is not None:  # `document` may have been read before the claim
             new = new.changed(fence=fence)
         if releases:
             new = new.changed(**_NO_LEASE)
+        check_readable(new)
         where = {"id": new.key, "revision": based_on.revision, "v": self.kind.spec.version}
         changes: dict[str, Value] = dict(_NO_LEASE) if releases else {}
         if writes_due or due_of(new) != due_of(based_on):
@@ -882,7 +887,9 @@ def body_of(document: Document) -> dict[str, Any]:
     kind = type(document)
     skipped = {"revision", *(WORK_FIELDS if issubclass(kind, WorkDocument) else ())}
     try:
-        body = document.model_dump(mode="json", exclude_defaults=True, exclude=skipped)
+        body = document.model_dump(
+            mode="json", exclude_defaults=True, exclude=skipped, warnings=False
+        )
         missing = {kind.spec.key, *indexed(kind)} & kind.model_fields.keys() - body.keys()
         if missing:
             body |= document.model_dump(mode="json", include=set(missing), exclude_none=True)
@@ -925,6 +932,27 @@ def read_document(kind: type[D], body: object, *, version: object, key: str, col
         fault = f"field {kind.spec.key!r} is damaged"
         raise RecordFormatError(kind.spec.noun, version, fault, record_id=key)
     return document
+
+
+def check_readable(document: Document) -> None:
+    """Refuse a document that could not be read again: `changed` does not check the values.
+
+    Raises:
+        RecordRefusedError: A value is not JSON data.
+        ValueError: A value does not have the type of its field.
+    """
+    kind = type(document)
+    columns = {"revision", *(WORK_FIELDS if isinstance(document, WorkDocument) else ())}
+    try:
+        text = json.dumps(body_of(document), ensure_ascii=False).encode()
+    except UnicodeError as error:
+        raise RecordRefusedError(str(error)) from error
+    try:
+        kind.model_validate_json(text)
+        _checked({name: getattr(document, name) for name in columns})
+    except (ValueError, TypeError) as error:
+        fault = f"a {kind.spec.noun} with this value could not be read again"
+        raise ValueError(f"{fault}: {fault_of(error)}") from error
 
 
 def _checked(columns: Row) -> dict[str, Any]:

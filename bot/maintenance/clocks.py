@@ -102,8 +102,8 @@ class ClockWatch:
         self.storage.allow_claims(allowed=is_right)
         if ahead and not is_waiting(self._say_ms, now, SAY_EVERY):
             self._say_ms = now + milliseconds(SAY_EVERY)
-            level = logging.WARNING if is_right else logging.ERROR
-            logger.log(level, "%s", say_difference(ahead), extra={"action": "clock_differs"})
+            say = logger.warning if is_right else logger.error
+            say("%s", say_difference(ahead), extra={"action": "clock_differs"})
         if before_ms := self._before_ms:
             await self.storage.hasten(now_ms=now, before_ms=before_ms)
             self._before_ms = 0

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from storage.documents import (
@@ -172,6 +173,45 @@ async def test_there_may_be_more_than_one_statement_holds(tasks: Tasks) -> None:
     many = [a_task(f"t{number:03}") for number in range(250)]
     assert len(await tasks.insert(*many)) == 250
     assert len((await tasks.find({})).documents) == 250
+
+
+JUNK = st.one_of(
+    st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=3), st.just(1.5),
+    st.lists(st.integers(), max_size=1), st.just({"by": 1}), st.just(Answer(by="U1", at_ms=1)),
+    st.just(("a", "b")), st.sampled_from([*State, "open"]),
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.sampled_from(sorted(Task.model_fields)), JUNK, min_size=1, max_size=3))
+async def test_what_is_stored_can_be_read_again(changes: dict[str, Any]) -> None:
+    async with in_memory() as database:
+        tasks = database.collection(Task)
+        await tasks.insert(a_task())
+        before = await tasks.get("t1")
+        try:
+            new = before.changed(**changes)
+            stored = await tasks.replace(new, based_on=before)
+        except (ValueError, TypeError, RecordConflictError):
+            assert await tasks.get("t1") == before
+        else:
+            tasks.known.clear()
+            assert await tasks.get("t1") == stored
+
+
+@pytest.mark.parametrize("changes", [{"rank": "1"}, {"answer": {"by": 1}}, {"due_ms": "noon"}])
+async def test_a_value_of_another_type_is_refused_before_the_write(
+    tasks: Tasks, changes: dict[str, Any]
+) -> None:
+    await tasks.insert(a_task())
+    before = await tasks.get("t1")
+
+    with pytest.raises(ValueError, match="a task with this value could not be read again"):
+        await tasks.replace(before.changed(**changes), based_on=before)
+    with pytest.raises(ValueError, match="a task with this value could not be read again"):
+        await tasks.insert(a_task("t2", **changes))
+
+    assert await tasks.get("t1") == before
+    assert await tasks.count({}) == 1
 
 
 async def test_a_document_that_is_missing_is_named(tasks: Tasks) -> None:
