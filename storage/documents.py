@@ -77,14 +77,16 @@ _KNOWN = 500
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index of a collection.
+    """An index of a collection: for finds by equality, then sort, then range.
 
     Attributes:
-        fields: The indexed fields, ascending. Documents are found by indexed fields only.
-        where: Condition of a partial index in SQLite. MongoDB indexes all documents.
+        fields: The indexed fields, ascending. The key of the document follows them, because it ends
+            every sort. Documents are found by indexed fields only.
+        where: Condition of a partial index in SQLite. In MongoDB, which indexes all documents, the
+            fields with one value come first.
     """
 
-    fields: tuple[str, ...]
+    fields: tuple[str, ...] = ()
     where: Where = field(default_factory=dict)
 
 

@@ -524,13 +524,13 @@ class Approval(ThreadDocument):
         noun="approval",
         key="approval_id",
         indexes=(
-            Index(("expires_ms", "id"), PENDING),
-            Index(("requester_id", "expires_ms", "id"), PENDING),
+            Index(("expires_ms",), PENDING),
+            Index(("requester_id", "expires_ms"), PENDING),
             Index(("requester_id", "created_ms"), ENDED),
             Index(("decision.by", "created_ms"), ENDED),
             Index(("thread_id", "created_ms", "position")),
             Index(("thread_id", "created_ms", "position"), {"open": True}),
-            Index(("id",), {"open": True}),
+            Index(where={"open": True}),
             Index(("thread_id", "turn", "created_ms", "position")),
             Index(("card.error", "created_ms"), {"card.error": {"$gt": ""}}),
         ),
@@ -624,8 +624,6 @@ class Approval(ThreadDocument):
     """Hidden parts of the call that people opened, newest last."""
     said: tuple[Said, ...] = ()
     """Messages that requesters wrote while the approval was pending, oldest first."""
-    ask_deleted: str = ""
-    """Author of a deleted message that asked for this; empty while the message stands."""
     run: Run | None = None
     """The execution of the approved call; None until the call starts."""
     stopped_by: str = ""

@@ -22,9 +22,8 @@ class DelegationRecord(Document):
         noun="delegation",
         key="delegation_id",
         indexes=(
-            Index(("team_id", "until_ms")),
+            Index(("team_id", "until_ms"), {"ended_ms": None}),
             Index(("until_ms",)),
-            Index(("id",), {"ended_ms": None}),
         ),
     )
 
@@ -89,7 +88,6 @@ class Grant(WorkDocument):
         indexes=(
             Index(("thread_id", "until_ms")),
             Index(("team_id", "until_ms"), {"ended_ms": None}),
-            Index(("id",), {"ended_ms": None}),
         ),
     )
 
@@ -187,8 +185,8 @@ class DelegationStore:
         An unreadable record is skipped: it gives no right.
         """
         where = {"team_id": team_id, "until_ms": {"$gt": now_ms}, "ended_ms": None}
-        found = (await self.collection.find(where)).documents  # by id
-        return sorted(found, key=lambda one: one.created_ms)
+        found = (await self.collection.find(where, sort=["until_ms"])).documents
+        return sorted(found, key=lambda one: (one.created_ms, one.key))
 
     async def end(self, delegation_id: str, *, now_ms: int) -> bool:
         """End a delegation early; return False if it does not exist or was ended early before."""
@@ -196,7 +194,7 @@ class DelegationStore:
 
     async def end_all(self, *, now_ms: int) -> int:
         """End all delegations and absences; return the number ended."""
-        return await _change_all(self.collection, {"ended_ms": None}, lambda one: one.ended(now_ms))
+        return await _end_all(self.collection, lambda one: one.ended(now_ms))
 
     async def erase(self, *, before_ms: int, limit: int) -> int:
         """Delete records that ended before `before_ms`; return the number deleted."""
@@ -228,8 +226,8 @@ class GrantStore:
         Grants that are used up are included. An unreadable record is skipped: it permits no call.
         """
         where = {"thread_id": thread_id, "until_ms": {"$gt": now_ms}, "ended_ms": None}
-        found = (await self.collection.find(where)).documents  # by id
-        return sorted(found, key=lambda one: one.created_ms)
+        found = (await self.collection.find(where, sort=["until_ms"])).documents
+        return sorted(found, key=lambda one: (one.created_ms, one.key))
 
     async def of_team(self, team_id: str, *, now_ms: int, limit: int) -> Sequence[Grant]:
         """Return grants of a workspace that a call may still use, by creation time.
@@ -273,10 +271,8 @@ class GrantStore:
 
         Their messages are due at once.
         """
-        return await _change_all(
-            self.collection,
-            {"ended_ms": None},
-            lambda one: one.ended(by="", now_ms=now_ms, due_ms=now_ms),
+        return await _end_all(
+            self.collection, lambda one: one.ended(by="", now_ms=now_ms, due_ms=now_ms)
         )
 
     async def mark_card(self, drawn: Grant, *, due_ms: int | None) -> None:
@@ -317,8 +313,11 @@ class PeopleStore:
     async def wishing(self, team_id: str) -> Sequence[PersonRecord]:
         """Read the people of a workspace who have quiet hours or want cards by direct message."""
         found: dict[str, PersonRecord] = {}
-        for where in ({"quiet_from": {"$gt": ""}}, {"has_copies": True}):
-            page = await self.collection.find({"team_id": team_id, **where})
+        for where, sort in (
+            ({"quiet_from": {"$gt": ""}}, ["quiet_from"]),
+            ({"has_copies": True}, []),
+        ):
+            page = await self.collection.find({"team_id": team_id, **where}, sort=sort)
             found |= {one.person_id: one for one in page.documents}
         return [found[key] for key in sorted(found)]
 
@@ -368,13 +367,13 @@ async def _changed(collection: Collection[D], key: str, change: Callable[[D], D 
         return False
 
 
-async def _change_all(
-    collection: Collection[D], where: Mapping[str, object], change: Callable[[D], D | None]
-) -> int:
-    """Change each document that matches `where`; return the number of changed documents."""
+async def _end_all(collection: Collection[D], change: Callable[[D], D | None]) -> int:
+    """End each document that was not ended early; return the number of changed documents."""
     count, after = 0, None
     while True:
-        page = await collection.find(where, limit=_PAGE, after=after)
+        page = await collection.find(
+            {"ended_ms": None}, sort=["team_id", "until_ms"], limit=_PAGE, after=after
+        )
         for one in page.documents:
             count += await _changed(collection, one.key, change)
         after = page.last

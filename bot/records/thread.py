@@ -64,8 +64,8 @@ class Thread(ThreadDocument):
         noun="thread",
         key="thread_id",
         indexes=(
-            Index(("active_ms", "id")),
-            Index(("id",), {"turn_open": True}),
+            Index(("active_ms",)),
+            Index(where={"turn_open": True}),
         ),
         content=frozenset({"requester_id", "created_ms", "agent"}),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
@@ -34,23 +35,17 @@ DEFAULT_DATABASE = "countersign"
 
 INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
     "audit": [
-        ["thread_id"],
-        ["thread_id", "at_ms"],
-        ["seq"],
-        ["seq", "at_ms"],
+        ["thread_id", "at_ms", "_id"],
+        ["seq", "at_ms", "_id"],
         ["team_id", "seq"],
+        ["at_ms"],
     ],
 }
 """The fields of each index by collection, ascending.
 
 Unique values are in `_id`, so that a cluster can be sharded by it. Ids that belong to a thread
-begin with the thread's id. MongoDB does not need an index of one field that is the prefix of
-another index, but some compatible servers ignore indexes of several fields and would read the whole
-collection.
+begin with the thread's id.
 """
-
-INDEX_S = 60.0
-"""Longest time to create the indexes of one collection, in seconds."""
 
 _MAX_DETAIL = 300
 
@@ -97,6 +92,9 @@ class Client:
         timeout: Maximum duration of an operation with its retry. `timeoutMS` in the address takes
             precedence.
         indexes: The fields of additional indexes, by collection.
+
+    Attributes:
+        indexes: The fields of all indexes, by collection.
     """
 
     def __init__(
@@ -109,7 +107,7 @@ class Client:
         indexes: Mapping[str, Sequence[Sequence[str]]] | None = None,
     ) -> None:
         self._uri = uri
-        self._indexes = {**INDEXES, **(indexes or {})}
+        self.indexes = {**INDEXES, **(indexes or {})}
         self._driver = driver
         self._name = database
         # The driver gets nine tenths, so that the caller has its result within `timeout`.
@@ -144,14 +142,24 @@ class Client:
         """
         await self.open_to_read()
         try:
-            for name, indexes in self._indexes.items():
+            for name, indexes in self.indexes.items():
                 models = [IndexModel([(field, 1) for field in fields]) for fields in indexes]
-                with pymongo.timeout(INDEX_S):
-                    async with self.call(INDEX_S) as apart:
-                        await apart(self.collection(name).create_indexes(models))
+                await self.create_indexes(name, models)
         except BaseException:
             await self.close()
             raise
+
+    async def create_indexes(self, name: str, models: Sequence[IndexModel]) -> None:
+        """Create indexes of a collection, however long it takes. Idempotent.
+
+        A time limit would abort the build on a large collection, again at each start.
+
+        Raises:
+            StoreUnavailableError: The server does not respond, or refuses.
+        """
+        with pymongo.timeout(0):
+            async with self.call(math.inf) as apart:
+                await apart(self.collection(name).create_indexes(models))
 
     async def ping(self, *, limit_s: float | None = None) -> None:
         """Ping the server.

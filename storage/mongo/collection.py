@@ -206,19 +206,15 @@ class MongoCollection(Collection[D]):
 def indexes(kind: type[Document]) -> list[list[str]]:
     """Return the fields of each index of a collection, ascending.
 
-    MongoDB does not need an index of one field that is the prefix of another index, but some
-    compatible servers ignore indexes of several fields. Partial conditions and keys are left out of
-    the indexes, because some of these servers implement them incorrectly.
+    No index is partial, because some compatible servers implement partial indexes incorrectly.
     """
-    is_work = issubclass(kind, WorkDocument)
-    found: list[list[str]] = [[_BY]]
-    if is_work:
-        found += [["_work.due_ms"], ["_work.leased_until_ms"]]
+    found = [[_BY]]
+    if issubclass(kind, WorkDocument):
+        found += [["_work.due_ms", "_id"], ["_work.leased_until_ms", "_id"]]
     for index in kind.spec.indexes:
-        fields = [name for name in index.fields if name != "id"]
-        found += [fields[:1], fields]
-    # MongoDB refuses a command with two equal indexes (code 68) and creates none of them.
-    return [list(fields) for fields in dict.fromkeys(map(tuple, found)) if fields]
+        equal = [name for name, wanted in index.where.items() if "$eq" in operators(wanted)]
+        found.append([*dict.fromkeys([*equal, *index.fields]), "_id"])
+    return found
 
 
 def _work_of(row: Row) -> Mapping[str, Any]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pymongo
-from pymongo import DeleteOne, ReturnDocument, UpdateOne
+from pymongo import DeleteOne, IndexModel, ReturnDocument, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
-from storage.mongo.client import INDEX_S, Apart, Client
+from storage.mongo.client import Client
 
 Document = dict[str, Any]
 Filter = dict[str, Any]
@@ -38,19 +36,13 @@ class Commands:
     Every method may raise `StoreUnavailableError` and `RecordRefusedError`.
     """
 
-    def __init__(self, client: Client, name: str, *, limit_s: float | None = None) -> None:
+    def __init__(self, client: Client, name: str) -> None:
         self._client = client
         self._name = name
-        self._limit_s = limit_s
-
-    @property
-    def patient(self) -> Commands:
-        """The same collection, with the longer timeout of index creation."""
-        return Commands(self._client, self._name, limit_s=INDEX_S)
 
     async def insert(self, document: Document) -> bool:
         """Insert a document; return False if its key exists."""
-        async with self._call() as apart:
+        async with self._client.call() as apart:
             try:
                 await apart(self._collection.insert_one(document))
             except DuplicateKeyError:
@@ -62,7 +54,7 @@ class Commands:
         keys = frozenset(document["_id"] for document in documents)
         if not keys:
             return keys
-        async with self._call() as apart:
+        async with self._client.call() as apart:
             try:
                 await apart(self._collection.insert_many(documents, ordered=False))
             except BulkWriteError as error:
@@ -80,21 +72,18 @@ class Commands:
         """Return sorted documents: all if `limit` is None, with all fields if `names` is None."""
         if limit is not None and limit < 1:
             return []  # MongoDB treats 0 as no limit
-        async with self._call() as apart:
-            cursor = self._collection.find(where, names).sort(list(sort)).limit(limit or 0)
+        async with self._client.call() as apart:
+            cursor = self._collection.find(where, names, sort=list(sort) or None, limit=limit or 0)
             found: list[Document] = await apart(cursor.to_list(limit))
         return found
 
-    async def keys(self, where: Filter, limit: int, sort: Sort = (("_id", 1),)) -> list[str]:
+    async def keys(self, where: Filter, limit: int, sort: Sort = ()) -> list[str]:
         """Return the first keys of the documents that match `where`, in the order of `sort`."""
-        async with self._call() as apart:
-            cursor = self._collection.find(where, {"_id": 1}).sort(list(sort)).limit(limit)
-            found: list[Document] = await apart(cursor.to_list(limit))
-        return [document["_id"] for document in found]
+        return [document["_id"] for document in await self.find(where, sort, limit, names=["_id"])]
 
     async def count(self, where: Filter) -> int:
         """Return the number of documents that match `where`."""
-        async with self._call() as apart:
+        async with self._client.call() as apart:
             # Not `count_documents`: some servers read every document for its aggregation.
             cursor = self._collection.aggregate([{"$match": where}, {"$count": "found"}])
             if inspect.isawaitable(cursor):
@@ -104,13 +93,13 @@ class Commands:
 
     async def update(self, where: Filter, update: Update) -> bool:
         """Update one document; return False if no document matches `where`."""
-        async with self._call() as apart:
+        async with self._client.call() as apart:
             result = await apart(self._collection.update_one(where, update))
         return bool(result.matched_count)
 
     async def update_and_get(self, where: Filter, update: Update) -> Document | None:
         """Update one document and return the new version; None if no document matches `where`."""
-        async with self._call() as apart:
+        async with self._client.call() as apart:
             changed: Document | None = await apart(
                 self._collection.find_one_and_update(
                     where, update, return_document=ReturnDocument.AFTER
@@ -121,7 +110,7 @@ class Commands:
     async def change_each(self, changes: Sequence[tuple[Filter, Update]]) -> None:
         """Update one document per filter, in this order, in one command."""
         if changes:
-            async with self._call() as apart:
+            async with self._client.call() as apart:
                 await apart(
                     self._collection.bulk_write(
                         [UpdateOne(where, update) for where, update in changes], ordered=True
@@ -135,7 +124,7 @@ class Commands:
         """
         if not keys:
             return 0
-        async with self._call() as apart:
+        async with self._client.call() as apart:
             result = await apart(
                 self._collection.bulk_write(
                     [DeleteOne(both(where, {"_id": key})) for key in keys], ordered=True
@@ -145,29 +134,14 @@ class Commands:
 
     async def update_all(self, where: Filter, update: Mapping[str, Any]) -> None:
         """Apply an update to every document that matches `where`, one by one."""
-        async with self._call() as apart:
+        async with self._client.call() as apart:
             await apart(self._collection.update_many(where, update))
 
     async def make_unique(self, name: str, fields: Sequence[str], where: Filter) -> None:
         """Create a unique index of the documents that match `where`. Idempotent."""
         keys = [(field, 1) for field in fields]
-        with pymongo.timeout(INDEX_S):
-            async with self._client.call(INDEX_S) as apart:
-                await apart(
-                    self._collection.create_index(
-                        keys, name=name, unique=True, partialFilterExpression=where
-                    )
-                )
-
-    @asynccontextmanager
-    async def _call(self) -> AsyncIterator[Apart]:
-        if self._limit_s is None:
-            async with self._client.call() as apart:
-                yield apart
-            return
-        with pymongo.timeout(self._limit_s):
-            async with self._client.call(self._limit_s) as apart:
-                yield apart
+        model = IndexModel(keys, name=name, unique=True, partialFilterExpression=where)
+        await self._client.create_indexes(self._name, [model])
 
     @property
     def _collection(self) -> Any:

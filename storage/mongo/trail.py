@@ -63,7 +63,6 @@ class MongoTrail(Trail):
 
     def __init__(self, audit: Commands, chains: Commands, seal: Seal) -> None:
         super().__init__(MongoLog(audit, "entry_id"), seal)
-        self._patient = MongoLog(audit.patient, "entry_id")
         self._audit, self._chains = audit, chains
         self._checked: set[str] = set()
 

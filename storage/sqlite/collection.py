@@ -278,7 +278,7 @@ def _joined(content: object, body: object) -> str | None:
 
 
 def _index(index: Index) -> str:
-    columns = ", ".join(f'"{name}"' for name in index.fields)
+    columns = ", ".join(f'"{name}"' for name in (*index.fields, "id"))
     parts = [
         f'"{name}" IS {"NOT " if operator == "$ne" else ""}NULL'
         if value is None

@@ -173,7 +173,7 @@ def _java(port: str, data: Path) -> list[str]:
 
 
 def _nx(port: str, data: Path) -> list[str]:
-    command = [sys.executable, "-m", "nx_27017.nx_27017", "--host", "127.0.0.1"]
+    command = [sys.executable, "-P", str(Path(__file__).with_name("nx.py")), "--host", "127.0.0.1"]
     command += ["--port", port, "--data-dir", str(data)]
     command += ["--log-file", str(data.with_name("log"))]
     return [*command, "--pid-file", str(data.with_name("pid"))]

@@ -58,11 +58,6 @@ class FakeCollection:
     async def update_one(self, where: Mapping[str, Any], update: Mapping[str, Any]) -> None:
         await self.find_one_and_update(where, update)
 
-    async def create_indexes(self, models: object) -> None:
-        self.indexes += 1
-        if self.indexes > 1 and not self.keeps_indexes:
-            raise StoreUnavailableError("connection closed")
-
     async def drop(self) -> None:
         self.is_dropped = True
 
@@ -78,6 +73,11 @@ class FakeServer:
     def collection(self, name: str) -> Any:
         self.names.add(name)
         return self.made
+
+    async def create_indexes(self, name: str, models: object) -> None:
+        self.made.indexes += 1
+        if self.made.indexes > 1 and not self.made.keeps_indexes:
+            raise StoreUnavailableError("connection closed")
 
     @asynccontextmanager
     async def call(self, limit_s: float | None = None) -> AsyncIterator[Apart]:
