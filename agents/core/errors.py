@@ -123,8 +123,7 @@ class OutsideRunError(AgentConfigError):
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"{what} works only inside a run; call it in a tool or an agent of a runner, and in a "
-            "thread only by asyncio.to_thread(), which knows the run; run_in_executor() does not"
+            f"{what} works only inside a run; call it in a tool or an agent of a runner"
         )
         self.what = what
 

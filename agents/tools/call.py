@@ -35,7 +35,6 @@ from agents.core.errors import (
     CheckpointDecodeError,
     InvalidArgumentsError,
     NotAnsweredError,
-    OutsideRunError,
     ResumeError,
     SwallowedInterruptError,
     ToolError,
@@ -325,8 +324,7 @@ class _Execution:
         if isinstance(error, ResumeError):
             # A tool that asked may refuse the answer: its interrupt then stays pending.
             return started is not None and "answered" not in started
-        # A bare thread of the tool does not know the run: the tool's own fault.
-        if isinstance(error, AgentError) and not isinstance(error, OutsideRunError):
+        if isinstance(error, AgentError):
             return isinstance(error, ToolError)
         is_let = bool(tool.definition.gates) and run.is_answered(self.scope.address)
         return has_started or not is_let

@@ -19,6 +19,7 @@ from tests.contract.builders import (
     an_approval,
 )
 from tests.support.decided import decide
+from tests.support.mongo_listener import by_hand
 from tests.support.stores import MongoStores
 
 pytestmark = pytest.mark.mongo
@@ -128,6 +129,7 @@ async def test_opening_makes_each_index_once(mongo: MongoStores) -> None:
     await mongo.open()
 
     for name, wanted in INDEXES.items():
-        found = await collection(mongo, name).index_information()
+        with by_hand():
+            found = await collection(mongo, name).index_information()
         keys = [[field for field, _ in index["key"]] for index in found.values()]
         assert sorted(keys) == sorted([["_id"], *(list(fields) for fields in wanted)])

@@ -10,6 +10,7 @@ from storage.errors import RecordFormatError, StoreUnavailableError
 from storage.sqlite.file.worker import connect
 from tests.contract.builders import THREAD_ID, a_thread, an_entry
 from tests.support.mongo import MongoServer
+from tests.support.mongo_listener import by_hand
 from tests.support.stores import MongoStores, SqliteStores
 
 
@@ -72,7 +73,8 @@ async def test_a_reader_makes_no_index(mongo_server: MongoServer) -> None:
     await storage.open_to_read()
     try:
         assert await storage.audit.of_thread(THREAD_ID, limit=1) == []
-        found = await storage._client.collection("audit").index_information()
+        with by_hand():
+            found = await storage._client.collection("audit").index_information()
         assert set(found) <= {"_id_"}
     finally:
         await storage.close()

@@ -14,6 +14,7 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 from bot.commands import cli
+from tests.support.mongo_listener import LISTENER
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
@@ -41,7 +42,8 @@ def fork_bot(
         run: What it does; a function of a module.
         name: Of the process.
     """
-    bot = FORKS.Process(target=_be, args=(dict(environ), log, run), name=name, daemon=True)
+    judged = {**environ, **LISTENER.environ()}
+    bot = FORKS.Process(target=_be, args=(judged, log, run), name=name, daemon=True)
     bot.start()
     return bot
 

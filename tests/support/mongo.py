@@ -15,6 +15,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
 from storage.mongo import Driver
+from tests.support.mongo_listener import by_hand
 from tests.support.ports import free_port
 
 URI_VARIABLE = "COUNTERSIGN_TEST_MONGODB_URI"
@@ -41,6 +43,13 @@ MAY_LEAK = [
 ]
 """Marks for the tests of a file that close a storage while its server is away: PyMongo's async
 client forgets to close a socket when it is closed at the moment that it tries to connect."""
+
+
+@contextmanager
+def own_client(uri: str, **options: Any) -> Iterator[MongoClient[dict[str, Any]]]:
+    """Open a client of the test's own: the commands of the block are not judged."""
+    with by_hand(), MongoClient[dict[str, Any]](uri, **options) as client:
+        yield client
 
 
 class MongoServer:
@@ -130,7 +139,7 @@ class MongoServer:
     def clean(self) -> None:
         """Drop the databases of this session, where they would outlive it."""
         if self._directory is None:
-            with MongoClient[dict[str, Any]](self.uri) as client:
+            with own_client(self.uri) as client:
                 for name in self._databases:
                     client.drop_database(name)
 
@@ -148,7 +157,7 @@ class MongoServer:
 
     def _await_answer(self) -> None:
         direct = f"mongodb://127.0.0.1:{self._port}/?directConnection=true"
-        with MongoClient[dict[str, Any]](direct, serverSelectionTimeoutMS=START_MS) as client:
+        with own_client(direct, serverSelectionTimeoutMS=START_MS) as client:
             client.admin.command("ping")
             if self.kind == "mongod":
                 member = {"_id": 0, "host": f"127.0.0.1:{self._port}"}
@@ -158,7 +167,7 @@ class MongoServer:
                     if error.code != 23:  # AlreadyInitialized
                         raise
         if self.kind == "mongod":  # wait until it is elected
-            with MongoClient[dict[str, Any]](self.uri, serverSelectionTimeoutMS=START_MS) as client:
+            with own_client(self.uri, serverSelectionTimeoutMS=START_MS) as client:
                 client.admin.command("ping")
 
 

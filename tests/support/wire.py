@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import bson
 
+from tests.support.mongo_listener import LISTENER
+
 Command = dict[str, Any]
 Ask = Callable[[], Awaitable[Command]]
 Play = Callable[[Command, Ask], Awaitable[Command]]
@@ -60,7 +62,8 @@ async def proxied(uri: str, play: Play) -> AsyncIterator[str]:
 
 
 def refusal(code: int, name: str, text: str, **more: object) -> Command:
-    """Make the answer of a server that refuses a command."""
+    """Make the answer of a server that refuses a command; the test expects it."""
+    LISTENER.expect(code)
     return {"ok": 0.0, "errmsg": text, "code": code, "codeName": name, **more}
 
 

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pymongo import MongoClient
 
 from bot.commands.cli import main
 from bot.errors import CopyInPlaceError
 from bot.layout.action_ids import ActionId
 from tests.scenario.calls.batch_agents import RAN
-from tests.support.mongo import DRIVERS, MongoServer
+from tests.support.mongo import DRIVERS, MongoServer, own_client
 from tests.support.stage import Stage, a_stage, buttons
 
 APPROVE, REJECT = "countersign:approve", "countersign:reject"
@@ -65,7 +64,7 @@ def a_shared(server: MongoServer, driver: str) -> Place:
     kept: dict[str, list[dict[str, Any]]] = {}
 
     def copy() -> None:
-        with MongoClient[dict[str, Any]](server.uri) as client:
+        with own_client(server.uri) as client:
             for _ in range(200):  # one with a lease in it is refused for as long as that lasts
                 for collection in client[name].list_collection_names():
                     kept[collection] = list(client[name][collection].find())
@@ -74,7 +73,7 @@ def a_shared(server: MongoServer, driver: str) -> Place:
                     return
 
     def put_back() -> None:
-        with MongoClient[dict[str, Any]](server.uri) as client:
+        with own_client(server.uri) as client:
             for collection, documents in kept.items():
                 client[name][collection].delete_many({})
                 if documents:
