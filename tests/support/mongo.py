@@ -89,9 +89,14 @@ class MongoServer:
         return self.uri_of(self.new_database())
 
     def uri_of(self, database: str) -> str:
-        """Give the address of a database on this server."""
+        """Give the address of a database on this server, with the same login."""
         address, _, options = self.uri.partition("?")
-        return f"{address.rstrip('/')}/{database}" + (f"?{options}" if options else "")
+        scheme, _, place = address.partition("://")
+        hosts, _, login = place.partition("/")
+        given = [options] if options else []
+        if "@" in hosts and "authSource=" not in options:  # else it would be the new database
+            given.append(f"authSource={login or 'admin'}")
+        return f"{scheme}://{hosts}/{database}" + (f"?{'&'.join(given)}" if given else "")
 
     def start(self) -> None:
         """Start, and wait until it answers. It keeps its port over restarts."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pymongo.monitoring import CommandFailedEvent, CommandStartedEvent, CommandSucceededEvent
 
+from tests.support.mongo import MongoServer
 from tests.support.mongo_indexes import unserved
 from tests.support.mongo_listener import StrictListener, by_hand
 from tests.support.mongo_rules import broken_rules
@@ -259,3 +260,17 @@ def test_commands_of_the_test_itself_are_not_judged() -> None:
     with by_hand():
         start(listener, {"renameCollection": "c", "$db": "d"})
     listener.check()
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("mongodb://h:1/", "mongodb://h:1/d"),
+        ("mongodb://h:1/?replicaSet=rs0", "mongodb://h:1/d?replicaSet=rs0"),
+        ("mongodb://u:p@h/", "mongodb://u:p@h/d?authSource=admin"),
+        ("mongodb://u:p@h/users?tls=true", "mongodb://u:p@h/d?tls=true&authSource=users"),
+        ("mongodb://u:p@h/?authSource=x", "mongodb://u:p@h/d?authSource=x"),
+    ],
+)
+def test_each_database_of_a_server_has_its_login(uri: str, expected: str) -> None:
+    assert MongoServer("uri", None, uri).uri_of("d") == expected

@@ -99,9 +99,7 @@ def empty_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
         return Place(environ, lambda: embedded(NO_KEY), embedded)
     server: MongoServer = request.getfixturevalue("mongo_server")
-    database = server.new_database()
-    base, _, query = server.uri.partition("?")
-    uri = f"{base.rstrip('/')}/{database}" + (f"?{query}" if query else "")
+    uri = server.new_uri()
     environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"}
 
     def shared(seal: Seal) -> Stores:
@@ -202,8 +200,7 @@ def test_a_head_of_what_is_gone(place: Place, capsys: pytest.CaptureFixture[str]
 def test_entries_that_nobody_seals_are_told(
     mongo_server: MongoServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    base, _, query = mongo_server.uri.partition("?")
-    uri = f"{base.rstrip('/')}/{mongo_server.new_database()}" + (f"?{query}" if query else "")
+    uri = mongo_server.new_uri()
     place = Place({"MONGODB_URI": uri}, lambda: MongoStores(uri, driver="motor"))
     place.prepare(lambda storage: storage.audit.append_all(entries(0)))
 
