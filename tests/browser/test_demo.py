@@ -134,6 +134,8 @@ async def test_skipped_time_brings_the_reminder_the_wider_ask_and_the_expiry(
 
 
 async def test_panel_of_the_time_says_how_late_it_is(page: Page, demo: str) -> None:
+    await page.locator('[data-action-id="countersign:approve"]').click()
+    await expect(page.get_by_test_id("messages")).to_contain_text("payments 1.4.2 is live")
     await act_as(page, demo, ROSA)
     await open_tool(page, "time")
     panel = page.get_by_test_id("time")
