@@ -115,7 +115,8 @@ def model_error(who: str, error: Exception) -> ModelError:
     if fault is None and isinstance(error, _UNREADABLE):
         return ModelAnswerError(f"{who} gave an answer that cannot be read: {error!r}")
     if fault is None:
-        return ModelError(f"{who} failed: {error}")
+        waits = [one.retry_after or 0 for one in _leaves(error) if isinstance(one, ModelAPIError)]
+        return ModelError(f"{who} failed: {error}", retry_after=min(waits, default=0))
     found = next((one for one in _leaves(error) if isinstance(one, ModelAPIError)), None)
     return ModelRefusedError(fault, found.model_name if found is not None else "")
 

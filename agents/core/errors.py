@@ -360,7 +360,15 @@ class LeftInDoubtError(ToolError):
 
 
 class ModelError(AgentError):
-    """The model did not answer, or its answer cannot be used."""
+    """The model did not answer, or its answer cannot be used.
+
+    Attributes:
+        retry_after: Seconds that the provider asks to wait; 0 if it does not say.
+    """
+
+    def __init__(self, text: str, *, retry_after: float = 0) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after
 
 
 class ModelTimeoutError(ModelError):

@@ -46,10 +46,15 @@ def load_model(name: str) -> Model:
 
         return DemoModel()
     try:
-        return resolve_model(name)
+        model = resolve_model(name)
     except AgentConfigError as error:
         remedy = "give provider:model with its package and its key, or demo"
         raise SettingsError("COUNTERSIGN_MODEL", str(error).rstrip("."), remedy) from error
+    client = getattr(model, "client", None)
+    if hasattr(client, "max_retries"):
+        # The bot retries by itself: a client that waits for minutes would tell nobody.
+        client.max_retries = 0
+    return model
 
 
 def load_agents(path: str, model: Model) -> Mapping[str, Agent]:

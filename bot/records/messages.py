@@ -66,6 +66,8 @@ class Post(Document):
     thread_id: str
     text: Text
     created_ms: int
+    time_ms: int = 0
+    """The time that stands in place of `bot.words.TIME` in the text; 0 for a text without one."""
     ts: str = ""
     """`ts` of the Slack message; empty until Slack has returned it."""
     posted: bool = False
@@ -204,6 +206,21 @@ class PostStore:
             return one.changed(ts=ts, posted=True, text=one.text if text is None else text)
 
         await self._change(post_id, finish)
+
+    async def reword(self, post: Post) -> Post | None:
+        """Store the text and the time of a post, to be shown; return it as it was before.
+
+        Returns:
+            None for a new post.
+        """
+        known = await self.add_or_get(post)
+        if known is not None:
+            text, time_ms = post.text, post.time_ms
+            await self._change(
+                post.post_id,
+                lambda one: one.changed(text=text, time_ms=time_ms, posted=False, failure=""),
+            )
+        return known
 
     async def fail(self, post_id: str, *, reason: str) -> None:
         """Record that the text will not be posted. The reason is never empty."""

@@ -33,6 +33,7 @@ from bot.records.thread import Thread, ThreadStore
 from bot.stores import Stores
 from bot.threads.outbox import Outbox
 from bot.threads.runs.executions import ExecutionRecorder
+from bot.threads.runs.model_away import ModelAway
 from bot.threads.runs.streaming import a_post, post_id
 from bot.words import say
 from storage.documents import update, update_or_none
@@ -221,6 +222,11 @@ class RunTermination:
     clock: Clock
     runners: Callable[[Thread], Awaitable[Runner]]
 
+    @property
+    def away(self) -> ModelAway:
+        """Tells threads about models that fail."""
+        return ModelAway(storage=self.storage, outbox=self.outbox, clock=self.clock)
+
     async def pending(self, thread: Thread) -> Sequence[InterruptContext]:
         """Return all pending interrupts of the open turn."""
         return await (await self.runners(thread)).pending(thread.checkpoint_id)
@@ -294,6 +300,7 @@ class RunTermination:
             await self.requesters.note(work, (message.user_id for message in messages))
             await self._log_unfinished(thread, [message.text for message in messages], text)
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
+        await self.away.end(thread, is_back=False)
         unused = await self.unused(thread)
         thread = await set_turn(  # do we still own the lease?
             self.storage.threads, thread, turn=thread.turn, turn_open=True

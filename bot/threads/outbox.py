@@ -80,6 +80,17 @@ class Outbox:
         look_first = look_first or record is not None
         await self._show(thread, post, stream=stream, look_first=look_first)
 
+    async def show(self, thread: Thread, post: Post) -> None:
+        """Post a text, or edit the message of an earlier version of it.
+
+        Raises:
+            DeliveryError: Slack refused the text for now; retry.
+        """
+        known = await self.storage.posts.reword(post)
+        if known is not None:
+            post = post.changed(ts=known.ts)
+        await self._show(thread, post, look_first=known is not None)
+
     async def say_last(self, thread: Thread, post: Post) -> None:
         """Post a text that is in the run's journal; store it only if Slack refuses it.
 

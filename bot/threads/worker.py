@@ -45,6 +45,7 @@ from bot.stores import Stores
 from bot.threads.closing import STOPPED, is_given_up, set_turn
 from bot.threads.inbox import ThreadInbox
 from bot.threads.outbox import Outbox
+from bot.threads.runs.model_away import LONGEST_WAIT
 from bot.threads.runs.streaming import post_id
 from bot.threads.runs.task_board import end_tasks
 from bot.threads.summaries import Summaries
@@ -468,7 +469,16 @@ class Threads:
         if isinstance(error, DeliveryError) and error.is_refusal:
             self._refused.add(thread.thread_id)
         wish = error.retry_after if isinstance(error, DeliveryError) else None
-        return self.clock() + THREAD_RETRY.wait_ms(thread.attempts, thread.thread_id, wish)
+        wait_ms = THREAD_RETRY.wait_ms(thread.attempts, thread.thread_id, wish)
+        if isinstance(error, ModelError):
+            wait_ms = max(wait_ms, round(error.retry_after * 1_000))
+            if wait_ms > milliseconds(LONGEST_WAIT):
+                await self._give_up(thread, error)
+                return None
+            until_ms = self.clock() + wait_ms + _later_waits_ms(thread, error, most)
+            newest = await self.storage.threads.get(thread.thread_id)  # its turn may be new
+            await self.turns.ending.away.tell(newest, error, until_ms=until_ms)
+        return self.clock() + wait_ms
 
     async def _give_up(self, thread: Thread, error: Exception) -> None:
         """End the turn with the error, and post the error."""
@@ -531,6 +541,13 @@ class Threads:
         return False
 
 
+def _later_waits_ms(thread: Thread, error: ModelError, most: int) -> int:
+    """Return the time from the next attempt to the last one, or to the end of its silence."""
+    later = range(thread.attempts + 1, most - 1)
+    waits = sum(THREAD_RETRY.wait_ms(attempt, thread.thread_id) for attempt in later)
+    return waits + round(getattr(error, "seconds", 0) * 1_000)
+
+
 def explain(error: Exception) -> str:
     """Return an error's text for the thread: what happened, and what to do."""
     match error:
@@ -560,5 +577,7 @@ def _of_model(error: ModelError) -> str:
             return say("error.model_timeout", time=time)
         case ModelAnswerError():
             return say("error.model_unreadable")
+        case ModelError(retry_after=wait) if wait > LONGEST_WAIT.total_seconds():
+            return say("error.model_busy", time=format_duration(timedelta(seconds=round(wait))))
         case _:
             return say("error.model_silent")

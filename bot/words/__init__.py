@@ -1,6 +1,7 @@
 """The product's texts, and Slack's markup for them."""
 
 from bot.words.catalog import (
+    TIME,
     Catalogue,
     adding,
     catalogue,
@@ -16,6 +17,7 @@ from bot.words.catalog import (
 )
 
 __all__ = [
+    "TIME",
     "Catalogue",
     "adding",
     "catalogue",

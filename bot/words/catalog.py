@@ -65,6 +65,10 @@ class Catalogue:
         raise KeyError(f"there is no text {key!r} in the catalogue")
 
 
+TIME = "{time}"
+"""Stands in a stored text for a time, which each reader sees in their own time zone."""
+
+
 def say(key: str, /, **values: object) -> str:
     """Return a text of the catalogue in the current language.
 

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 
 from bot.layout.blocks import Block, Card, line, literal, preformatted, quote, rich
 from bot.layout.text import chunks, width
+from bot.records.messages import Post
 from bot.redaction.mask import mask_text
-from bot.words.mrkdwn import escape
+from bot.words import TIME
+from bot.words.mrkdwn import clock, escape, utc
 
 MOST = 3_500
 """Maximum length of an agent's message, in characters. A longer text is split."""
@@ -43,6 +45,19 @@ def reply_cards(text: str) -> list[Card]:
         Card(text=escape(part).strip() or "…", blocks=[rich(*_elements(part))])
         for part in split_text(mask_text(text)) or ["…"]
     ]
+
+
+def timed_card(post: Post) -> Card:
+    """Render a text of the bot with a time, in each reader's time zone."""
+    before, _, after = post.text.partition(TIME)
+    time = {
+        "type": "date",
+        "timestamp": post.time_ms // 1_000,
+        "format": "{time}",
+        "fallback": utc(post.time_ms),
+    }
+    spoken = f"{escape(before)}{clock(post.time_ms)}{escape(after)}"
+    return Card(text=spoken, blocks=[rich(line(literal(before), time, literal(after)))])
 
 
 def split_text(text: str, most: int = MOST) -> list[str]:

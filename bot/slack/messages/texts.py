@@ -17,7 +17,7 @@ from bot.ports.notifier import Began, Begins, Stream
 from bot.ports.process import Clock
 from bot.records.messages import Post
 from bot.records.thread import Thread
-from bot.slack.cards.agent_text import reply_cards
+from bot.slack.cards.agent_text import reply_cards, timed_card
 from bot.slack.messages.pacing import NO_PATIENCE, Arguments
 from bot.slack.messages.posts import GONE, Posts, metadata_of
 from bot.slack.messages.streams import BriefText, GrowingMessage, NativeStream, Streaming
@@ -54,7 +54,7 @@ class AgentTexts(Posts):
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
         ts = post.ts
-        first, *rest = reply_cards(post.text)
+        first, *rest = [timed_card(post)] if post.time_ms else reply_cards(post.text)
         if look_first and not ts:
             ts = await self._find(thread, TEXT_EVENT, post.post_id, begun=post.text)
         if not ts or not await self._replace(thread, ts, first, post.post_id):

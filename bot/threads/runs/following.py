@@ -36,6 +36,7 @@ from bot.redaction.masks import Names
 from bot.stores import Stores
 from bot.threads.outbox import Outbox
 from bot.threads.runs.executions import ExecutionRecorder
+from bot.threads.runs.model_away import ModelAway
 from bot.threads.runs.streaming import SaidBefore, StreamedText
 from bot.threads.runs.task_board import TaskUpdates
 from bot.words import say
@@ -214,9 +215,14 @@ class RunObserver:
             stack.push_async_callback(self.presence.clear, thread)
             stack.push_async_callback(voice.abandon)
             stack.push_async_callback(events.aclose)
+            away = ModelAway(storage=self.storage, outbox=self.outbox, clock=self.clock)
+            is_retry = thread.attempts > 0
             segment = _Segment(thread=thread, voice=voice, running=running, stack=stack)
             try:
                 async for event in events:
+                    if is_retry and isinstance(event, TextDelta | MessageEvent):
+                        is_retry = False
+                        await away.end(thread, is_back=True)
                     await self._see(segment, event)
             except RunCancelledError as error:  # everything needed to resume is stored
                 segment.contexts = error.contexts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -97,6 +98,76 @@ async def test_i8_who_is_quicker_than_the_end_of_a_turn_leaves_no_card_that_lies
     assert words in ended.decision.reason
     assert office.notifier.cards[waits.approval_id].status is status
     assert office.ran == []
+
+
+def http_error(status: int, **headers: str) -> ModelHTTPError:
+    return ModelHTTPError(status, "m", headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ConnectionError("refused"), "I can't reach the model. I'll keep trying until {time}."),
+        (http_error(503), "I can't reach the model. I'll keep trying until {time}."),
+        (http_error(429), "The model is busy. I'll keep trying until {time}."),
+        (KeyError("choices"), "The model's answer can't be read. I'll keep trying until {time}."),
+    ],
+)
+async def test_a_thread_is_told_at_once_that_its_model_fails(
+    storage: SqliteStores, error: Exception, told: str
+) -> None:
+    office = Office(storage, [error, error, say("Here I am.")])
+    await office.hear(ASK)
+    assert office.shown() == [told]
+    (post,) = await posts_of(storage)
+    assert timedelta(0) < waits_until(post, office) < timedelta(minutes=4)
+    await pass_time(office, times=1)
+    assert office.shown() == [told]  # the same message, with another time
+    await pass_time(office, times=1)
+    assert office.shown() == ["I couldn't reach the model until {time}.", "Here I am."]
+
+
+async def test_a_model_that_never_comes_back_is_told_as_given_up(storage: SqliteStores) -> None:
+    office = Office(storage, [DOWN] * MAX_ATTEMPTS)
+    await office.hear(ASK)
+    await pass_time(office)
+    gone, given_up = office.shown()
+    assert gone == "I couldn't reach the model, and stopped trying at {time}."
+    assert "couldn't finish" in given_up
+
+
+async def test_a_stop_ends_the_wait_for_a_model(storage: SqliteStores) -> None:
+    office = Office(storage, [DOWN])
+    await office.hear(ASK)
+    await office.hear("stop", ts="1800000000.000002")
+    gone, stopped = office.shown()
+    assert gone == "I couldn't reach the model, and stopped trying at {time}."
+    assert stopped.startswith("Stopped by urosa.")
+    assert office.model.calls == 1
+
+
+async def test_a_provider_is_asked_again_when_it_wishes(storage: SqliteStores) -> None:
+    office = Office(storage, [http_error(429, **{"retry-after": "60"}), say("Here I am.")])
+    await office.hear(ASK)
+    thread = await storage.threads.get(THREAD_ID)
+    assert thread.due_ms == office.clock() + 60_000
+
+
+async def test_a_provider_that_wishes_for_too_long_is_given_up(storage: SqliteStores) -> None:
+    office = Office(storage, [http_error(429, **{"retry-after": "3600"})])
+    await office.hear(ASK)
+    (told,) = office.shown()
+    assert "The model is busy for 1h. Please ask again after that." in told
+
+
+async def posts_of(storage: SqliteStores) -> Sequence[Post]:
+    thread = await storage.threads.get(THREAD_ID)
+    post = await storage.posts.get(f"{thread.checkpoint_id}/model")
+    return [post] if post is not None else []
+
+
+def waits_until(post: Post, office: Office) -> timedelta:
+    return timedelta(milliseconds=post.time_ms - office.clock())
 
 
 async def test_what_people_wrote_meanwhile_is_read_at_once(storage: SqliteStores) -> None:
@@ -248,13 +319,15 @@ async def test_the_last_word_is_repeated_until_slack_takes_it(storage: SqliteSto
     await office.hear(ASK)
     office.notifier.failing.add("say")
     await pass_time(office)
-    assert office.shown() == []
+    assert office.shown() == ["I can't reach the model. I'll keep trying until {time}."]
     thread = await storage.threads.get(THREAD_ID)
     assert not thread.turn_open
     assert thread.due_ms is not None
     office.notifier.failing.clear()
     await pass_time(office, times=1)
-    assert len(office.shown()) == 1
+    gone, given_up = office.shown()
+    assert gone == "I couldn't reach the model, and stopped trying at {time}."
+    assert "couldn't finish" in given_up
     assert (await storage.threads.get(THREAD_ID)).due_ms is None
 
 
@@ -495,14 +568,6 @@ async def test_a_model_that_refuses_for_good_is_asked_once_and_named_at_once(
     assert office.model.calls == 1
     thread = await storage.threads.get(THREAD_ID)
     assert (thread.turn_open, thread.due_ms) == (False, None)
-
-
-async def test_a_busy_model_is_asked_again(storage: SqliteStores) -> None:
-    busy = ModelHTTPError(429, "gpt-55"), ModelHTTPError(503, "gpt-55")
-    office = Office(storage, [*busy, say("Hello.")])
-    await office.hear(ASK)
-    await pass_time(office)
-    assert office.shown() == ["Hello."]
 
 
 # ---- turns in which nothing is said --------------------------------------------------------------
