@@ -11,6 +11,7 @@ from .agent import (
     TextDelta as TextDelta,
     ToolDelta as ToolDelta,
     ToolEvent as ToolEvent,
+    ToolProgress as ToolProgress,
     function_agent as function_agent,
     make_message as make_message,
 )
@@ -37,6 +38,7 @@ from .core.codec import (
 )
 from .core.component.context import (
     idempotency_key as idempotency_key,
+    report_progress as report_progress,
     session_values as session_values,
 )
 from .core.component.state import (

@@ -45,6 +45,7 @@ __all__ = [
     "TextDelta",
     "ToolDelta",
     "ToolEvent",
+    "ToolProgress",
     "check_unique_names",
     "emit",
     "function_agent",
@@ -147,6 +148,21 @@ class ToolDelta(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProgress(Event):
+    """A running tool's report of its progress; see `report_progress`.
+
+    Attributes:
+        call: The call.
+        text: The report. Untrusted.
+        fraction: The part that is done, from 0 to 1; None if unknown.
+    """
+
+    call: ToolCall
+    text: str
+    fraction: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ActionEvent(Event):
     """A transfer, exit or break that an agent requests from the enclosing workflow.
 
@@ -181,7 +197,7 @@ class InterruptEvent(Event):
 
 
 AgentEvent: TypeAlias = (
-    TextDelta | MessageEvent | ToolDelta | ToolEvent | ActionEvent | InterruptEvent
+    TextDelta | MessageEvent | ToolDelta | ToolProgress | ToolEvent | ActionEvent | InterruptEvent
 )
 
 

@@ -314,6 +314,7 @@ class Scope:
         frozen: Data that was stored with the first start of the call.
         why: The model's text beside the current tool call. Untrusted.
         sink: Receives parts of the current tool's result; None drops them.
+        progress: Receives reports of the current tool; None drops them.
     """
 
     run: RunContext
@@ -325,6 +326,7 @@ class Scope:
     frozen: Mapping[str, Json] = field(default_factory=dict)
     why: str = ""
     sink: Callable[[str], None] | None = None
+    progress: Callable[[str, float | None], None] | None = None
 
 
 _scope: ContextVar[Scope] = ContextVar("agents_scope")

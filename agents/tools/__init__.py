@@ -7,6 +7,7 @@ from agents.core.component.context import (
     event_key,
     idempotency_key,
     publish,
+    report_progress,
     session_values,
     stream_text,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "mark_started",
     "parameters",
     "publish",
+    "report_progress",
     "session_values",
     "stream_text",
     "transfer_tool",

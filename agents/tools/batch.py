@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from agents.agent import ToolDelta, ToolEvent, header
+from agents.agent import ToolDelta, ToolEvent, ToolProgress, header
 from agents.core.address import Address, Segment
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.cancel import stop
@@ -21,7 +21,8 @@ from agents.core.scope import current_scope
 from agents.core.tools import Tool
 from agents.tools.call import execute
 
-_Item: TypeAlias = ToolDelta | asyncio.Task[ToolReturn]
+_Output: TypeAlias = ToolDelta | ToolProgress
+_Item: TypeAlias = _Output | asyncio.Task[ToolReturn]
 
 
 class ToolBatch:
@@ -51,7 +52,7 @@ class ToolBatch:
         self.results = results
         self.signals: dict[str, InterruptSignal] = {}
 
-    async def run(self) -> AsyncGenerator[ToolDelta | ToolEvent, None]:
+    async def run(self) -> AsyncGenerator[_Output | ToolEvent, None]:
         """Run the calls and yield their results and, if streaming, parts of results.
 
         Interrupts are added to `signals`. The other calls run to their end.
@@ -84,7 +85,7 @@ class ToolBatch:
 
     async def _run_group(
         self, group: list[PlannedCall]
-    ) -> AsyncGenerator[ToolDelta | ToolEvent, None]:
+    ) -> AsyncGenerator[_Output | ToolEvent, None]:
         items: asyncio.Queue[_Item] = asyncio.Queue()
         tasks = {self._begin(planned, items): planned.call for planned in group}
         fatal: list[BaseException] = []
@@ -92,7 +93,7 @@ class ToolBatch:
         try:
             while unfinished:
                 item = await items.get()
-                if isinstance(item, ToolDelta):
+                if isinstance(item, ToolDelta | ToolProgress):
                     yield item
                     continue
                 unfinished -= 1
@@ -108,8 +109,22 @@ class ToolBatch:
 
     def _begin(self, planned: PlannedCall, items: asyncio.Queue[_Item]) -> asyncio.Task[ToolReturn]:
         is_streaming = current_scope("ToolBatch").run.streaming
-        sink = _sink(planned.call, items) if is_streaming else None
-        call = execute(planned, self._tools, why=self._why, sink=sink)
+        put, fields = _putting(items), header(f"{call_address(planned.call)}/r")
+
+        def sink(text: str) -> None:
+            put(ToolDelta(**fields, call=planned.call, text=well_formed(text)))
+
+        def progress(text: str, fraction: float | None) -> None:
+            report = well_formed(text)
+            put(ToolProgress(**fields, call=planned.call, text=report, fraction=fraction))
+
+        call = execute(
+            planned,
+            self._tools,
+            why=self._why,
+            sink=sink if is_streaming else None,
+            progress=progress,
+        )
         task = asyncio.create_task(call)
         task.add_done_callback(items.put_nowait)
         return task
@@ -143,12 +158,11 @@ class ToolBatch:
         )
 
 
-def _sink(call: ToolCall, items: asyncio.Queue[_Item]) -> Callable[[str], None]:
-    """Return a callback for streamed parts; a tool may call it in its own thread."""
-    loop, fields = asyncio.get_running_loop(), header(f"{call_address(call)}/r")
+def _putting(items: asyncio.Queue[_Item]) -> Callable[[_Output], None]:
+    """Return a callback for outputs of a tool, which may call it in its own thread."""
+    loop = asyncio.get_running_loop()
 
-    def put(text: str) -> None:
-        item = ToolDelta(**fields, call=call, text=well_formed(text))
+    def put(item: _Output) -> None:
         try:
             asyncio.get_running_loop()
         except RuntimeError:

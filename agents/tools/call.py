@@ -75,6 +75,7 @@ async def execute(
     *,
     why: str,
     sink: Callable[[str], None] | None = None,
+    progress: Callable[[str, float | None], None] | None = None,
     grace: timedelta = GRACE,
 ) -> ToolReturn:
     """Execute one call in its address segment `tool:<name>:<call id>`.
@@ -92,6 +93,7 @@ async def execute(
         tools: By name.
         why: The model's text beside the call.
         sink: Receives streamed parts of the result, in any thread; None drops them.
+        progress: Receives reports of the tool's progress, in any thread; None drops them.
         grace: Time for agents inside the call to stop cleanly.
     """
     call, outer = planned.call, current_scope("execute()")
@@ -108,6 +110,7 @@ async def execute(
         granted=None,
         why=why,
         sink=sink,
+        progress=progress,
     )
     try:
         with entered(scope), contained():

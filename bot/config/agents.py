@@ -51,7 +51,7 @@ def load_model(name: str) -> Model:
         remedy = "give provider:model with its package and its key, or demo"
         raise SettingsError("COUNTERSIGN_MODEL", str(error).rstrip("."), remedy) from error
     client = getattr(model, "client", None)
-    if hasattr(client, "max_retries"):
+    if client is not None and hasattr(client, "max_retries"):
         # The bot retries by itself: a client that waits for minutes would tell nobody.
         client.max_retries = 0
     return model

@@ -27,7 +27,8 @@ WORKING = "eyes"
 """Reaction that replaces any status."""
 BEFORE_FIRST = timedelta(milliseconds=400)
 """Minimum duration of work with a status."""
-BETWEEN = timedelta(seconds=1)
+BETWEEN = timedelta(seconds=3)
+"""Shortest time between two texts, because a tool may report its progress all the time."""
 FRESH = timedelta(seconds=60)
 """Interval at which a status is sent again: Slack removes it after two minutes."""
 CLEAR_PATIENCE = timedelta(milliseconds=500)

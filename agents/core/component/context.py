@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 
 from pydantic_ai.messages import ModelMessage
 
 from agents.core.address import Address
+from agents.core.errors import OutsideRunError
 from agents.core.scope import SessionValues, current_scope
 
 __all__ = [
@@ -15,6 +17,7 @@ __all__ = [
     "event_key",
     "idempotency_key",
     "publish",
+    "report_progress",
     "session_values",
     "stream_text",
 ]
@@ -40,6 +43,25 @@ def stream_text(text: str) -> None:
     sink = current_scope("stream_text()").sink
     if sink is not None:
         sink(text)
+
+
+def report_progress(text: str, *, fraction: float | None = None) -> None:
+    """Report how far the current tool call is. The newest report replaces earlier ones.
+
+    Call it as often as you like, in an `async` tool or in the thread of a synchronous one. The bot
+    shows the newest report every few seconds while the call runs. Outside of a run, such as in a
+    test of the function, it does nothing.
+
+        report_progress("412 of 1,000 orders", fraction=0.412)
+
+    Args:
+        text: The report for people, one line without secrets.
+        fraction: The part that is done, from 0 to 1; None if unknown.
+    """
+    with suppress(OutsideRunError):
+        report = current_scope("report_progress()").progress
+        if report is not None:
+            report(text, fraction if fraction is None else min(max(fraction, 0.0), 1.0))
 
 
 def idempotency_key() -> str:

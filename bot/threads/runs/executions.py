@@ -115,6 +115,13 @@ class ExecutionRecorder:
         turn = self._turns.get(checkpoint_id)
         return list(turn.approvals.values()) if turn is not None else []
 
+    def title_at(self, checkpoint_id: str, address: str) -> str:
+        """Return the title of the approved call at an address; empty without an approval."""
+        turn = self._turns.get(checkpoint_id)
+        found = turn.at(address) if turn is not None else []
+        decided = found[0].decision.title if found and found[0].decision is not None else ""
+        return decided or (found[0].title if found else "")
+
     def forget(self, checkpoint_id: str) -> None:
         """Stop recording the executions of a turn."""
         turn = self._turns.pop(checkpoint_id, None)

@@ -18,7 +18,9 @@ from agents import (
     InterruptEvent,
     MessageEvent,
     TextDelta,
+    ToolDelta,
     ToolEvent,
+    ToolProgress,
 )
 from agents.core.calls import ToolCall
 from agents.core.errors import RunCancelledError
@@ -74,6 +76,12 @@ def going_on(decided: Sequence[Approval]) -> str:
     """Return the status text after decisions."""
     titles = [one.decision.title or one.title for one in decided if one.decision is not None]
     return say("message.running", title=_short(titles[0])) if titles else thinking()
+
+
+def progress(title: str, text: str, fraction: float | None) -> str:
+    """Return the status text for a tool's report of its progress."""
+    done = "" if fraction is None else say("message.progress_part", percent=int(fraction * 100))
+    return say("message.progress", title=_short(title), text=_short(text), done=done).rstrip()
 
 
 def of_event(event: AgentEvent) -> Words | None:
@@ -164,6 +172,7 @@ class _Segment:
         running: Receives the events.
         stack: Cleans up at the end.
         tasks: Displays the called tools; None before the first call.
+        reported: Ids of the calls whose progress was shown.
         contexts: The pending interrupts at the end.
     """
 
@@ -172,6 +181,7 @@ class _Segment:
     running: StoppableRun
     stack: contextlib.AsyncExitStack
     tasks: TaskUpdates | None = None
+    reported: set[str] = field(default_factory=set)
     contexts: Sequence[InterruptContext] | None = None
 
 
@@ -238,13 +248,34 @@ class RunObserver:
                 self._show_calls(segment, event)
                 await segment.voice.say(event)
             case ToolEvent():
-                if segment.tasks is not None:
-                    segment.tasks.see(event)
+                self._show_end(segment, event)
                 await self._note_execution(segment.thread, event)
+            case ToolProgress() | ToolDelta():
+                self._show_progress(segment, event)
             case InterruptEvent():
                 segment.contexts = event.contexts
             case _:
-                pass  # parts of tool results, and messages between agents
+                pass  # messages between agents
+
+    def _show_end(self, segment: _Segment, event: ToolEvent) -> None:
+        """Display that a call has ended, and no report of its progress any longer."""
+        if segment.tasks is not None:
+            segment.tasks.see(event)
+        if event.call.id in segment.reported:
+            self.presence.show(segment.thread, thinking)
+
+    def _show_progress(self, segment: _Segment, event: ToolProgress | ToolDelta) -> None:
+        """Display a report, or the newest line of a result that the call's card will show."""
+        address = event.key.removesuffix("/r")
+        title = self.witness.title_at(segment.thread.checkpoint_id, address)
+        is_report = isinstance(event, ToolProgress)
+        if not event.text.strip() or not (is_report or title):
+            return
+        segment.reported.add(event.call.id)
+        newest = event.text.strip().splitlines()[-1]
+        fraction = event.fraction if isinstance(event, ToolProgress) else None
+        title = title or event.call.name.replace("_", " ")
+        self.presence.show(segment.thread, partial(progress, title, newest, fraction))
 
     def _show_calls(self, segment: _Segment, event: MessageEvent) -> None:
         """Display the agent's current calls."""

@@ -28,6 +28,7 @@ from agents import (
     Tool,
     ToolDelta,
     ToolEvent,
+    ToolProgress,
     ToolReturn,
     approval_gate,
     get_interrupt_state,
@@ -237,7 +238,7 @@ def _line(event: AgentEvent) -> str:
             return f"says {event.text}" if not calls else f"calls {calls}"
         case ToolEvent():
             return f"tool {event.call.name}#{event.call.id} {event.outcome}: {event.result}"
-        case ToolDelta():
+        case ToolDelta() | ToolProgress():
             return f"piece {event.call.name}#{event.call.id} {event.text}"
         case ActionEvent():
             return f"action {event.action}"

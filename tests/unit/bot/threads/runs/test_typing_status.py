@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
 
+from agents import ChatModelAgent, report_progress, tool
+from agents.core.tools import Tool
 from agents.models import call, say
 from bot.ports.threads import Words
 from bot.records.thread import Thread
@@ -86,3 +89,52 @@ async def test_secrets_and_lines_do_not_reach_the_status(storage: SqliteStores) 
     (running,) = [one for one in presence.done if one.startswith("is running")]
     assert "\n" not in running
     assert len(running) <= 100
+
+
+@tool(gate="approval", title="Migrate {table}")
+def migrate(table: str) -> str:
+    """Migrate a table, in a thread."""
+    report_progress("412 of 1,000 rows, password=hunter2secret", fraction=0.412)
+    return "migrated"
+
+
+@tool(gate="approval", title="Export {table}")
+def export(table: str) -> Iterator[str]:
+    """Export a table, in parts."""
+    yield "first half\n"
+    yield "second half\n"
+
+
+@tool
+def read_mail(box: str) -> Iterator[str]:
+    """Read what only the agent may see."""
+    yield "Dear Rosa"
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (migrate, ["is running Migrate orders: 412 of 1,000 rows, password=•••• redacted (41%)"]),
+        (export, [f"is running Export orders: {part} half" for part in ("first", "second")]),
+    ],
+)
+async def test_the_progress_of_an_approved_call_is_shown(
+    storage: SqliteStores, made: Tool, told: list[str]
+) -> None:
+    office = Office(storage, [call(made.definition.name, {"table": "orders"}), say("Done.")])
+    office.make_agent = lambda model: ChatModelAgent(name="A", model=model, tools=[made])
+    presence = watched(office)
+    await office.hear("<@UBOT> go")
+    presence.done.clear()
+    await office.decide(await office.the_approval())
+    assert presence.done[1:] == [*told, "is thinking…", "cleared"]
+
+
+async def test_the_parts_of_a_result_that_no_card_shows_are_not_shown(
+    storage: SqliteStores,
+) -> None:
+    office = Office(storage, [call("read_mail", {"box": "in"}), say("Read.")])
+    office.make_agent = lambda model: ChatModelAgent(name="A", model=model, tools=[read_mail])
+    presence = watched(office)
+    await office.hear("<@UBOT> go")
+    assert "Dear" not in str(presence.done)

@@ -1,0 +1,37 @@
+"""Reports of a tool's progress: from any thread, with or without a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents import ToolProgress, report_progress, tool
+from agents.core.tools import Tool
+from agents.models import call, say
+from tests.unit.agents.support import World
+
+
+@tool
+def in_thread() -> str:
+    """Work in a thread."""
+    report_progress("412 of 1,000 orders", fraction=0.412)
+    return "done"
+
+
+@tool
+async def in_task() -> str:
+    """Work in a task."""
+    report_progress("412 of 1,000 orders", fraction=0.412)
+    return "done"
+
+
+@pytest.mark.parametrize(("name", "made"), [("in_thread", in_thread), ("in_task", in_task)])
+async def test_a_report_is_an_event_of_its_call(name: str, made: Tool) -> None:
+    world = World([call(name, id="c1"), say("ok")], [made])
+    reports = [one for one in await world.run() if isinstance(one, ToolProgress)]
+    assert [(one.call.id, one.text, one.fraction) for one in reports] == [
+        ("c1", "412 of 1,000 orders", 0.412)
+    ]
+
+
+def test_a_report_outside_of_a_run_does_nothing() -> None:
+    report_progress("half", fraction=0.5)
