@@ -7,6 +7,7 @@ result that is read from the journal.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -52,6 +53,8 @@ from agents.tools.doubt import ask_doubt, settle_doubt
 from agents.tools.function import result_text
 from agents.tools.starting import mark_started
 from agents.tools.texts import unanswered_text
+
+logger = logging.getLogger(__name__)
 
 GRACE = timedelta(seconds=5)
 """Time for agents inside a call to stop cleanly, with all they need to resume."""
@@ -288,7 +291,7 @@ class _Execution:
         except Exception as error:
             if not self._is_result(tool, error):
                 raise
-            failed = self._unanswered(error) or _failed(error)
+            failed = self._unanswered(error) or self._failed(tool, arguments, error)
         except BaseExceptionGroup as group:
             # From the tool's own task group: pass its interrupts on as one.
             return _failed(unpack_group(group))
@@ -300,6 +303,19 @@ class _Execution:
         if failed is not None:
             return failed
         return returned if isinstance(returned, ToolReturn) else ToolReturn(result_text(returned))
+
+    def _failed(self, tool: Tool, arguments: Mapping[str, Json], error: Exception) -> ToolReturn:
+        """Return the result of a call that raised; the log has the traceback for the author."""
+        hidden = [str(arguments[name]) for name in tool.definition.secret if arguments.get(name)]
+        logger.warning(
+            "the tool %r failed in the call %s of the run %r",
+            self.call.name,
+            self.at,
+            self.scope.run.checkpoint_id,
+            exc_info=error,
+            extra={"secret_values": hidden},
+        )
+        return _failed(error)
 
     def _unanswered(self, error: Exception) -> ToolReturn | None:
         """Return the result of a call whose request had no answer; None for other errors."""

@@ -237,6 +237,9 @@ ACTIONS: Mapping[str, LogAction] = {
     "status_failed": LogAction(
         "Slack did not show or remove the status of a working agent.",
     ),
+    "step": LogAction(
+        "A step of a call is in the audit: its request, its decision, its start or its end.",
+    ),
     "stopping": LogAction(
         "The bot stops after a signal. A warning or an error names what did not close in time.",
         "Nothing. Interrupted work is on record and continues at the next start.",

@@ -14,14 +14,18 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from cachetools import LRUCache
 from pydantic import ValidationError
 
 from agents.core.codec import well_formed
 from agents.core.errors import ModelError, ToolError
 from bot.config.values import Log
-from bot.observability.events import context
+from bot.observability.events import BotEvent, EntriesWritten, context
 from bot.redaction.mask import mask, mask_text, mask_values
 from bot.redaction.rules import NO_RULES, MaskRules, with_secrets
+from storage.audit import AuditEntry
+
+logger = logging.getLogger(__name__)
 
 OUR_PACKAGES = ("agents", "bot", "storage")
 """The packages that may log below INFO: debug records of libraries contain whole messages and
@@ -38,7 +42,12 @@ _NO_CONNECTION = "Failed to connect (error: "
 _LONGEST_ERROR = 300
 """Length to which the text of an error is cut, in characters, because it may repeat input."""
 
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "taskName",
+    "secret_values",
+}
 
 
 def configure(log: Log, *, secrets: Sequence[str] = (), stream: TextIO | None = None) -> None:
@@ -69,6 +78,38 @@ def configure(log: Log, *, secrets: Sequence[str] = (), stream: TextIO | None = 
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
 
 
+_REMEMBERED = 1_000
+"""Number of logged steps that a process remembers."""
+
+_STEPS = frozenset(
+    {"requested", "decided", "expired", "cancelled", "withdrawn", "denied", "superseded"}
+    | {"undecidable", "allowed", "grant_used", "started", "executed"}
+)
+"""Acts of the audit with a line in the log: request, decision, start and end of a call."""
+
+
+class StepLog:
+    """Logs each step of a call by its ids, once, when the audit has it."""
+
+    def __init__(self) -> None:
+        self._logged: LRUCache[str, bool] = LRUCache(_REMEMBERED)
+
+    def __call__(self, event: BotEvent) -> None:
+        """Receive an event; see `TellEvent`."""
+        for entry in event.entries if isinstance(event, EntriesWritten) else ():
+            # Entries are appended again wherever a crash could have prevented them.
+            if entry.action in _STEPS and entry.entry_id not in self._logged:
+                self._logged[entry.entry_id] = True
+                self._log(entry)
+
+    @staticmethod
+    def _log(entry: AuditEntry) -> None:
+        ids = {"thread_id": entry.thread_id, "approval_id": entry.approval_id}
+        ids |= {name: str(entry.detail.get(name, "")) for name in ("address", "outcome")}
+        known = {name: value for name, value in ids.items() if value}
+        logger.info("%s", entry.action, extra={"action": "step", **known})
+
+
 class _Masker:
     """Masks configured secrets and texts that look like secrets.
 
@@ -78,8 +119,9 @@ class _Masker:
     def __init__(self, rules: MaskRules) -> None:
         self._rules = rules
 
-    def text(self, text: str) -> str:
-        return mask_text(mask_values(well_formed(text), self._rules))
+    def text(self, text: str, *, values: Sequence[str] = ()) -> str:
+        rules = with_secrets(self._rules, values) if values else self._rules
+        return mask_text(mask_values(well_formed(text), rules))
 
     def value(self, key: str, value: object) -> object:
         known = value if isinstance(value, bool | int | float | None) else self.text(str(value))
@@ -163,6 +205,12 @@ def _trace(record: logging.LogRecord) -> str:
     return "\n".join(part for part in (parts, record.stack_info) if part)
 
 
+def _secret_values(record: logging.LogRecord) -> Sequence[str]:
+    """Return the values that the author of a failed tool declared secret."""
+    found: Sequence[str] = getattr(record, "secret_values", ())
+    return found
+
+
 def _told(error: BaseException) -> Iterator[str]:
     """Yield the location and text of an error, after those of its cause."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
@@ -196,7 +244,7 @@ class _TextFormatter(logging.Formatter):
             *pairs,
         )
         line = _one_line(" ".join(word for word in words if word))
-        trace = self._masker.text(_trace(record))
+        trace = self._masker.text(_trace(record), values=_secret_values(record))
         return "\n".join([line, *(f"  {_one_line(part)}" for part in trace.splitlines())])
 
 
@@ -217,7 +265,7 @@ class _JsonFormatter(logging.Formatter):
         for key, value in _extras(record).items():
             fields.setdefault(key, self._masker.value(key, value))
         if trace := _trace(record):
-            fields["trace"] = self._masker.text(trace)
+            fields["trace"] = self._masker.text(trace, values=_secret_values(record))
         return json.dumps(fields, ensure_ascii=True)
 
 
