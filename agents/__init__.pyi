@@ -11,7 +11,6 @@ from .agent import (
     TextDelta as TextDelta,
     ToolDelta as ToolDelta,
     ToolEvent as ToolEvent,
-    ToolProgress as ToolProgress,
     function_agent as function_agent,
     make_message as make_message,
 )

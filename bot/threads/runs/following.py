@@ -20,8 +20,8 @@ from agents import (
     TextDelta,
     ToolDelta,
     ToolEvent,
-    ToolProgress,
 )
+from agents.agent import ToolProgress
 from agents.core.calls import ToolCall
 from agents.core.errors import RunCancelledError
 from agents.core.observers import ToolOutcome

@@ -28,7 +28,6 @@ from agents import (
     Tool,
     ToolDelta,
     ToolEvent,
-    ToolProgress,
     ToolReturn,
     approval_gate,
     get_interrupt_state,
@@ -36,7 +35,7 @@ from agents import (
     make_message,
     stateful_interrupt,
 )
-from agents.agent import ActionEvent, Agent
+from agents.agent import ActionEvent, Agent, ToolProgress
 from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.core.codec import Json
 from agents.core.observers import Recorder

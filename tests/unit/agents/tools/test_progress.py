@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents import ToolProgress, report_progress, tool
+from agents import report_progress, tool
+from agents.agent import ToolProgress
 from agents.core.tools import Tool
 from agents.models import call, say
 from tests.unit.agents.support import World
