@@ -31,6 +31,7 @@ _ONLY: Mapping[str, tuple[str, str]] = {
     "journal": ("true", "a decision must be on the disk before anybody acts on it"),
     "j": ("true", "a decision must be on the disk before anybody acts on it"),
     "readconcernlevel": ("majority", "what is read must not be undone by a failover"),
+    "directconnection": ("false", "after an election, this server would refuse every write"),
     "readpreference": ("primary", "what is read must not be older than what was written"),
 }
 """Options with a single permitted value, and the reason."""

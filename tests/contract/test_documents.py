@@ -462,6 +462,25 @@ async def test_a_lease_that_no_process_can_have_is_ended(
     assert await tasks.extend("held", fence=1, until_ms=NOW + 2)
 
 
+@pytest.mark.mongo
+@pytest.mark.parametrize("work", ["text", [{"due_ms": 1, "leased_until_ms": 0}], None])
+async def test_a_record_whose_columns_are_no_map_is_quarantined(
+    mongo_server: MongoServer, work: object
+) -> None:
+    name = mongo_server.new_database()
+    database = MongoStorage(mongo_server.uri, driver="pymongo", database=name, kinds=KINDS)
+    await database.open()
+    tasks = database.collection(Task)
+    await tasks.insert(a_task(due_ms=1))
+    await spoil(database, "t1", _work=work)
+
+    assert await tasks.claim("t1", owner="w", now_ms=5, until_ms=9) is None
+    await tasks.end_false_leases(now_ms=NOW)
+
+    assert await tasks.count_quarantined() == 1
+    await database.close()
+
+
 async def test_work_of_about_now_is_due_when_the_clock_was_put_back(tasks: Tasks) -> None:
     hour = 3_600_000
     for name, due_ms in (("late", -1), ("retry", 8_000), ("deadline", hour), ("far", 9 * hour)):

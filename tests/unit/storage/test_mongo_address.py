@@ -29,6 +29,7 @@ def an_address(options: str = "") -> ServerAddress:
     [
         "w=1",
         "w=0",
+        "directConnection=true",
         "journal=false",
         "readConcernLevel=local",
         "readPreference=secondary",
