@@ -88,7 +88,7 @@ async def _ruled(one: Data) -> Ruling:
     if "deny" in one:
         return Deny(str(one["deny"]), rule=str(one.get("rule", "")))
     return Ask(
-        kind="review",
+        kind="approval",
         rule=str(one["rule"]),
         approvers=tuple(one.get("approvers", ())),
         expires_in=parse_duration(str(one["expires"])) if "expires" in one else None,
