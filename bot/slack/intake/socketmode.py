@@ -61,3 +61,9 @@ class SocketMode(AsyncSocketModeHandler):
                     extra={"action": "request_refused"},
                 )
                 await client.send_socket_mode_response(SocketModeResponse(req.envelope_id))
+            except ConnectionError as error:  # a stop, or a lost connection; events are sent again
+                logger.info(
+                    "an envelope was not acknowledged: %s",
+                    type(error).__name__,
+                    extra={"action": "request_refused"},
+                )
