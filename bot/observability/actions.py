@@ -29,6 +29,10 @@ _REPORT = "Report it with the trace."
 _REINVITE = "Invite the bot to the channel again, or unarchive the channel."
 
 ACTIONS: Mapping[str, LogAction] = {
+    "asker_not_shown": LogAction(
+        "Slack rejected the line that says who asked an agent about a message.",
+        "Nothing. The agent works, and its cards name who asked.",
+    ),
     "admin_not_told": LogAction(
         "Slack rejected the message of *Ask an admin…*. The person who clicked is told.",
         "Nothing. The person can ask again.",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agents.models import say
+from bot.records.approval import Status
 from bot.records.messages import MessageStatus
 from bot.threads.message_event import NO_TURN
 from bot.words import say as words
@@ -99,12 +100,15 @@ async def test_a_deleted_message_that_waits_is_dropped(counter: Counter) -> None
     assert office.notifier.cards[(await office.the_approval()).approval_id].said == ()
 
 
-async def test_a_deleted_message_that_was_read_changes_nothing(counter: Counter) -> None:
-    before = len(counter.office.notifier.whispers)
+async def test_a_deleted_message_that_was_read_keeps_its_text_and_its_request(
+    counter: Counter,
+) -> None:
     await counter.send(a_deletion(a_message(ASK, ts=ROOT)))
     (read,) = await counter.office.storage.inbox.of_turn(THREAD_ID, 1)
     assert (read.text, read.status) == ("pay Mia", MessageStatus.TAKEN)
-    assert len(counter.office.notifier.whispers) == before
+    approval = await counter.office.the_approval()
+    assert (approval.status, approval.ask_deleted) == (Status.PENDING, ROSA)
+    assert counter.office.notifier.offered[-1] == [approval.approval_id]
 
 
 async def test_a_root_that_is_deleted_before_it_is_read_starts_nothing(
