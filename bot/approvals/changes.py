@@ -116,6 +116,13 @@ def with_said(
     return _shown(one, said=said, due_ms=now_ms)
 
 
+def with_ask_deleted(one: Approval, *, by: str, now_ms: int) -> Approval | None:
+    """Return a pending approval whose card says that the author's message was deleted."""
+    if one.status is not Status.PENDING or one.ask_deleted:
+        return None
+    return _shown(one, ask_deleted=by, due_ms=now_ms)
+
+
 def annotated(one: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
     """Return the approval with a change that is no vote: a claim, a snooze, a comment.
 

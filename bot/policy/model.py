@@ -410,6 +410,14 @@ class AskEntry(Filled):
 
     Errors: `bad_value`
     """
+    on_delete: Literal["keep", "withdraw"] | None = None
+    """Effect of the deletion of the message that asked: `keep` tells its author and the approvers,
+    and `withdraw` withdraws the request, too. Default: `keep`.
+
+    Example: `on_delete: withdraw`
+
+    Errors: `bad_value`
+    """
     max_age: MaxAge | None = None
     """How long after its approval the call may start, from `1m` to `24h`. After that, approvers are
     asked again. Default: `15m`.

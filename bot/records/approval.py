@@ -624,6 +624,8 @@ class Approval(ThreadDocument):
     """Hidden parts of the call that people opened, newest last."""
     said: tuple[Said, ...] = ()
     """Messages that requesters wrote while the approval was pending, oldest first."""
+    ask_deleted: str = ""
+    """Author of a deleted message that asked for this; empty while the message stands."""
     run: Run | None = None
     """The execution of the approved call; None until the call starts."""
     stopped_by: str = ""

@@ -211,6 +211,8 @@ class Terms(_Frozen):
         reject: Number of people who must reject to end the request.
         expires_s: Time from the request to its deadline, in seconds.
         on_expiry: Whether the deadline ends only the request, or the run, too.
+        on_delete: What happens when the message that asked is deleted: the request stays, with a
+            line on its card, or is withdrawn.
         max_age_s: Time after the decision in which the call may start, in seconds.
         remind_s: Time from the request to the first reminder, in seconds; 0 for never.
         remind_times: Maximum number of reminders.
@@ -241,6 +243,7 @@ class Terms(_Frozen):
     reject: int = ANY
     expires_s: int = EXPIRES_S
     on_expiry: Literal["expired", "cancel_run"] = "expired"
+    on_delete: Literal["keep", "withdraw"] = "keep"
     max_age_s: int = MAX_AGE_S
     remind_s: int = REMIND_S
     remind_times: int = 3
@@ -319,6 +322,7 @@ class Terms(_Frozen):
 
 _NOT_BOUND: Mapping[str, Any] = {
     "expires_s": True,
+    "on_delete": True,
     "remind_s": True,
     "remind_times": True,
     "route": True,

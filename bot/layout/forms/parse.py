@@ -30,6 +30,8 @@ from bot.redaction.mask import mask_text
 from bot.words import say
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
+"""A number that is a thousand times larger where the dot groups digits."""
 _DECIMAL = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{1,30})?|\.\d{1,30})", re.ASCII)
 
 
@@ -179,7 +181,7 @@ def _integer(_field: Field, text: str) -> object:
 
 
 def _number(field: Field, text: str) -> object:
-    value = _digits(text)
+    value = _digits(field, text)
     whole = "." not in text and not isinstance(field.value, float)
     number: float = int(value) if whole else float(value)
     if Decimal(plain_number(number) or "NaN") != value:
@@ -188,7 +190,7 @@ def _number(field: Field, text: str) -> object:
 
 
 def _decimal(field: Field, text: str) -> object:
-    value = _digits(text)
+    value = _digits(field, text)
     if isinstance(field.value, int | float):
         number = float(value)
         if Decimal(plain_number(number) or "NaN") == value:
@@ -196,10 +198,14 @@ def _decimal(field: Field, text: str) -> object:
     return text.strip()
 
 
-def _digits(text: str) -> Decimal:
-    if not _DECIMAL.fullmatch(text.strip()):
+def _digits(field: Field, text: str) -> Decimal:
+    text = text.strip()
+    if not _DECIMAL.fullmatch(text):
         raise _FieldError(say("error.number"))
-    return Decimal(text.strip())
+    # Half of the world writes a thousand as 1.000.
+    if _THOUSANDS.fullmatch(text) and "." not in field.initial:
+        raise _FieldError(say("error.thousands", whole=text.replace(".", ""), part=f"{text}0"))
+    return Decimal(text)
 
 
 def _json(_field: Field, text: str) -> object:

@@ -166,6 +166,7 @@ def _in_time(file: PolicyFile, ask: AskEntry, stages: tuple[Stage, ...]) -> dict
     return {
         "expires_s": ask.expires or EXPIRES_S,
         "on_expiry": ask.on_expiry or "expired",
+        "on_delete": ask.on_delete or "keep",
         "remind_s": remind.after if remind else REMIND_S,
         "remind_times": remind.times if remind else REMIND_TIMES,
         "escalate": _ladder(ask, stages),

@@ -85,6 +85,7 @@ def _parts(terms: Terms) -> list[tuple[str, str]]:
         ("edited by", _editors(terms)),
         ("rejected", "by one" if terms.reject == 1 else f"by {terms.reject}"),
         ("expires", f"{_time(terms.expires_s)} after the request{on_expiry}"),
+        ("deleted", "withdrawn with its message" if terms.on_delete == "withdraw" else ""),
         ("starts", f"within {_time(terms.max_age_s)} of the decision"),
         ("reminders", ", ".join(map(_time, terms.reminders_s)) if terms.remind_s else "never"),
         *(

@@ -143,6 +143,7 @@ def _both(one: Terms, other: Terms) -> Terms:
         reject=min(one.reject, other.reject),
         expires_s=min(one.expires_s, other.expires_s),
         on_expiry="cancel_run" if "cancel_run" in {one.on_expiry, other.on_expiry} else "expired",
+        on_delete="withdraw" if "withdraw" in {one.on_delete, other.on_delete} else "keep",
         max_age_s=min(one.max_age_s, other.max_age_s),
         remind_s=first.remind_s,
         remind_times=first.remind_times,

@@ -82,8 +82,11 @@ def _plain_text(elements: object) -> str:
 
 
 def wrote_since(approval: Approval) -> list[Block]:
-    """Render requesters' messages since the request."""
+    """Render requesters' messages since the request, and whether the request was deleted."""
     blocks: list[Block] = []
+    if approval.ask_deleted:
+        words = say("line.ask_deleted", who=f"*{mention(approval.ask_deleted)}*")
+        blocks.append(context(mrkdwn(f"🗑️ {words}")))
     for one in approval.said:
         words = say("line.wrote_since", who=f"*{mention(one.by)}*")
         view = show(mask_text(one.text), _SAID, lines=3)
