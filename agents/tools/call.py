@@ -313,7 +313,7 @@ class _Execution:
             self.at,
             self.scope.run.checkpoint_id,
             exc_info=error,
-            extra={"secret_values": hidden},
+            extra={"action": "agents", "secret_values": hidden},
         )
         return _failed(error)
 

@@ -44,7 +44,7 @@ class ModelAway:
         text = say(f"message.model_{_kind(error)}", time=TIME)
         if not await self._show(thread, text, until_ms):
             # Unfinished texts come before the next attempt, which must not wait for this one.
-            await self.storage.posts.fail(_id(thread), reason="Slack did not take it in time")
+            await self.storage.posts.fail(_id(thread), reason="refused")
 
     async def end(self, thread: Thread, *, is_back: bool) -> None:
         """Edit the message, if there is one: the model answers, or the turn has ended."""

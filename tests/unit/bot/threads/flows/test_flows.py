@@ -343,30 +343,6 @@ async def test_a_failed_text_is_repeated_and_the_model_not_asked_again(
     assert office.model.calls == 1
 
 
-async def test_a_model_that_fails_is_asked_again_then_given_up(storage: SqliteStores) -> None:
-    office = Office(storage, [RuntimeError("down")] * 20)
-    await office.hear(ASK)
-    for _ in range(10):
-        office.clock.forward(minutes=10)
-        await office.sweep.tick()
-        await office.queue.run()
-    assert len(office.shown()) == 1
-    assert "couldn't finish" in office.shown()[0]
-    assert "down" not in office.shown()[0]
-    thread = await storage.threads.get(THREAD_ID)
-    assert not thread.turn_open
-    assert thread.due_ms is None
-
-
-async def test_a_model_that_recovers(storage: SqliteStores) -> None:
-    office = Office(storage, [RuntimeError("down"), say("Hello.")])
-    await office.hear(ASK)
-    office.clock.forward(minutes=10)
-    await office.sweep.tick()
-    await office.queue.run()
-    assert office.shown() == ["Hello."]
-
-
 async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStores) -> None:
     first = Office(storage, [PAY])
     await first.hear(ASK)
@@ -579,22 +555,6 @@ async def test_a_fault_of_ours_ends_the_turn_at_last(storage: SqliteStores) -> N
     assert len(office.shown()) == 1
     assert "wrong on my side" in office.shown()[0]
     assert await office.sweep.tick() == 0
-
-
-async def test_the_last_word_is_repeated_when_slack_is_away(storage: SqliteStores) -> None:
-    office = Office(storage, [call("pay", {"to": "x", "amount": 1}, id="c1")] * 30)
-    office.model._turns = [[RuntimeError("down")]] * 30
-    await office.hear(ASK)
-    office.notifier.failing.add("say")
-    for _ in range(8):
-        office.clock.forward(minutes=10)
-        await office.sweep.tick()
-        await office.queue.run()
-    assert office.shown() == []
-    office.notifier.failing.clear()
-    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
-    await office.threads.work(THREAD_ID)
-    assert "couldn't finish" in office.shown()[0]
 
 
 async def test_who_asks_in_anothers_thread_is_a_requester_beside_them(

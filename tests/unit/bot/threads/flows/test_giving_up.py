@@ -134,6 +134,9 @@ async def test_a_model_that_never_comes_back_is_told_as_given_up(storage: Sqlite
     gone, given_up = office.shown()
     assert gone == "I couldn't reach the model, and stopped trying at {time}."
     assert "couldn't finish" in given_up
+    assert "down" not in given_up
+    thread = await storage.threads.get(THREAD_ID)
+    assert (thread.turn_open, thread.due_ms) == (False, None)
 
 
 async def test_a_stop_ends_the_wait_for_a_model(storage: SqliteStores) -> None:
