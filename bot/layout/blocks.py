@@ -16,6 +16,7 @@ from typing import Any
 from bot.layout.action_ids import ActionId
 from bot.layout.text import clip, show
 from bot.words import say
+from bot.words.typed import typed_in_form
 
 Block = dict[str, Any]
 
@@ -191,7 +192,7 @@ def text_input(
 def read_text(values: Values, block_id: str) -> str:
     """Return the typed text; empty if there is none or the input was not sent."""
     text = read_state(values, block_id).get("value")
-    return text.strip()[:MOST_ANSWER] if isinstance(text, str) else ""
+    return typed_in_form(text).strip()[:MOST_ANSWER] if isinstance(text, str) else ""
 
 
 def read_state(values: Values, block_id: str) -> Mapping[str, Any]:

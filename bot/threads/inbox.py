@@ -38,7 +38,6 @@ from bot.threads.message_event import (
     Incoming,
     is_repeated,
     looks_like_decision,
-    plain_text,
     written_at,
 )
 from bot.threads.outbox import Outbox
@@ -100,7 +99,7 @@ class ThreadInbox:
         Returns:
             Id of the thread to process, or None.
         """
-        name, words = self.spoken_to(plain_text(incoming.text, incoming.bot_user_id))
+        name, words = self.spoken_to(incoming.words)
         known = await self._known(incoming)
         thread = known or self._begun(incoming, name)
         if thread is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -23,6 +22,7 @@ from bot.records.messages import InboxStore, Message, MessageStatus
 from bot.stores import Stores
 from bot.threads.outbox import Outbox
 from bot.words import say
+from bot.words.typed import typed_text
 from storage.documents import update_or_none
 from storage.errors import RecordFormatError
 
@@ -45,8 +45,24 @@ _MOST_WORDS = 10
 """Words of the longest reply that only decides."""
 
 
+_QUOTED = r"(?P<quoted>```.*?```|`[^`\n]+`|^&gt;[^\n]*)"
+_ALL_LINES = re.DOTALL | re.MULTILINE
+
 NO_TURN = -1
 """Turn of a message that no agent reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Markup:
+    """The mentions and emoji of a message, from its blocks.
+
+    Attributes:
+        mentions: The people who are mentioned outside of quotes and code.
+        emoji: The names of its emoji, in their order.
+    """
+
+    mentions: frozenset[str] = frozenset()
+    emoji: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +77,9 @@ class Incoming:
         user_id: The author.
         text: The text as sent by Slack.
         is_direct: Whether it is a direct message to the bot.
-        bot_user_id: The bot's user id; a text that contains it is a mention.
+        bot_user_id: The bot's user id.
         has_files: Whether files are attached, which are not read.
+        markup: What its blocks say; None without blocks.
     """
 
     team_id: str
@@ -74,6 +91,7 @@ class Incoming:
     is_direct: bool
     bot_user_id: str
     has_files: bool = False
+    markup: Markup | None = None
 
     @property
     def message_id(self) -> str:
@@ -87,8 +105,15 @@ class Incoming:
 
     @property
     def is_mention(self) -> bool:
-        """Whether the message mentions the bot."""
+        """Whether the message mentions the bot, outside of quotes and code."""
+        if self.markup is not None:
+            return self.bot_user_id in self.markup.mentions
         return bool(self.bot_user_id) and f"<@{self.bot_user_id}" in self.text
+
+    @property
+    def words(self) -> str:
+        """Return what the author typed, without the bot's mention."""
+        return plain_text(self.text, self.bot_user_id, self.markup)
 
 
 def written_at(incoming: Incoming, clock: Clock) -> int:
@@ -132,11 +157,15 @@ async def is_repeated(inbox: InboxStore, incoming: Incoming, waiting: Sequence[A
     )
 
 
-def plain_text(text: str, bot_user_id: str) -> str:
-    """Return the text without the bot's mention and without Slack's escapes."""
+def plain_text(text: str, bot_user_id: str, markup: Markup | None = None) -> str:
+    """Return what a person typed, without the mention that calls the bot.
+
+    Mentions in quotes and in code stay: they call nobody.
+    """
     if bot_user_id:
-        text = re.sub(rf"<@{re.escape(bot_user_id)}(\|[^>]*)?>", "", text)
-    return html.unescape(text).strip()
+        call = rf"{_QUOTED}|<@{re.escape(bot_user_id)}(?:\|[^>]*)?>"
+        text = re.sub(call, lambda match: match["quoted"] or "", text, flags=_ALL_LINES)
+    return typed_text(text, None if markup is None else markup.emoji).strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +179,27 @@ class Revisions:
     outbox: Outbox
     clock: Clock
 
-    async def edited(self, incoming: Incoming, *, before: str, edit: str) -> str | None:
+    async def edited(self, incoming: Incoming, *, before: Incoming | None, edit: str) -> str | None:
         """Store the new text of an unread message; tell the author if the agent has read it.
+
+        Args:
+            incoming: The message now.
+            before: The message as it was; None if Slack does not say.
+            edit: Id of the edit.
 
         Returns:
             Id of the thread to process, or None.
         """
-        _, words = self.spoken_to(plain_text(incoming.text, incoming.bot_user_id))
-        is_same = words == self.spoken_to(plain_text(before, incoming.bot_user_id))[1]
-        if is_same and not _speaks_now(incoming, before):
+        _, words = self.spoken_to(incoming.words)
+        speaks_now = before is not None and incoming.is_mention and not before.is_mention
+        is_same = before is not None and words == self.spoken_to(before.words)[1]
+        if is_same and not speaks_now:
             return None  # Slack also sends an edit for link previews
         message = await self.storage.inbox.revise(incoming.message_id, words)
         if message is None:
-            return await self.receive(incoming) if _speaks_now(incoming, before) else None
+            # An unknown message may be one that was deleted here long ago: it starts nothing,
+            # unless the edit is known to have added the mention.
+            return await self.receive(incoming) if speaks_now else None
         is_shown = await self._change_cards(message, incoming, words)
         if message.status is not MessageStatus.NEW and not is_shown:
             await self._tell_late(message, incoming, edit)
@@ -253,8 +290,3 @@ class Revisions:
             key=f"{incoming.ts}:{edit}",
             offer=Offer(withdraw=await self._asked_by(message)),
         )
-
-
-def _speaks_now(incoming: Incoming, before: str) -> bool:
-    """Whether an edit turns a message into one for the agent."""
-    return incoming.is_mention and f"<@{incoming.bot_user_id}" not in before

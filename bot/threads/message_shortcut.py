@@ -14,8 +14,9 @@ from bot.ports.people import Actor
 from bot.records.messages import Message
 from bot.records.thread import Thread
 from bot.threads.inbox import ThreadInbox
-from bot.threads.message_event import Incoming, plain_text
+from bot.threads.message_event import Incoming, Markup, plain_text
 from bot.words import said_to_all, say
+from bot.words.typed import as_sent
 from storage.errors import RecordNotFoundError
 
 
@@ -34,6 +35,7 @@ class QuotedMessage:
         thread_ts: Id of the thread's first message; equals `ts` for that message.
         author_id: Slack user id of the author; empty for an app.
         text: The text as sent by Slack.
+        markup: What its blocks say; None without blocks.
     """
 
     team_id: str
@@ -42,6 +44,7 @@ class QuotedMessage:
     thread_ts: str
     author_id: str
     text: str
+    markup: Markup | None = None
 
     @property
     def thread_id(self) -> str:
@@ -69,7 +72,7 @@ class AskingAbout:
         members = await access.directory.channel_members(quoted.channel_id)
         if not {bot_user_id, actor.user_id} <= members:
             raise AboutError(say("refuse.about_elsewhere"))
-        if not plain_text(quoted.text, bot_user_id):
+        if not plain_text(quoted.text, bot_user_id, quoted.markup):
             raise AboutError(say("refuse.about_nothing"))
         with suppress(RecordNotFoundError):
             thread = await self.inbox.storage.threads.get(quoted.thread_id)
@@ -86,7 +89,7 @@ class AskingAbout:
             DirectoryError: The author could not be looked up.
         """
         inbox, now = self.inbox, self.inbox.clock()
-        words = plain_text(quoted.text, bot_user_id)
+        words = plain_text(quoted.text, bot_user_id, quoted.markup)
         is_known = await self._is_known(quoted, actor)
         await inbox.storage.threads.ensure(
             Thread(
@@ -107,9 +110,10 @@ class AskingAbout:
                 ts=ts,
                 thread_ts=quoted.thread_ts,
                 user_id=actor.user_id,
-                text=f"<@{bot_user_id}> {text}",
+                text=f"<@{bot_user_id}> {as_sent(text)}",
                 is_direct=quoted.channel_id.startswith("D"),
                 bot_user_id=bot_user_id,
+                markup=Markup(mentions=frozenset({bot_user_id})),
             )
         )
 

@@ -28,6 +28,7 @@ from bot.layout.forms.leaves import Missing, Path
 from bot.layout.text import clip
 from bot.redaction.mask import mask_text
 from bot.words import say
+from bot.words.typed import typed_in_form
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
@@ -164,7 +165,7 @@ def _from_text(
         most = MOST_TEXT * len(field.parts)
         if not isinstance(text, str) or len(text) > most:
             raise _FieldError(say("error.long", n=most))
-        text = text.replace("\r\n", "\n")
+        text = typed_in_form(text.replace("\r\n", "\n"), field.initial)
         return field.value if text == field.initial else parse(field, text)
 
     return read

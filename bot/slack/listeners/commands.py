@@ -14,6 +14,7 @@ from bot.ports.people import Actor
 from bot.slack.listeners.context import ListenerContext, actor_of
 from bot.slack.listeners.slash_commands.answers import TypedAnswer
 from bot.slack.listeners.slash_commands.words import answer, marked
+from bot.words.typed import typed_text
 
 COMMAND = "/countersign"
 
@@ -24,21 +25,24 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     @app.command(COMMAND)
     async def on_command(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         text = body.get("text")
+        typed = typed_text(text) if isinstance(text, str) else ""
         try:
-            answered = await desk.in_time(_answer(desk, body, actor_of(context, body)))
+            answered = await desk.in_time(_answer(desk, body, actor_of(context, body), typed))
         except UserFacingError as error:
             answered = TypedAnswer(text=str(error))
-        blocks = [*marked(answered, text if isinstance(text, str) else "")] or None
+        blocks = [*marked(answered, typed)] or None
         await ack(text=answered.text, blocks=blocks, response_type="ephemeral")
 
 
-async def _answer(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> TypedAnswer:
+async def _answer(
+    desk: ListenerContext, body: Mapping[str, Any], actor: Actor, typed: str
+) -> TypedAnswer:
     """Execute what a person typed.
 
     Raises:
         InvalidInputError: Slack does not send such a payload.
     """
-    team_id, text = body.get("team_id"), body.get("text")
+    team_id = body.get("team_id")
     if not isinstance(team_id, str) or not team_id or not actor.user_id:
         raise InvalidInputError("this command")
-    return await answer(desk.asker(actor), text if isinstance(text, str) else "")
+    return await answer(desk.asker(actor), typed)

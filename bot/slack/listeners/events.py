@@ -17,8 +17,9 @@ from bot.slack.listeners.context import HOME_OPENED, Facts, ListenerContext, act
 from bot.slack.listeners.slash_commands.answers import TypedAnswer
 from bot.slack.listeners.slash_commands.introduction import asks_who, introduction
 from bot.slack.listeners.slash_commands.words import answer, is_word
+from bot.slack.rich_text import markup_of
 from bot.threads.cancellation import STOP
-from bot.threads.message_event import Incoming, plain_text
+from bot.threads.message_event import Incoming
 from bot.words import say
 from storage.errors import StorageError
 
@@ -111,20 +112,20 @@ class ChangedMessage:
 
     Attributes:
         incoming: The current message; the former one if deleted.
-        before: The former text.
+        before: The former message; None if Slack does not say.
         edit: Id of the edit.
         is_gone: Whether it was deleted.
     """
 
     incoming: Incoming
-    before: str = ""
+    before: Incoming | None = None
     edit: str = ""
     is_gone: bool = False
 
 
 def _asks_who(incoming: Incoming) -> bool:
     is_spoken_to = incoming.is_direct or incoming.is_mention
-    return is_spoken_to and asks_who(plain_text(incoming.text, incoming.bot_user_id))
+    return is_spoken_to and asks_who(incoming.words)
 
 
 async def _introduce(desk: ListenerContext, facts: Facts, incoming: Incoming) -> None:
@@ -177,6 +178,7 @@ def incoming_from(event: dict[str, Any], context: AsyncBoltContext) -> Incoming 
         is_direct=event.get("channel_type") == "im" or str(texts["channel"]).startswith("D"),
         bot_user_id=context.bot_user_id or "",
         has_files=bool(event.get("files")),
+        markup=markup_of(event),
     )
 
 
@@ -206,10 +208,12 @@ def changed_from(event: dict[str, Any], context: AsyncBoltContext) -> ChangedMes
     incoming = incoming_from({**shown, "type": "message", **place}, context)
     if incoming is None:
         return None
+    edit = str(_table(after, "edited").get("ts") or "")
+    former = incoming_from({**before, "type": "message", **place}, context)
     return ChangedMessage(
         incoming=incoming,
-        before=str(before.get("text") or ""),
-        edit=str(_table(after, "edited").get("ts") or event.get("event_ts") or ""),
+        before=former,
+        edit=edit or str(event.get("event_ts") or ""),
         is_gone=is_gone,
     )
 
@@ -226,7 +230,7 @@ def word_of(incoming: Incoming) -> str:
         return ""
     if not incoming.text.lstrip().startswith(f"<@{incoming.bot_user_id}"):
         return ""
-    typed = plain_text(incoming.text, incoming.bot_user_id)
+    typed = incoming.words
     return typed if is_word(typed) else ""
 
 

@@ -14,6 +14,7 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from bot.errors import DeliveryError, DirectoryError, InvalidInputError
 from bot.ports.people import Actor
 from bot.slack.listeners.context import ListenerContext, actor_of, address_of
+from bot.slack.rich_text import markup_of
 from bot.threads.message_shortcut import AboutError, AskingAbout, QuotedMessage
 from bot.words import say
 
@@ -122,4 +123,5 @@ def quoted_from(body: Mapping[str, Any], team_id: str) -> QuotedMessage:
         thread_ts=thread_ts if isinstance(thread_ts, str) and thread_ts else ts,
         author_id=user if isinstance(user, str) and not is_app else "",
         text=text if isinstance(text, str) else "",
+        markup=markup_of(message),
     )

@@ -38,6 +38,13 @@ _THREAD = (
         "Offers the button *Withdraw…* to the requester. The word alone withdraws nothing.",
     ),
     ("`yes`, `approve` or `reject`", "Nothing is decided. The bot points to the card."),
+    ("`@countersign` in a quote or in code", "It calls nobody."),
+)
+_TYPED = (
+    "The agent reads addresses, links, phone numbers and channels as they were typed, and standard "
+    "emoji as characters, by message, command and form alike. People and user groups stay as "
+    "Slack's ids, such as `<@U012AB3CD>`: two people may have the same name. So does a channel "
+    "whose name Slack leaves out."
 )
 
 
@@ -64,6 +71,7 @@ def build() -> str:
             text.table(("Shortcut", "Place", "Effect"), shortcuts),
             text.section(2, "Words in a thread"),
             text.table(("What you write", "Effect"), _THREAD),
+            text.wrap(_TYPED),
         ],
     )
 

@@ -19,7 +19,6 @@ from bot.ports.people import Actor, Person
 from bot.ports.process import Spawn
 from bot.slack.home.times import TimeReader, zone_for
 from bot.words import say
-from bot.words.mrkdwn import unescape
 
 _PERSON = re.compile(r"<@(?P<id>[UW][A-Z0-9]{1,30})(\|[^>]*)?>")
 _MOST_QUOTED = 40
@@ -135,7 +134,7 @@ def is_person(word: str) -> bool:
 
 def quoted(word: str) -> str:
     """Return a person's word for use in our text."""
-    return clip_mrkdwn(unescape(word), _MOST_QUOTED)
+    return clip_mrkdwn(word, _MOST_QUOTED)
 
 
 def when() -> str:

@@ -12,7 +12,7 @@ from tests.unit.bot.counter_stage import (
     an_event,
     is_untouched,
 )
-from tests.unit.bot.office import ADA, CHANNEL, GUS, ROOT, ROSA
+from tests.unit.bot.office import ADA, BOT, CHANNEL, GUS, ROOT, ROSA
 
 
 @pytest.mark.parametrize(
@@ -97,3 +97,28 @@ async def test_other_payloads_are_acknowledged(
     assert (await counter.send(payload)).status == 200
     assert "Traceback" not in caplog.text
     await is_untouched(counter)
+
+
+USER = {"type": "user", "user_id": BOT}
+SECTION = {"type": "rich_text_section", "elements": [USER]}
+
+
+@pytest.mark.parametrize(
+    ("part", "starts"),
+    [
+        (SECTION, True),
+        ({"type": "rich_text_section", "elements": [{**USER, "style": {"bold": True}}]}, True),
+        ({"type": "rich_text_list", "style": "bullet", "elements": [SECTION]}, True),
+        ({"type": "rich_text_quote", "elements": [USER]}, False),
+        ({"type": "rich_text_preformatted", "elements": [USER]}, False),
+        ({"type": "rich_text_section", "elements": [{**USER, "style": {"code": True}}]}, False),
+        ({"type": "rich_text_list", "border": 1, "elements": [SECTION]}, False),
+    ],
+)
+async def test_a_mention_in_a_quote_or_in_code_calls_nobody(
+    counter: Counter, part: dict[str, Any], *, starts: bool
+) -> None:
+    blocks = [{"type": "rich_text", "block_id": "b", "elements": [part]}]
+    event = an_event(user=ADA, ts="1800000300.000001", blocks=blocks)
+    await counter.send(event)
+    assert (counter.office.model.calls == 2) is starts
