@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
 """Subtypes of messages written by people."""
 STOPPED = "agent_session_stopped"
+_JUST = 10
+"""Seconds between an edit and its event; more if the event is about something else."""
 _GONE = "tombstone"
 """Subtype of a deleted message with replies."""
 
@@ -196,6 +199,9 @@ def stop_from(event: dict[str, Any], context: AsyncBoltContext) -> Incoming | No
 def changed_from(event: dict[str, Any], context: AsyncBoltContext) -> ChangedMessage | None:
     """Parse a person's edit or deletion; None for other events.
 
+    Slack sends `message_changed` also for link previews and replies, and sometimes without the
+    former message. Such an event is an edit only if the edit has just happened.
+
     Source: https://docs.slack.dev/reference/events/message (message_changed, message_deleted)
     """
     kind = event.get("subtype")
@@ -210,12 +216,22 @@ def changed_from(event: dict[str, Any], context: AsyncBoltContext) -> ChangedMes
         return None
     edit = str(_table(after, "edited").get("ts") or "")
     former = incoming_from({**before, "type": "message", **place}, context)
+    if former is None and not is_gone and not _is_new(edit, str(event.get("event_ts"))):
+        return None
     return ChangedMessage(
         incoming=incoming,
         before=former,
         edit=edit or str(event.get("event_ts") or ""),
         is_gone=is_gone,
     )
+
+
+def _is_new(edit: str, event_ts: str) -> bool:
+    """Whether an edit happened just before its event."""
+    try:
+        return Decimal(event_ts) - Decimal(edit) < _JUST
+    except InvalidOperation:
+        return False
 
 
 def _table(holder: dict[str, Any], name: str) -> dict[str, Any]:

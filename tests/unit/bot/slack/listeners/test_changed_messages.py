@@ -85,6 +85,30 @@ async def test_a_preview_of_a_link_is_no_edit(counter: Counter) -> None:
     assert counter.office.notifier.whispers == []
 
 
+@pytest.mark.parametrize("former", [{}, {"previous_message": {}}, {"previous_message": None}])
+@pytest.mark.parametrize("edited", [None, {"user": ROSA, "ts": "1800000100.000000"}])
+async def test_a_preview_without_the_former_message_is_no_edit(
+    counter: Counter, former: dict[str, Any], edited: object
+) -> None:
+    root = a_message(ASK, ts=ROOT, attachments=[{"title": "A page"}], edited=edited)
+    await counter.send(changed("message_changed", message=root, **former))
+    forgotten = a_message(ASK, ts="1700000000.000001", thread_ts="1700000000.000001", edited=edited)
+    await counter.send(changed("message_changed", message=forgotten, **former))
+    assert counter.office.notifier.whispers == []
+    assert len(await counter.office.storage.inbox.of_turn(THREAD_ID, 1)) == 1
+    assert counter.office.model.calls == 1
+
+
+async def test_an_edit_without_the_former_message_is_an_edit(counter: Counter) -> None:
+    await waiting(counter)
+    now = {"user": ROSA, "ts": "1800000200.000000"}
+    await counter.send(changed("message_changed", message=a_message("it is 7", edited=now)))
+    assert await new_texts(counter.office) == ["it is 7"]
+    unknown = a_message(ASK, ts="1800000199.000001", thread_ts="1800000199.000001", edited=now)
+    await counter.send(changed("message_changed", message=unknown))
+    assert counter.office.model.calls == 1
+
+
 async def test_edits_between_people_are_left_alone(counter: Counter) -> None:
     await counter.send(an_edit(a_message("lunch?", user=ADA), "lunch at one?"))
     assert counter.office.notifier.whispers == []
