@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import AsyncIterator, Generator, Iterator
 
@@ -40,6 +41,26 @@ def pytest_configure(config: pytest.Config) -> None:
     if worker is not None:
         number = int(worker["workerid"].removeprefix("gw"))
         config.args = turned(config.args, number, worker["workercount"])
+
+
+MAY_SKIP_IN_CI = {
+    # Each flow has a test of its own in tests/conformance; a thorough run repeats all of them.
+    "tests/scenario/commands/test_policy_test.py",
+}
+"""Files whose tests may skip in CI."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that skips in CI: what is missing there would pass unnoticed."""
+    report = yield
+    is_skip = report.skipped and not hasattr(report, "wasxfail")
+    if is_skip and os.environ.get("CI") and item.nodeid.split("::")[0] not in MAY_SKIP_IN_CI:
+        report.outcome = "failed"
+        report.longrepr = f"Skipped in CI, where nothing may be missing: {report.longrepr}"
+    return report
 
 
 def _interrupt(_: int, __: object) -> None:

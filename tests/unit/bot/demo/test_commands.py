@@ -210,5 +210,6 @@ def test_sentences_are_joined_once_each() -> None:
 @given(st.text())
 def test_any_text_can_be_read(text: str) -> None:
     for start in ["", "deploy ", "refund ", "restart ", "announce ", "status ", "rollback "]:
-        read_command(start + text)
-    with_answer(Deploy((Target("a"),)), text)
+        assert read_command(start + text) == read_command(start + text)
+    before = Deploy((Target("a"),))
+    assert isinstance(with_answer(before, text), Deploy)
