@@ -76,7 +76,7 @@ class InvalidSettingsError(BotError):
 
 
 class FaultyPolicyError(BotError):
-    """A policy has errors and cannot take effect. The error has one line per fault."""
+    """A policy, or its cases, have errors and cannot be used. One line per fault."""
 
 
 class CopyInPlaceError(BotError):

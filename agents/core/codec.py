@@ -19,6 +19,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from types import NoneType
 from typing import Any, TypeAlias, TypeVar, cast
+from zoneinfo import ZoneInfo
 
 from agents.core.errors import (
     AgentConfigError,
@@ -79,6 +80,38 @@ def _read_bytes(value: str) -> bytes:
     return base64.b64decode(value, validate=True)
 
 
+_FOLD = "[fold]"
+"""Marks the second of two equal times of a day on which clocks are put back."""
+
+
+def _write_datetime(value: datetime) -> str:
+    """Write a time with the name of its zone: `2026-10-25T02:30:00+01:00[Europe/Berlin]`."""
+    name = value.tzinfo.key if isinstance(value.tzinfo, ZoneInfo) else None
+    return f"{value.isoformat()}[{name}]" if name else _write_time(value)
+
+
+def _read_datetime(text: str) -> datetime:
+    at, _, name = text.removesuffix(_FOLD).removesuffix("]").partition("[")
+    value = datetime.fromisoformat(at)
+    if not name:
+        return value.replace(fold=text.endswith(_FOLD))
+    first = value.replace(tzinfo=ZoneInfo(name))
+    # Where clocks change, two times look alike; their offsets differ.
+    return first if first.utcoffset() == value.utcoffset() else first.replace(fold=1)
+
+
+def _write_time(value: datetime | time) -> str:
+    return value.isoformat() + (_FOLD if value.fold else "")
+
+
+def _read_time(text: str) -> time:
+    return time.fromisoformat(text.removesuffix(_FOLD)).replace(fold=text.endswith(_FOLD))
+
+
+def _is_same(value: object, other: object, _: object) -> bool:
+    return same(value, other)
+
+
 def _write_timedelta(value: timedelta) -> object:
     return [value.days, value.seconds, value.microseconds]
 
@@ -96,9 +129,9 @@ class TypeRegistry:
         self._by_kind: dict[type, _Entry] = {}
         for known in (
             _Entry("bytes", bytes, lambda v: base64.b64encode(v).decode(), _read_bytes),
-            _Entry("datetime", datetime, datetime.isoformat, datetime.fromisoformat),
+            _Entry("datetime", datetime, _write_datetime, _read_datetime, _is_same),
             _Entry("date", date, date.isoformat, date.fromisoformat),
-            _Entry("time", time, time.isoformat, time.fromisoformat),
+            _Entry("time", time, _write_time, _read_time, _is_same),
             _Entry("timedelta", timedelta, _write_timedelta, _read_timedelta),
             _Entry("decimal", Decimal, str, Decimal),
         ):
@@ -116,7 +149,7 @@ class TypeRegistry:
 
         def decorate(cls: C) -> C:
             write, read = shape(cls)
-            self._add(_Entry(name, cls, write, read, lambda value, found, _: same(value, found)))
+            self._add(_Entry(name, cls, write, read, _is_same))
             return cls
 
         return decorate

@@ -123,7 +123,8 @@ class OutsideRunError(AgentConfigError):
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"{what} works only inside a run; call it in a tool or an agent of a runner"
+            f"{what} works only inside a run; call it in a tool or an agent of a runner, and in a "
+            "thread only by asyncio.to_thread(), which knows the run; run_in_executor() does not"
         )
         self.what = what
 

@@ -38,6 +38,20 @@ __all__ = [
 def interrupt(info: object) -> NoReturn:
     """Interrupt the run to ask people. The component starts again with the answer.
 
+    The code before the question runs again then, and nothing of what it computed is left. Ask
+    before an effect, or keep what happened with `stateful_interrupt`. So does a component with
+    several questions: each resume brings only the answers of that resume.
+
+    Example:
+        Ask in a tool:
+
+            @tool
+            async def book(city: str) -> str:
+                _, has_answer, day = get_resume_context(str)
+                if not has_answer:
+                    interrupt(f"Which day to {city}?")
+                return f"booked {city} on {day}"
+
     Args:
         info: What people see. Must be storable.
 

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Hashable, Mapping
+from datetime import datetime, time
 from enum import Enum
 from functools import lru_cache
 from types import NoneType, UnionType
@@ -63,7 +64,16 @@ def same(value: object, other: object) -> bool:
         case dict(), dict():
             return _same_items(value, other)
         case _:
-            return bool(value == other)
+            return bool(value == other) and _zone(value) == _zone(other)
+
+
+def _zone(value: object) -> object:
+    """Return the zone and the fold of a time, which `==` ignores; the offset of a fixed zone."""
+    if not isinstance(value, datetime | time):
+        return None
+    zone = value.tzinfo
+    fixed = zone.utcoffset(None) if zone is not None else None
+    return zone if fixed is None else fixed, value.fold
 
 
 def _same_items(value: Mapping[Any, object], other: Mapping[Any, object]) -> bool:
@@ -132,10 +142,11 @@ def _compared(cls: type) -> tuple[str, ...]:
 def fits(kind: object, value: object) -> bool:
     """Whether a value has a type. The elements of a container are not checked.
 
-    An integer is also a `float`, as in annotations, because JSON does not distinguish them.
+    An integer is also a `float`, as in annotations, because JSON does not distinguish them. A
+    boolean is no number.
     """
     if type(kind) is type and kind is not float:  # the usual case, made fast
-        return isinstance(value, kind)
+        return isinstance(value, kind) and (kind is not int or type(value) is not bool)
     kind = _bare(kind)
     origin = get_origin(kind)
     if origin in {Union, UnionType}:
@@ -146,6 +157,8 @@ def fits(kind: object, value: object) -> bool:
     base = _class_of(origin or kind)
     if base is float and type(value) is int:
         return True
+    if base is int and type(value) is bool:  # a yes is no number
+        return False
     try:
         return isinstance(value, base)
     except TypeError as error:

@@ -130,6 +130,13 @@ def _function_tool(
     idempotent: bool,
     tags: Collection[str],
 ) -> FunctionTool:
+    is_wrapped = inspect.isroutine(function) or hasattr(function, "__wrapped__")
+    if not is_wrapped or isinstance(function, type):
+        kind = type(function).__name__ if not isinstance(function, type) else "class"
+        raise AgentConfigError(
+            f"a tool is made from a function, not from a {kind}, whose name, arguments and "
+            "docstring people would not see as they are; write a function that calls it"
+        )
     called = name or str(getattr(function, "__name__", ""))
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", called):
         raise AgentConfigError(

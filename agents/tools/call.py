@@ -36,6 +36,7 @@ from agents.core.errors import (
     CheckpointDecodeError,
     InvalidArgumentsError,
     NotAnsweredError,
+    OutsideRunError,
     ResumeError,
     SwallowedInterruptError,
     ToolError,
@@ -343,7 +344,8 @@ class _Execution:
         if isinstance(error, ResumeError):
             # A tool that asked may refuse the answer: its interrupt then stays pending.
             return started is not None and "answered" not in started
-        if isinstance(error, AgentError):
+        # A bare thread of the tool does not know the run: the tool's own fault.
+        if isinstance(error, AgentError) and not isinstance(error, OutsideRunError):
             return isinstance(error, ToolError)
         is_let = bool(tool.definition.gates) and run.is_answered(self.scope.address)
         return has_started or not is_let

@@ -108,7 +108,8 @@ class ApprovalResult:
     Attributes:
         approved: Only True allows the call.
         reason: Why it was rejected.
-        digest: Digest of the call that the approver saw. An approval without it is refused.
+        digest: Digest of the call that the approver saw. `ApprovalInfo.approve` fills it in. An
+            approval without it is refused: the arguments could have changed since they were shown.
         by: Who decided.
         voters: All counted voters, if more than one vote was required.
     """

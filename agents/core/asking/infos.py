@@ -145,7 +145,7 @@ class CallInfo(RuntimeInfo):
             raise ResumeDataError(
                 f"the decision about {self.tool_name!r} is not bound to what was shown: "
                 f"expected digest {expected[:12]}…, got {(given or 'none')[:12]}; "
-                "show the call again and decide again"
+                "make the answer by the request, as in `request.info.approve(by=…)`"
             )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
-
-import yaml
 
 from bot.commands.simulation.models import (
     KINDS,
@@ -22,6 +22,8 @@ from bot.commands.simulation.models import (
     WorldEntry,
     check,
 )
+from bot.policy.parser.problems import PolicyError, nearest
+from bot.policy.parser.source import read_source
 
 ZONE = ZoneInfo("Europe/Berlin")
 """The time zone of the times in cases."""
@@ -147,6 +149,11 @@ class CaseFile:
                 found.append(_case(one, self, policy))
             except CaseError as error:
                 faults.append(str(error))
+        faults += [
+            f"case {name}: there are {count} cases of this id; give each its own"
+            for name, count in Counter(case.id for case in found).items()
+            if count > 1
+        ]
         if faults:
             raise CaseError("\n".join(faults))
         return found
@@ -199,9 +206,14 @@ def read_case_file(path: Path) -> CaseFile:
         CaseError: The file cannot be read, or is malformed.
     """
     try:
-        data = yaml.load(path.read_text("utf-8"), Loader=_Plain)  # noqa: S506 - a safe loader
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise CaseError(f"{path}: {error}") from error
+        root, problems = read_source(path.read_bytes())
+    except OSError as error:
+        raise CaseError(f"can't read {path}: {error.strerror}") from error
+    except PolicyError as error:
+        raise CaseError(error.text(str(path))) from error
+    if problems:
+        raise CaseError(PolicyError(problems).text(str(path)))
+    data = root.plain()
     if not isinstance(data, dict) or not isinstance(data.get("cases"), list):
         raise CaseError(f"{path}: expected a mapping with a list `cases`")
     check(FileEntry, data, str(path))
@@ -231,32 +243,32 @@ def offset(text: object) -> timedelta:
     return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
 
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The fast loader in C, if PyYAML has it."""
-
-
-class _Plain(_Loader):  # type: ignore[misc]
-    """Loads times as texts, because their zone is only known later."""
-
-
-_Plain.yaml_implicit_resolvers = {
-    first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
-    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 def _case(data: Any, file: CaseFile, policy: Data | None) -> Case:
     if not isinstance(data, dict) or not {"id", "kind"} <= data.keys():
         raise CaseError("a case needs an `id` and a `kind`")
     place = f"case {data['id']}"
     if policy is not None and data["kind"] in {"flow", "explain"}:
         data = {"policy": policy, **data}
+    if (model := KINDS.get(str(data["kind"]))) is None:
+        near = nearest(str(data["kind"]), KINDS, f"use {', '.join(KINDS)}")
+        raise CaseError(f"{place}, kind: there is no kind {data['kind']!r}; {near}")
     parts = data.get("world") or {}
     check(WorldEntry, parts, f"{place}, world")
     world = file.world.changed(parts)
-    if (model := KINDS.get(str(data["kind"]))) is not None:
-        check(model, data, place, Known(world=world, policies=frozenset(file.policies)))
+    check(model, data, place, Known(world=world, policies=frozenset(file.policies)))
+    _check_times(data, place)
     return Case(id=str(data["id"]), kind=str(data["kind"]), data=data, world=world, file=file)
+
+
+def _check_times(data: Data, place: str) -> None:
+    """Refuse events that are earlier than the event before."""
+    times = [str(event["at"]) for event in data.get("timeline", ())]
+    for number, (before, at) in enumerate(pairwise(times), 1):
+        if offset(at) < offset(before):
+            raise CaseError(
+                f"{place}, timeline[{number}].at: {at} is before {before}, and time cannot go "
+                "back; put the events in order"
+            )
 
 
 def _world(data: Mapping[str, Any]) -> World:

@@ -195,7 +195,7 @@ class FileEntry(Written):
     """Policies by name, for cases that name one."""
     strict: bool = False
     """Whether all cases must name everything that happens."""
-    cases: list[Data]
+    cases: Annotated[list[Data], Field(min_length=1)]
     """The cases."""
 
 

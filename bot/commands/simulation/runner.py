@@ -42,11 +42,6 @@ _Play = Callable[[Case], Awaitable[dict[str, object]]]
 _TOKENS = {"SLACK_BOT_TOKEN": "xoxb-case", "SLACK_APP_TOKEN": "xapp-case"}
 
 
-def is_played(case: Case) -> bool:
-    """Whether the kind of a case is known."""
-    return case.kind in _KINDS
-
-
 async def examine(case: Case) -> list[Difference]:
     """Run a case.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any
@@ -14,6 +15,8 @@ from bot.errors import DeliveryError
 from bot.leases import TURN_PATIENCE
 from bot.slack.calls import retry_after, slack_fault, took_no_effect
 from bot.slack.ratelimit import Pacer, TooSoonError
+
+logger = logging.getLogger(__name__)
 
 NO_PATIENCE = timedelta(0)
 OPTIONAL = frozenset({"reactions.add", "reactions.remove", "assistant.threads.setStatus"})
@@ -126,4 +129,27 @@ class PacedCalls:
         if self._is_refused:
             self._is_refused = False
             self._healed()
+        if arguments.get("thread_ts"):
+            await self._check_is_inside(method, data)
         return data
+
+    async def _check_is_inside(self, method: str, answer: Mapping[str, Any]) -> None:
+        """Delete a reply that Slack posted into the channel, because its thread was deleted.
+
+        Source: https://github.com/slack-go/slack/issues/1571
+
+        Raises:
+            DeliveryError: It was outside of its thread.
+        """
+        message, place = answer.get("message"), ("channel", "ts")
+        if not isinstance(message, dict) or message.get("thread_ts"):
+            return
+        try:
+            await self._call("chat.delete", {name: str(answer.get(name)) for name in place})
+        except DeliveryError as error:
+            logger.warning(
+                "could not delete a message that Slack posted outside of its thread: %s",
+                error,
+                extra={"action": "removal_failed"},
+            )
+        raise DeliveryError(method, "thread_not_found", took_no_effect=True)

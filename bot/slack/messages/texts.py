@@ -162,5 +162,9 @@ class AgentTexts(Posts):
 
     async def _call_stream(self, method: str, **arguments: Any) -> dict[str, Any]:
         """Skip a rate-limited chunk, which the next one includes; wait only for the end."""
-        patience = TEXT_PATIENCE if method == "chat.stopStream" else NO_PATIENCE
-        return await self._call(method, await self.to_recipient(arguments), patience=patience)
+        is_end = method == "chat.stopStream"
+        patience = TEXT_PATIENCE if is_end else NO_PATIENCE
+        answer = await self._call(method, await self.to_recipient(arguments), patience=patience)
+        if is_end:  # the start does not say where the message is
+            await self._check_is_inside(method, answer)
+        return answer

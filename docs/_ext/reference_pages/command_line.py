@@ -16,7 +16,10 @@ PURPOSE = (
 _EXITS = (
     ("0", "The command succeeded."),
     (str(cli.FAILED), "The command failed. `policy test` exits so if a case differs."),
-    (str(cli.WRONG_SETTINGS), "A setting or a policy file is wrong, or an argument is unknown."),
+    (
+        str(cli.WRONG_SETTINGS),
+        "A setting, a policy file or its cases are wrong, or an argument is unknown.",
+    ),
     (
         str(call.CUT_OFF),
         "A process was stopped, and work such as a blocked tool did not end in time.",

@@ -12,8 +12,8 @@ from bot.layout.action_ids import ActionId
 from bot.slack.home.settings import TEST_YES
 from bot.slack.home.view import AWAY, TEST
 from bot.words import say
-from slack_sandbox.workspace.people import BOT_USER, ROSA
-from tests.scenario.people.payers import RAN
+from slack_sandbox.workspace.people import ADA, BOT_USER, ROSA
+from tests.scenario.people.payers import RAN, write_policy
 from tests.support.stage import Stage, a_stage
 
 PAY = "pay acme"
@@ -173,3 +173,50 @@ async def test_i7_a_test_message_waits_for_its_turn(stage: Stage) -> None:
     stage.sandbox.fail("chat.postMessage", error="ratelimited", times=1, retry_after=1)
     await stage.sandbox.click_in_view(ada, home, TEST)
     await stage.until(lambda: TEST_YES in direct_messages(stage, ada))
+
+
+async def delete(stage: Stage, ts: str) -> None:
+    workspace = stage.sandbox.workspace
+    workspace.remove(workspace.message(stage.channel, ts))
+    await stage.sandbox.idle()
+
+
+async def test_who_deletes_the_message_that_asked_is_told_what_still_waits(stage: Stage) -> None:
+    root = await stage.say("Rosa", f"@countersign {PAY}")
+    await stage.card(word=ActionId.APPROVE)
+    await delete(stage, root)
+    await whispers(stage, "Rosa", say("message.ask_deleted"))
+    told = stage.sandbox.ephemerals(ROSA)[-1]
+    assert ActionId.WITHDRAW in str(told)
+    assert not told.get("thread_ts")
+    await shown(stage, say("line.ask_deleted", who=f"*<@{ROSA}>*"))
+    await shown(stage, ActionId.APPROVE)
+    assert RAN == []
+
+
+async def test_who_edits_the_message_that_asked_can_withdraw(stage: Stage) -> None:
+    root = await stage.say("Rosa", f"@countersign {PAY}")
+    await stage.card(word=ActionId.APPROVE)
+    await stage.sandbox.edit(ROSA, stage.channel, root, f"@countersign {PAY} at once")
+    await whispers(stage, "Rosa", say("message.edited_late"))
+    assert ActionId.WITHDRAW in str(stage.sandbox.ephemerals(ROSA))
+
+
+async def test_a_deleted_message_withdraws_where_the_policy_says_so(tmp_path: Path) -> None:
+    RAN.clear()
+    ask = "{approve: [{from: [team]}], on_delete: withdraw}"
+    policy = (
+        f"version: 1\ngroups: {{team: {{users: [{ADA}]}}}}\nrules: []\ndefault: {{ask: {ask}}}\n"
+    )
+    environ = {
+        "COUNTERSIGN_AGENT": "tests.scenario.people.payers:once",
+        "COUNTERSIGN_POLICY": write_policy(tmp_path, policy),
+    }
+    async with a_stage(tmp_path, "socket", **environ) as stage:
+        root = await stage.say("Rosa", f"@countersign {PAY}")
+        await stage.card(word=ActionId.APPROVE)
+        await delete(stage, root)
+        await whispers(stage, "Rosa", say("message.ask_deleted_withdrawn"))
+        card = await stage.card(word="ithdrawn")
+        assert say("message.ask_deleted_reason") in str(card)
+    assert RAN == []

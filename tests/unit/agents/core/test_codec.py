@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
 from typing import cast
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, strategies as st
@@ -159,6 +160,19 @@ def test_versions() -> None:
             check_version({"schema": version}, 1)
 
 
+class OfNoName(tzinfo):
+    """A zone whose offset depends on the date, and which no name finds again."""
+
+    def utcoffset(self, at: datetime | None, /) -> timedelta | None:
+        return timedelta(hours=1) if at is not None else None
+
+    def dst(self, _: datetime | None, /) -> timedelta | None:
+        return None
+
+    def tzname(self, _: datetime | None, /) -> str | None:
+        return None
+
+
 def test_builtin_types_of_the_program_are_known() -> None:
     for value in (b"x", datetime(2026, 1, 1, tzinfo=UTC), time(1, 2), timedelta(1, 2, 3)):
         assert decode(encode(value)) == value
@@ -186,6 +200,53 @@ def test_the_stored_form_of_each_type_never_changes(value: object, name: str, da
     assert fresh.encode(value) == stored
     assert fresh.decode(stored) == value
     assert type(fresh.decode(stored)) is type(value)
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize("fold", [0, 1])
+@pytest.mark.parametrize("at", ["2026-10-25T02:30", "2026-03-29T02:30"])
+def test_a_time_keeps_its_zone_where_clocks_change(at: str, fold: int) -> None:
+    value = datetime.fromisoformat(at).replace(tzinfo=BERLIN, fold=fold)
+
+    found = decode(encode(value))
+
+    assert isinstance(found, datetime)
+    assert (found, found.tzinfo, found.fold) == (value, BERLIN, fold)
+
+
+@pytest.mark.parametrize("value", [datetime(2026, 10, 25, 2, 30, tzinfo=UTC), time(2, 30)])
+def test_the_second_of_two_equal_times_stays_the_second(value: datetime | time) -> None:
+    found = decode(encode(value.replace(fold=1)))
+
+    assert isinstance(found, datetime | time)
+    assert (found, found.fold) == (value, 1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        time(2, 30, tzinfo=BERLIN),
+        datetime(2026, 1, 1, tzinfo=OfNoName()),
+    ],
+)
+def test_a_time_that_would_come_back_different_is_refused(value: object) -> None:
+    with pytest.raises(UnstorableValueError, match="come back changed"):
+        encode(value)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    at: datetime
+
+
+def test_a_time_in_a_registered_type_keeps_its_zone() -> None:
+    registry = TypeRegistry()
+    registry.register("test.meeting/1")(Meeting)
+    value = Meeting(datetime(2026, 1, 1, tzinfo=BERLIN))
+
+    assert registry.decode(registry.encode(value)) == value
 
 
 def test_text_is_compact_and_keeps_its_letters() -> None:

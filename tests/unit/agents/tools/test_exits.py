@@ -20,6 +20,7 @@ from agents import (
     ScriptedModel,
     ToolEvent,
     approval_gate,
+    interrupt,
     make_message,
     tool,
 )
@@ -264,3 +265,19 @@ def test_a_task_of_a_tool_that_exits_does_not_end_the_loop(leave: Callable[[], N
 
     (done,) = [one for one in asyncio.run(main()) if isinstance(one, ToolEvent)]
     assert done.outcome is ToolOutcome.FAILED
+
+
+async def test_a_question_in_a_bare_thread_is_a_failed_call_that_names_to_thread() -> None:
+    @tool
+    async def ask_in_a_thread() -> str:
+        """Ask."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(None, lambda: interrupt("which?"))
+
+    model = ScriptedModel([call("ask_in_a_thread"), say("It failed.")])
+    agent = ChatModelAgent(name="A", model=model, tools=[ask_in_a_thread])
+    events = [event async for event in Runner(agent).query("go")]
+
+    (failed,) = [event for event in events if isinstance(event, ToolEvent)]
+    assert failed.outcome is ToolOutcome.FAILED
+    assert "asyncio.to_thread" in failed.result

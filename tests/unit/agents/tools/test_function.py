@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Awaitable, Callable
 from datetime import date
@@ -299,3 +300,17 @@ def test_title_shows_a_whole_number_without_a_fraction(amount: float, expected: 
 
     text = refund.describe(refund.validate({"amount": amount}))
     assert (text.title, text.named) == (f"Refund {expected} EUR", ("amount",))
+
+
+class Sends:
+    """Sends a letter."""
+
+    def __call__(self, to: str) -> str:
+        return to
+
+
+@pytest.mark.parametrize("given", [Sends(), Sends, functools.partial(Sends().__call__, to="Rosa")])
+@pytest.mark.parametrize("name", ["", "send"])
+def test_what_is_no_function_is_refused_with_a_way_out(given: Any, name: str) -> None:
+    with pytest.raises(AgentConfigError, match="write a function that calls"):
+        tool(name=name)(given)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 
 from agents.models import call, say
 from bot.errors import DeliveryError
-from bot.records.approval import Status
+from bot.records.approval import ApprovalMessage, Status
+from bot.slack.messages.notices import SlackNotices
 from bot.slack.messages.notifier import lost_text
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ROSA, THREAD_ID, Office
-from tests.unit.bot.slack.messages.test_notifier import Scene, scene
+from tests.unit.bot.slack.messages.test_notifier import Scene, scene, yes
 
 __all__ = ["scene"]
 
@@ -99,3 +102,65 @@ async def test_that_it_cannot_be_told_either_stops_nothing(storage: SqliteStores
     await office.decide(await office.the_approval())
     assert [name for name, _ in office.ran] == ["pay"]
     assert (await storage.threads.get(THREAD_ID)).turn_open is False
+
+
+async def streamed(scene: Scene) -> str:
+    stream = scene.stream("p1")
+    await stream.append("Once upon a time there was ")
+    return await stream.finish("Once upon a time there was a thread.")
+
+
+POSTS: dict[str, Callable[[Scene], Awaitable[object]]] = {
+    "card": lambda scene: scene.post_card(),
+    "text": lambda scene: scene.say("Hello."),
+    "question": lambda scene: scene.notifier.ask_back(
+        scene.approval, key="q1", by="UADA", text="why?", mentions=[]
+    ),
+    "reminder": lambda scene: scene.notifier.nudge(
+        scene.approval, ApprovalMessage(key="r1", kind="reminder"), look_first=False, go=yes
+    ),
+    "summary": lambda scene: SlackNotices(scene.notifier).summarise(
+        scene.thread, [scene.approval], ts=""
+    ),
+    "stream": streamed,
+}
+
+
+def delete_root(scene: Scene) -> None:
+    workspace = scene.sandbox.workspace
+    workspace.remove(workspace.message(scene.thread.channel_id, scene.thread.thread_ts))
+
+
+@pytest.mark.parametrize("kind", POSTS)
+async def test_nothing_stands_in_the_channel_when_its_thread_was_deleted(
+    scene: Scene, kind: str
+) -> None:
+    channel = scene.thread.channel_id
+    delete_root(scene)
+    with pytest.raises(DeliveryError, match="thread_not_found") as raised:
+        await POSTS[kind](scene)
+    assert raised.value.is_lost_place
+    assert scene.sandbox.messages(channel) == []
+
+
+async def test_a_stream_whose_thread_was_deleted_is_taken_out_of_the_channel(scene: Scene) -> None:
+    """Slack may begin a stream in the channel; only its end says where it is."""
+    channel = scene.thread.channel_id
+    stream = scene.stream("p1")
+    await stream.append("Once upon a time there was ")
+    (message,) = scene.sandbox.workspace.replies(channel, scene.thread.thread_ts)
+    message.thread_ts = None
+    delete_root(scene)
+    with pytest.raises(DeliveryError, match="thread_not_found"):
+        await stream.finish("Once upon a time there was a thread.")
+    assert scene.sandbox.messages(channel) == []
+
+
+async def test_a_message_that_cannot_be_deleted_is_logged(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    delete_root(scene)
+    scene.sandbox.fail("chat.delete", error="fatal_error", times=1)
+    with pytest.raises(DeliveryError, match="thread_not_found"):
+        await scene.post_card()
+    assert "could not delete a message that Slack posted outside of its thread" in caplog.text
