@@ -1,11 +1,11 @@
 """Approvals against LangGraph's default, over the same server and in memory, in one run.
 
-PEERS=…/bin/python python benchmarks/bench_peers.py [--quick]
+PEERS=…/bin/python python benchmarks/bench_peers.py [--delay 3ms]
 
 Both have one agent for all approvals, in a process of its own that goes on, and a model that costs
 nothing; nothing is counted on the way, and the best lap of each counts. (`bench_runtime.py` has the
 harder case: a runner, an agent and a model made anew for each half of a round trip, as after a
-restart.)
+restart.) `--delay` holds each reply of the server, for both.
 
 PEERS names an interpreter that has LangGraph; see benchmarks/peers/langgraph_rt.py. Without it,
 this does nothing: Countersign does not depend on it.
@@ -33,7 +33,8 @@ from agents import ChatModelAgent, CheckpointStore, MemoryCheckpointStore, Memor
 from agents.core.checkpoint import MessageLog
 from agents.models import call, say
 from benchmarks.bench_runtime import answer, ask, pay
-from benchmarks.bench_turn import NAMES, pace_of
+from benchmarks.bench_turn import NAMES, one_approval, pace_of
+from benchmarks.delay import delayed
 from benchmarks.harness import Effort, table
 from tests.cost.stage import Kind
 from tests.support.mongo import spawn_mongo_server
@@ -169,6 +170,8 @@ async def main() -> None:
         directory = stack.enter_context(tempfile.TemporaryDirectory())
         server = spawn_mongo_server(Path(directory))
         stack.callback(server.stop)
+        stack.enter_context(delayed(server))
+        await one_approval(server)
         places = {"in memory": "memory", "wire protocol": server.uri}
         before = {
             name: await asyncio.to_thread(langgraph, python, at) for name, at in places.items()

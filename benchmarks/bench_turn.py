@@ -1,10 +1,10 @@
 """The bot's own turn: message, card, click, tool, text; and what of it reaches the database.
 
-python benchmarks/bench_turn.py [--quick] [--count-only] [--list]
+python benchmarks/bench_turn.py [--quick] [--count-only] [--list] [--delay 3ms]
 
 `--count-only` counts and times nothing. `--list` prints one approval's commands in order, each with
 the method of the store that sent it, and who called that; beside a name of SQLite stand all calls
-that ran then and may have sent it.
+that ran then and may have sent it. `--delay` holds each reply of the MongoDB server.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from benchmarks.delay import delayed
 from benchmarks.harness import Effort, percentile, table
 from tests.cost.counting import Count, counting
 from tests.cost.stage import Kind, TurnStage, a_turn_stage, make_database
@@ -53,7 +54,7 @@ async def a_bot(kind: Kind, server: MongoServer) -> AsyncIterator[TurnStage]:
 
 
 async def one_approval(server: MongoServer) -> None:
-    """What one approval brings to the database."""
+    """What one approval brings to the database; in a chain each command waits for the last."""
     rows = []
     for kind in OVER:
         async with a_bot(kind, server) as stage:
@@ -64,13 +65,13 @@ async def one_approval(server: MongoServer) -> None:
             print(f"\n# {NAMES[kind]}: {count.total} commands, {count.writes} writes")
             print(*count.lines(), sep="\n")
             print(*(f"{number:4} {name}" for name, number in count.by_call().items()), sep="\n")
-    head = ("database", "commands", "writes", "waits for the disk", "written")
+    head = ("database", "commands", "writes", "longest chain", "waits for the disk", "written")
     table("One approval in the bot: message, card, click, tool, text", head, rows)
 
 
 def _counted(count: Count) -> tuple[object, ...]:
-    waits = count.transactions or ""
-    return count.total, count.writes, waits, f"{count.written:,} B"
+    chain, waits = count.chain or "", count.transactions or ""
+    return count.total, count.writes, chain, waits, f"{count.written:,} B"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +243,7 @@ async def main() -> None:
         directory = stack.enter_context(tempfile.TemporaryDirectory())
         server = spawn_mongo_server(Path(directory))
         stack.callback(server.stop)
+        stack.enter_context(delayed(server))
         await one_approval(server)
         if LIST:
             return

@@ -82,11 +82,15 @@ class Count:
         commands: All of them.
         transactions: Of SQLite, those that changed something: each waits for the disk.
         calls: Calls of stores in order, by name.
+        chain: Of MongoDB, how many commands began, each, after the one before had its reply.
     """
 
     commands: list[Command] = field(default_factory=list)
     transactions: int = 0
     calls: list[str] = field(default_factory=list)
+    chain: int = 0
+    under_way: dict[int, int] = field(default_factory=dict)
+    """By request, how long the chain is that a command of MongoDB will end."""
 
     @property
     def total(self) -> int:
@@ -233,12 +237,18 @@ class _Listener(monitoring.CommandListener):
                 asked_by=_asked_by.get(),
             )
         )
+        for count in _counts:
+            count.under_way[event.request_id] = count.chain + 1
 
     def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
-        pass
+        self._ended(event.request_id)
 
     def failed(self, event: monitoring.CommandFailedEvent) -> None:
-        pass
+        self._ended(event.request_id)
+
+    def _ended(self, request: int) -> None:
+        for count in _counts:
+            count.chain = max(count.chain, count.under_way.pop(request, 0))
 
 
 def _brought(command: Mapping[str, Any]) -> list[Mapping[str, Any]]:
