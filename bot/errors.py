@@ -478,8 +478,7 @@ def _closed_text(approval: Approval) -> str:
         return say("refuse.nobody_can")
     outcome = _OUTCOMES.get(approval.status)
     if outcome is None:
-        at_ms = decision.at_ms if decision else approval.expires_ms
-        return say("refuse.expired", time=date(at_ms))
+        return say("refuse.expired", time=date(approval.expires_ms))
     what = say(outcome)
     if decision is None:
         return say("refuse.closed", what=what)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from bot.approvals.outcome import ended_ms
 from bot.clock import steady_clock
 from bot.errors import DirectoryError
 from bot.people.access import Access
@@ -232,7 +233,7 @@ class HomeDataReader:
         look = await self._waits().look(actor, team_id)
         found = await ended_of(self.storage.approvals, actor.user_id, limit=limit)
         seen = [one for one in found if await look.may_see(one)]
-        return sorted(seen, key=_ended_ms, reverse=True)
+        return sorted(seen, key=ended_ms, reverse=True)
 
     async def grants(self, actor: Actor, *, team_id: str) -> list[GrantWithOrigin]:
         """Return a person's grants, numbered like in the commands.
@@ -342,10 +343,6 @@ class HomeDataReader:
 def _urgency(approval: Approval) -> tuple[int, int, int]:
     """Sort key: earliest expiry first; within a turn, the order on the card."""
     return approval.expires_ms, approval.created_ms, approval.position
-
-
-def _ended_ms(approval: Approval) -> int:
-    return approval.decision.at_ms if approval.decision is not None else approval.created_ms
 
 
 def _concerns(grant: Grant, user_id: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.layout.arguments import Listed
@@ -156,19 +156,23 @@ def spoken(*sentences: str) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def deciders_names(approval: Approval) -> str:
-    """Mention the deciders: the last voter, and all others with the same vote."""
+def deciders_names(approval: Approval, person: Callable[[str], str] = mention) -> str:
+    """Name the deciders in the order of their votes: the last voter, and all who voted alike.
+
+    Args:
+        approval: The approval.
+        person: Names a person by their Slack user id.
+    """
     decision = approval.decision
     if decision is None or not decision.by:
         return ""
-    is_stop = approval.status is Status.REJECTED
-    voters = {
-        vote.by: say("line.for_whom", who=mention(vote.by), owner=mention(vote.on_behalf_of))
+    names = {
+        vote.by: say("line.for_whom", who=person(vote.by), owner=person(vote.on_behalf_of))
         if vote.on_behalf_of
-        else mention(vote.by)
+        else person(vote.by)
         for vote in progress_of(approval).votes
-        if vote.is_stop == is_stop
+        if vote.is_stop == (approval.status is Status.REJECTED)
     }
-    last = voters.pop(decision.by, mention(decision.by))
-    others = list(voters.values()) if approval.status in _BY_VOTES else []
-    return ", ".join([last, *others[:MOST_PEOPLE]])
+    last = names.pop(decision.by, person(decision.by))
+    others = list(names.values()) if approval.status in _BY_VOTES else []
+    return ", ".join([*others[:MOST_PEOPLE], last])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.approvals.changes import decided
+from bot.approvals.outcome import ANEW
 from bot.audit.entries import note_decision
 from bot.errors import BotError
 from bot.policy.rotation import on_duty
@@ -15,7 +16,6 @@ from bot.records.approval import Approval, Decision, Kind, Status
 from bot.stores import Stores
 from storage.documents import update
 
-ANEW = "It is asked anew, under the rules of now."
 _PAGE = 200
 
 

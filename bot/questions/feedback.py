@@ -182,7 +182,7 @@ class FeedbackQuestion(DrawnQuestion):
     def ended(self, who: str, time: str) -> tuple[str, str]:
         """Say whether there was feedback."""
         if self.stored.get("accepted") is True:
-            return "✅", say("status.accepted", who=who, time=time)
+            return "✅", say("status.approved", who=who, time=time)
         if self.approval.status is Status.ANSWERED:
             return "✏️", say("status.changes_requested", who=who, time=time)
         return super().ended(who, time)

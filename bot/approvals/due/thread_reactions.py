@@ -16,17 +16,20 @@ from datetime import timedelta
 from cachetools import LRUCache
 
 from bot.approvals.due.visit import Visit
-from bot.approvals.execution import run_of
+from bot.approvals.execution import lets_run, run_of
+from bot.approvals.outcome import RequestOutcome, outcome_of
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.ports.process import Clock
 from bot.ports.threads import Reactions
-from bot.records.approval import Approval, Kind, RunState, Status
+from bot.records.approval import Approval, Status
 from bot.records.approval_queries import ApprovalCollection, newest_of, open_of
 
 logger = logging.getLogger(__name__)
 
-WAITS = "waits"
+WAITS = str(RequestOutcome.WAITS)
+STARTS = "starts"
+"""Approved, but the call has not begun: shown like a call that runs."""
 SHARED = "waits, shared"
 """Pending, but another process may be removing the reaction: set again later."""
 _WAITING = frozenset({WAITS, SHARED})
@@ -38,39 +41,14 @@ _REMEMBERED = 1_000
 """Number of threads whose reactions this process remembers."""
 _OLDER = 10
 """Number of a thread's approvals with possible reactions."""
-_ENDS: Mapping[Status, str] = {
-    Status.REJECTED: "rejected",
-    Status.EXPIRED: "expired",
-    Status.WITHDRAWN: "withdrawn",
-    Status.SUPERSEDED: "replaced",
-    Status.UNDECIDABLE: "nobody",
-    Status.DENIED: "rejected",
-}
-_RUNS: Mapping[RunState, str] = {
-    RunState.RAN: "ran",
-    RunState.FAILED: "failed",
-    RunState.DOUBT: "doubt",
-    RunState.STOPPED: "cancelled",
-}
 
 
 def sign_of(approval: Approval) -> str:
-    """Return the name of an approval's current reaction."""
-    if approval.status is Status.PENDING:
-        return WAITS
-    if approval.status not in {Status.APPROVED, Status.ANSWERED}:
-        return _ENDS.get(approval.status, "cancelled")
-    run = run_of(approval)
-    if run is not None and run.state in _RUNS:
-        return _RUNS[run.state]
-    if approval.kind is Kind.DOUBT:
-        return "cancelled" if _is_left(approval) else "answered"
-    return "approved" if approval.status is Status.APPROVED else "answered"
-
-
-def _is_left(approval: Approval) -> bool:
-    """Whether a doubt was settled as: did not run, do not run again."""
-    return approval.answered("choice") == "give_up"
+    """Return the name of an approval's current reaction: an outcome, or `STARTS`."""
+    is_call = lets_run(approval) and bool(approval.tool.strip())
+    if is_call and run_of(approval) is None:
+        return STARTS
+    return str(outcome_of(approval))
 
 
 @dataclass(slots=True)
@@ -81,7 +59,7 @@ class _Root:
         lock: Held while reactions change.
         waiting: Ids of approvals shown as pending.
         over: Ids of the turn's approvals that had ended at the last look-up.
-        ends: Outcome by approval id: turn and reaction; None before the look-up.
+        ends: RequestOutcome by approval id: turn and reaction; None before the look-up.
         seen: Open approvals by id, as last read by the thread's worker.
     """
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bot.approvals.execution import run_of
+from bot.approvals.outcome import RequestOutcome, outcome_of
 from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all, encode_option
 from bot.layout.blocks import (
     Block,
@@ -36,7 +37,6 @@ from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
 from bot.slack.cards.approval import why_of
 from bot.slack.cards.batch_items import (
-    IN_ORDER,
     batch_title,
     common_line,
     common_to,
@@ -44,13 +44,18 @@ from bot.slack.cards.batch_items import (
     item_line,
     item_parts,
     number_of,
-    state_of,
 )
 from bot.slack.cards.change_note import wrote_since, wrote_words
 from bot.slack.cards.decided import next_words, third_words
 from bot.slack.cards.footer import note_quotes, small_print
 from bot.slack.cards.listed import takes_line
-from bot.slack.cards.status import backups_words, risk_marks, spoken_risk
+from bot.slack.cards.status import (
+    SYMBOLS,
+    backups_words,
+    outcome_word,
+    risk_marks,
+    spoken_risk,
+)
 from bot.words import say
 from bot.words.mrkdwn import clock
 
@@ -210,9 +215,8 @@ def _approve_all(
 
 def _done(items: Sequence[Approval], title: str) -> Card:
     """Render the ended card: counts by outcome, people, and exceptions."""
-    ends, states = ", ".join(counts(items)), {state_of(one) for one in items}
-    symbols = {one.symbol for one in states}
-    symbol = next(one.symbol for one in _FIRST if one.symbol in symbols)
+    ends, outcomes = ", ".join(counts(items)), {outcome_of(one) for one in items}
+    symbol = SYMBOLS[next(one for one in _FIRST if one in outcomes)]
     by = list(dict.fromkeys(filter(None, (deciders_names(one) for one in items))))
     who = ", ".join(by[:_MOST_DECIDERS])
     marks = [say("batch.by", who=who)] if who else []
@@ -222,17 +226,26 @@ def _done(items: Sequence[Approval], title: str) -> Card:
     third = _third(items)
     blocks = closed_card(state_line(symbol, ends, marks), title, third, details)
     status, name = ", ".join([ends, *marks]), clip_mrkdwn(title, _WORDS)
-    if "batch.ran" in (names := {one.one for one in states}) and names <= _AS_DECIDED:
+    if RequestOutcome.RAN in outcomes and outcomes <= _AS_DECIDED:
         text = say("notify.batch_done", title=name, counts=status)
     else:
         text = say("notify.ended", status=status, title=name, rest=third_words(third))
     return Card(text=text, blocks=blocks)
 
 
-_FIRST = tuple(one for sign in "❓⚠⚙✅⛔⏰↩⏩⏹" for one in IN_ORDER if one.symbol.startswith(sign))
-"""States by importance."""
+_FIRST = (
+    *(
+        RequestOutcome.DOUBT,
+        RequestOutcome.FAILED,
+        RequestOutcome.STOPPED,
+        RequestOutcome.NOBODY,
+        RequestOutcome.RUNNING,
+    ),
+    *(RequestOutcome.APPROVED, RequestOutcome.RAN, *RequestOutcome),
+)
+"""Outcomes by importance."""
 _YES = frozenset({Status.APPROVED, Status.ANSWERED})
-_AS_DECIDED = frozenset({"batch.ran", "batch.rejected"})
+_AS_DECIDED = frozenset({RequestOutcome.RAN, RequestOutcome.REJECTED})
 """Outcomes that follow the decision."""
 
 
@@ -268,7 +281,7 @@ def _odd(items: Sequence[Approval]) -> Iterator[str]:
     """Yield lines about items with an unexpected outcome."""
     found = [one for one in items if _is_odd(one)]
     for one in found[:_THIRDS]:
-        state, text = say(state_of(one).one), clip(title_of(what_runs(one)), _REASON)
+        state, text = outcome_word(outcome_of(one)), clip(title_of(what_runs(one)), _REASON)
         words = _said(one)
         yield f"{state[:1].upper()}{state[1:]}: {text}{f', {words}' if words else ''}"
     if len(found) > _THIRDS:
@@ -277,8 +290,12 @@ def _odd(items: Sequence[Approval]) -> Iterator[str]:
 
 def _is_odd(approval: Approval) -> bool:
     """Whether an item failed or was rejected; False if all ended alike."""
-    key = state_of(approval).one
-    return key in {"batch.failed", "batch.doubt", "batch.stopped", "batch.rejected"}
+    return outcome_of(approval) in _ODD
+
+
+_ODD = frozenset(
+    {RequestOutcome.FAILED, RequestOutcome.DOUBT, RequestOutcome.STOPPED, RequestOutcome.REJECTED}
+)
 
 
 def _said(approval: Approval) -> str:

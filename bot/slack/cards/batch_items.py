@@ -5,66 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bot.approvals.execution import run_of
+from bot.approvals.outcome import RequestOutcome, outcome_of
 from bot.layout.argument_fields import Naming, humanised
 from bot.layout.arguments import NAME, as_text, is_ambiguous
 from bot.layout.blocks import Block, line, literal
 from bot.layout.sentences import title_of
 from bot.layout.text import ShownText, clip, show, width
 from bot.questions.shown import shown_question, what_runs
-from bot.records.approval import Approval, RunState, Status
+from bot.records.approval import Approval, Status
 from bot.redaction.call import mask_call, written
 from bot.redaction.masks import once
+from bot.slack.cards.status import EMOJI, counted, outcome_word
 from bot.words import say
 
 MOST_LINE = 200
 """Maximum length of an item of a batch card, in characters."""
 _GAP = "   "
-
-
-@dataclass(frozen=True, slots=True)
-class ItemState:
-    """State of one item."""
-
-    emoji: str
-    symbol: str
-    one: str
-    many: str
-
-
-def _state(emoji: str, symbol: str, name: str) -> ItemState:
-    return ItemState(emoji, symbol, f"batch.{name}", f"batch.n_{name}")
-
-
-_WAITS = _state("hourglass_flowing_sand", "⏳", "waits")
-_APPROVED = _state("white_check_mark", "✅", "approved")
-_ENDS = {
-    Status.PENDING: _WAITS,
-    Status.APPROVED: _APPROVED,
-    Status.ANSWERED: _APPROVED,
-    Status.REJECTED: _state("no_entry", "⛔", "rejected"),
-    Status.DENIED: _state("no_entry", "⛔", "denied"),
-    Status.EXPIRED: _state("alarm_clock", "⏰", "expired"),
-    Status.WITHDRAWN: _state("leftwards_arrow_with_hook", "↩️", "withdrawn"),
-    Status.SUPERSEDED: _state("fast_forward", "⏩", "replaced"),
-    Status.CANCELLED: _state("black_square_for_stop", "⏹️", "cancelled"),
-    Status.UNDECIDABLE: _state("warning", "⚠️", "undecidable"),
-}
-_RUNS = {
-    RunState.RUNNING: _state("gear", "⚙️", "running"),
-    RunState.RAN: _state("white_check_mark", "✅", "ran"),
-    RunState.FAILED: _state("warning", "⚠️", "failed"),
-    RunState.STOPPED: _state("warning", "⚠️", "stopped"),
-    RunState.DOUBT: _state("question", "❓", "doubt"),
-}
-IN_ORDER = (*_RUNS.values(), *_ENDS.values())
-"""All states; those of executions first."""
-
-
-def state_of(approval: Approval) -> ItemState:
-    """Return the state of an item."""
-    run = run_of(approval) if approval.status in {Status.APPROVED, Status.ANSWERED} else None
-    return _ENDS[approval.status] if run is None else _RUNS[run.state]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +116,12 @@ def _written(parts: Iterable[LinePart]) -> Iterator[Block]:
 
 
 def item_line(approval: Approval, said: Said = ()) -> Block:
-    """Render an item with its symbol, and its state unless pending."""
-    state = state_of(approval)
-    parts: list[Block] = [{"type": "emoji", "name": state.emoji}, literal(" ")]
+    """Render an item with its symbol, and its outcome unless pending."""
+    outcome = outcome_of(approval)
+    parts: list[Block] = [{"type": "emoji", "name": EMOJI[outcome]}, literal(" ")]
     parts += item_parts(approval, said)
-    if approval.status is not Status.PENDING:
-        parts.append(literal(f" {say('batch.state', state=say(state.one))}", "italic"))
+    if outcome is not RequestOutcome.WAITS:
+        parts.append(literal(f" {say('batch.state', state=outcome_word(outcome))}", "italic"))
     return line(*parts)
 
 
@@ -194,11 +150,10 @@ def _parts(approval: Approval, most: int = MOST_LINE) -> Iterator[LinePart]:
 
 
 def counts(items: Sequence[Approval]) -> list[str]:
-    """Describe the number of items per state, without pending ones."""
-    found = [state_of(one) for one in items]
-    states = [one for one in IN_ORDER if one is not _WAITS]
-    numbers = [(one, found.count(one)) for one in dict.fromkeys(states)]
-    return [say(one.many, n=number) for one, number in numbers if number]
+    """Describe the number of items per outcome, without pending ones."""
+    return counted(
+        outcome for one in items if (outcome := outcome_of(one)) is not RequestOutcome.WAITS
+    )
 
 
 def number_of(items: Sequence[Approval]) -> int:

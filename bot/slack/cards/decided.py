@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.approvals.execution import must_finish, run_of
+from bot.approvals.outcome import is_replaced
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, actions, button, mrkdwn, plain
 from bot.layout.card_layout import closed_card, quoted, small_lines, state_line, third_line
@@ -19,7 +20,7 @@ from bot.records.approval import Approval, Kind, RunState, Status
 from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.break_glass import reasons_of
 from bot.slack.cards.change_note import changes_text
-from bot.slack.cards.status import final_status, is_replaced
+from bot.slack.cards.status import final_status
 from bot.words import say
 from bot.words.mrkdwn import clock, mention
 

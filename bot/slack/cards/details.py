@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bot.approvals.comments import AGENT
+from bot.approvals.execution import run_of
+from bot.approvals.outcome import RequestOutcome, is_replaced, outcome_of
 from bot.audit.acts import Act
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.layout.argument_fields import Naming
@@ -31,7 +33,7 @@ from bot.layout.text import chunks, show, width
 from bot.questions.form import Form, in_order
 from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.questions.yes import Proof, yes
-from bot.records.approval import Approval, Kind, Status
+from bot.records.approval import Approval, Kind, RunState, Status
 from bot.redaction.call import INLINE, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words, masked_once, once
@@ -163,6 +165,9 @@ def expiry(approval: Approval) -> str:
     return say("line.expires_answer" if is_question else "line.expires_run", when=when)
 
 
+_RESULTS = {RequestOutcome.FAILED: "form.part_error", RequestOutcome.STOPPED: "form.part_stopped"}
+
+
 def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
     """Yield rich text elements of about `CHUNK` characters."""
     if show(title_of(approval), TITLE, one_line=True).hidden:  # otherwise it is above
@@ -186,6 +191,9 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
         yield from _argument((name,), words)
     yield from _whole(say("line.only_program"), mask_text(ask.program))
     yield from _whole(say("form.part_answer"), question.answered())
+    if (run := run_of(approval)) is not None:
+        key = _RESULTS.get(outcome_of(approval), "form.part_result")
+        yield from _told(say(key), mask_text(run.text))
     yield from _reasons(approval)
 
 
@@ -255,18 +263,25 @@ def _packed(elements: Iterator[Block]) -> Iterator[Block]:
 _MOST_LINES = 40
 """Lines of a history: the newest."""
 _TEXT = 300
-_UNSAID = frozenset({Act.OPENED, Act.RESUMED, Act.UNDELIVERABLE, Act.ANSWERED_TOOL, Act.DECIDED})
+_UNSAID = frozenset(
+    {Act.OPENED, Act.RESUMED, Act.UNDELIVERABLE, Act.ANSWERED_TOOL, Act.DECIDED, Act.EXECUTED}
+)
 """Acts of the bot that are omitted, or described by another line."""
 
 
-def history_blocks(entries: Iterable[AuditEntry], *, replaced: bool = False) -> list[Block]:
-    """Render the newest lines of an approval's history.
+def history_blocks(entries: Iterable[AuditEntry], approval: Approval) -> list[Block]:
+    """Render the newest lines of an approval's history, and what became of its call.
 
     Args:
-        entries: Audit entries of one approval, oldest first.
-        replaced: Whether a newer request replaces it.
+        entries: Audit entries of the approval, oldest first.
+        approval: The approval as it is now.
     """
+    replaced = is_replaced(approval)
     made = [row for entry in entries if (row := _row(entry, replaced=replaced)) is not None]
+    run = run_of(approval)
+    if run is not None and run.state is not RunState.RUNNING:  # the start has a line of its own
+        words = say(f"history.run_{outcome_of(approval)}")
+        made.append(line(_when(run.at_ms), literal(f"   {_noted(words, run.text)}")))
     blocks: list[Block] = []
     if len(made) > _MOST_LINES:
         blocks.append(context(mrkdwn(say("history.more", n=len(made) - _MOST_LINES))))
@@ -347,7 +362,6 @@ _KNOWN = frozenset(
         Act.SUPERSEDED,
         Act.UNDECIDABLE,
         Act.STARTED,
-        Act.EXECUTED,
         Act.DOUBTED,
         Act.STOPPED,
         Act.GRANTED,

@@ -9,12 +9,14 @@ from bot.layout.modals import MOST_REASON, modal, named, notice_modal, text_inpu
 from bot.layout.preview import preview
 from bot.questions.drawing import OpenModal
 from bot.questions.reasons import REASON
+from bot.questions.shown import shown_question
 from bot.questions.yes import Proof, yes
 from bot.records.approval import Approval, Status
 from bot.redaction.masks import masked_once
 from bot.slack.cards.approval import describe
+from bot.slack.cards.status import final_status
 from bot.words import say
-from bot.words.mrkdwn import date, mention
+from bot.words.mrkdwn import date
 
 __all__ = ["late_modal", "notice_modal", "withdraw_modal"]
 
@@ -71,22 +73,9 @@ def agreeing_form(approval: Approval, form: OpenModal, proof: Proof) -> Block:
 
 def _how(approval: Approval) -> str:
     """Describe the outcome."""
-    decision = approval.decision
-    time = date(decision.at_ms if decision is not None else approval.expires_ms)
-    who = mention(decision.by) if decision is not None and decision.by else ""
-    match approval.status:
-        case Status.APPROVED if who:
-            return say("form.late_approved", who=who, time=time)
-        case Status.REJECTED if who:
-            return say("form.late_rejected", who=who, time=time)
-        case Status.ANSWERED if who:
-            return say("form.late_answered", who=who, time=time)
-        case Status.WITHDRAWN if who:
-            return say("form.late_withdrawn", who=who, time=time)
-        case Status.EXPIRED | Status.PENDING:
-            return say("refuse.expired", time=time)
-        case _:
-            return say("form.late_ended", time=time)
+    if approval.status is Status.PENDING:
+        return say("refuse.expired", time=date(approval.expires_ms))
+    return say("form.late_ended", how=final_status(shown_question(approval)).words)
 
 
 def _unused(callback_id: str) -> str:

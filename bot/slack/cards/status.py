@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from bot.approvals.execution import run_of
+from bot.approvals.outcome import RequestOutcome, ended_ms, outcome_of
 from bot.layout.blocks import Block
 from bot.layout.card_layout import state_line
 from bot.layout.parts import asked_by, deciders_names
 from bot.layout.sentences import spoken_title
 from bot.layout.text import clip_mrkdwn
-from bot.maintenance.pending import ANEW
 from bot.people.named_terms import backups_of
 from bot.people.terms_of import is_allowed_by_rule, progress_of
 from bot.ports.people import CHANNEL
 from bot.questions.form import Form, ask_of
 from bot.questions.shown import ShownQuestion
-from bot.records.approval import Approval, Kind, RunState, Status
+from bot.records.approval import Approval, Kind, Status
 from bot.slack.cards.footer import joined, missing
 from bot.words import company, say
 from bot.words.mrkdwn import clock, mention, moment
@@ -127,130 +128,104 @@ def _progress(approval: Approval, about: Mapping[str, str]) -> Iterator[CardStat
         yield CardStatus("⏳", words, say("notify.stage", n=approval.stage + 1, of=count, **about))
 
 
-_ENDS = {
-    Status.REJECTED: ("⛔", "status.rejected"),
-    Status.EXPIRED: ("⏰", "status.expired"),
-    Status.WITHDRAWN: ("↩️", "status.withdrawn"),
-    Status.UNDECIDABLE: ("⚠️", "status.undecidable"),
-    Status.DENIED: ("⛔", "status.denied"),
-    Status.CANCELLED: ("⏹️", "status.cancelled"),
+_SIGNS: Mapping[RequestOutcome, tuple[str, str]] = {
+    RequestOutcome.WAITS: ("⏳", "hourglass_flowing_sand"),
+    RequestOutcome.APPROVED: ("👍", "+1"),
+    RequestOutcome.RUNNING: ("⚙️", "gear"),
+    RequestOutcome.RAN: ("✅", "white_check_mark"),
+    RequestOutcome.FAILED: ("⚠️", "warning"),
+    RequestOutcome.STOPPED: ("⚠️", "warning"),
+    RequestOutcome.DOUBT: ("❓", "question"),
+    RequestOutcome.ANSWERED: ("💬", "speech_balloon"),
+    RequestOutcome.LEFT: ("⏹️", "black_square_for_stop"),
+    RequestOutcome.REJECTED: ("⛔", "no_entry"),
+    RequestOutcome.DENIED: ("⛔", "no_entry"),
+    RequestOutcome.EXPIRED: ("⏰", "alarm_clock"),
+    RequestOutcome.WITHDRAWN: ("↩️", "leftwards_arrow_with_hook"),
+    RequestOutcome.REPLACED: ("⏩", "fast_forward"),
+    RequestOutcome.CANCELLED: ("⏹️", "black_square_for_stop"),
+    RequestOutcome.NOBODY: ("⚠️", "warning"),
 }
-_RUNS = {
-    None: ("✅", "status.accepted"),
-    RunState.RUNNING: ("⚙️", "status.running"),
-    RunState.RAN: ("✅", "status.ran"),
-    RunState.FAILED: ("⚠️", "status.failed"),
-    RunState.STOPPED: ("⚠️", "status.stopped"),
-}
-_EDITED = {
-    "status.accepted": "status.accepted_edited",
-    "status.running": "status.running_edited",
-    "status.ran": "status.edited",
-    "status.failed": "status.failed_edited",
-    "status.stopped": "status.stopped_edited",
-}
-_EDITED_AND = {
-    "status.accepted": "status.edited_and_accepted",
-    "status.running": "status.edited_and_running",
-    "status.ran": "status.edited_and_ran",
-}
-_OVERRIDDEN = {
-    "status.accepted": "status.accepted_override",
-    "status.running": "status.running_override",
-    "status.ran": "status.override",
-    "status.failed": "status.failed_override",
-    "status.stopped": "status.stopped_override",
-}
-_AGAIN = {
-    "status.accepted": "status.accepted_again",
-    "status.running": "status.running_again",
-    "status.ran": "status.again",
-    "status.failed": "status.failed_again",
-    "status.stopped": "status.stopped_again",
-}
-"""Text keys for a call in doubt that is to run again."""
+SYMBOLS = {outcome: symbol for outcome, (symbol, _) in _SIGNS.items()}
+"""Symbol of each outcome, in texts."""
+EMOJI = {outcome: name for outcome, (_, name) in _SIGNS.items()}
+"""Name of the same symbol, in rich text and as a reaction."""
+PENCIL, PENCIL_EMOJI = "✏️", "pencil2"
+"""Symbol of a call that ran, or may run, as people edited it."""
+_BY_WEIGHT = (
+    *(
+        RequestOutcome.RUNNING,
+        RequestOutcome.RAN,
+        RequestOutcome.FAILED,
+        RequestOutcome.STOPPED,
+        RequestOutcome.DOUBT,
+    ),
+    *RequestOutcome,
+)
+EDITABLE = frozenset({RequestOutcome.APPROVED, RequestOutcome.RAN})
+_BY_EDITOR = frozenset({RequestOutcome.APPROVED, RequestOutcome.RUNNING, RequestOutcome.RAN})
 
 
-def final_status(question: ShownQuestion) -> CardStatus:
-    """Return the state of an ended card."""
-    approval = question.approval
-    if approval.status is Status.SUPERSEDED:
-        return _superseded(approval)
-    if (run := run_of(approval)) is not None and run.state is RunState.DOUBT:
-        return CardStatus("❓", say("status.doubt"))
+def outcome_word(outcome: RequestOutcome) -> str:
+    """Return the outcome as a word in a list."""
+    return say(f"outcome.{outcome}")
+
+
+def counted(outcomes: Iterable[RequestOutcome]) -> list[str]:
+    """Describe how many there are of each outcome; executions first."""
+    found = Counter(outcomes)
+    order = dict.fromkeys(_BY_WEIGHT)
+    return [say(f"outcome.n_{one}", n=found[one]) for one in order if found[one]]
+
+
+def final_status(
+    question: ShownQuestion,
+    *,
+    person: Callable[[str], str] = mention,
+    when: Callable[[int], str] | None = None,
+) -> CardStatus:
+    """Return the state of an ended request, for all surfaces that say how it ended.
+
+    Args:
+        question: Question of an ended record.
+        person: Names a person by their Slack user id.
+        when: Formats a time; None for the time of day that Slack shows.
+    """
+    approval, outcome = question.approval, outcome_of(question.approval)
+    if outcome is RequestOutcome.DOUBT:
+        return CardStatus(SYMBOLS[outcome], say("status.doubt"))
     if approval.decision is None:
         return CardStatus("⏹️", say("status.over"))
-    symbol, words = _own(question)
-    if words:
-        return CardStatus(symbol, words)
-    if approval.status in _ENDS:
-        return _ended(question)
-    return _let_run(question)
+    at_ms = ended_ms(approval)
+    time = when(at_ms) if when else moment(at_ms, since_ms=approval.created_ms)
+    who = deciders_names(approval, person)
+    if run_of(approval) is None and not approval.decision.emergency:
+        symbol, words = question.ended(who, time)
+        if words:
+            return CardStatus(symbol, words)
+    symbol, key, editor = _let_run(approval, outcome)
+    if outcome is RequestOutcome.EXPIRED and approval.kind is Kind.QUESTION:
+        key = "unanswered"
+    if outcome is RequestOutcome.NOBODY:
+        key = "undecidable"
+    if outcome is RequestOutcome.CANCELLED and approval.status is Status.CANCELLED and who:
+        key = "cancelled_by"
+    return CardStatus(symbol, say(f"status.{key}", who=who, time=time, editor=person(editor)))
 
 
-def _superseded(approval: Approval) -> CardStatus:
-    if is_replaced(approval):
-        return CardStatus("⏩", say("status.replaced"))
-    return CardStatus("⏹️", say("status.called_off", time=_time(approval)))
-
-
-def is_replaced(approval: Approval) -> bool:
-    """Whether a new request replaces it; otherwise the agent does not wait any more."""
-    decision = approval.decision
-    if approval.status is not Status.SUPERSEDED or decision is None:
-        return False
-    return bool(approval.newer_ts) or decision.reason == ANEW
-
-
-def _own(question: ShownQuestion) -> tuple[str, str]:
-    """Return the outcome in the question's words; of an execution, the newer one."""
-    approval, decision = question.approval, question.approval.decision
-    if run_of(approval) is not None or (decision is not None and decision.emergency):
-        return "", ""
-    return question.ended(_who(approval), _time(approval))
-
-
-def _ended(question: ShownQuestion) -> CardStatus:
-    approval = question.approval
-    symbol, key = _ENDS[approval.status]
-    who, time = _who(approval), _time(approval)
-    if approval.kind is Kind.QUESTION and approval.status is Status.EXPIRED:
-        key = "status.unanswered"
-    if approval.status is Status.CANCELLED and who:
-        key = "status.cancelled_by"
-    return CardStatus(symbol, say(key, who=who, time=time))
-
-
-def _let_run(question: ShownQuestion) -> CardStatus:
-    """Return the state of an approved card."""
-    approval = question.approval
-    decision, run = approval.decision, run_of(approval)
-    symbol, key = _RUNS[run.state if run else None]
-    who = _who(approval)
-    time = moment(run.at_ms, since_ms=approval.created_ms) if run else _time(approval)
-    values = {"who": who, "time": time}
-    if decision is not None and decision.emergency:
-        key = _OVERRIDDEN[key]
-        return CardStatus("🚨", say(key, **values))
-    if approval.status is Status.ANSWERED and run is None:
-        return CardStatus("💬", say("status.answered", **values))
+def _let_run(approval: Approval, outcome: RequestOutcome) -> tuple[str, str, str]:
+    """Return symbol, name of the text, and the editor, if any, of an outcome."""
+    symbol, key, decision = SYMBOLS[outcome], str(outcome), approval.decision
+    is_yes = approval.status in {Status.APPROVED, Status.ANSWERED}
+    if decision is None or not is_yes or outcome is RequestOutcome.ANSWERED:
+        return symbol, key, ""
+    if decision.emergency:
+        return "🚨", f"{key}_override", ""
     if approval.kind is Kind.DOUBT:
-        return CardStatus(symbol, say(_AGAIN[key], **values))
-    is_edited = decision is not None and decision.arguments is not None
-    is_edited = is_edited or is_allowed_by_rule(approval)
-    if is_edited:
-        symbol = "✏️" if symbol == "✅" else symbol
-        key = _EDITED[key]
-    if approval.edits.by and not is_edited and key in _EDITED_AND:
-        symbol, key = "✏️" if symbol == "✅" else symbol, _EDITED_AND[key]
-        values["editor"] = mention(approval.edits.by)
-    return CardStatus(symbol, say(key, **values))
-
-
-def _who(approval: Approval) -> str:
-    return deciders_names(approval) if approval.decision is not None else ""
-
-
-def _time(approval: Approval) -> str:
-    decision = approval.decision
-    return moment(decision.at_ms, since_ms=approval.created_ms) if decision is not None else ""
+        return symbol, f"{key}_again", ""
+    edited = PENCIL if outcome in EDITABLE else symbol
+    if decision.arguments is not None or is_allowed_by_rule(approval):
+        return edited, f"{key}_edited", ""
+    if approval.edits.by and outcome in _BY_EDITOR:
+        return edited, f"edited_and_{key}", approval.edits.by
+    return symbol, key, ""

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from bot.approvals.outcome import ended_ms
 from bot.approvals.overview import GrantWithOrigin, HealthSummary
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId, encode
@@ -20,8 +21,9 @@ from bot.layout.text import clip
 from bot.people.terms_of import progress_of
 from bot.ports.people import Directory
 from bot.questions.shown import shown_question, what_runs
-from bot.records.approval import Approval, Kind, Status
+from bot.records.approval import Approval, Kind
 from bot.slack.cards.buttons import way_in
+from bot.slack.cards.status import final_status
 from bot.slack.home.times import TimeReader
 from bot.words import say
 
@@ -29,13 +31,6 @@ _TITLE = 200
 _NAME = 60
 _SEPARATOR = " · "
 _RISKS = {"high": "🔺", "critical": "🛑"}
-_ENDS: Mapping[Status, tuple[str, str]] = {
-    Status.APPROVED: ("✅", "home.approved"),
-    Status.ANSWERED: ("✅", "home.answered"),
-    Status.REJECTED: ("⛔", "home.rejected"),
-    Status.EXPIRED: ("⏰", "home.expired"),
-    Status.WITHDRAWN: ("↩️", "home.withdrawn"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,14 +136,14 @@ def ended_item(approval: Approval, names: ShownNames, reader: TimeReader, *, by:
 
 
 def ended_words(approval: Approval, names: ShownNames, reader: TimeReader, *, by: str) -> str:
-    """Describe how an approval ended: sign, status, person, and time."""
-    decision = approval.decision
-    sign, key = _ENDS.get(approval.status, ("⏹️", "home.ended"))
-    when = reader.moment(decision.at_ms) if decision is not None else ""
-    who = decision.by if decision is not None else ""
-    name = say("home.you") if who == by else names.person(who)
-    values = {"home.expired": {"when": when}, "home.ended": {"when": when}}
-    return f"{sign} {say(key, **values.get(key, {'who': name, 'when': when}))}"
+    """Describe how an approval ended, as its card does: sign, outcome, people, and time."""
+
+    def person(user_id: str) -> str:
+        return say("home.you") if user_id == by else names.person(user_id)
+
+    status = final_status(shown_question(approval), person=person, when=reader.moment)
+    words, time = f"{status.symbol} {status.words}", reader.moment(ended_ms(approval))
+    return words if time in words else f"{words}{_SEPARATOR}{time}"
 
 
 def grant_item(given: GrantWithOrigin, reader: TimeReader, number: int | None = None) -> Block:
@@ -268,4 +263,5 @@ def _way(approval: Approval) -> tuple[str, str]:
 
 def _people(approval: Approval) -> list[str]:
     decided = approval.decision.by if approval.decision is not None else ""
-    return [approval.requester_id, decided, approval.claim.by]
+    voters = [one for vote in approval.votes for one in (vote.by, vote.on_behalf_of)]
+    return [approval.requester_id, decided, approval.claim.by, approval.edits.by, *voters]

@@ -43,7 +43,6 @@ from bot.slack.cards.review import (
     review_modal,
     text_page,
 )
-from bot.slack.cards.status import is_replaced
 from bot.slack.destinations import approvers_text
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from bot.words import say
@@ -260,7 +259,7 @@ async def _history(desk: ListenerContext, approval: Approval) -> list[Block]:
             if one.approval_id == approval.approval_id
             or (not one.approval_id and _is_of(one.detail, here))
         ),
-        replaced=is_replaced(approval),
+        approval,
     )
 
 

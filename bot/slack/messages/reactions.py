@@ -13,32 +13,24 @@ from typing import Any, Protocol
 
 from cachetools import LRUCache
 
+from bot.approvals.due.thread_reactions import STARTS, WAITS
+from bot.approvals.outcome import RequestOutcome
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.records.approval import Approval
 from bot.slack.calls import Putting
+from bot.slack.cards.status import EMOJI
 from bot.slack.destinations import Spot, approvers_text, is_broadcast
 from bot.slack.side_messages.notices import root_card
 
 logger = logging.getLogger(__name__)
 
 ROOT_EVENT = "countersign_root"
-WAITS = "waits"
-EMOJI: Mapping[str, str] = {
-    WAITS: "hourglass_flowing_sand",
-    "approved": "white_check_mark",
-    "ran": "white_check_mark",
-    "answered": "white_check_mark",
-    "rejected": "no_entry",
-    "expired": "alarm_clock",
-    "withdrawn": "leftwards_arrow_with_hook",
-    "replaced": "fast_forward",
-    "cancelled": "black_square_for_stop",
-    "failed": "warning",
-    "nobody": "warning",
-    "doubt": "question",
+REACTIONS: Mapping[str, str] = {
+    **{str(outcome): name for outcome, name in EMOJI.items()},
+    STARTS: EMOJI[RequestOutcome.RUNNING],
 }
-"""Emoji by reaction name."""
+"""Emoji by reaction name: an approved call is not done before it has ended."""
 _REMEMBERED = 1_000
 
 
@@ -83,7 +75,7 @@ class SlackReactions:
         waits: bool = False,
     ) -> None:
         """See `Reactions`."""
-        emoji, old = EMOJI[sign], EMOJI.get(was, "")
+        emoji, old = REACTIONS[sign], REACTIONS.get(was, "")
         if self._has_reactions and emoji != old and not waits:
             await self._react("reactions.add", approval, emoji)
             # Approvals share the pending reaction: `ThreadReactions` removes it after the last one.
@@ -95,8 +87,8 @@ class SlackReactions:
 
     async def take(self, approval: Approval, sign: str, *, keep: str = "") -> None:
         """See `Reactions`."""
-        emoji = EMOJI.get(sign, "")
-        if self._has_reactions and emoji and emoji != EMOJI.get(keep, ""):
+        emoji = REACTIONS.get(sign, "")
+        if self._has_reactions and emoji and emoji != REACTIONS.get(keep, ""):
             await self._react("reactions.remove", approval, emoji)
 
     async def _react(self, method: str, approval: Approval, emoji: str) -> None:
@@ -124,7 +116,7 @@ class SlackReactions:
         if not ts and sign != WAITS:
             return  # no pending line was posted
         who, link = approvers_text(approval), await self.slack.link(approval)
-        card = root_card(approval, sign, who=who, link=link)
+        card = root_card(approval, who=who, link=link)
         putting = Putting(event=ROOT_EVENT, record_id=name, channel_id=channel_id, ts=ts)
         try:
             self._lines[name] = await self.slack.put(putting, card)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from bot.approvals.due.thread_reactions import sign_of
-from bot.approvals.execution import run_of
+from bot.approvals.outcome import ended_ms, outcome_of
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import (
     Block,
@@ -39,13 +37,21 @@ from bot.layout.sentences import (
     words,
 )
 from bot.layout.text import clip, clip_mrkdwn, own_words, show
-from bot.questions.shown import what_runs
+from bot.questions.shown import shown_question, what_runs
 from bot.records.approval import Approval, Status
 from bot.redaction.mask import mask_text
 from bot.slack.cards.break_glass import emergency_reasons
 from bot.slack.cards.change_note import changes_text
+from bot.slack.cards.status import (
+    EDITABLE,
+    EMOJI,
+    PENCIL_EMOJI,
+    counted,
+    final_status,
+    outcome_word,
+)
 from bot.words import say
-from bot.words.mrkdwn import channel, date, mention
+from bot.words.mrkdwn import channel, date
 
 _REASON = 600
 
@@ -124,23 +130,6 @@ _MOST_LINES = 20
 _TITLE = 120
 _MOST_CHANGES, _CHANGES = 2, 160
 _MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
-_SIGNS: Mapping[str, tuple[str, str, str]] = {
-    "ran": ("white_check_mark", "message.summary_ran", "message.end_ran"),
-    "approved": ("white_check_mark", "message.summary_approved", "message.end_approved"),
-    "answered": ("white_check_mark", "message.summary_answered", "message.end_answered"),
-    "failed": ("warning", "message.summary_failed", "message.end_failed"),
-    "doubt": ("question", "message.summary_doubt", "message.end_doubt"),
-    "rejected": ("no_entry", "message.summary_rejected", "message.end_rejected"),
-    "expired": ("alarm_clock", "message.summary_expired", "message.end_expired"),
-    "withdrawn": (
-        "leftwards_arrow_with_hook",
-        "message.summary_withdrawn",
-        "message.end_withdrawn",
-    ),
-    "cancelled": ("black_square_for_stop", "message.summary_cancelled", "message.end_cancelled"),
-}
-"""By outcome: symbol, text key of the count, text key of the outcome."""
-_EDITED = "pencil2"
 
 
 def summary_card(over: Sequence[Approval]) -> Card:
@@ -149,26 +138,25 @@ def summary_card(over: Sequence[Approval]) -> Card:
     Args:
         over: Ended requests, the oldest first; at least one.
     """
-    ends = Counter(_sign(one) for one in over)
-    counted = ", ".join(say(_SIGNS[sign][1], n=ends[sign]) for sign in _SIGNS if ends[sign])
-    lasted = max(map(_ended_ms, over)) - min(one.created_ms for one in over)
+    ends = ", ".join(counted(map(outcome_of, over)))
+    lasted = max(map(ended_ms, over)) - min(one.created_ms for one in over)
     head = say("message.summary", duration=_duration(lasted), n=len(over))
     lines = [_line(one) for one in over[-_MOST_LINES:]]
     if (more := len(over) - _MOST_LINES) > 0:
         lines.insert(0, [literal(say("message.summary_earlier", n=more))])
     blocks = [section(f":memo: *{say('message.summary_title')}*  ·  {head}"), rich(listed(lines))]
-    return Card(text=say("message.summary_text", what=counted), blocks=blocks)
+    return Card(text=say("message.summary_text", what=ends), blocks=blocks)
 
 
 def _line(approval: Approval) -> list[Block]:
-    decision, sign = approval.decision, _sign(approval)
-    symbol, _, key = _SIGNS[sign]
+    decision, outcome = approval.decision, outcome_of(approval)
+    symbol = EMOJI[outcome]
     title = words(title_of(what_runs(approval))[:_TITLE])
     changes = _changes(approval)
     is_edited = decision is not None and decision.arguments is not None
-    if symbol == "white_check_mark" and (changes or is_edited):
-        symbol = _EDITED
-    state = words(say(key))
+    if outcome in EDITABLE and (changes or is_edited):
+        symbol = PENCIL_EMOJI
+    state = words(outcome_word(outcome))
     if decision is not None and decision.by:
         piece = sentence("message.summary_line", title=title, state=state, who=person(decision.by))
     else:
@@ -184,15 +172,6 @@ def _changes(approval: Approval) -> str:
     return clip(changes_text(approval, most=_MOST_CHANGES).replace("\n", "; "), _CHANGES)
 
 
-def _sign(approval: Approval) -> str:
-    sign = sign_of(approval)
-    return sign if sign in _SIGNS else "cancelled"
-
-
-def _ended_ms(approval: Approval) -> int:
-    return approval.decision.at_ms if approval.decision is not None else approval.created_ms
-
-
 def _duration(lasted_ms: int) -> str:
     if lasted_ms < 2 * _HOUR_MS:
         return say("message.minutes", n=max(1, round(lasted_ms / _MINUTE_MS)))
@@ -204,61 +183,21 @@ def _duration(lasted_ms: int) -> str:
 _MOST_TITLE = 300
 
 
-def root_card(approval: Approval, sign: str, *, who: str, link: str) -> Card:
-    """Render the line.
+def root_card(approval: Approval, *, who: str, link: str) -> Card:
+    """Render the line in the channel that stands for a reaction.
 
     Args:
         approval: The approval.
-        sign: A name of `bot.approvals.due.thread_reactions`.
         who: Who may decide, in our own words.
         link: URL of the card; empty if unknown.
     """
-    words = _words(approval, sign, who=who, link=say("message.root_label"))
     final = what_runs(approval)
     title = literal(clip(title_of(final), _MOST_TITLE))
     title = {**title, "type": "link", "url": link} if link else title
-    spoken = _words(approval, sign, who=who, link=spoken_title(final))
+    if approval.status is Status.PENDING:
+        words = say("message.root", link=say("message.root_label"), who=who)
+        spoken = say("message.root", link=spoken_title(final), who=who)
+    else:
+        status = final_status(shown_question(approval))
+        words, spoken = f"{status.symbol} {status.words}", f"{spoken_title(final)}: {status.words}"
     return Card(text=spoken, blocks=[section(words), rich(quote(title))])
-
-
-def _words(approval: Approval, sign: str, *, who: str, link: str) -> str:
-    if sign == "waits":
-        return say("message.root", link=link, who=who)
-    decision = approval.decision
-    if decision is None or not decision.by:
-        return _by_nobody(sign, link)
-    run = run_of(approval)
-    moment = date(run.at_ms if run is not None else decision.at_ms)
-    return _by_people(sign, link, mention(decision.by), moment)
-
-
-def _by_people(sign: str, link: str, by: str, moment: str) -> str:
-    match sign:
-        case "ran":
-            return say("message.root_done", link=link, who=by, time=moment)
-        case "approved":
-            return say("message.root_yes", link=link, who=by)
-        case "answered":
-            return say("message.root_answered", link=link, who=by)
-        case "rejected":
-            return say("message.root_no", link=link, who=by)
-        case "withdrawn":
-            return say("message.root_withdrawn", link=link, who=by)
-        case _:
-            return _by_nobody(sign, link)
-
-
-def _by_nobody(sign: str, link: str) -> str:
-    match sign:
-        case "failed":
-            return say("message.root_failed", link=link)
-        case "doubt":
-            return say("message.root_doubt", link=link)
-        case "expired":
-            return say("message.root_expired", link=link)
-        case "replaced":
-            return say("message.root_replaced", link=link)
-        case "nobody":
-            return say("message.root_nobody", link=link)
-        case _:
-            return say("message.root_cancelled", link=link)

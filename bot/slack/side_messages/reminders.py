@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.approvals.due.thread_reactions import sign_of
+from bot.approvals.outcome import RequestOutcome, decision_of
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Card, actions, button, context, literal, mrkdwn, quote, rich
 from bot.layout.parts import MOST_PEOPLE
@@ -32,19 +32,12 @@ from bot.ports.people import CHANNEL
 from bot.questions.shown import what_runs
 from bot.records.approval import Approval, Kind
 from bot.redaction.mask import mask_text
+from bot.slack.cards.status import EMOJI
 from bot.words import say
 from bot.words.mrkdwn import is_person
 
 QUIET = "quiet"
 _SYMBOLS = {"escalation": "mega", "handover": "mega", QUIET: "zzz"}
-_ENDS = {
-    "rejected": "no_entry",
-    "expired": "alarm_clock",
-    "withdrawn": "leftwards_arrow_with_hook",
-    "replaced": "fast_forward",
-    "cancelled": "black_square_for_stop",
-    "nobody": "warning",
-}
 
 
 def nudge_text(approval: Approval, kind: str, mentions: Sequence[str], *, link: str = "") -> Card:
@@ -117,37 +110,36 @@ def line_card(approval: Approval, places: Sequence[str], *, link: str = "") -> C
 def concluded_text(approval: Approval, *, link: str = "") -> Card:
     """Render a reminder after the approval has ended, without mentions.
 
-    The text names no outcome, so it stays true; the card shows the outcome.
+    The text says what was decided, so it stays true; the card shows what came of the call.
 
     Args:
         approval: An ended approval.
         link: URL of the card; empty if unknown.
     """
-    sign, what = sign_of(approval), _title(what_runs(approval), link)
+    decided, what = decision_of(approval), _title(what_runs(approval), link)
     by = approval.decision.by if approval.decision is not None else ""
-    symbol = _ENDS.get(sign, "white_check_mark")
-    return one_line(symbol, _ended(sign, what, by if is_person(by) else ""))
+    return one_line(EMOJI[decided], _ended(decided, what, by if is_person(by) else ""))
 
 
-def _ended(sign: str, link: Piece, by: str) -> Piece:
-    match sign:
-        case "expired":
+def _ended(decided: RequestOutcome, link: Piece, by: str) -> Piece:
+    match decided:
+        case RequestOutcome.EXPIRED:
             return sentence("message.over_expired", link=link)
-        case "replaced":
+        case RequestOutcome.REPLACED:
             return sentence("message.over_replaced", link=link)
-        case "nobody":
+        case RequestOutcome.NOBODY:
             return sentence("message.over_nobody", link=link)
         case _:
-            return _by(sign, link, person(by)) if by else sentence("message.over", link=link)
+            return _by(decided, link, person(by)) if by else sentence("message.over", link=link)
 
 
-def _by(sign: str, link: Piece, who: Piece) -> Piece:
-    match sign:
-        case "withdrawn":
+def _by(decided: RequestOutcome, link: Piece, who: Piece) -> Piece:
+    match decided:
+        case RequestOutcome.WITHDRAWN:
             return sentence("message.over_withdrawn", who=who, link=link)
-        case "rejected":
+        case RequestOutcome.REJECTED:
             return sentence("message.over_rejected", who=who, link=link)
-        case "answered":
+        case RequestOutcome.ANSWERED:
             return sentence("message.over_answered", who=who, link=link)
         case _:
             return sentence("message.reminder_done", who=who, link=link)

@@ -13,6 +13,7 @@ import pytest
 
 from bot.layout.action_ids import ActionId
 from tests.scenario.calls.memo_agents import MEMO_END, PREVIEW_END, RAN
+from tests.scenario.calls.test_batches import ticked
 from tests.scenario.test_main_job import values_of
 from tests.support.stage import Stage, a_stage
 
@@ -70,9 +71,9 @@ async def answered(stage: Stage, count: int, who: str = "Ada") -> None:
     await stage.until(lambda: len(stage.sandbox.ephemerals(user)) == count)
 
 
-def ticked_orders(view: dict[str, Any]) -> list[str]:
-    boxes = [one["element"] for one in view["blocks"] if one.get("type") == "input"]
-    options = [one for box in boxes for one in box.get("initial_options", ())]
+def listed_orders(view: dict[str, Any]) -> list[str]:
+    boxes = [one for one in view["blocks"] if str(one.get("block_id")).startswith("cards")]
+    options = [one for box in boxes for one in box["element"]["options"]]
     return [one["text"]["text"].split("order ")[-1].split()[0] for one in options]
 
 
@@ -82,10 +83,10 @@ async def test_the_form_of_home_shows_all_of_each_call_that_it_lets_run(opened: 
         await stage.card(number=3)
         view = await choose_several(stage)
         shown = json.dumps(view)
-        assert ticked_orders(view) == ["A0", "A1", "A2"]
+        assert listed_orders(view) == ["A0", "A1", "A2"]
         assert shown.count(MEMO_END) == 3
         assert shown.count(PREVIEW_END) == 3
-        await stage.sandbox.submit(ADA, view, values_of(view))
+        await stage.sandbox.submit(ADA, view, ticked(view))
         await stage.said("All done")
         assert RAN == ["A0", "A1", "A2"]
 
@@ -95,7 +96,7 @@ async def test_the_form_leaves_out_what_it_cannot_show_whole_and_says_so(opened:
         await stage.say("Rosa", "@countersign refund long huge long")
         await stage.card(number=3)
         view = await choose_several(stage)
-        assert ticked_orders(view) == ["A0", "A2"]
+        assert listed_orders(view) == ["A0", "A2"]
         assert "1 more is too long to list" in json.dumps(view)
 
 
@@ -106,7 +107,7 @@ async def test_a_form_that_ticks_what_it_does_not_show_lets_nothing_of_that_run(
         await stage.say("Rosa", "@countersign refund long huge long")
         cards = [await stage.card(number=number) for number in (1, 2, 3)]
         view = await choose_several(stage)
-        values = values_of(view)
+        values = ticked(view)
         (name,) = [one for one in values if one.startswith("cards")]
         (state,) = values[name].values()
         huge = copy.deepcopy(state["selected_options"][0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from bot.maintenance.pending import ANEW
+from bot.approvals.outcome import ANEW
 from bot.records.approval import Approval, Kind, Status, StoredEdits
 from bot.records.terms import Group, Requirement, Rotation, Stage, Terms
 from bot.stores import Stores

@@ -37,7 +37,7 @@ DATE = "<!date^1764000120^{date_short_pretty} at {time}|2025-11-24 16:02 UTC>"
         (Status.REJECTED, {}, "<@U0BEN> was first: rejected <!date"),
         (Status.ANSWERED, {}, "<@U0BEN> was first: answered"),
         (Status.CANCELLED, {"by": ""}, f"This was cancelled {DATE}. There's nothing left to do."),
-        (Status.EXPIRED, {"by": ""}, f"This expired {DATE}. Nothing ran."),
+        (Status.EXPIRED, {"by": ""}, "This expired <!date^1764028800^{date"),
     ],
 )
 def test_closed_names_outcome_person_and_time(

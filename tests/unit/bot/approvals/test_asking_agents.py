@@ -112,7 +112,7 @@ async def test_the_agent_answers_on_the_card_and_decides_nothing(storage: Sqlite
     ]
     assert [one.actor_id for one in entries] == [ADA, AGENT]
     assert entries[1].detail["reply"] == "It pays Mia for lunch."
-    assert "The agent answered: “It pays Mia for lunch.”" in str(history_blocks(entries))
+    assert "The agent answered: “It pays Mia for lunch.”" in str(history_blocks(entries, after))
     assert office.model.tools[-1] == ()
     assert office.ran == []
 

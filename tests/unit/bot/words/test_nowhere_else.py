@@ -32,6 +32,7 @@ ONLY_FOR_OPERATORS = {
     "bot/threads/named_agents.py",
     "bot/maintenance/clocks.py",
     "bot/maintenance/retention.py",
+    "bot/approvals/outcome.py",
     "bot/maintenance/pending.py",
     "bot/maintenance/audit_sealer.py",
 }

@@ -116,7 +116,7 @@ async def test_the_sign_is_looked_at_once_for_all_that_ended(
     monkeypatch.setattr(thread_reactions, "open_of", noted)
     for one in stored:  # before any of the calls has run
         await office.attendance.attend(one.approval_id, told=one)
-    assert on_root(office) == ["approved"]
+    assert on_root(office) == ["starts"]
     assert len(looks) == 2  # before the end is shown, and after; not twice for each
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from agents.models import call, say
-from bot.approvals.due.thread_reactions import SHARED, WAITS, sign_of
+from bot.approvals.due.thread_reactions import SHARED, STARTS, WAITS, sign_of
 from bot.errors import DeliveryError
 from bot.records.approval import Approval, Decision, Kind, Run, RunState, Status
 from tests.contract.builders import an_approval
@@ -30,33 +30,28 @@ def on_root(office: Office) -> list[str]:
     ("status", "end"),
     [
         (Status.PENDING, WAITS),
-        (Status.APPROVED, "approved"),
+        (Status.APPROVED, STARTS),
         (Status.REJECTED, "rejected"),
         (Status.ANSWERED, "answered"),
         (Status.EXPIRED, "expired"),
         (Status.CANCELLED, "cancelled"),
         (Status.WITHDRAWN, "withdrawn"),
         (Status.UNDECIDABLE, "nobody"),
-        (Status.SUPERSEDED, "replaced"),
-        (Status.DENIED, "rejected"),
+        (Status.SUPERSEDED, "cancelled"),
+        (Status.DENIED, "denied"),
     ],
 )
 def test_each_status_has_its_sign(status: Status, end: str) -> None:
     assert sign_of(an_approval().changed(status=status)) == end
 
 
-def test_no_status_was_forgotten() -> None:
-    signs = {sign_of(an_approval().changed(status=status)) for status in Status}
-    assert len(signs) == len(Status) - 1  # what a rule denies looks as if it was rejected
-
-
 @pytest.mark.parametrize(
     ("state", "end"),
     [
-        (RunState.RUNNING, "approved"),
+        (RunState.RUNNING, "running"),
         (RunState.RAN, "ran"),
         (RunState.FAILED, "failed"),
-        (RunState.STOPPED, "cancelled"),
+        (RunState.STOPPED, "stopped"),
         (RunState.DOUBT, "doubt"),
     ],
 )
@@ -65,11 +60,9 @@ def test_the_run_goes_before_the_yes(state: RunState, end: str) -> None:
     assert sign_of(an_approval().changed(status=Status.APPROVED, run=run)) == end
 
 
-@pytest.mark.parametrize(("choice", "end"), [("ran", "answered"), ("give_up", "cancelled")])
-def test_a_doubt_ends_as_people_say(choice: str, end: str) -> None:
-    decision = Decision(status=Status.ANSWERED, by="UADA", at_ms=1, answer={"choice": choice})
-    doubt = an_approval(kind=Kind.DOUBT).changed(status=Status.ANSWERED, decision=decision)
-    assert sign_of(doubt) == end
+@pytest.mark.parametrize(("status", "end"), [(Status.ANSWERED, "ran"), (Status.REJECTED, "left")])
+def test_a_doubt_ends_as_people_say(status: Status, end: str) -> None:
+    assert sign_of(an_approval(kind=Kind.DOUBT).changed(status=status)) == end
 
 
 async def test_it_waits_then_it_ran(storage: SqliteStores) -> None:

@@ -147,11 +147,11 @@ def messages_of(approval: Approval) -> Iterator[Card]:
         choice_card("Our words", [approval]),
         withdrawal_card("Our words", [approval]),
     )
-    yield root_card(approval, "waits", who="Our words", link=LINK)
+    yield root_card(approval, who="Our words", link=LINK)
     yield admin_card(approval.changed(stuck="our words"), by="U0ADA", text=ODD, link=LINK)
     for over in ended(approval):
         yield card_for(over, approvers_text="")
-        yield from (concluded_text(over, link=LINK), root_card(over, "rejected", who="", link=LINK))
+        yield from (concluded_text(over, link=LINK), root_card(over, who="", link=LINK))
     done = decided(approval, Status.APPROVED, emergency=Emergency(what=ODD, why_now=ODD))
     yield from (alert_card(done, link=LINK), summary_card([*ended(approval)]))
     grant = GRANT.changed(vary=(ODD,), tool=ODD, agent=ODD)

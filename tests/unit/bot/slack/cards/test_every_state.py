@@ -46,7 +46,7 @@ CARDS: dict[str, Card] = {
 }
 ENDED = {name: one for name, one in RECORDS.items() if one.status is not Status.PENDING}
 WAITING = [name for name in CARDS if "pending" in name or name in RECORDS.keys() - ENDED.keys()]
-SYMBOLS = "⏳👀💬📣⚠️❓⚙️✅⛔✏️⏰↩️⏩⏹️🚨⏭️🔑"
+SYMBOLS = "👍⏳👀💬📣⚠️❓⚙️✅⛔✏️⏰↩️⏩⏹️🚨⏭️🔑"
 _LINE = re.compile(rf"[{SYMBOLS}]+ \*[^*]+\*")
 _DEADLINE = re.compile(r"Expires <!date\^\d+\^[^|]+\|[^>]+>; then [a-z'“” ]+\.")
 _MARKS = re.compile(r"  ·  (?:please check|version \d+|🔺.*|🛑.*|Low risk)")

@@ -62,7 +62,7 @@ def test_messages_and_home_name_an_edited_call_by_what_ran() -> None:
     overview = HomeData(person=person, at_ms=DECIDED, waiting=(), mine=(), ended=(over,))
     states = [HomeState(show=one) for one in Shown]
     pages = [HomePage(overview=overview, state=one, names=NAMES, reader=READER) for one in states]
-    messages = [concluded_text(over), root_card(over, "ran", who="", link=""), summary_card([over])]
+    messages = [concluded_text(over), root_card(over, who="", link=""), summary_card([over])]
     drawn = [str(one) for one in messages] + [str(home_view(one)) for one in pages]
     assert [one for one in drawn if OLD in one] == []
     assert len([one for one in drawn if NEW in one]) == len(messages) + 2

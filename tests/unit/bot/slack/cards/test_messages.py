@@ -102,8 +102,8 @@ def test_where_the_cards_are_elsewhere_the_line_says_where_and_can_take_it_back(
 @pytest.mark.parametrize(
     ("status", "by", "symbol", "words"),
     [
-        (Status.APPROVED, "U0BEN", "white_check_mark", "Decided by <@U0BEN>: "),
-        (Status.ANSWERED, "U0BEN", "white_check_mark", "Answered by <@U0BEN>: "),
+        (Status.APPROVED, "U0BEN", "+1", "Decided by <@U0BEN>: "),
+        (Status.ANSWERED, "U0BEN", "speech_balloon", "Answered by <@U0BEN>: "),
         (Status.REJECTED, "U0BEN", "no_entry", "Rejected by <@U0BEN>: "),
         (Status.WITHDRAWN, "U0BEN", "leftwards_arrow_with_hook", "Withdrawn by <@U0BEN>: "),
         (Status.EXPIRED, "", "alarm_clock", "Expired with no decision: "),
@@ -114,7 +114,7 @@ def test_where_the_cards_are_elsewhere_the_line_says_where_and_can_take_it_back(
     ],
 )
 def test_what_is_over_says_so(status: Status, by: str, symbol: str, words: str) -> None:
-    over = decided(an_approval(), status, by=by)
+    over = decided(an_approval(newer_ts="1.1"), status, by=by)
     card = concluded_text(over, link=LINK)
     assert card.text == f"{words}{TITLE}"
     assert (links(card), symbols(card)) == ([(LINK, TITLE)], [symbol])

@@ -156,6 +156,8 @@ SYMBOLS = {
     "fast_forward",
     "black_square_for_stop",
     "warning",
+    "+1",
+    "speech_balloon",
 }
 OURS = {"<@U0ROSA>", "<@W0GRID>", "<@U0BEN>"}
 

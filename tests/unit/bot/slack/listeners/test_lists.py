@@ -75,7 +75,7 @@ async def test_own_requests_are_listed(counter: Counter) -> None:
 async def test_what_was_decided_is_listed(counter: Counter) -> None:
     assert (await answered(counter, "decided"))["text"] == "Nothing has been decided yet."
     await counter.office.decide(await counter.office.the_approval(), Status.APPROVED, by=MIA)
-    assert "✅ Approved by you · today 3:00 AM" in read(await answered(counter, "decided"))
+    assert "✅ Approved by you · ran today 3:00 AM" in read(await answered(counter, "decided"))
     assert "Approved by Mia Chen" in read(await answered(counter, "decided", by=ROSA))
 
 

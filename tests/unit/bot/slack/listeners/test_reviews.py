@@ -523,7 +523,7 @@ async def test_a_form_that_comes_late_says_who_was_first(
     answer = json.loads((await counter.send(a_submission(approval, form, values))).body)
     assert (answer["response_action"], answer["view"]["title"]["text"]) == ("update", "Too late")
     text = answer["view"]["blocks"][0]["text"]["text"]
-    assert "Already rejected by <@UBEN>" in text
+    assert "Rejected by <@UBEN>" in text
     assert unused in text
     assert "isn't saved" in str(answer["view"]["blocks"][1])
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.due.thread_reactions import WAITS
+from bot.approvals.due.thread_reactions import STARTS, WAITS
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.records.approval import Approval, Decision, Run, RunState, Status
 from bot.slack.calls import Putting
 from bot.slack.destinations import Spot
-from bot.slack.messages.reactions import EMOJI, SlackReactions
+from bot.slack.messages.reactions import SlackReactions
 from bot.slack.side_messages.notices import root_card
 from slack_sandbox.blockkit.rules import message_errors
 from tests.unit.bot.slack.cards.samples import an_approval
@@ -64,15 +64,18 @@ async def test_a_reaction_shows_that_it_waits_and_another_how_it_ended() -> None
     slack = SlackOfSigns()
     signs = SlackReactions(slack)
     await signs.put(an_approval(), WAITS)
-    await signs.put(an_approval(), "approved", was=WAITS)
+    await signs.put(an_approval(), STARTS, was=WAITS)
     await signs.take(an_approval(), WAITS)
-    await signs.put(an_approval(), "ran", was="approved")  # looks the same
+    await signs.put(an_approval(), "running", was=STARTS)  # looks the same
+    await signs.put(an_approval(), "ran", was="running")
     await signs.put(an_approval(), "failed", was="ran")
     await signs.take(an_approval(), "nobody", keep="failed")  # the same, again
     assert slack.calls == [
         ("reactions.add", "hourglass_flowing_sand"),
-        ("reactions.add", "white_check_mark"),
+        ("reactions.add", "gear"),
         ("reactions.remove", "hourglass_flowing_sand"),
+        ("reactions.add", "white_check_mark"),
+        ("reactions.remove", "gear"),
         ("reactions.add", "warning"),
         ("reactions.remove", "white_check_mark"),
     ]
@@ -107,7 +110,7 @@ async def test_without_the_scope_one_line_in_the_channel_is_edited_at_the_end() 
     await signs.put(an_approval(approvers=("U0ADA",)), WAITS)
     assert "needs approval" in slack.lines["1.0"].text
     await signs.put(rejected(), "rejected", was=WAITS, look_first=True)
-    assert "rejected by <@U0ADA>" in slack.lines["1.0"].text
+    assert "Rejected by <@U0ADA>" in slack.lines["1.0"].text
     assert len(slack.lines) == len(slack.calls) == 1  # it is not asked for again
 
 
@@ -135,12 +138,11 @@ def rejected() -> Approval:
     return an_approval(approvers=("U0ADA",)).changed(status=Status.REJECTED, decision=decision)
 
 
-@pytest.mark.parametrize("sign", EMOJI)
-def test_each_sign_has_a_line_that_slack_takes(sign: str) -> None:
+def test_what_others_wrote_is_no_markup_in_the_line() -> None:
     evil = rejected().changed(title="<!channel> *now* <https://evil.example|here>")
     run = Run(state=RunState.RAN, at_ms=2_000)
     for approval in (evil, evil.changed(decision=None), evil.changed(run=run)):
-        card = root_card(approval, sign, who="@Ada", link="https://acme.example/p1")
+        card = root_card(approval, who="@Ada", link="https://acme.example/p1")
         assert not message_errors({"blocks": card.blocks, "text": card.text})
         assert "<!channel>" not in card.text
         assert "evil" not in str(card.blocks[0])

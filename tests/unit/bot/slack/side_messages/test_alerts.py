@@ -118,7 +118,7 @@ def test_a_grant_says_when_it_was_used_last() -> None:
     used = GRANT.changed(uses=("a", "b"), used_ms=NOW)
     card = grant_card(used, an_approval(), now_ms=NOW)
     assert card.blocks[0]["text"]["text"].startswith(
-        "🔑 *Standing permission*  ·  last ran <!date^"
+        "🔑 *Standing permission*  ·  last used <!date^"
     )
     assert "2 of 5 used, until <!date^" in card.blocks[2]["text"]["text"]
 

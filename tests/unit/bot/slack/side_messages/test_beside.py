@@ -198,7 +198,10 @@ def test_a_form_needs_no_dialog() -> None:
 
 def test_a_card_says_on_whose_behalf_it_was_decided() -> None:
     votes = [a_vote("UTOM").changed(on_behalf_of="UMIA"), a_vote("UADA")]
-    for by, words in (("UTOM", "by <@UTOM> for <@UMIA>"), ("UADA", "by <@UADA>, <@UTOM> for")):
+    for by, words in (
+        ("UTOM", "by <@UADA>, <@UTOM> for <@UMIA>"),
+        ("UADA", "by <@UTOM> for <@UMIA>, <@UADA>"),
+    ):
         approval = under(TERMS, *votes)
         decision = Decision(status=Status.APPROVED, by=by, at_ms=5_000, digest=approval.digest)
         card = drawn(approval.changed(status=Status.APPROVED, decision=decision))
@@ -217,7 +220,7 @@ def test_a_decided_card_names_all_who_agreed_and_nobody_who_did_not() -> None:
     approval = under(TERMS, *votes)
     decision = Decision(status=Status.APPROVED, by="UBEN", at_ms=5_000, digest=approval.digest)
     card = drawn(approval.changed(status=Status.APPROVED, decision=decision))
-    assert "by <@UBEN>, <@UADA>*" in said(card)
+    assert "by <@UADA>, <@UBEN>*" in said(card)
     assert "UMIA" not in said(card)
 
 

@@ -8,7 +8,7 @@ from bot.records.approval import Approval, Run, RunState, Status, StoredEdits
 from bot.slack.side_messages.notices import summary_card
 from slack_sandbox.blockkit.rules import message_errors
 from tests.unit.bot.slack.cards.reading import seen, symbols
-from tests.unit.bot.slack.cards.samples import an_approval, decided
+from tests.unit.bot.slack.cards.samples import DECIDED, an_approval, decided
 
 HOUR_MS = 3_600_000
 ODD = "*a* <!channel> :x: <http://e|l> <@U0EVE> `c`"
@@ -16,13 +16,12 @@ ODD = "*a* <!channel> :x: <http://e|l> <@U0EVE> `c`"
 
 def ran(state: RunState = RunState.RAN, **changes: object) -> Approval:
     done = decided(an_approval(), Status.APPROVED, **changes)
-    return done.changed(run=Run(state=state, at_ms=done.created_ms, text=""))
+    return done.changed(run=Run(state=state, at_ms=DECIDED, text=""))
 
 
 def after(approval: Approval, lasted_ms: int) -> Approval:
-    assert approval.decision is not None
-    at_ms = approval.created_ms + lasted_ms
-    return approval.changed(decision=approval.decision.changed(at_ms=at_ms))
+    assert approval.run is not None
+    return approval.changed(run=approval.run.changed(at_ms=approval.created_ms + lasted_ms))
 
 
 def test_it_counts_the_ends_and_has_a_line_for_each() -> None:
@@ -48,7 +47,7 @@ def test_it_counts_the_ends_and_has_a_line_for_each() -> None:
     ],
 )
 def test_it_says_how_long_it_took(lasted_ms: int, words: str) -> None:
-    card = summary_card([ran(), ran(), after(ran(), lasted_ms)])  # the others took 90 seconds
+    card = summary_card([ran(), ran(), after(ran(), lasted_ms)])  # the others took 2 minutes
     assert f"*Summary*  ·  {words}3 requests" in str(card.blocks[0])
 
 
