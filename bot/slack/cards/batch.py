@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.approvals.batches import MOST_CARDS, Chosen
@@ -79,24 +79,40 @@ class BatchChoice:
 
 
 @masked_once()
-def batch_modal(first: Approval, cards: Sequence[Approval], title: str = "") -> Block:
-    """Render the cards that it can show in full, all selected; it counts the others.
+def batch_modal(
+    first: Approval,
+    cards: Sequence[Approval],
+    title: str = "",
+    *,
+    ticked: Sequence[Approval] = (),
+    chosen: str = "",
+) -> Block:
+    """Render the cards that it can show in full; it counts the others, and the selected ones.
+
+    No card is selected beforehand: nothing is approved that the reader did not select.
 
     Args:
         first: The card with the button.
         cards: All cards in the order of the thread.
         title: Title of the batch; empty for the number of calls.
+        ticked: The selected cards.
+        chosen: Title of the selected cards, with their sum if the tool tells it.
     """
     shown = _fitting(cards, first)
     head = _head(shown or cards, title, say("form.choose_help"))
-    blocks = [head, *_ticked(shown, is_whole=True), _rest()]
+    names = {one.approval_id for one in ticked}
+    blocks = [head, *_boxes_of(shown, names, is_whole=True), _rest()]
+    if ticked:
+        what = batch_title(ticked, chosen)
+        blocks.append(context(plain(clip(say("form.chosen", what=what), _TITLE))))
     if left := len(cards) - len(shown):
         blocks.insert(1, context(plain(say("form.choose_own", n=left))))
     is_needed = wants_reason(first, rejects=False)
     label = say("form.critical_why" if is_needed else "form.note")
     hint = say("form.note_ph")
     blocks.append(text_input(REASON, label, MOST_REASON, hint=hint, optional=not is_needed))
-    words = (say("form.choose_title"), say("form.choose_submit"))
+    submit = say("form.choose_submit", n=len(names), of=len(shown))
+    words = (say("form.choose_title"), submit)
     proof = Proof(is_whole=bool(shown))  # each of these in full
     return yes(ActionId.BATCH_MODAL, modal(first, ActionId.DETAILS_MODAL, words, blocks), proof)
 
@@ -106,7 +122,7 @@ def reject_all_modal(cards: Sequence[Approval], title: str) -> Block:
     """Render the modal that rejects several cards, all selected."""
     first = cards[0]
     head = _head(cards, title, say("form.reject_all_help"))
-    blocks = [head, *_ticked(cards), *rejection_inputs(first)]
+    blocks = [head, *_boxes_of(cards, _all(cards)), *rejection_inputs(first)]
     words = (say("form.reject_all"), say("form.reject_submit"))
     return modal(first, ActionId.BATCH_REJECT_MODAL, words, blocks)
 
@@ -120,7 +136,9 @@ def withdraw_all_modal(cards: Sequence[Approval], title: str) -> Block:
     )
     head = _head(cards, title, say("form.withdraw_all_help"))
     words = (say("form.withdraw_all"), say("form.withdraw_submit"))
-    return modal(first, ActionId.BATCH_WITHDRAW_MODAL, words, [head, *_ticked(cards), tell])
+    return modal(
+        first, ActionId.BATCH_WITHDRAW_MODAL, words, [head, *_boxes_of(cards, _all(cards)), tell]
+    )
 
 
 def ask_one_modal(cards: Sequence[Approval], title: str) -> Block:
@@ -198,12 +216,20 @@ def _head(cards: Sequence[Approval], title: str, help_text: str) -> Block:
     return rich(line(literal(clip(words, _TITLE), "bold")), line(literal(help_text)))
 
 
-def _ticked(cards: Sequence[Approval], *, is_whole: bool = False) -> Iterator[Block]:
+def _all(cards: Sequence[Approval]) -> frozenset[str]:
+    return frozenset(one.approval_id for one in cards)
+
+
+def _boxes_of(
+    cards: Sequence[Approval], ticked: Collection[str], *, is_whole: bool = False
+) -> Iterator[Block]:
     """Yield checkbox groups, each below the content that its labels cannot show.
 
     Args:
         cards: All listed cards.
-        is_whole: Whether selecting approves, so each card is shown in full.
+        ticked: Ids of the selected cards.
+        is_whole: Whether selecting approves, so each card is shown in full, and each selection is
+            counted.
     """
     said = common_to(cards) if all(takes_line(one) for one in cards) else ()
     if said:
@@ -211,7 +237,8 @@ def _ticked(cards: Sequence[Approval], *, is_whole: bool = False) -> Iterator[Bl
     for start in range(0, len(cards), PAGE):
         page = list(enumerate(cards[start : start + PAGE], start + 1))
         yield from _listed(page, said, is_whole=is_whole)
-        yield _boxes(start, page, said)
+        boxes = _boxes(start, page, ticked, said)
+        yield {**boxes, "dispatch_action": True} if is_whole else boxes
 
 
 def _fitting(cards: Sequence[Approval], first: Approval) -> list[Approval]:
@@ -239,6 +266,15 @@ def read_ticked(values: Values) -> tuple[Chosen, ...] | Errors:
     groups = [one for one in values if one.startswith(_CARDS)]
     found = _found(values, groups)
     return tuple(found.values()) or {(groups or [_CARDS])[0]: say("error.tick_one")}
+
+
+def read_listed(values: Values, turn: Sequence[Approval]) -> tuple[list[Approval], list[Approval]]:
+    """Return the cards of a turn that an open batch modal lists, and the selected ones."""
+    groups = [one for one in values if one.startswith(_CARDS)]
+    known = dict(pair for block_id in groups for pair in _named_in(block_id))
+    listed = [one for one in turn if known.get(_start_of(one)) == one.digest[:_SHOWN]]
+    ticked = _found(values, groups)
+    return listed, [one for one in listed if one.approval_id in ticked]
 
 
 def read_batch(first: Approval, values: Values) -> BatchChoice | Errors:
@@ -288,8 +324,12 @@ def _listed(page: Sequence[tuple[int, Approval]], said: Said, *, is_whole: bool)
         yield rich(*lines)
 
 
-def _boxes(start: int, page: Sequence[tuple[int, Approval]], said: Said) -> Block:
+def _boxes(
+    start: int, page: Sequence[tuple[int, Approval]], ticked: Collection[str], said: Said
+) -> Block:
     options = _options(page, said)
+    pairs = zip(options, page, strict=True)
+    chosen = [option for option, (_, card) in pairs if card.approval_id in ticked]
     names = ".".join(f"{_start_of(card)}{card.digest[:_SHOWN]}" for _, card in page)
     first, last = start + 1, start + len(page)
     one = say("form.choose_single", n=first)
@@ -303,7 +343,7 @@ def _boxes(start: int, page: Sequence[tuple[int, Approval]], said: Said) -> Bloc
             "type": "checkboxes",
             "action_id": str(ActionId.VALUE),
             "options": options,
-            "initial_options": options,
+            **({"initial_options": chosen} if chosen else {}),
         },
     }
 

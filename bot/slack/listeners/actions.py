@@ -116,6 +116,9 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
         option = action.get("selected_option")
         chosen = option.get("value") if isinstance(option, dict) else action.get("value")
         about = decode_page(chosen)
+    elif name == ActionId.VALUE:  # a box of the batch modal
+        view = body.get("view")
+        about = decode(view.get("private_metadata") if isinstance(view, dict) else None)
     elif name == ActionId.APPROVE_ALL:
         about = decode_all(action.get("value"))
     else:

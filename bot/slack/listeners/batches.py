@@ -32,6 +32,7 @@ from bot.slack.cards.batch import (
     list_modal,
     read_asked,
     read_batch,
+    read_listed,
     read_ticked,
     reject_all_modal,
     withdraw_all_modal,
@@ -57,6 +58,22 @@ async def open_batch(desk: ListenerContext, about: Reference, actor: Actor, trig
     await desk.approvals.check(approval, actor, choice=APPROVE)
     title = await _title_of(desk, cards) if approval.is_batched else ""
     await desk.open_view(trigger, batch_modal(approval, cards, title))
+
+
+async def count_ticked(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+    """Say in the open form how many cards are selected, and what they come to."""
+    first = await _read(desk, about)
+    await desk.check_sees(first, actor)
+    turn = await of_turn(desk.storage.approvals, first.checkpoint_id)
+    listed, ticked = read_listed(desk.typed, turn)
+    names = {one.approval_id for one in listed}
+    if first.status is Status.PENDING:  # those that are too long to list are counted again
+        names |= {one.approval_id for one in await _batches(desk).find(first)}
+    cards = [one for one in turn if one.approval_id in names]
+    title = await _title_of(desk, cards) if first.is_batched else ""
+    chosen = await _title_of(desk, ticked) if ticked else ""
+    if desk.window is not None and listed:
+        await desk.window.replace(batch_modal(first, cards, title, ticked=ticked, chosen=chosen))
 
 
 async def approve_all(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
@@ -386,6 +403,7 @@ async def _title_of(desk: ListenerContext, items: Sequence[Approval]) -> str:
 
 CLICKS: Mapping[str, Press] = {
     ActionId.BATCH: open_batch,
+    ActionId.VALUE: count_ticked,
     ActionId.APPROVE_ALL: approve_all,
     ActionId.BATCH_REJECT: open_reject,
     ActionId.BATCH_DETAILS: show_all,
