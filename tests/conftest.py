@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Generator, Iterator
 import pydantic_ai.models
 import pytest
 from hypothesis import settings
+from pymongo import monitoring
 
 from bot.slack.listeners import modals
 from tests.support.mongo import collected, mongo_server
@@ -22,6 +23,8 @@ __all__ = ["collected", "mongo_server"]
 
 _GARBAGE = (20_000, 10, 10)
 """How many things are made before garbage is looked for; Python's own 700 is a few times a test."""
+
+monitoring.register(LISTENER)
 
 pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
+from pymongo import monitoring
+
 from bot.commands import cli
 from tests.support.mongo_listener import LISTENER
 
@@ -55,4 +57,5 @@ def _be(environ: dict[str, str], log: Path, run: Callable[[], None]) -> None:
     with log.open("wb", buffering=0) as file:
         os.dup2(file.fileno(), sys.stdout.fileno())
         os.dup2(file.fileno(), sys.stderr.fileno())
+    monitoring.register(LISTENER)
     run()
