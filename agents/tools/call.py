@@ -314,7 +314,7 @@ class _Execution:
             self.at,
             self.scope.run.checkpoint_id,
             exc_info=error,
-            extra={"action": "agents", "secret_values": hidden},
+            extra={"secret_values": hidden},
         )
         return _failed(error)
 

@@ -62,6 +62,10 @@ ACTIONS: Mapping[str, LogAction] = {
         "Keep it elsewhere, for `countersign audit verify --plain-until`. If the key was set long "
         "ago, the audit was rewritten: investigate.",
     ),
+    "audit_unguarded": LogAction(
+        "The server does not enforce unique numbers of audit entries. The lease of the chain does.",
+        "Nothing. A MongoDB server with unique partial indexes enforces them, too.",
+    ),
     "audit_unsealed": LogAction(
         "Audit entries have no seal for more than a minute.",
         "Run `countersign audit verify`. The entries were altered, or come from a process without "

@@ -92,9 +92,9 @@ def store_error(error: Exception, clean: Callable[[str], str]) -> StorageError:
         return StoreUnavailableError(detail)
     text = str(answer.get("errmsg") or error)
     name = f" ({answer['codeName']})" if answer.get("codeName") else ""
-    detail = clean(f"the server refuses this with code {code}{name}: {text}")
     if not isinstance(code, int):
-        return StoreBrokenError(detail, Fault.UNSUITED)
+        return StoreBrokenError(clean(f"the server refuses this: {text}"), Fault.UNSUITED)
+    detail = clean(f"the server refuses this with code {code}{name}: {text}")
     fault = Fault.FULL if _QUOTA in text else _FAULTS.get(code, Fault.UNSUITED)
     return StoreBrokenError(detail, fault, remedy=_REMEDIES.get(code, ""))
 

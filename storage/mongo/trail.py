@@ -95,7 +95,11 @@ class MongoTrail(Trail):
             # The plain index of both fields has the other order: a cluster keeps that one.
             await self._audit.make_unique("chain", ("seq", "team_id"), {"seq": {"$gt": 0}})
         except StoreBrokenError as error:
-            logger.info("the server does not guard the numbers of the audit: %s", error.detail)
+            logger.info(
+                "the server does not guard the numbers of the audit: %s",
+                error.detail,
+                extra={"action": "audit_unguarded"},
+            )
 
     async def heads(self) -> Mapping[str, Head]:
         found = await self._chains.find({}, [("_id", 1)])

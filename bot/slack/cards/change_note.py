@@ -86,7 +86,7 @@ def wrote_since(approval: Approval) -> list[Block]:
     blocks: list[Block] = []
     if approval.ask_deleted:
         words = say("line.ask_deleted", who=f"*{mention(approval.ask_deleted)}*")
-        blocks.append(context(mrkdwn(f"🗑️ {words}")))
+        blocks.append(context(mrkdwn(f"⚠️ {words}")))
     for one in approval.said:
         words = say("line.wrote_since", who=f"*{mention(one.by)}*")
         view = show(mask_text(one.text), _SAID, lines=3)

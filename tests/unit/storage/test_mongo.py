@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pymongo.errors import DocumentTooLarge, OperationFailure, WriteError
 
-from storage.errors import RecordRefusedError, StoreUnavailableError
+from storage.errors import RecordRefusedError, StoreBrokenError, StoreUnavailableError
 from storage.mongo import Driver, commands as commands_module, selftest as selftest_module
 from storage.mongo.client import Client
 from tests.support.mongo import MAY_LEAK
@@ -106,11 +106,11 @@ async def test_a_server_that_is_not_there_is_reported_without_the_password(drive
 def test_credentials_are_cut_out_of_what_the_driver_says(said: str) -> None:
     client = a_client("mongodb://bot:hunter%202@host/db")
 
-    with pytest.raises(StoreUnavailableError) as caught, client.translating():
+    with pytest.raises(StoreBrokenError) as caught, client.translating():
         raise OperationFailure(f"no {said} here, " + "and so on " * 100)
 
     assert "hunter" not in caught.value.detail
-    assert caught.value.detail.startswith("no ***")
+    assert caught.value.detail.startswith("the server refuses this: no ***")
     assert len(caught.value.detail) < 400
 
 

@@ -286,7 +286,7 @@ async def test_panel_tells_of_rules_from_elsewhere(
         assert (await response.json())["troubles"] == 2
 
 
-PAGE = Path(__file__).parents[5] / "docs" / "reference" / "sandbox.md"
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "sandbox.md"
 ROW = re.compile(r"^\| `(GET|POST|DELETE) /control/(\w+)` \| (?:`(\{.*?\})` )?\|", re.MULTILINE)
 
 

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import bot
+import slack_sandbox
 
-PAGE = (Path(bot.__file__).parent / "sandbox" / "page").resolve()
+PAGE = (Path(slack_sandbox.__file__).parent / "page").resolve()
 SCRIPTS = sorted(PAGE.rglob("*.js"))
 STYLES = sorted(PAGE.rglob("*.css"))
 TYPES = {".html", ".css", ".js", ".svg"}
-MAX_LINES = 500
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 
 MARKUP = (
@@ -147,11 +146,6 @@ def test_elements_and_drawings_that_scripts_name_exist() -> None:
     assert by_id
     assert drawings
     assert by_id | drawings <= ids
-
-
-def test_script_is_short_enough_to_read() -> None:
-    for path in SCRIPTS:
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES, path.name
 
 
 def schemes() -> dict[str, dict[str, str]]:

@@ -11,14 +11,14 @@ from typing import Any
 import aiohttp
 import pytest
 
-import bot
 from slack_sandbox import ADA, BOT_USER, FINANCE, GUS, MIA, OPS, RANDOM, ROSA, RefusedError, Sandbox
 from slack_sandbox.delivery.http import AppReply, Parcel
 from slack_sandbox.workspace.emoji import emoji_names
 from slack_sandbox.workspace.surfaces import Shortcut, SlashCommand, Surfaces, surfaces_of
 from tests.unit.slack_sandbox.conftest import Seconds, Slack, a_card, a_modal, an_input
 
-PAGE = Path(bot.__file__).parent / "sandbox" / "page"
+ROOT = Path(__file__).parents[4]
+PAGE = ROOT / "slack_sandbox" / "page"
 SURFACES = Surfaces(
     commands=(SlashCommand(name="/countersign", usage_hint="[help]"),),
     shortcuts=(
@@ -396,7 +396,7 @@ def test_symbols_that_the_page_names_are_drawn() -> None:
 def test_symbols_of_all_words_are_drawn_and_have_a_name() -> None:
     """No machine needs a font for what the bot writes."""
     words = json.dumps(
-        json.loads((PAGE.parents[1] / "words" / "en.json").read_text(encoding="utf-8")),
+        json.loads((ROOT / "bot" / "words" / "en.json").read_text(encoding="utf-8")),
         ensure_ascii=False,
     )
     names = set(re.findall(r":([a-z][a-z0-9_+]+):", words))
@@ -413,11 +413,10 @@ def test_symbols_of_all_words_are_drawn_and_have_a_name() -> None:
 
 def test_symbols_of_all_cards_are_drawn() -> None:
     """Those that stand in code, before the state of a card."""
-    bot = PAGE.parents[1]
     code = "".join(
         path.read_text("utf-8")
         for room in ("questions", "slack", "layout")
-        for path in (bot / room).rglob("*.py")
+        for path in (ROOT / "bot" / room).rglob("*.py")
     )
     drawn = set(re.findall(r'symbol id="([^"]+)"', (PAGE / "symbols.svg").read_text("utf-8")))
     used = re.findall(r"[\u23e9-\u23fa\u2600-\u27bf\U0001f300-\U0001faff]", code)
