@@ -72,7 +72,9 @@ class MongoTrail(Trail):
     async def seal(self, *, owner: str, now_ms: int) -> int:
         total, fault = 0, None
         left_out: list[object] = []  # workspaces that cannot be sealed now do not hold up others
+        last: list[object] = []
         while rows := await self._open_ones({"team_id": {"$nin": left_out}} if left_out else {}):
+            before, last = last, [row["entry_id"] for row in rows]
             teams: dict[str, list[object]] = {}
             for row in rows:
                 stored = teams.setdefault(_team_of(row), [])
@@ -81,9 +83,12 @@ class MongoTrail(Trail):
                 try:
                     sealed = await self._seal_team(team, stored, owner, now_ms)
                 except StorageError as error:
-                    sealed, fault = 0, fault or error
+                    fault = fault or error
+                    left_out += stored
+                    continue
                 total += sealed
-                if not sealed:
+                # Where all were foreign, and are marked now, the next read finds those behind.
+                if not sealed and last == before:
                     left_out += stored
         if fault is not None:
             raise fault
