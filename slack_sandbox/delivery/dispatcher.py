@@ -94,6 +94,7 @@ class Dispatcher:
     async def _announce(self, parcel: Parcel) -> None:
         fault = self._fault(parcel)
         effect = "" if fault is None else fault.effect
+        parcel = _with_previous(parcel, effect)
         if fault is None or effect == "unheard":
             await self._deliver(parcel, fault)
             return
@@ -148,6 +149,16 @@ class Dispatcher:
 
     def _fault(self, parcel: Parcel) -> PlannedFault | None:
         return self._faults.pick(_DIRECTIONS[parcel.kind], parcel.name, parcel.channel)
+
+
+def _with_previous(parcel: Parcel, effect: str) -> Parcel:
+    """Return an event with `previous_message` as a fault leaves it."""
+    if effect not in {"no_previous", "empty_previous"}:
+        return parcel
+    event = {**parcel.payload["event"], "previous_message": {}}
+    if effect == "no_previous":
+        del event["previous_message"]
+    return replace(parcel, payload={**parcel.payload, "event": event})
 
 
 def _heard(reply: AppReply, attempt: int, unheard: PlannedFault | None) -> AppReply:

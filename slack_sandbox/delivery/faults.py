@@ -19,11 +19,13 @@ Effect = Literal[
     "delay",
     "drop",
     "duplicate",
+    "empty_previous",
     "error",
     "hang",
     "html",
     "late",
     "lost_answer",
+    "no_previous",
     "ratelimited",
     "reorder",
     "slow",
@@ -46,6 +48,8 @@ Effect = Literal[
 - `delay`: the app hears of it `delay` seconds later.
 - `duplicate`: the app hears of it `count` times more, at the same time, with the same id.
 - `reorder`: the app hears of the next event first; after `delay` seconds at the latest.
+- `no_previous`: the event has no `previous_message`.
+- `empty_previous`: the event has an empty `previous_message`.
 - `unheard`: the app hears of it, but its answer does not arrive, `count` times; events are sent
   again, with `reason` in their headers.
 - `stale`: the trigger id has expired when the app gets it.
@@ -65,7 +69,17 @@ EFFECTS: Final[Mapping[Direction, frozenset[Effect]]] = {
             "status",
         }
     ),
-    "event": frozenset({"delay", "drop", "duplicate", "reorder", "unheard"}),
+    "event": frozenset(
+        {
+            "delay",
+            "drop",
+            "duplicate",
+            "empty_previous",
+            "no_previous",
+            "reorder",
+            "unheard",
+        }
+    ),
     "interaction": frozenset({"delay", "drop", "duplicate", "stale", "unheard"}),
     "command": frozenset({"delay", "drop", "duplicate", "stale", "unheard"}),
 }

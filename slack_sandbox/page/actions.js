@@ -76,8 +76,7 @@ export function makeActions(store, { asked, changed }) {
   }
 
   async function editMessage(message) {
-    const before = message.text.replaceAll(/<@(\w+)>/g, (whole, id) => (store.names.person(id) ? `@${store.people.get(id)?.name ?? store.bot.name}` : whole));
-    const text = await editDialog(before.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&"));
+    const text = await editDialog(message.typed ?? "");
     if (text === null) return;
     const answer = await send("edit", { as: store.me, channel: store.channel, ts: message.ts, text });
     if (!answer.ok) notice(explain(answer), "error");

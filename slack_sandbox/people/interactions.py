@@ -144,7 +144,7 @@ class Interactions:
             "user_id": user,
             "user_name": person.name,
             "command": command,
-            "text": workspace.typed(text),
+            "text": workspace.typed(text).text,
             "api_app_id": workspace.app_id,
             "is_enterprise_install": "false",
             "response_url": self._responses.issue(user, channel.id),

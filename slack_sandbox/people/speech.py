@@ -51,10 +51,13 @@ class Speech:
         if len(text) > TYPED:
             raise RefusedError("msg_too_long")
         root = self._workspace.thread_root(channel, thread_ts) if thread_ts else None
+        typed = self._workspace.typed(text.strip())
         return self._workspace.post(
             channel,
             person.id,
-            self._workspace.typed(text.strip()),
+            typed.text,
+            blocks=typed.blocks,
+            typed=text.strip(),
             thread_ts=root,
             broadcast=bool(root) and broadcast,
             client_msg_id=None if person.is_bot else self._workspace.ids.secret(),
@@ -67,7 +70,10 @@ class Speech:
         if message.user != user:
             raise RefusedError("cant_update_message")
         edited = {"user": user, "ts": self._workspace.ids.ts()}
-        self._workspace.change(message, text=self._workspace.typed(text), edited=edited)
+        typed = self._workspace.typed(text)
+        self._workspace.change(
+            message, text=typed.text, blocks=typed.blocks, typed=text, edited=edited
+        )
         return message
 
     def delete(self, user: str, channel_id: str, ts: str) -> None:
@@ -110,7 +116,8 @@ class Speech:
             raise RefusedError("is_archived")
         if workspace.person(user).is_guest:
             raise RefusedError("user_is_restricted")
-        named = [workspace.person(one).id for one in _MENTIONED.findall(workspace.typed(text))]
+        mentioned = _MENTIONED.findall(workspace.typed(text).text)
+        named = [workspace.person(one).id for one in mentioned]
         if not named:
             raise RefusedError("no_user")
         new = [one for one in dict.fromkeys(named) if one not in channel.members]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final, Protocol
+from zoneinfo import available_timezones
 
 from slack_sandbox.api.limits import RateLimits
 from slack_sandbox.delivery.dispatcher import Dispatcher
@@ -124,6 +125,18 @@ class Arrangements:
         """Make somebody a guest of several channels, or a member."""
         person = self.workspace.person(user)
         person.is_restricted, person.is_ultra_restricted = guest, False
+        self._events.person_changed(user)
+        self._hub.refresh()
+
+    def set_zone(self, user: str, zone: str | None) -> None:
+        """Set somebody's time zone; None as for people whom Slack has not placed yet.
+
+        Raises:
+            RefusedError: `invalid_arguments`: there is no such time zone.
+        """
+        if zone is not None and zone not in available_timezones():
+            raise RefusedError("invalid_arguments", ["zone"])
+        self.workspace.person(user).tz = zone or ""
         self._events.person_changed(user)
         self._hub.refresh()
 

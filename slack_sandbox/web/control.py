@@ -172,9 +172,12 @@ class Control:
         self._scene.delete_message(_text(body, "channel"), _text(body, "ts"))
 
     def _person(self, body: Payload) -> None:
-        """`deactivated`, or `guest`: whether `user` is."""
+        """`deactivated`, or `guest`: whether `user` is; `zone`: the time zone, or null."""
         user = _text(body, "user")
-        if "guest" in body:
+        if "zone" in body:
+            zone = None if body["zone"] is None else _text(body, "zone")
+            self._scene.set_zone(user, zone)
+        elif "guest" in body:
             self._scene.set_guest(user, guest=_flag(body, "guest"))
         else:
             self._scene.deactivate(user, gone=_flag(body, "deactivated"))

@@ -112,6 +112,7 @@ class PageHub:
             "user": message.user,
             "bot": message.by_bot,
             "text": message.text,
+            "typed": message.typed,
             "blocks": message.blocks,
             "ephemeral": message.seen_by is not None,
             "edited": message.edited is not None,

@@ -8,6 +8,7 @@ from typing import Any
 
 from slack_sandbox.errors import RefusedError
 from slack_sandbox.workspace.records import Payload
+from slack_sandbox.workspace.typed import typed_in_form
 
 _PICKED = {
     "static_select": ("selected_option", "initial_option"),
@@ -91,7 +92,7 @@ def state_of(blocks: list[Payload] | None, given: Payload) -> Payload:
         key, initial = _PICKED[element["type"]]
         filled = (given.get(block_id) or {}).get(element["action_id"])
         raw = filled.get(key) if isinstance(filled, dict) else element.get(initial)
-        value = _as_sent(key, raw)
+        value = _as_sent(element, key, raw)
         state.setdefault(block_id, {})[element["action_id"]] = {"type": element["type"], key: value}
     return state
 
@@ -111,7 +112,7 @@ def chosen(element: Payload, wanted: object) -> Any:
         return _option(element, wanted)
     if key == "selected_options":
         return [_option(element, one) for one in (wanted if isinstance(wanted, list) else [])]
-    return _as_sent(key or "", wanted)
+    return _as_sent(element, key or "", wanted)
 
 
 def input_block(blocks: list[Payload] | None, block_id: str) -> bool:
@@ -143,10 +144,12 @@ def _with_state(blocks: list[Payload] | None) -> Iterator[tuple[str, Payload]]:
                 yield block["block_id"], element
 
 
-def _as_sent(key: str, value: Any) -> Any:
-    """An empty text is null; nothing chosen is null or an empty list."""
+def _as_sent(element: Payload, key: str, value: Any) -> Any:
+    """An empty text is null; nothing chosen is null or an empty list; emoji become names."""
     if key.endswith("s") and value is None:
         return []
+    if element["type"] == "plain_text_input" and isinstance(value, str) and value:
+        return typed_in_form(value)
     return None if value == "" else value
 
 

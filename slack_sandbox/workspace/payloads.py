@@ -15,7 +15,6 @@ from slack_sandbox.workspace.records import (
     View,
 )
 from slack_sandbox.workspace.state import Workspace
-from slack_sandbox.workspace.typed import rich_text
 
 SLACKBOT = "USLACKBOT"
 """The author of a tombstone."""
@@ -61,17 +60,16 @@ def _author(workspace: Workspace, message: SlackMessage) -> Payload:
         return {"subtype": "tombstone", "user": SLACKBOT, "hidden": True}
     if message.by_bot:
         profile = bot_payload(workspace)
-        found: Payload = {
+        author: Payload = {
             "bot_id": workspace.bot_id,
             "app_id": workspace.app_id,
             "bot_profile": {**profile, "team_id": workspace.team_id},
         }
-        return {**found, "blocks": message.blocks} if message.blocks else found
-    blocks = message.blocks or rich_text(message.text, f"rt{message.ts[-6:]}")
-    if workspace.people[message.user].is_bot:
-        bot_id, app_id = f"B{message.user[1:]}", f"A{message.user[1:]}"
-        return {"bot_id": bot_id, "app_id": app_id, "blocks": blocks}
-    return {"client_msg_id": message.client_msg_id, "blocks": blocks}
+    elif workspace.people[message.user].is_bot:
+        author = {"bot_id": f"B{message.user[1:]}", "app_id": f"A{message.user[1:]}"}
+    else:
+        author = {"client_msg_id": message.client_msg_id}
+    return {**author, "blocks": message.blocks} if message.blocks else author
 
 
 def _thread(workspace: Workspace, message: SlackMessage) -> Payload:
@@ -113,7 +111,8 @@ def bot_payload(workspace: Workspace) -> Payload:
 
 def person_payload(workspace: Workspace, person: SlackUser) -> Payload:
     """A user as users.info shows it."""
-    offset = datetime.fromtimestamp(workspace.clock(), ZoneInfo(person.tz)).utcoffset()
+    zone = person.tz and ZoneInfo(person.tz)
+    offset = datetime.fromtimestamp(workspace.clock(), zone).utcoffset() if zone else None
     grid: Payload = {}
     if person.enterprise_id:
         grid["enterprise_user"] = {
@@ -132,8 +131,8 @@ def person_payload(workspace: Workspace, person: SlackUser) -> Payload:
         "deleted": person.deleted,
         "color": person.color,
         "real_name": person.real_name,
-        "tz": person.tz,
-        "tz_label": person.tz,
+        "tz": person.tz or None,
+        "tz_label": person.tz or None,
         "tz_offset": int(offset.total_seconds()) if offset else 0,
         "locale": person.locale,
         "profile": {

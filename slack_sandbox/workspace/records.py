@@ -36,7 +36,7 @@ class SlackUser:
     """On Enterprise Grid, the workspaces that somebody is in."""
     deleted: bool = False
     tz: str = "Etc/UTC"
-    """The name of the time zone, as in the tz database."""
+    """The name of the time zone, as in the tz database; empty if Slack knows none."""
     locale: str = "en-US"
     email: str = ""
 
@@ -100,6 +100,8 @@ class SlackMessage:
     """The root's ts, in replies only."""
     broadcast: bool = False
     metadata: Payload | None = None
+    typed: str | None = None
+    """The words as a person typed them, to edit them."""
     edited: Payload | None = None
     is_streaming: bool = False
     is_deleted: bool = False

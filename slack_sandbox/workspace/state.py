@@ -22,7 +22,7 @@ from slack_sandbox.workspace.records import (
     UserGroup,
     called_in,
 )
-from slack_sandbox.workspace.typed import mark_up
+from slack_sandbox.workspace.typed import Typed, TypedNames, typed
 from slack_sandbox.workspace.views import ViewStore
 
 _EVERYBODY = {"channel", "here", "everyone"}
@@ -228,9 +228,15 @@ class Workspace:
             raise RefusedError("thread_not_found")
         return root_ts
 
-    def typed(self, text: str) -> str:
-        """Return a person's typed text as Slack stores it: escaped, with mentions."""
-        return mark_up(text, self._mark_person, self._mark_room)
+    def typed(self, text: str) -> Typed:
+        """Return a person's typed text as Slack stores it, with its mentions and links."""
+        rooms = [one for one in self.channels.values() if one.kind == "channel"]
+        names = TypedNames(
+            people=self._named_person,
+            rooms={one.name: one.id for one in rooms},
+            public={one.id: one.name for one in rooms if not one.is_private},
+        )
+        return typed(text, names)
 
     def calls(self, message: SlackMessage, user: str) -> bool:
         """Whether a message calls a person anywhere in it: in its text, or in its blocks."""
@@ -262,21 +268,15 @@ class Workspace:
     def _named(self, blocks: list[Payload] | None) -> list[Payload] | None:
         return named_blocks(blocks, self.ids.new) or None
 
-    def _mark_person(self, name: str) -> str | None:
+    def _named_person(self, name: str) -> Payload | None:
         if name in _EVERYBODY:
-            return f"<!{name}>"
+            return {"type": "broadcast", "range": name}
         for person in self.people.values():
             if person.name.lower() == name:
-                return f"<@{person.id}>"
+                return {"type": "user", "user_id": person.id}
         for group in self.groups.values():
             if group.handle == name:
-                return f"<!subteam^{group.id}>"
-        return None
-
-    def _mark_room(self, name: str) -> str | None:
-        for channel in self.channels.values():
-            if channel.kind == "channel" and channel.name == name:
-                return f"<#{channel.id}|{channel.name}>"
+                return {"type": "usergroup", "usergroup_id": group.id}
         return None
 
     def _tell(self, change: Change) -> None:

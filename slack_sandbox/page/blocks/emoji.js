@@ -5,7 +5,8 @@ import { DRAWN, EMOJI } from "./emoji_data.js";
 
 const SYMBOLS = "/page/symbols.svg";
 const PICTURE = /(\p{Regional_Indicator}{2}|\p{Extended_Pictographic}\ufe0f?(?:[\u{1f3fb}-\u{1f3ff}])?(?:\u200d\p{Extended_Pictographic}\ufe0f?)*)/u;
-const NAME = /:([a-z0-9_+-]+):(?::skin-tone-[2-6]:)?/;
+const NAME = /:([a-z0-9_+-]+(?:::skin-tone-[2-6])?):/;
+const FIRST_TONE = 0x1f3fb - 2; // Slack counts skin tones from 2 to 6
 const NAMES = new Map(Object.entries(EMOJI).map(([name, characters]) => [code(characters), name]));
 
 /** Whether there is an emoji of that name. @param {string} name */
@@ -20,10 +21,18 @@ export function emojiNames(letters, most = 40) {
   return [...first, ...all.filter((name) => !name.startsWith(letters) && name.includes(letters))].slice(0, most);
 }
 
-/** An emoji by its name, or the name in colons. @param {string} name */
-export function emoji(name) {
-  if (!isEmoji(name)) return document.createTextNode(`:${name}:`);
-  return draw(EMOJI[name], name);
+/** An emoji by its name, or the name in colons. @param {string} name @param {number} tone from 2 to 6; 0 without one */
+export function emoji(name, tone = 0) {
+  const [plain, , ownTone] = name.split(/(::skin-tone-)/);
+  if (!isEmoji(plain)) return document.createTextNode(`:${name}:`);
+  return draw(toned(EMOJI[plain], Number(ownTone ?? tone)), plain);
+}
+
+/** The skin tone takes the place of the selector of a colored picture. */
+function toned(characters, tone) {
+  if (!(tone >= 2 && tone <= 6)) return characters;
+  const [first, ...rest] = characters;
+  return first + String.fromCodePoint(FIRST_TONE + tone) + rest.join("").replace(/^\ufe0f/, "");
 }
 
 /** Text in which each emoji character can be seen, whatever fonts there are; names only when asked. */

@@ -13,7 +13,7 @@ export function unescapeText(text) {
 /** Whether a link may be followed from the page. */
 export function isSafeUrl(url) {
   try {
-    return ["http:", "https:", "mailto:"].includes(new URL(url).protocol);
+    return ["http:", "https:", "mailto:", "tel:"].includes(new URL(url).protocol);
   } catch {
     return false;
   }
@@ -135,9 +135,9 @@ function codeAt(text, at, names) {
 }
 
 function emojiAt(text, at) {
-  const match = /^:([a-z0-9_+-]+):/.exec(text.slice(at));
+  const match = /^:([a-z0-9_+-]+):(?::skin-tone-([2-6]):)?/.exec(text.slice(at));
   if (!match) return null;
-  return isEmoji(match[1]) ? { node: emoji(match[1]), length: match[0].length } : null;
+  return isEmoji(match[1]) ? { node: emoji(match[1], Number(match[2] ?? 0)), length: match[0].length } : null;
 }
 
 function urlAt(text, at) {
@@ -173,7 +173,7 @@ function reference(body, names) {
   if (target.startsWith("#")) return channelMention(target.slice(1), label, names);
   if (target.startsWith("!")) return special(target.slice(1), label, names);
   if (!/^[a-z][a-z0-9+.-]*:/i.test(target)) return h("span", {}, `<${unescapeText(body)}>`);
-  return link(target, label || target.replace(/^mailto:/, ""));
+  return link(target, label || target.replace(/^(?:mailto|tel):/, ""));
 }
 
 /** A channel's name as Slack shows a mention. */

@@ -37,7 +37,7 @@ const RUNS = {
   usergroup: (run, names) => groupMention(run.usergroup_id, names),
   channel: (run, names) => channelMention(run.channel_id, null, names),
   broadcast: (run) => ping(`@${run.range}`),
-  emoji: (run) => emoji(run.name ?? ""),
+  emoji: (run) => emoji(run.name ?? "", Number(run.skin_tone) || 0),
   date: (run) => document.createTextNode(slackDate(String(run.timestamp), run.format ?? "") ?? run.fallback ?? ""),
   color: (run) => document.createTextNode(run.value ?? ""),
 };

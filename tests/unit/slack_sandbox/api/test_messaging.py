@@ -352,8 +352,44 @@ async def test_status_ends_with_the_next_reply(slack: Slack, sandbox: Sandbox, a
         ("@here mail@ada now", "<!here> mail@ada now"),
         ("https://a.example/x?y=1&z=2", "<https://a.example/x?y=1&amp;z=2>"),
         ("<@U0ADALINDQ>", "&lt;@U0ADALINDQ&gt;"),
+        ("to bob@acme.example.", "to <mailto:bob@acme.example|bob@acme.example>."),
+        ("(acme.example/a)", "(<http://acme.example/a|acme.example/a>)"),
+        ("+1 (555) 123-4567", "<tel:+15551234567|+1 (555) 123-4567>"),
+        ("1.000 on 2027-10-15", "1.000 on 2027-10-15"),
+        ("launch 🚀 :tada: 👋🏽", "launch :rocket: :tada: :wave::skin-tone-4:"),
+        ("`@Ada 🚀 https://a.example`", "`@Ada 🚀 <https://a.example>`"),
+        ("*to a@b.example* _x_ 2*3*4", "*to <mailto:a@b.example|a@b.example>* _x_ 2*3*4"),
+        ("> @Ada\n>b", f"&gt; <@{ADA}>\n&gt;b"),
+        ("- a\n* b\n3. c\n4. d", "• a\n• b\n3. c\n4. d"),
+        ("x\n```\n@Ada 🚀 <\n```\ny", "x\n```\n@Ada 🚀 &lt;\n```\ny"),
     ],
 )
 async def test_typed_text_is_escaped_and_marked(sandbox: Sandbox, typed: str, stored: str) -> None:
     await sandbox.say(ROSA, OPS, typed)
     assert sandbox.messages(OPS)[0]["text"] == stored
+
+
+async def test_typed_text_comes_with_the_blocks_it_was_parsed_into(sandbox: Sandbox) -> None:
+    await sandbox.say(ROSA, OPS, "*a* bob@acme.example 👋🏽\n> @Ada\n2. b\n```c```")
+    (block,) = sandbox.messages(OPS)[0]["blocks"]
+    section, quote, numbers, code = block["elements"]
+    assert section["elements"] == [
+        {"type": "text", "text": "a", "style": {"bold": True}},
+        {"type": "text", "text": " "},
+        {"type": "link", "url": "mailto:bob@acme.example", "text": "bob@acme.example"},
+        {"type": "text", "text": " "},
+        {"type": "emoji", "name": "wave", "unicode": "1f44b-1f3fd", "skin_tone": 4},
+    ]
+    assert quote == {"type": "rich_text_quote", "elements": [{"type": "user", "user_id": ADA}]}
+    assert (numbers["type"], numbers["style"], numbers["offset"]) == (
+        "rich_text_list",
+        "ordered",
+        1,
+    )
+    assert code["elements"] == [{"type": "text", "text": "c"}]
+
+
+async def test_names_of_private_channels_stay_in_slack(sandbox: Sandbox) -> None:
+    secret = sandbox.add_channel("secret", [ROSA], is_private=True)
+    await sandbox.say(ROSA, OPS, "see #secret")
+    assert sandbox.messages(OPS)[0]["text"] == f"see <#{secret.id}|>"

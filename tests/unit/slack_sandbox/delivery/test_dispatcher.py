@@ -135,6 +135,18 @@ async def test_events_are_matched_by_type_and_subtype(sandbox: Sandbox, door: Do
     await settled(sandbox, door, 1)
 
 
+async def test_edit_can_come_without_the_former_message(sandbox: Sandbox, door: Door) -> None:
+    sandbox.faults.add("empty_previous", "message.message_changed", on="event", times=1)
+    sandbox.faults.add("no_previous", "message.message_changed", on="event", times=1)
+    ts = await sandbox.say(ROSA, OPS, "one")
+    for number, text in enumerate(("two", "three", "four"), start=2):
+        await sandbox.edit(ROSA, OPS, ts, text)
+        await settled(sandbox, door, number)
+    edits = [json.loads(body)["event"] for _, body in door.came][1:]
+    assert [each.get("previous_message", {}).get("text") for each in edits] == [None, None, "three"]
+    assert ["previous_message" in each for each in edits] == [True, False, True]
+
+
 # ---- clicks and commands ------------------------------------------------------------------------
 
 

@@ -153,6 +153,9 @@ async def test_world_is_changed(web: aiohttp.ClientSession, sandbox: Sandbox, sl
     await post(web, "token", error=None)
     await post(web, "person", user=ADA, deactivated=True)
     assert (await slack.ok("users.info", user=ADA))["user"]["deleted"] is True
+    await post(web, "person", user=ADA, zone=None)
+    assert (await slack.ok("users.info", user=ADA))["user"]["tz"] is None
+    assert (await post(web, "person", user=ADA, zone="Moon"))["error"] == "invalid_arguments"
 
 
 @pytest.mark.parametrize("name", ["oncall", ONCALL])

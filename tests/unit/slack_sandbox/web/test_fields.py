@@ -15,7 +15,6 @@ from slack_sandbox.workspace.blocks import (
     named_blocks,
     state_of,
 )
-from slack_sandbox.workspace.typed import rich_text
 from tests.unit.slack_sandbox.conftest import Slack, a_modal, an_input
 
 
@@ -128,10 +127,10 @@ async def test_select_on_a_card_reports_its_option(slack: Slack, sandbox: Sandbo
     assert payload["state"]["values"] == {}
 
 
-def test_typed_text_becomes_rich_text() -> None:
-    text = "<@U1> see <https://a.example/?x&amp;y> &lt;b&gt; <#C1|ops> <!here> <!subteam^S1>"
-    elements = rich_text(text, "b")[0]["elements"][0]["elements"]
-    kinds = [element["type"] for element in elements if element["type"] != "text"]
-    assert kinds == ["user", "link", "channel", "broadcast", "usergroup"]
-    assert elements[2]["url"] == "https://a.example/?x&y"
-    assert elements[3]["text"] == " <b> "
+def test_text_field_has_names_of_emoji() -> None:
+    element = {"type": "plain_text_input", "action_id": "say", "initial_value": "launch 🚀"}
+    blocks = [{"type": "input", "block_id": "b", "element": element}]
+    assert state_of(blocks, {})["b"]["say"]["value"] == "launch :rocket:"
+    assert chosen(element, "👋🏽 to bob@acme.example <b>") == (
+        ":wave::skin-tone-4: to bob@acme.example <b>"
+    )
