@@ -58,11 +58,11 @@ class Markup:
 
     Attributes:
         mentions: The people who are mentioned outside of quotes and code.
-        emoji: The names of its emoji, in their order.
+        emoji: Each name in colons, in their order, and whether it is an emoji.
     """
 
     mentions: frozenset[str] = frozenset()
-    emoji: tuple[str, ...] = ()
+    emoji: tuple[tuple[str, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ _CODE = r"```.*?```|`[^`\n]+`"
 _NAME = r":(?P<name>[a-z0-9_+'-]+):(?::skin-tone-(?P<tone>[2-6]):)?"
 _EMOJI = re.compile(rf"(?P<kept>{_CODE}|<[^<>]+>)|{_NAME}", re.DOTALL)
 _NAMED = re.compile(_NAME)
+_NAMED_OR_MARK = re.compile(rf"<[^<>]+>|{_NAME}")
 _SCHEME = re.compile(r"(?P<scheme>https?://|mailto:|tel:)(?P<address>.*)", re.IGNORECASE)
 _TONE = 0x1F3FB - 2
 """The code point of the skin tone 0, which does not exist: Slack counts from 2."""
@@ -25,7 +26,7 @@ _WIDE = "\ufe0f"
 """The selector of a colored picture; a skin tone replaces it."""
 
 
-def typed_text(text: str, emoji: Sequence[str] | None = None) -> str:
+def typed_text(text: str, emoji: Sequence[tuple[str, bool]] | None = None) -> str:
     """Return what a person typed in a message or a command.
 
     Slack's ids of people (`<@U1>`), user groups, and channels without a name stay: the same name
@@ -33,8 +34,8 @@ def typed_text(text: str, emoji: Sequence[str] | None = None) -> str:
 
     Args:
         text: The text as sent by Slack.
-        emoji: The names of the emoji in the message's blocks, in their order. Without blocks, each
-            name of a standard emoji outside of code counts.
+        emoji: Each name in colons in the message's blocks, in their order, and whether it is an
+            emoji. Without blocks, each name of a standard emoji outside of code counts.
     """
     shown = _outside_code(text) if emoji is None else _in_order(text, emoji)
     return unescape(_MARK.sub(lambda match: _as_typed(match[1]), shown))
@@ -72,19 +73,25 @@ def _outside_code(text: str) -> str:
     return _EMOJI.sub(lambda match: match["kept"] or _character(match), text)
 
 
-def _in_order(text: str, emoji: Sequence[str]) -> str:
-    """Replace those names that stand for the next emoji of the message's blocks."""
+def _in_order(text: str, emoji: Sequence[tuple[str, bool]]) -> str:
+    """Replace those names that are emoji in the message's blocks."""
     left = iter(emoji)
-    wanted = next(left, None)
+    wanted, is_emoji = next(left, ("", False))
 
     def replace(match: re.Match[str]) -> str:
-        nonlocal wanted
-        if match["kept"] or match["name"] != wanted:
+        nonlocal wanted, is_emoji
+        if match["name"] != wanted:
             return match[0]
-        wanted = next(left, None)
-        return _character(match)
+        shown = _character(match) if is_emoji else match[0]
+        wanted, is_emoji = next(left, ("", False))
+        return shown
 
-    return _EMOJI.sub(replace, text)
+    return _NAMED_OR_MARK.sub(replace, text)
+
+
+def names_in_colons(text: str) -> list[str]:
+    """Return what looks like the name of an emoji."""
+    return [match["name"] for match in _NAMED.finditer(text)]
 
 
 def _character(match: re.Match[str]) -> str:

@@ -37,10 +37,6 @@ def test_a_message_is_read_as_it_was_typed(sent: str, typed: str) -> None:
     assert typed_text(sent) == typed
 
 
-def test_blocks_tell_which_names_are_emoji() -> None:
-    assert typed_text("1:100:5 :100: :x:", ["x"]) == "1:100:5 :100: ❌"
-
-
 @pytest.mark.parametrize(
     ("sent", "initial", "typed"),
     [
