@@ -12,7 +12,7 @@ from tests.cost.counting import counting, watching
 from tests.cost.stage import PAID, Kind, TurnStage, a_turn_stage, make_database
 from tests.support.mongo import DRIVERS, MongoServer
 
-COMMANDS, WRITES, WRITTEN = 45, 30, 21_500
+COMMANDS, WRITES, WRITTEN = 40, 30, 20_500
 """Ceilings for one approval: database commands, writes, and bytes written on SQLite."""
 
 

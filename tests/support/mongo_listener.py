@@ -1,7 +1,7 @@
 """Judges every command that a test sends to any MongoDB server, and the answer.
 
 Tests register it for both drivers before any client is made; benchmarks do not, because it takes
-up to a fifth of a bot's processor time. `mongo_rules` says what MongoDB refuses in a command by
+about a seventh of a bot's processor time. `mongo_rules` says what MongoDB refuses in a command by
 itself, `mongo_indexes` which reads no index serves.
 """
 
