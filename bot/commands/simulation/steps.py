@@ -102,7 +102,7 @@ class SimulatedSteps:
             room.members.append(user)
         try:
             root = self._roots.get(name)
-            words = f"{agent}: go on" if agent and root is None else "go on"
+            words = f"{agent}: check the numbers" if agent and root is None else "check the numbers"
             text = words if room.kind == "im" else f"@{sandbox.workspace.bot_name} {words}"
             ts = await sandbox.say(user, channel, text, thread_ts=root[1] if root else None)
         finally:
