@@ -93,6 +93,11 @@ choose = chat(
     say("Good."),
     tools=[choose_tool()],
 )
+choose_host = chat(
+    call("choose", {"question": "Which host?", "options": _options("acme.example", "b.example")}),
+    say("Good."),
+    tools=[choose_tool()],
+)
 choose_many = chat(
     call("choose", {"question": "Where to?", "options": _options(*MANY)}, id="c1"),
     say("Good."),
