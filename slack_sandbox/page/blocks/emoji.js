@@ -89,10 +89,11 @@ function code(characters) {
 
 const glyphs = new Map();
 
-/** Whether a font of this machine has it: what no font has looks like what cannot exist. */
+/** Whether a font of this machine has its first character: what no font has looks like what cannot exist. */
 function hasGlyph(characters) {
-  if (!glyphs.has(characters)) glyphs.set(characters, look(characters) !== look("\u{10fffe}"));
-  return glyphs.get(characters);
+  const [first] = characters;
+  if (!glyphs.has(first)) glyphs.set(first, look(first) !== look("\u{10fffe}"));
+  return glyphs.get(first);
 }
 
 function look(characters) {
