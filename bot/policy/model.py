@@ -803,10 +803,19 @@ class RuleEntry(Filled):
     """
 
 
+def _whole_number(value: object) -> object:
+    """Return another value than a whole number as text, because `True` and 1.0 equal 1."""
+    if type(value) is int:
+        return value
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 class PolicyFile(Filled):
     """The whole file."""
 
-    version: Literal[1]
+    version: Annotated[
+        Literal[1], BeforeValidator(_whole_number, json_schema_input_type=Literal[1])
+    ]
     """Version of the format.
 
     Example: `version: 1`

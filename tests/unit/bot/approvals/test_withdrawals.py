@@ -188,10 +188,10 @@ async def test_what_a_requester_writes_is_on_the_card_in_two_seconds_and_reaches
 
     card = office.notifier.cards[approval.approval_id]
     assert office.clock() - heard_ms <= 2_000  # by the message's own work: no tick was needed
-    assert [(one.by, one.text) for one in card.said] == [(ROSA, "it is *6*, <!channel>")]
+    assert [(one.by, one.text) for one in card.said] == [(ROSA, "it is *6*, @channel")]
     shown = drawn(card)
     assert "*<@UROSA>* added a message. Read it first" in shown
-    assert '{"type": "text", "text": "it is *6*, <!channel>"}' in shown
+    assert '{"type": "text", "text": "it is *6*, @channel"}' in shown
     who, told = office.notifier.whispers[-1]
     assert (who, "select *Withdraw…*" in told) == (ROSA, True)
     assert office.notifier.offered[-1] == [approval.approval_id]
