@@ -805,9 +805,7 @@ class RuleEntry(Filled):
 
 def _whole_number(value: object) -> object:
     """Return another value than a whole number as text, because `True` and 1.0 equal 1."""
-    if type(value) is int:
-        return value
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return value if type(value) is int else str(value)
 
 
 class PolicyFile(Filled):
