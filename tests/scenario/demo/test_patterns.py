@@ -315,4 +315,4 @@ async def test_elsewhere_the_on_call_agent_works(visit: Visit) -> None:
 
 async def test_other_words_get_a_hint(visit: Visit) -> None:
     await visit.ask("#supervisor", "hello")
-    await visit.stage.said("please write something like")
+    await visit.stage.said("write something like")
