@@ -11,9 +11,9 @@ from hypothesis import given, settings, strategies as st
 
 from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
-from bot.approvals.due.batch_cards import MOST_ON_CARD, TOGETHER, stays, together
+from bot.approvals.due.batch_cards import MOST_ON_CARD, stays, together
 from bot.approvals.secondary_actions import Means
-from bot.clock import milliseconds, steady_clock
+from bot.clock import steady_clock
 from bot.errors import DeliveryError
 from bot.records.approval import (
     BATCH,
@@ -147,9 +147,8 @@ async def test_many_decisions_at_once_redraw_it_a_few_times(storage: SqliteStore
         )
     await asyncio.gather(*map(office.approvals.follow_up, stored))
     assert set(drawn(office).values()) == {Status.APPROVED}
-    pauses = (steady_clock() - begun_ms) // milliseconds(TOGETHER)
-    # One at once, one after each pause, and the last; on a busy machine, one more before the pause.
-    assert len(shown(office).updates) <= 3 + pauses
+    # The next test shows the pace. Here real time passes, so a busy machine draws some more.
+    assert len(shown(office).updates) <= len(cards) // 3
 
 
 async def test_news_of_one_card_is_drawn_at_most_every_second_and_a_half(
