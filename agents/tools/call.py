@@ -306,13 +306,22 @@ class _Execution:
         return returned if isinstance(returned, ToolReturn) else ToolReturn(result_text(returned))
 
     def _failed(self, tool: Tool, arguments: Mapping[str, Json], error: Exception) -> ToolReturn:
-        """Return the result of a call that raised; the log has the traceback for the author."""
+        """Return the result of a call that raised; at debug, the log has the traceback.
+
+        A traceback quotes what the tool worked on, so it stands in no log above debug.
+        """
         hidden = [str(arguments[name]) for name in tool.definition.secret if arguments.get(name)]
         logger.warning(
-            "the tool %r failed in the call %s of the run %r",
+            "the tool %r raised %s in the call %s of the run %r; set the log level to debug for "
+            "the traceback",
             self.call.name,
+            type(error).__name__,
             self.at,
             self.scope.run.checkpoint_id,
+        )
+        logger.debug(
+            "the traceback of the tool %r",
+            self.call.name,
             exc_info=error,
             extra={"secret_values": hidden},
         )

@@ -10,7 +10,7 @@ import asyncio
 import copy
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -162,7 +162,9 @@ class Simulation:
         self._sleepers.clear()
         self._beats.clear()
         self._processes += 1
-        self.bot = self.make(self, f"process-{self._processes}")
+        made = self.make(self, f"process-{self._processes}")
+        # The clock of the simulation is not the server's, and must not be compared with it.
+        self.bot = replace(made, sweep=replace(made.sweep, clocks=None))
 
     async def bury(self, thread_id: str) -> None:
         """Start a new process after a crash, and release the crashed process's lease."""

@@ -266,7 +266,25 @@ class SimulatedSteps:
             await self._change(cards[int(number)])
         self.has_form = bool(views)
         if views:
-            await self._submit(user, {})
+            await self._submit(
+                user, self._ticked(user, [cards[int(one)] for one in value["cards"]])
+            )
+
+    def _ticked(self, user: str, cards: Sequence[Approval]) -> dict[str, object]:
+        """Return the values of the open form in which the boxes of some cards are ticked."""
+        ids = {card.approval_id for card in cards}
+        view = self.stage.sandbox.open_views(user)[-1]
+        boxes = [
+            one for one in view["blocks"] if one.get("element", {}).get("type") == "checkboxes"
+        ]
+        return {
+            one["block_id"]: [
+                option["value"]
+                for option in one["element"]["options"]
+                if option["value"].split(".")[0] in ids
+            ]
+            for one in boxes
+        }
 
     async def _change(self, approval: Approval) -> None:
         """Edit a call while a form that shows the call is open."""

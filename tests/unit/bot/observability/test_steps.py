@@ -22,7 +22,7 @@ from tests.unit.bot.office import Office
 def lines() -> Iterator[io.StringIO]:
     root, stream = logging.getLogger(), io.StringIO()
     handlers, level = root.handlers, root.level
-    configure(Log(level="INFO", as_json=False), stream=stream)
+    configure(Log(level="DEBUG", as_json=False), stream=stream)
     yield stream
     root.handlers = handlers
     root.setLevel(level)
@@ -52,6 +52,7 @@ async def test_each_step_of_a_call_is_a_line_and_a_failure_has_its_traceback(
     assert told == ["requested", "decided", "started", "executed"]
     assert all("thread_id=T1:C1:1800000000.000001" in line for line in steps)
     assert "outcome=failed" in steps[-1]
+    assert "the tool 'migrate' raised RuntimeError in the call" in log
     assert "raise RuntimeError" in log
     assert "RuntimeError: no such table; tried with" in log
     assert "swordfish" not in log
