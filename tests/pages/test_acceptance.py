@@ -192,7 +192,6 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "36 the root shows each end": (
         "tests/unit/bot/approvals/due/test_thread_reactions.py::test_each_status_has_its_sign",
         "tests/unit/bot/approvals/due/test_thread_reactions.py::test_the_run_goes_before_the_yes",
-        "tests/unit/bot/slack/messages/test_reactions.py::test_each_sign_has_a_line_that_slack_takes",
         "tests/scenario/calls/test_root_messages.py::test_the_root_says_what_waits_and_how_it_ended",
     ),
     "37 Home: by deadline, twenty a page, filters, a sentence where it is empty": (
