@@ -16,7 +16,10 @@ from bot.words.mrkdwn import escape, unescape
 _MARK = re.compile(r"<([^<>]+)>")
 _CODE = r"```.*?```|`[^`\n]+`"
 _NAME = r":(?P<name>[a-z0-9_+'-]+):(?::skin-tone-(?P<tone>[2-6]):)?"
-_EMOJI = re.compile(rf"(?P<kept>{_CODE}|<[^<>]+>)|{_NAME}", re.DOTALL)
+_FREE = r"(?<![\w:])(?::[a-z0-9_+'-]+:)+(?![\w:])"
+"""Names that stand alone. Without blocks, nothing else tells emoji from `db:us:east`."""
+_KEPT_OR_FREE = re.compile(rf"(?P<kept>{_CODE}|<[^<>]+>)|{_FREE}", re.DOTALL)
+_FREE_NAMES = re.compile(_FREE)
 _NAMED = re.compile(_NAME)
 _NAMED_OR_MARK = re.compile(rf"<[^<>]+>|{_NAME}")
 _SCHEME = re.compile(r"(?P<scheme>https?://|mailto:|tel:)(?P<address>.*)", re.IGNORECASE)
@@ -35,7 +38,8 @@ def typed_text(text: str, emoji: Sequence[tuple[str, bool]] | None = None) -> st
     Args:
         text: The text as sent by Slack.
         emoji: Each name in colons in the message's blocks, in their order, and whether it is an
-            emoji. Without blocks, each name of a standard emoji outside of code counts.
+            emoji. Without blocks, each name of a standard emoji counts that stands alone, outside
+            of code.
     """
     shown = _outside_code(text) if emoji is None else _in_order(text, emoji)
     return unescape(_MARK.sub(lambda match: _as_typed(match[1]), shown))
@@ -49,6 +53,8 @@ def as_sent(text: str) -> str:
 def typed_in_form(text: str, initial: str = "") -> str:
     """Return what a person typed in a form: characters in place of the names of standard emoji.
 
+    A name beside a letter or a digit stays, because `2001:db8:a:1` is no emoji.
+
     Args:
         text: The value as sent by Slack.
         initial: The text that the form showed at first. Names of emoji in it stay.
@@ -61,7 +67,7 @@ def typed_in_form(text: str, initial: str = "") -> str:
         is_kept = match[0] in initial and character not in initial
         return match[0] if is_kept else character
 
-    return _NAMED.sub(replace, text)
+    return _FREE_NAMES.sub(lambda names: _NAMED.sub(replace, names[0]), text)
 
 
 def _bare(text: str) -> str:
@@ -70,7 +76,7 @@ def _bare(text: str) -> str:
 
 
 def _outside_code(text: str) -> str:
-    return _EMOJI.sub(lambda match: match["kept"] or _character(match), text)
+    return _KEPT_OR_FREE.sub(lambda match: match["kept"] or _NAMED.sub(_character, match[0]), text)
 
 
 def _in_order(text: str, emoji: Sequence[tuple[str, bool]]) -> str:

@@ -29,6 +29,8 @@ from bot.words.typed import typed_in_form, typed_text
         ("launch :rocket:", "launch 🚀"),
         (":+1::skin-tone-3: :woman-running::skin-tone-6:", "👍🏼 🏃🏿\u200d♀️"),
         (":our_logo: 10:30:15", ":our_logo: 10:30:15"),
+        ("db:us:east 2001:db8:1234:a:b:1 10:100:20", "db:us:east 2001:db8:1234:a:b:1 10:100:20"),
+        ("(:rocket::wave::skin-tone-4:), :x:.", "(🚀👋🏽), ❌."),
         ("`:x:` ```a\n:x:``` <http://a.example/:x:/>", "`:x:` ```a\n:x:``` http://a.example/:x:/"),
         ("`<http://acme.example|acme.example>`", "`acme.example`"),
     ],
@@ -45,6 +47,8 @@ def test_a_message_is_read_as_it_was_typed(sent: str, typed: str) -> None:
         ("launch :rocket:", "launch :rocket:", "launch :rocket:"),
         ("start :rocket: :x:", "launch :rocket:", "start :rocket: ❌"),
         (":point_up:", "☝", "☝"),
+        ("2001:db8:1234:a::1", "", "2001:db8:1234:a::1"),
+        ("arn:aws:id:us:db", "arn:aws:id:db", "arn:aws:id:us:db"),
         ("<mailto:a@b.example|a@b.example>", "", "<mailto:a@b.example|a@b.example>"),
     ],
 )
