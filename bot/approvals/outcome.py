@@ -16,7 +16,7 @@ ANEW = "It is asked anew, under the rules of now."
 
 
 class RequestOutcome(StrEnum):
-    """The outcome of a request. Stored: version 1, must stay readable."""
+    """The outcome of a request; also the names of the reactions on its thread."""
 
     WAITS = "waits"
     APPROVED = "approved"  # people said yes; its call has not begun, or there is none

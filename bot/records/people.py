@@ -57,7 +57,7 @@ class PersonRecord(Document):
         indexes=(
             Index(("team_id", "quiet_from"), {"quiet_from": {"$gt": ""}}),
             Index(("team_id",), {"has_copies": True}),
-            Index(("id",), {"quiet_from": "", "has_copies": False}),
+            Index(where={"quiet_from": "", "has_copies": False}),
         ),
     )
 

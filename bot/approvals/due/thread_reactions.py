@@ -59,7 +59,7 @@ class _Root:
         lock: Held while reactions change.
         waiting: Ids of approvals shown as pending.
         over: Ids of the turn's approvals that had ended at the last look-up.
-        ends: RequestOutcome by approval id: turn and reaction; None before the look-up.
+        ends: Turn and reaction by approval id; None before the look-up.
         seen: Open approvals by id, as last read by the thread's worker.
     """
 
