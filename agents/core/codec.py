@@ -95,9 +95,12 @@ def _read_datetime(text: str) -> datetime:
     value = datetime.fromisoformat(at)
     if not name:
         return value.replace(fold=text.endswith(_FOLD))
-    first = value.replace(tzinfo=ZoneInfo(name))
-    # Where clocks change, two times look alike; their offsets differ.
-    return first if first.utcoffset() == value.utcoffset() else first.replace(fold=1)
+    zone = ZoneInfo(name)
+    for fold in (0, 1):  # where clocks change, two times look alike; their offsets differ
+        zoned = value.replace(tzinfo=zone, fold=fold)
+        if zoned.utcoffset() == value.utcoffset():
+            return zoned
+    return value  # the rules of the zone have changed since: the moment counts
 
 
 def _write_time(value: datetime | time) -> str:

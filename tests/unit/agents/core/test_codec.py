@@ -216,6 +216,13 @@ def test_a_time_keeps_its_zone_where_clocks_change(at: str, fold: int) -> None:
     assert (found, found.tzinfo, found.fold) == (value, BERLIN, fold)
 
 
+def test_a_moment_stays_when_the_rules_of_its_zone_have_changed() -> None:
+    """The time zones of this process may be newer than those of the one that wrote."""
+    stored: Json = {"$type": "datetime", "value": "2026-07-01T02:30:00+05:00[Europe/Berlin]"}
+
+    assert decode(stored) == datetime.fromisoformat("2026-07-01T02:30:00+05:00")
+
+
 @pytest.mark.parametrize("value", [datetime(2026, 10, 25, 2, 30, tzinfo=UTC), time(2, 30)])
 def test_the_second_of_two_equal_times_stays_the_second(value: datetime | time) -> None:
     found = decode(encode(value.replace(fold=1)))
