@@ -42,9 +42,10 @@ _THREAD = (
 )
 _TYPED = (
     "The agent reads addresses, links, phone numbers and channels as they were typed, and standard "
-    "emoji as characters, by message, command and form alike. People and user groups stay as "
-    "Slack's ids, such as `<@U012AB3CD>`: two people may have the same name. So does a channel "
-    "whose name Slack leaves out."
+    "emoji as characters, by message, command and form alike. In commands and forms, an emoji "
+    "beside a letter or a digit stays a name, because `db:us:east` has none. People and user "
+    "groups stay as Slack's ids, such as `<@U012AB3CD>`: two people may have the same name. So "
+    "does a channel whose name Slack leaves out."
 )
 
 
