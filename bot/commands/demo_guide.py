@@ -52,7 +52,7 @@ GUIDE: Final = Guide(
             message="@countersign deploy cache 7.2.5 to production",
             pointers=(
                 Pointer(person=ADA, target="time-toggle", text="Open the clock"),
-                Pointer(person=ADA, target="time-next", text="Skip ahead, and watch the thread"),
+                Pointer(person=ADA, target="time-900", text="Skip ahead, and watch the thread"),
             ),
         ),
         GuideStep(

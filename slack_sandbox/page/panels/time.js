@@ -30,13 +30,15 @@ export class TimePanel extends Panel {
   /** Show on the button how far ahead it is; without such a clock there is no button. */
   render(store) {
     this.button.hidden = store.ahead === null;
-    const ahead = store.ahead ?? 0;
+    this.ahead = store.ahead ?? 0;
+    const ahead = this.ahead;
     fill(this.outside, ahead > 0 && `+${span(ahead, "short")}`);
     fill(this.mark, ahead > 0 && `+${span(ahead, "short")}`);
     this.button.setAttribute("aria-label", `Skip ahead in time, ${ahead > 0 ? `${span(ahead)} ahead` : "not ahead"}`);
   }
 
   opened() {
+    this.#draw({ now: now() / 1000, ahead: this.ahead });  // the buttons keep their place when the answer comes
     this.#load();
     const timer = setInterval(() => this.#load(), LOOK_MS);
     return () => clearInterval(timer);
@@ -68,7 +70,7 @@ export class TimePanel extends Panel {
   }
 
   #draw({ now: at, ahead, next }) {
-    const due = next === null ? "Nothing due" : next <= at ? "Now" : `In ${span(Math.max(Math.ceil(next - at), 1))}`;
+    const due = next === undefined ? "…" : next === null ? "Nothing due" : next <= at ? "Now" : `In ${span(Math.max(Math.ceil(next - at), 1))}`;
     const facts = [["It is", moment(at)], ["Skipped", ahead > 0 ? span(ahead) : "No time skipped"], ["Next due", due]];
     fill(this.told, facts.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
   }
