@@ -117,7 +117,6 @@ OF_OTHERS = {
         "At most 25 words per sentence",
         "at most 80 characters",
         '"at most 75 characters"',
-        "at most 72 characters",
     ),
 }
 """Numbers that no code of ours decides, by page."""

@@ -11,7 +11,11 @@ import pytest
 from tests.pages.site import DOCS, ROOT, prose, written_pages
 
 PAGES = written_pages()
-MOST_WORDS = 35_000
+MOST_WORDS = 36_000
+"""Maximum number of words on the pages that people write, README.md and code blocks among them."""
+_DIRECTIVES = re.compile(r"^```\{eval-rst\}\n.*?^```$", re.DOTALL | re.MULTILINE)
+"""Lists of names, which the site replaces by their docstrings."""
+_WORD = re.compile(r"\S*\w\S*")
 MOST_IN_FIRST_PARAGRAPH = 50
 LONGEST_LINE = 120
 HISTORY = re.compile(
@@ -28,7 +32,9 @@ def paragraphs(page: Path) -> list[str]:
 
 
 def test_all_pages_together_are_short() -> None:
-    assert sum(len(prose(page).split()) for page in PAGES) <= MOST_WORDS
+    pages = [ROOT / "README.md", *PAGES]
+    texts = [_DIRECTIVES.sub("", page.read_text("utf-8")) for page in pages]
+    assert sum(len(_WORD.findall(text)) for text in texts) <= MOST_WORDS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -13,7 +13,7 @@ from reference_pages import sources, text
 
 PURPOSE = (
     "Every fixed limit and time-out of Countersign, for operators and authors. Limits that you can "
-    "set are in the settings and in the policy file."
+    "set are in the settings and in the policy file. Sizes and numbers come first, then times."
 )
 _GROUPS = (
     ("Policies and settings", ("bot.policy", "bot.config", "bot.ports", "bot.redaction")),
@@ -61,7 +61,7 @@ class Limit:
 
 def build() -> str:
     """Make the page."""
-    found = list(limits())
+    found = sorted(limits(), key=lambda limit: limit.meaning.startswith("Longest"))
     parts: list[str] = []
     for title, modules in _GROUPS:
         rows = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,8 +24,10 @@ _DEFAULTS = (
     "Unless a case says otherwise, `U0ROSA` asks in `C0OPS` on Monday 2026-11-23 at 10:00 in "
     "Berlin, and the first agent makes the call. Times are since the start, such as `+1h30m`."
 )
+_EXAMPLES = "[Test a policy](../how-to/test-a-policy.md) has files to start from."
 ROOTS: tuple[type[BaseModel], ...] = (
     models.FileEntry,
+    models.CaseEntry,
     models.CheckEntry,
     models.ExplainEntry,
     models.FlowEntry,
@@ -34,7 +37,7 @@ ROOTS: tuple[type[BaseModel], ...] = (
 
 def build() -> str:
     """Make the page."""
-    parts = [text.wrap(_ABOUT), text.wrap(_DEFAULTS)]
+    parts = [text.wrap(_ABOUT), text.wrap(_DEFAULTS), text.wrap(_EXAMPLES)]
     for model in all_models():
         parts += _section(model)
     return text.page("Policy cases", PURPOSE, parts)
@@ -53,13 +56,24 @@ def title_of(model: type[BaseModel]) -> str:
 
 def _section(model: type[BaseModel]) -> Iterator[str]:
     yield text.section(2, title_of(model), text.anchor("case", title_of(model)))
-    yield text.wrap(text.words(model.__doc__))
+    about = text.words(model.__doc__)
+    common: set[str] = set()
+    if models.CaseEntry in model.__bases__:
+        about += f" It has the keys of {_link(models.CaseEntry)}, and these:"
+        common = set(models.CaseEntry.model_fields)
+    yield text.wrap(about)
     rows = [
         (text.code(key.name), _type(key.shape), _default(key), key.meaning)
         for key in entries.keys_of(model)
+        if key.name not in common
     ]
     if rows:
         yield text.table(("Key", "Type", "Default", "Meaning"), rows)
+
+
+def _link(model: type[BaseModel]) -> str:
+    title = title_of(model)
+    return f"[every {title.lower()}](#{text.anchor('case', title)})"
 
 
 def _default(key: entries.Key) -> str:
@@ -81,7 +95,10 @@ def _one(shape: dict[str, Any]) -> str:
     if "anyOf" in shape or "oneOf" in shape:
         return _type(shape)
     if "enum" in shape or "const" in shape:
-        return ", ".join(text.code(one) for one in shape.get("enum", [shape.get("const")]))
+        values = shape.get("enum", [shape.get("const")])
+        return ", ".join(
+            text.code(one if isinstance(one, str) else json.dumps(one)) for one in values
+        )
     match shape.get("type"):
         case "array":
             items = shape.get("items", {})
