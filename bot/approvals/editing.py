@@ -110,7 +110,10 @@ class Edits:
             return await self._refused(approval, actor, code, judgement.denied)
         changed = with_call(
             approval, call, judgement, self.rules, by=actor.user_id, now_ms=self.clock()
-        ).changed(policy_file=self.approvals.policy.file_hash)
+        )
+        if judgement is None and (why := await self.approvals.votes.why_denied(changed)):
+            return await self._refused(approval, actor, RefusalCode.RULE_DENIES, why)
+        changed = changed.changed(policy_file=self.approvals.policy.file_hash)
         decision = _approval_of(changed, call, by=actor.user_id).changed(reason=consent.reason)
         if judgement is not None and judgement.info is None:  # allowed without approval
             decision = decision.changed(rule=judgement.rule)

@@ -112,14 +112,28 @@ class Votes:
     unseen: Callable[[Approval, str, Surface], NotSeenError | None]
     gone: Gone
 
-    async def check(self, approval: Approval, actor: Actor, *, choice: str = REJECT) -> None:
+    async def check(
+        self,
+        approval: Approval,
+        actor: Actor,
+        *,
+        choice: str = REJECT,
+        is_denied: bool | None = None,
+    ) -> None:
         """Refuse a person who could not vote like this. An earlier vote is no reason.
+
+        Args:
+            approval: The approval.
+            actor: The person.
+            choice: The vote.
+            is_denied: Whether the policy denies the call; None if unknown.
 
         Raises:
             RefusalError: With the reason. A requester withdraws instead of rejecting.
             DirectoryError: A look-up failed.
         """
-        poll = await self._judged(approval, actor, self._attempt(approval, actor, choice))
+        attempt = self._attempt(approval, actor, choice)
+        poll = await self._judged(approval, actor, attempt, is_denied=is_denied)
         refusal = poll.result.refusal
         rights = Eligibility(approval.terms, poll.standing)
         is_own = rights.exclusion(actor.user_id) is Exclusion.OWN_REQUEST
@@ -157,6 +171,8 @@ class Votes:
     async def check_editor(self, approval: Approval, actor: Actor) -> None:
         """Refuse a person who may not edit an approval's call.
 
+        A call that the policy now denies may still be edited: the edited call is judged instead.
+
         Raises:
             RefusalError: With the reason.
             DirectoryError: A look-up failed.
@@ -168,8 +184,6 @@ class Votes:
         problem = standing.people.get(actor.user_id)
         if problem is not None:
             raise _refused(RefusalCode(problem.value))
-        if why := await self._denied(approval, is_stop=False):
-            raise _refused(RefusalCode.RULE_DENIES, detail=why)
         may = _may_edit(terms, standing, actor.user_id)
         if may is None or actor.user_id not in standing.people:
             raise DirectoryError("an edit", again=standing.again)
@@ -178,7 +192,7 @@ class Votes:
         if not _approvers_edit(terms) or actor.user_id in standing.counted:
             raise _refused(RefusalCode.NOT_EDITOR)
         try:
-            await self.check(approval, actor, choice=APPROVE)
+            await self.check(approval, actor, choice=APPROVE, is_denied=False)
         except RefusalError as error:
             if error.code != RefusalCode.OWN_EDIT:  # an editor may edit again
                 raise _refused(RefusalCode.NOT_EDITOR) from error
@@ -329,7 +343,7 @@ class Votes:
         everything = groups_of(ballot, steps=steps)
         standing, why = await asyncio.gather(
             self.census.take(approval, ballot.terms, people=people, groups=first),
-            self._denied(approval, is_stop=is_stop) if is_denied is None else _nothing(),
+            self.why_denied(approval, is_stop=is_stop) if is_denied is None else _nothing(),
         )
         attempt = replace(attempt, is_denied=bool(why))
         result = judge_vote(ballot, attempt, standing)
@@ -366,7 +380,7 @@ class Votes:
         votes = tuple(grounded if one == vote else one for one in result.ballot.votes)
         return replace(result, vote=grounded, ballot=replace(result.ballot, votes=votes))
 
-    async def _denied(self, approval: Approval, *, is_stop: bool) -> str:
+    async def why_denied(self, approval: Approval, *, is_stop: bool = False) -> str:
         """Return why the policy now denies the call; a doubt can still be settled.
 
         Raises:
