@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import NoReturn, cast
@@ -64,6 +64,12 @@ _ACTED = {ToolOutcome.RAN, ToolOutcome.ANSWERED, ToolOutcome.FAILED}
 """Outcomes of a call whose tool ran."""
 
 _CUT_OFF = f"{FAILURE}It was stopped while it ran. A part of it may have happened."
+
+_LEFT_OUT = "•••• redacted"
+"""Stands for a value that a tool declares secret, in its reports and in streamed parts."""
+
+_SHORT = 2
+"""Number of characters of a value that is too short to be looked for in a text."""
 
 _STOPPED = "stopped"
 """Slot of a cancelled call."""
@@ -310,7 +316,6 @@ class _Execution:
 
         A traceback quotes what the tool worked on, so it stands in no log above debug.
         """
-        hidden = [str(arguments[name]) for name in tool.definition.secret if arguments.get(name)]
         logger.warning(
             "the tool %r raised %s in the call %s of the run %r; set the log level to debug for "
             "the traceback",
@@ -323,7 +328,7 @@ class _Execution:
             "the traceback of the tool %r",
             self.call.name,
             exc_info=error,
-            extra={"secret_values": hidden},
+            extra={"secret_values": _declared_secret(tool, arguments)},
         )
         return _failed(error)
 
@@ -363,8 +368,9 @@ class _Execution:
         self, tool: Tool, arguments: dict[str, Json], *, is_free: bool
     ) -> object:
         """Call a tool in a task of its own, to tell its own cancellation from the run's."""
-        cancel = self.scope.run.cancel
-        call, ended = asyncio.create_task(_begin(tool, arguments)), asyncio.Event()
+        cancel, ended = self.scope.run.cancel, asyncio.Event()
+        with entered(_without_values(current_scope("call"), _declared_secret(tool, arguments))):
+            call = asyncio.create_task(_begin(tool, arguments))
         call.add_done_callback(lambda _: ended.set())
         is_ours = False
         try:
@@ -428,6 +434,40 @@ class _Execution:
 async def _begin(tool: Tool, arguments: dict[str, Json]) -> object:
     with contained(), old_interrupts():
         return await tool.call(arguments)
+
+
+def _declared_secret(tool: Tool, arguments: Mapping[str, Json]) -> list[str]:
+    """Return the values of the arguments that the tool declares secret, the longest first."""
+    given = [arguments.get(name) for name in tool.definition.secret]
+    return sorted({text for value in given for text in _texts(value)}, key=len, reverse=True)
+
+
+def _texts(value: Json) -> Iterator[str]:
+    match value:
+        case dict():
+            yield from (text for item in value.values() for text in _texts(item))
+        case list():
+            yield from (text for item in value for text in _texts(item))
+        case _ if len(str(value)) > _SHORT:
+            yield str(value)
+
+
+def _without_values(scope: Scope, values: Sequence[str]) -> Scope:
+    """Return the scope with reports and streamed parts that leave out some values."""
+    if not values:
+        return scope
+    sink, progress = scope.sink, scope.progress
+
+    def without(text: str) -> str:
+        for value in values:
+            text = text.replace(value, _LEFT_OUT)
+        return text
+
+    return replace(
+        scope,
+        sink=sink and (lambda text: sink(without(text))),
+        progress=progress and (lambda text, fraction: progress(without(text), fraction)),
+    )
 
 
 def _unanswered(point: InterruptNode, answers: Mapping[str, object]) -> tuple[InterruptNode, ...]:

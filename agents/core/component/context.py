@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from contextlib import suppress
 
 from pydantic_ai.messages import ModelMessage
@@ -55,13 +56,16 @@ def report_progress(text: str, *, fraction: float | None = None) -> None:
         report_progress("412 of 1,000 orders", fraction=0.412)
 
     Args:
-        text: The report for people, one line without secrets.
-        fraction: The part that is done, from 0 to 1; None if unknown.
+        text: The report for people, one line. The values of arguments that the tool declares
+            `secret` are left out.
+        fraction: The part that is done, from 0 to 1; None or not a number if unknown.
     """
     with suppress(OutsideRunError):
         report = current_scope("report_progress()").progress
         if report is not None:
-            report(text, fraction if fraction is None else min(max(fraction, 0.0), 1.0))
+            if fraction is not None:
+                fraction = None if math.isnan(fraction) else min(max(fraction, 0.0), 1.0)
+            report(text, fraction)
 
 
 def idempotency_key() -> str:

@@ -34,5 +34,20 @@ async def test_a_report_is_an_event_of_its_call(name: str, made: Tool) -> None:
     ]
 
 
+@tool(secret=["pin", "more"])
+def log_in(pin: str, more: list[str]) -> str:
+    """Log in."""
+    report_progress(f"trying {pin}, then {more[0]}", fraction=float("nan"))
+    return "in"
+
+
+async def test_a_report_leaves_out_what_the_tool_declares_secret() -> None:
+    asked = call("log_in", {"pin": "orange-cat", "more": ["blue-cat", "a"]}, id="c1")
+    events = await World([asked, say("ok")], [log_in]).run()
+    (report,) = [event for event in events if isinstance(event, ToolProgress)]
+    assert report.text == "trying •••• redacted, then •••• redacted"
+    assert report.fraction is None
+
+
 def test_a_report_outside_of_a_run_does_nothing() -> None:
     report_progress("half", fraction=0.5)
