@@ -123,6 +123,7 @@ PENDING: dict[str, Approval] = {
     "why": call("high", why="1.4.1 loses orders since this morning."),
     "claimed": call("high", claim=CardClaim().taken(ADA, DECIDED)),
     "votes": call("high", BOTH, votes=(vote(ADA, "oncall"),)),
+    "stage 1": call("high", *TWO),
     "stage 2": call("high", *TWO, votes=(vote(ADA, "oncall"),), stage=1),
     "escalated": call(approvers=(ADA,), backups=(BEN,), begun_ms=DECIDED),
     "snoozed": call(approvers=_NAMED, snoozes={ADA: DECIDED}),

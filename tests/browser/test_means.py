@@ -41,7 +41,7 @@ async def test_quorum_of_two_groups(player: Player) -> None:
 
 
 async def test_second_stage(player: Player) -> None:
-    await player.ask("deploy search 2.1.0 to production", shows="Needs approval")
+    await player.ask("deploy search 2.1.0 to production", shows="Stage 1 of 2")
     await player.look("asked")
     await player.become(MIA)
     await player.press("approve")

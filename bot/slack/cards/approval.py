@@ -21,7 +21,7 @@ from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.buttons import choices
 from bot.slack.cards.change_note import anew, claimed, void_words, wrote_since, wrote_words
 from bot.slack.cards.details import fits_details
-from bot.slack.cards.footer import note_quotes, notes_given, small_print
+from bot.slack.cards.footer import note_quotes, notes_given, small_print, stage_line
 from bot.slack.cards.status import pending_status
 from bot.words import say
 from bot.words.mrkdwn import mention
@@ -143,7 +143,8 @@ def _text(question: ShownQuestion, state: str) -> str:
     approval = question.approval
     edited = say("notify.edited", who=mention(approval.edits.by)) if approval.edits.by else ""
     why = stuck_words(approval) if approval.stuck else ""
-    return spoken(state, why, edited, void_words(approval), wrote_words(approval))
+    said = void_words(approval), wrote_words(approval)
+    return spoken(state, why, edited, *said, stage_line(approval))
 
 
 MOST_SHOWN = 3

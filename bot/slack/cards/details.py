@@ -38,6 +38,7 @@ from bot.redaction.call import INLINE, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words, masked_once, once
 from bot.slack.cards.break_glass import emergency_reasons
+from bot.slack.cards.footer import stage_line
 from bot.words import say
 from bot.words.mrkdwn import date, is_person, utc
 from storage.audit import AuditEntry
@@ -150,12 +151,11 @@ def _fitting(approval: Approval, *, is_open: bool = False) -> tuple[list[Block],
 
 
 def small_facts(approval: Approval) -> Block:
-    """Render the requester and the expiry."""
+    """Render the requester, the stages and the expiry."""
     when = date(approval.created_ms)
-    return context(
-        mrkdwn(say("line.requested_on", who=asked_by(approval), when=when)),
-        mrkdwn(expiry(approval)),
-    )
+    asked = say("line.requested_on", who=asked_by(approval), when=when)
+    lines = filter(None, (asked, stage_line(approval), expiry(approval)))
+    return context(*map(mrkdwn, lines))
 
 
 def expiry(approval: Approval) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
@@ -13,13 +14,15 @@ from bot.people.recipient_ids import requirement_words
 from bot.people.terms_of import VoteProgress, ends_then, progress_of, requesters_of
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.tally import Tally
-from bot.records.approval import APPROVE, Approval, CastVote, Kind
-from bot.records.terms import Requirement
+from bot.records.approval import APPROVE, Approval, CastVote, Kind, Status
+from bot.records.terms import Requirement, Stage
 from bot.redaction.mask import mask_text
 from bot.words import say
 from bot.words.mrkdwn import channel, clock, date, mention, moment
 
 _NAME = 100
+_LATER = 100
+"""Characters of the people of a later stage; longer ones are replaced by the stage's name."""
 _MOST_LINES = 20
 _MOST_NOTES, _NOTE = 3, 160
 _MOST_SNOOZING = 5
@@ -40,7 +43,7 @@ def small_print(
     is_begun |= bool(given) and not approval.escalation.steps  # missing votes are listed above
     who = "" if is_begun or approval.stuck else who_line(approval, approvers_text, who_can)
     requested = _approved(approval) or requested
-    lines = [*votes, *(lead or [f"{requested} {who}".strip()])]
+    lines = [*votes, *(lead or [f"{requested} {who}".strip()]), stage_line(approval)]
     lines += _backup_line(approval, lines)
     return [*lines, *_left_in_peace(approval, "\n".join(lines)), _deadline(approval)]
 
@@ -101,6 +104,40 @@ def joined(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return say("line.or", a=", ".join(names[:-1]), b=names[-1])
+
+
+def stage_words(approval: Approval) -> str:
+    """Describe the number of the pending stage; empty if there is only one."""
+    count = len(approval.terms.stages)
+    if count < 2 or approval.kind is not Kind.APPROVAL:
+        return ""
+    return say("status.stage", n=approval.stage + 1, of=count)
+
+
+def stage_line(approval: Approval) -> str:
+    """Describe the pending stage and who is asked after it; empty if no stage follows."""
+    stage, later = stage_words(approval), approval.terms.stages[approval.stage + 1 :]
+    if not stage or not later or approval.status is not Status.PENDING:
+        return ""
+    name = own_words(approval.terms.stages[approval.stage].name, _NAME)
+    parts = [_later(approval, one) for one in later]
+    who = reduce(lambda a, b: say("line.stage_after", a=a, b=b), parts)
+    return say("line.stage", stage=stage, name=name, who=who)
+
+
+def _later(approval: Approval, stage: Stage) -> str:
+    """Name the people of a later stage."""
+    words = all_of([_asked_later(approval, one) for one in stage.approve])
+    return words if len(words) <= _LATER else own_words(stage.name, _NAME)
+
+
+def _asked_later(approval: Approval, requirement: Requirement) -> str:
+    names = [own_words(approvers_words([one]), _NAME) for one in _able(approval, requirement)]
+    people = joined([_part(approval, one) if one == members() else one for one in names])
+    group = _group(approval, requirement) or people or say("line.somebody")
+    if requirement.count == 1:
+        return group
+    return say("line.so_many", n=requirement.count, group=group)
 
 
 def vote_lines(approval: Approval) -> list[str]:

@@ -35,7 +35,7 @@ from bot.records.approval import Approval, Kind, Status
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
 from bot.slack.cards.details import expiry, is_short, pages_of
-from bot.slack.cards.footer import vote_lines
+from bot.slack.cards.footer import stage_line, vote_lines
 from bot.slack.cards.grants import next_time
 from bot.slack.cards.status import final_status, pending_status
 from bot.words import say
@@ -206,7 +206,9 @@ class _ReviewPage:
         if self._can_agree() and reader.why:
             words = f"{words} {reader.why}"
         if approval.status is Status.PENDING:
-            words = "\n".join([*vote_lines(approval), words, expiry(approval), *self._voids()])
+            given, later = vote_lines(approval), stage_line(approval)
+            lines = [*given, words, later, expiry(approval), *self._voids()]
+            words = "\n".join(filter(None, lines))
         small = context(mrkdwn(words))
         if not self._count:
             return [*blocks, small]

@@ -23,6 +23,7 @@ from bot.ports.people import Directory
 from bot.questions.shown import shown_question, what_runs
 from bot.records.approval import Approval, Kind
 from bot.slack.cards.buttons import way_in
+from bot.slack.cards.footer import stage_words
 from bot.slack.cards.status import final_status
 from bot.slack.home.times import TimeReader
 from bot.words import say
@@ -95,6 +96,7 @@ def waiting_item(approval: Approval, names: ShownNames, reader: TimeReader) -> B
     parts = [
         say("home.expires", when=reader.moment(approval.expires_ms)),
         _risk(approval),
+        stage_words(approval),
         _asked_by(approval, names),
     ]
     claim = approval.claim
@@ -244,7 +246,9 @@ def _progress(approval: Approval) -> str:
     if found.is_plain or not found.tallies:
         return say("status.doubt" if approval.kind is Kind.DOUBT else "status.needs_approval")
     have, need = (sum(values) for values in zip(*_counts(approval), strict=True))
-    return say("status.votes", have=have, need=need)
+    stage = stage_words(approval)
+    votes = "" if stage and need == 1 else say("status.votes", have=have, need=need)
+    return _SEPARATOR.join(filter(None, (stage, votes)))
 
 
 def _counts(approval: Approval) -> list[tuple[int, int]]:

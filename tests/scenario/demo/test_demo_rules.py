@@ -44,7 +44,9 @@ async def test_grants(stage: Stage) -> None:
 
 async def test_stages(stage: Stage) -> None:
     await ask(stage, "#stages")
-    await stage.click("Ada", await stage.card(word=APPROVE), APPROVE)
+    first = await stage.card(word=APPROVE)
+    assert "Stage 1 of 2: technical. Then: @finance." in str(first)
+    await stage.click("Ada", first, APPROVE)
     card = await stage.card(word=say("status.stage", n=2, of=2))
     await stage.click("Mia", card, APPROVE)
     await stage.card(word="Approved")

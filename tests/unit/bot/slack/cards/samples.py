@@ -312,6 +312,7 @@ CARDS: dict[str, Callable[[], Card]] = {
         an_approval(self_approval=True, arguments={}, form=None, preview="", why=""),
         approvers_text=APPROVERS,
     ),
+    "approval_pending_stages": lambda: _card(under(STAGED)),
     "approval_running": lambda: _card(_run("running")),
     "approval_ran": lambda: _card(_run("ran", "search 3.0.1 in *staging* <!here>\n" * 9)),
     "approval_failed": lambda: _card(_run("failed", "OSError: the disk is full")),
@@ -427,6 +428,16 @@ GRANTS = Terms(
     grants=GrantTerms(max_time_s=7_200, max_uses=5, vary=("replicas", "note")),
 )
 CRITICAL = GRANTS.model_copy(update={"risk": "critical", "grants": None})
+STAGED: Terms = GRANTS.model_copy(
+    update={
+        "stages": (
+            Stage(name="technical", approve=STAGE.approve),
+            Stage(name="business", approve=(Requirement(name="finance", groups=("finance",)),)),
+        ),
+        "groups": {**GRANTS.groups, "finance": Group(usergroups=("S0FINANCE",))},
+        "grants": None,
+    }
+)
 GLASS = BreakGlass(groups=("oncall",), alert="C0ALERT")
 HERE = Here(now_ms=CREATED, zone=ZoneInfo("Europe/Berlin"))
 RIGHTS = OwnRights(
@@ -484,6 +495,7 @@ MODALS: dict[str, Callable[[], dict[str, Any]]] = {
     "modal_details": lambda: review_modal(an_approval(), ROSA),
     "modal_technical": lambda: review_modal(an_approval(), ADA, page="technical"),
     "modal_review": lambda: review_modal(an_approval(), ADA),
+    "modal_review_stages": lambda: review_modal(under(STAGED), ADA),
     "modal_review_text": lambda: review_modal(a_long_call(), UNREAD, page="text.2"),
     "modal_review_grant": lambda: review_modal(under(GRANTS), ADA),
     "modal_critical": lambda: review_modal(under(CRITICAL), ADA),

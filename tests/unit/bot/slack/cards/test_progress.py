@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Literal
+
+import pytest
+from hypothesis import given, strategies as st
 
 from bot.layout.action_ids import ActionId
 from bot.people.terms_of import progress_of, wants_reason
 from bot.records.approval import Approval, CastVote, Kind, Status
 from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.cards.card_for import card_for
+from bot.slack.cards.details import details_modal
+from bot.slack.cards.footer import stage_line
+from bot.slack.cards.review import FormReader, review_modal
 from tests.unit.bot.slack.cards.samples import an_approval
 
 SRE = Requirement(name="sre", groups=("sre",), count=2)
@@ -83,6 +91,64 @@ def test_a_stage_is_named() -> None:
     assert "⏳ *Stage 2 of 2*" in card
     assert "✅ <@UMIA> approved, <!date^1^{time}" in card
     assert "⏳ Still needs 2 more: <@UADA> or <@UBEN>." in card
+
+
+CHAIN = tuple(
+    Stage(name=name, approve=(Requirement(name=name, groups=(name,), count=count),))
+    for name, count in (("technical", 1), ("legal", 2), ("finance", 1))
+)
+CHAINED = Terms(
+    rules=("a",),
+    stages=CHAIN,
+    groups={
+        "technical": Group(users=("UADA",)),
+        "legal": Group(users=("UBEN", "UMIA", "U0ROSA")),
+        "finance": Group(usergroups=("S0FIN",)),
+    },
+)
+FIRST = "Stage 1 of 3: technical. Then: 2 of <@UBEN> or <@UMIA>, then <!subteam^S0FIN>."
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        drawn,
+        lambda approval: card_for(approval, approvers_text="").text,
+        lambda approval: json.dumps(review_modal(approval, FormReader(can_approve=True))),
+        lambda approval: json.dumps(review_modal(approval, FormReader())),
+        lambda approval: json.dumps(details_modal(approval)),
+    ],
+    ids=["card", "spoken", "review", "details", "revealed"],
+)
+def test_the_first_stage_says_who_is_asked_after_it(shown: Callable[[Approval], str]) -> None:
+    assert FIRST in shown(under(CHAINED))
+
+
+def test_a_stage_in_the_middle_says_what_follows() -> None:
+    card = drawn(under(CHAINED, a_vote("UADA", "technical"), stage=1))
+    assert "Stage 2 of 3: legal. Then: <!subteam^S0FIN>." in card
+
+
+def test_a_long_list_of_later_people_is_named_by_its_stage() -> None:
+    many = Group(users=tuple(f"U{n:010}" for n in range(100)))
+    groups = {**CHAINED.groups, "legal": many, "finance": many}
+    first = stage_line(under(CHAINED.model_copy(update={"groups": groups})))
+    assert first == "Stage 1 of 3: technical. Then: legal, then finance."
+
+
+@given(count=st.integers(2, 5), stage=st.integers(0, 4), risk=st.sampled_from(["low", "critical"]))
+def test_each_stage_but_the_last_says_that_another_follows(
+    count: int, stage: int, risk: Literal["low", "critical"]
+) -> None:
+    stages = tuple(Stage(name=f"part-{n}", approve=(SECURITY,)) for n in range(count))
+    terms = TERMS.model_copy(update={"stages": stages, "risk": risk})
+    pending = under(terms, stage=min(stage, count - 1))
+    for shown in (drawn(pending), json.dumps(review_modal(pending, FormReader()))):
+        assert ("Then: <@UMIA>" in shown) == (stage < count - 1)
+
+
+def test_a_decided_request_says_nothing_of_stages() -> None:
+    assert stage_line(under(CHAINED, status=Status.EXPIRED)) == ""
 
 
 def test_a_note_is_masked_and_no_markup() -> None:
