@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from bot.approvals.execution import run_of
+from bot.audit.acts import Act
 from bot.records.approval import Approval, Kind, RunState, Status
+from storage.audit import AuditEntry
 
 ANEW = "It is asked anew, under the rules of now."
 """Reason of a request that an operator had asked again."""
@@ -66,9 +68,35 @@ def outcome_of(approval: Approval) -> RequestOutcome:
 
 def decision_of(approval: Approval) -> RequestOutcome:
     """Return the decision of people or of the bot, without the execution."""
-    if approval.kind is Kind.DOUBT and approval.status in _DOUBTS:
-        return _DOUBTS[approval.status]
-    return RequestOutcome.REPLACED if is_replaced(approval) else _ENDS[approval.status]
+    if is_replaced(approval):
+        return RequestOutcome.REPLACED
+    return _end(approval.status, is_doubt=approval.kind is Kind.DOUBT)
+
+
+def outcome_in(entry: AuditEntry) -> RequestOutcome | None:
+    """Return the outcome that an audit entry records; None if it records none.
+
+    The entry of a decision has the decision alone. The entry of the execution tells what came of
+    the call.
+    """
+    if entry.action in _BEGUN:
+        return _BEGUN[entry.action]
+    result, status = entry.detail.get("outcome"), entry.detail.get("status")
+    if result in set(RequestOutcome):
+        return RequestOutcome(str(result))
+    if status in set(Status):
+        return _end(Status(str(status)), is_doubt=entry.detail.get("kind") == Kind.DOUBT)
+    return None
+
+
+_BEGUN: Mapping[str, RequestOutcome] = {
+    Act.STARTED: RequestOutcome.RUNNING,
+    Act.DOUBTED: RequestOutcome.DOUBT,
+}
+
+
+def _end(status: Status, *, is_doubt: bool) -> RequestOutcome:
+    return _DOUBTS[status] if is_doubt and status in _DOUBTS else _ENDS[status]
 
 
 def is_replaced(approval: Approval) -> bool:

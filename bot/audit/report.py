@@ -55,14 +55,14 @@ def in_order(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
 
 def line(entry: AuditEntry) -> str:
     """Format an entry for a terminal: time, act, actor, subject and evidence."""
-    words = [_when(entry.at_ms), entry.action]
+    words = [when(entry.at_ms), entry.action]
     if entry.actor_id:
         words.append(f"by {entry.actor_id}")
     if entry.for_id:
         words.append(f"for {entry.for_id}")
     if entry.approval_id:
         words.append(entry.approval_id)
-    words += [f"{name}={_dump(item)}" for name, item in _evidence(entry).items()]
+    words += [f"{name}={printable(item)}" for name, item in _evidence(entry).items()]
     if entry.erased:
         words.append("(content deleted)")
     return "  ".join(words)
@@ -72,7 +72,7 @@ def json_line(entry: AuditEntry) -> str:
     """Format an entry as one line of JSON."""
     return json.dumps(
         {
-            "at": _when(entry.at_ms),
+            "at": when(entry.at_ms),
             "action": entry.action,
             "thread_id": entry.thread_id,
             "approval_id": entry.approval_id,
@@ -89,12 +89,13 @@ def _evidence(entry: AuditEntry) -> dict[str, object]:
     return masked_evidence(entry.detail, Names(shown=_texts(entry.detail.get("declared_shown"))))
 
 
-def _when(at_ms: int) -> str:
+def when(at_ms: int) -> str:
+    """Format a time in UTC with milliseconds."""
     at = datetime.fromtimestamp(at_ms / 1000, UTC)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _dump(item: object) -> str:
+def printable(item: object) -> str:
     """Serialize a value without line breaks and terminal control characters."""
     text = item if isinstance(item, str) and item else json.dumps(item, ensure_ascii=False)
     return "".join(
@@ -116,11 +117,7 @@ class AuditQuery:
     user: str = ""
     action: str = ""
     tool: str = ""
-    outcome: str = ""
     thread_id: str = ""
-
-
-_OUTCOMES = ("status", "choice", "outcome")
 
 
 def fits(entry: AuditEntry, query: AuditQuery) -> bool:
@@ -129,7 +126,6 @@ def fits(entry: AuditEntry, query: AuditQuery) -> bool:
         (query.user, {entry.actor_id, entry.for_id}),
         (query.action, {entry.action}),
         (query.tool, {entry.detail.get("tool")}),
-        (query.outcome, {str(entry.detail.get(name)) for name in _OUTCOMES}),
         (query.thread_id, {entry.thread_id}),
     )
     is_late = query.since_ms is None or entry.at_ms >= query.since_ms
@@ -142,7 +138,7 @@ def exported(link: Link) -> dict[str, object]:
     entry = link.entry
     return {
         **link.form,
-        "at": _when(entry.at_ms),
+        "at": when(entry.at_ms),
         "detail": _evidence(entry),
         **({"erased": True} if entry.erased else {}),
     }

@@ -8,23 +8,36 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 
-from bot.audit.report import AuditQuery, exported, fits, json_line, line, story
+from bot.approvals.outcome import outcome_in
+from bot.audit.acts import Act
+from bot.audit.report import AuditQuery, exported, fits, json_line, line, printable, story
 from bot.clock import milliseconds, system_clock
 from bot.commands.call import Call, owner
 from bot.commands.upkeep import clear_log
 from bot.config.durations import LONGEST_RETENTION, parse_duration
 from bot.errors import BotError
 from bot.maintenance.audit_sealer import LATE, links, links_of, prune, verify
+from bot.policy.values import PERSON
 from bot.redaction.rules import in_force
 from bot.stores import Stores
+from storage.audit import AuditEntry, Link
 from storage.chain import Head, Verdict, Wrong
 
 _LEAST = timedelta(days=31)
 """Minimum age of entries that can be pruned: longer than any approval can be pending."""
 _HASH = re.compile(r"[0-9a-f]{64}")
-_FORMULA = tuple("=+-@\t\r")
-"""First characters of cells that a spreadsheet would evaluate as a formula."""
+_QUOTED = tuple("=+-@\t\r\n'")
+"""First characters of cells that get an apostrophe in front of them.
+
+A spreadsheet would evaluate these cells as a formula. A cell that begins with an apostrophe gets
+another, so that readers can remove the first one and have the value.
+"""
+_WIDTH = 120
+"""Longest line of the list, in characters."""
+_RESULTS = ("status", "choice", "outcome")
+"""Evidence of an entry that `--outcome` looks at."""
 _FLAT = ("tool", "status", "choice", "reason", "note", "outcome")
 """Evidence with a column of its own in a CSV export."""
 
@@ -48,23 +61,76 @@ async def _show(call: Call) -> None:
 
 async def _list(call: Call) -> None:
     arguments = call.arguments
-    query = AuditQuery(
-        since_ms=_moment(arguments.since),
-        until_ms=_moment(arguments.until),
-        user=arguments.user,
-        action=arguments.action,
-        tool=arguments.tool,
-        outcome=arguments.outcome,
-        thread_id=arguments.thread,
-    )
+    query, table = _query(call), arguments.format == "csv"
+    show = _FORMATS[arguments.format]
     is_empty = True
     async with call.open_beside(read_only=True) as storage:
+        if table:
+            call.say(_row(_HEADINGS))
         async for link in links(storage):
-            if fits(link.entry, query):
+            if fits(link.entry, query) and arguments.outcome in {"", *_results(link.entry)}:
                 is_empty = False
-                call.say(json_line(link.entry) if arguments.json else line(link.entry))
-    if is_empty and not arguments.json:
+                call.say(show(link))
+    if is_empty and not arguments.format:
         call.say("No matching audit entries.")
+
+
+def _query(call: Call) -> AuditQuery:
+    """Return what the options ask for.
+
+    Raises:
+        BotError: The value of an option is no time, no person or no action.
+    """
+    arguments = call.arguments
+    since_ms, until_ms = _moment(arguments.since), _moment(arguments.until)
+    if since_ms is not None and until_ms is not None and since_ms >= until_ms:
+        raise BotError(f"--since {arguments.since} isn't before --until {arguments.until}")
+    if arguments.by and not re.fullmatch(PERSON, arguments.by):
+        raise BotError(
+            f"--by: {arguments.by!r} isn't the ID of a person, such as U0ADALINDQ; "
+            "copy it from the person's profile in Slack"
+        )
+    if arguments.action and arguments.action not in set(Act):
+        near = get_close_matches(arguments.action, list(Act), n=1)
+        hint = f"; did you mean {near[0]}?" if near else ", such as decided"
+        raise BotError(f"--action: {arguments.action!r} isn't an action of the audit{hint}")
+    return AuditQuery(
+        since_ms=since_ms,
+        until_ms=until_ms,
+        user=arguments.by,
+        action=arguments.action,
+        tool=arguments.tool,
+        thread_id=arguments.thread,
+    )
+
+
+def short_line(entry: AuditEntry) -> str:
+    """Format an entry for people: time, person, act, tool, outcome, and where it belongs."""
+    when = f"{datetime.fromtimestamp(entry.at_ms / 1_000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    who = entry.actor_id or "bot"
+    if entry.for_id:
+        who += f" for {entry.for_id}"
+    begin = f"{when}  {who:<11}  {entry.action:<16}"
+    end = entry.approval_id or entry.thread_id
+    about = [printable(entry.detail[name]) for name in ("tool",) if entry.detail.get(name)]
+    about += [_result(entry)] if _result(entry) else []
+    about += ["(content deleted)"] if entry.erased else []
+    room = max(0, _WIDTH - len(begin) - len(end) - 4)
+    middle = "  ".join(about)
+    if len(middle) > room:
+        middle = f"{middle[: room - 1]}…" if room else ""
+    return "  ".join(part for part in (begin, middle, end) if part).rstrip()[:_WIDTH]
+
+
+def _result(entry: AuditEntry) -> str:
+    """Return the outcome; of a vote its choice, of a refusal its code."""
+    result = outcome_in(entry) or entry.detail.get("choice") or entry.detail.get("code")
+    return printable(str(result)) if result else ""
+
+
+def _results(entry: AuditEntry) -> set[str]:
+    """Return the words by which `--outcome` finds an entry."""
+    return {str(entry.detail.get(name)) for name in _RESULTS} | {_result(entry)}
 
 
 async def _verify(call: Call) -> None:
@@ -137,22 +203,26 @@ _PLAIN_REMEDY = (
 
 
 async def _export(call: Call) -> None:
-    is_table = call.arguments.format == "csv"
     async with call.open_beside(read_only=True) as storage:
-        if is_table:
-            call.say(_row([*_COLUMNS, *_FLAT, "detail"]))
+        if call.arguments.format == "csv":
+            call.say(_row(_HEADINGS))
         async for link in links(storage):
-            record = exported(link)
-            call.say(_table_row(record) if is_table else json.dumps(record, default=str))
+            call.say(_FORMATS[call.arguments.format](link))
 
 
 _COLUMNS = (
     *("v", "team", "seq", "id", "at_ms", "at", "action", "thread", "approval", "actor", "for"),
     *("alg", "prev", "hash", "erased"),
 )
+_HEADINGS = (*_COLUMNS, *_FLAT, "detail")
 
 
-def _table_row(record: dict[str, object]) -> str:
+def _json_row(link: Link) -> str:
+    return json.dumps(exported(link), default=str)
+
+
+def _table_row(link: Link) -> str:
+    record = exported(link)
     detail = record["detail"]
     flat = detail if isinstance(detail, dict) else {}
     cells = [record.get(name) for name in _COLUMNS] + [flat.get(name) for name in _FLAT]
@@ -166,11 +236,11 @@ def _row(cells: Sequence[object]) -> str:
 
 
 def _cell(value: object) -> str:
-    """Format a cell so that no spreadsheet evaluates it as a formula."""
+    """Format a cell so that no spreadsheet evaluates it, and nothing of its value is lost."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{text}" if text.startswith(_QUOTED) else text
 
 
 async def _prune(call: Call) -> None:
@@ -243,6 +313,11 @@ def _moment(text: str) -> int | None:
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1_000)
 
 
+_FORMATS: Mapping[str, Callable[[Link], str]] = {
+    "": lambda link: short_line(link.entry),
+    "csv": _table_row,
+    "jsonl": _json_row,
+}
 _PARTS: Mapping[str, Callable[[Call], Awaitable[None]]] = {
     "": _show,
     "show": _show,

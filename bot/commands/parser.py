@@ -182,9 +182,19 @@ def _add_audit(commands: _Commands[_CommandParser]) -> None:
     _add_json(parser)
     _add_data_dir(parser)
     parts = parser.add_subparsers(title="parts", metavar="PART", dest="part")
-    found = parts.add_parser("list", help="print entries from all threads")
+    found = parts.add_parser("list", help="print entries from all threads, a short line for each")
     _add_filters(found)
-    _add_json(found)
+    form = found.add_mutually_exclusive_group()
+    form.add_argument(
+        "--format", choices=("jsonl", "csv"), default="", help="print whole entries, as export does"
+    )
+    form.add_argument(
+        "--json",
+        dest="format",
+        action="store_const",
+        const="jsonl",
+        help="the same as --format jsonl",
+    )
     shown = parts.add_parser("show", help="print the entries of one approval")
     shown.add_argument("approval", metavar="APPROVAL", help="its id: apr_…")
     _add_json(shown)
@@ -217,10 +227,16 @@ def _add_audit(commands: _Commands[_CommandParser]) -> None:
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        *("--user", "--by"),
+        dest="by",
+        metavar="ID",
+        default="",
+        help="person who acted, or was acted for, such as U0ADALINDQ; also --user",
+    )
     for name, what in (
         ("--since", "start: 2026-11-22, 2026-11-22T09:30 (UTC) or 2d (two days ago)"),
-        ("--until", "end, in the same formats"),
-        ("--user", "user who acted, or was acted for"),
+        ("--until", "end, in the same formats; entries of that time are left out"),
         ("--action", "such as decided"),
         ("--tool", "about calls of this tool"),
         ("--outcome", "outcome, such as approved or failed"),

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from itertools import product
+from logging.handlers import BufferingHandler
 from typing import Any
+
+import pytest
 
 from bot.approvals.due.thread_reactions import sign_of
 from bot.approvals.overview import HomeData
 from bot.audit.acts import Act
 from bot.audit.report import line
+from bot.commands.audit import short_line
 from bot.errors import ApprovalClosedError
 from bot.layout.blocks import Card
+from bot.observability.events import EntriesWritten
+from bot.observability.logs import StepLog
 from bot.ports.people import Person
 from bot.ports.threads import BatchWords
 from bot.records.approval import (
@@ -134,14 +141,33 @@ def told(approval: Approval) -> Iterator[tuple[str, str]]:
     yield "reminder", words(concluded_text(approval))
     yield "late form", words(late_modal(approval))
     yield "late click", str(ApprovalClosedError(approval))
-    yield "audit list", "\n".join(map(line, entries_of(approval)))
+    yield "audit show", "\n".join(map(line, entries_of(approval)))
+    yield "audit list", "\n".join(map(short_line, entries_of(approval)))
+    yield "log", logged(entries_of(approval))
+
+
+def logged(entries: list[AuditEntry]) -> str:
+    """What the log has of these entries, as text."""
+    handler, logger = BufferingHandler(capacity=99), logging.getLogger(StepLog.__module__)
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        StepLog()(EntriesWritten(entries))
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    return "\n".join(f"{one.getMessage()} {vars(one).get('outcome', '')}" for one in handler.buffer)
 
 
 def entries_of(approval: Approval) -> list[AuditEntry]:
     """What the audit has of its end and its execution."""
     run = approval.run if approval.status in YES else None
     acts: list[tuple[Act, dict[str, object]]] = [
-        (Act.DECIDED, {"status": str(approval.status), "tool": approval.tool})
+        (
+            Act.DECIDED,
+            {"status": str(approval.status), "kind": str(approval.kind), "tool": approval.tool},
+        )
     ]
     if run is not None and run.state is not RunState.STOPPED:
         acts.append((Act.STARTED, {}))
@@ -193,12 +219,20 @@ def test_no_surface_tells_of_a_success_what_did_not_succeed() -> None:
     assert claims == [], "\n\n".join(map(str, claims[:20]))
 
 
+@pytest.mark.parametrize("surface", ["audit show", "audit list", "log"])
+def test_the_audit_and_the_log_tell_what_came_of_a_call(surface: str) -> None:
+    for approval in all_ended():
+        if approval.run is not None and approval.run.state in {RunState.RAN, RunState.FAILED}:
+            last = dict(told(approval))[surface].splitlines()[-1]
+            assert re.search(rf"executed.*\b{approval.run.state}\b", last), last
+
+
 TELLS = {
     RunState.FAILED: re.compile("failed|warning", re.IGNORECASE),
     RunState.STOPPED: re.compile("didn't run|warning", re.IGNORECASE),
     RunState.DOUBT: re.compile("may have run|question", re.IGNORECASE),
 }
-SILENT = {"reminder", "late click", "audit list"}
+SILENT = {"reminder", "late click", "audit show", "audit list", "log"}
 """Surfaces that tell of the decision alone, or of one entry each."""
 
 

@@ -7,7 +7,7 @@ import csv
 import io
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from bot.audit.acts import Act
 from bot.audit.entries import entry_of
 from bot.clock import system_clock
+from bot.commands.audit import short_line
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
 from bot.redaction.masks import NO_NAMES
 from bot.stores import Stores
@@ -130,7 +131,7 @@ def with_key(place: Place) -> Place:
 
 
 def acts(lines: list[str]) -> list[str]:
-    return [one.split("  ")[1] for one in lines]
+    return [one.split()[2] for one in lines]
 
 
 @pytest.mark.parametrize(
@@ -147,6 +148,7 @@ def acts(lines: list[str]) -> list[str]:
         ("--since 2023-11-17", ["voted", "executed"]),
         ("--until 2023-11-17T00:00+00:00", ["requested", "decided"]),
         ("--user UADA --tool sql", ["voted"]),
+        ("--by UADA", ["requested", "voted"]),
         ("--since 3650d --user UBEN", ["decided"]),
     ],
 )
@@ -154,14 +156,65 @@ def test_entries_are_listed_by_what_they_say(place: Place, filters: str, found: 
     assert acts(place.type("list", *filters.split())) == found
 
 
-def test_entries_are_listed_as_json(place: Place) -> None:
-    (first, *_) = place.type("list", "--json")
-    assert json.loads(first)["action"] == "requested"
+def test_a_listed_entry_is_a_short_line_for_people(place: Place) -> None:
+    assert place.type("list") == [
+        "2023-11-15T22:13:20Z  UADA         requested         refund  T1:C1:1",
+        "2023-11-16T22:13:20Z  UBEN         decided           refund  rejected  T1:C1:1",
+        "2023-11-17T22:13:20Z  UADA         voted             sql  approve  T1:C1:2",
+        "2023-11-18T22:13:20Z  bot          executed          sql  failed  T1:C1:2",
+    ]
 
 
-def test_a_time_that_is_none_is_refused(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
-    place.type("list", "--since", "soon", code=FAILED)
-    assert "'soon' isn't a valid time; use 2026-11-22" in capsys.readouterr().err
+def test_a_short_line_fits_a_terminal() -> None:
+    (_, decided, *_) = entries()
+    long = replace(
+        decided,
+        action="delegation_ended",
+        approval_id=f"apr_{'a' * 32}",
+        actor_id="U" + "B" * 30,
+        for_id="U" + "C" * 30,
+        detail={"tool": "t\n" * 40, "status": "approved"},
+    )
+    assert len(short_line(long)) <= 120
+    named = short_line(replace(long, actor_id="U0ADALINDQ", for_id=""))
+    assert (len(named), named[-36:], named.isprintable()) == (120, long.approval_id, True)
+
+
+@pytest.mark.parametrize("options", [("--json",), ("--format", "jsonl")])
+def test_entries_are_listed_whole_as_json(place: Place, options: tuple[str, ...]) -> None:
+    assert place.type("list", *options) == place.type("export")
+    (decided,) = place.type("list", *options, "--action", "decided")
+    assert json.loads(decided)["detail"]["status"] == "rejected"
+
+
+def test_entries_are_listed_whole_as_a_table(place: Place) -> None:
+    head, *rows = place.type("export", "--format", "csv")
+    assert place.type("list", "--format", "csv", "--by", "UBEN") == [head, rows[1]]
+    assert place.type("list", "--format", "csv", "--tool", "nothing") == [head]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "fault"),
+    [
+        ("--since", "soon", "'soon' isn't a valid time; use 2026-11-22"),
+        ("--until", "2026-13-01", "'2026-13-01' isn't a valid time; use 2026-11-22"),
+        ("--by", "ada", "--by: 'ada' isn't the ID of a person, such as U0ADALINDQ"),
+        ("--action", "decide", "'decide' isn't an action of the audit; did you mean decided?"),
+        ("--action", "=?", "'=?' isn't an action of the audit, such as decided"),
+    ],
+)
+def test_a_value_that_fits_nothing_is_refused(
+    place: Place, option: str, value: str, fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert place.type("list", option, value, code=FAILED) == []
+    assert fault in capsys.readouterr().err
+
+
+def test_a_time_span_that_is_empty_is_refused(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place.type("list", "--since", "2026-11-22", "--until", "2026-11-22", code=FAILED)
+    assert "--since 2026-11-22 isn't before --until 2026-11-22" in capsys.readouterr().err
 
 
 def test_a_list_without_entries_says_so(place: Place) -> None:
@@ -216,6 +269,21 @@ def test_c010_a_cell_is_never_a_formula(place: Place) -> None:
     assert rows[1][first.index("reason")] == "'=cmd|' /C calc'!A0"
     assert len(rows) == 4
     assert not [cell for row in rows for cell in row if cell.startswith(tuple("=+-@"))]
+
+
+@pytest.mark.parametrize("note", ["=1+1", "'=1+1", "''", "-1", "fine", ""])
+def test_a_cell_gives_its_text_back(empty_place: Place, note: str) -> None:
+    entry = replace(entries()[2], detail={"tool": "sql", "note": note})
+
+    async def fill_one(storage: Stores) -> None:
+        await storage.audit.append(entry)
+        await storage.trail.seal(owner="test", now_ms=system_clock())
+
+    empty_place.prepare(fill_one)
+    text = "\n".join(empty_place.type("list", "--format", "csv"))
+    (row,) = csv.DictReader(io.StringIO(text, newline=""))
+    assert not row["note"].startswith(tuple("=+-@\t\r\n"))
+    assert row["note"].removeprefix("'") == note
 
 
 def test_all_entries_are_exported_with_their_places(place: Place) -> None:
