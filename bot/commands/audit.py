@@ -112,11 +112,10 @@ def short_line(entry: AuditEntry) -> str:
         who += f" for {entry.for_id}"
     begin = f"{when}  {who:<11}  {entry.action:<16}"
     end = entry.approval_id or entry.thread_id
-    about = [printable(entry.detail[name]) for name in ("tool",) if entry.detail.get(name)]
-    about += [_result(entry)] if _result(entry) else []
-    about += ["(content deleted)"] if entry.erased else []
+    tool = printable(entry.detail.get("tool") or "-")
+    deleted = "(content deleted)" if entry.erased else ""
+    middle = "  ".join(part for part in (tool, _result(entry), deleted) if part)
     room = max(0, _WIDTH - len(begin) - len(end) - 4)
-    middle = "  ".join(about)
     if len(middle) > room:
         middle = f"{middle[: room - 1]}…" if room else ""
     return "  ".join(part for part in (begin, middle, end) if part).rstrip()[:_WIDTH]
@@ -231,8 +230,9 @@ def _table_row(link: Link) -> str:
 
 def _row(cells: Sequence[object]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow([_cell(cell) for cell in cells])
-    return text.getvalue()
+    # With another end of lines, the writer leaves line breaks in cells unquoted.
+    csv.writer(text, lineterminator="\r\n").writerow([_cell(cell) for cell in cells])
+    return text.getvalue().removesuffix("\r\n")
 
 
 def _cell(value: object) -> str:
