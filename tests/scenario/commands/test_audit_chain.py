@@ -271,7 +271,9 @@ def test_c010_a_cell_is_never_a_formula(place: Place) -> None:
     assert not [cell for row in rows for cell in row if cell.startswith(tuple("=+-@"))]
 
 
-@pytest.mark.parametrize("note", ["=1+1", "'=1+1", "''", "-1", "fine", "", "\n=1", "a\n=1", "a\r=1"])
+@pytest.mark.parametrize(
+    "note", ["=1+1", "'=1+1", "''", "-1", "fine", "", "\n=1", "a\n=1", "a\r=1"]
+)
 def test_a_cell_gives_its_text_back(empty_place: Place, note: str) -> None:
     entry = replace(entries()[2], detail={"tool": "sql", "note": note})
 
