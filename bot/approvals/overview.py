@@ -12,7 +12,7 @@ from bot.clock import steady_clock
 from bot.errors import DirectoryError
 from bot.people.access import Access
 from bot.people.current_policy import CurrentPolicy
-from bot.people.terms_of import is_requester
+from bot.people.terms_of import is_requester, is_risky
 from bot.people.waiting import WaitingLook, Waits
 from bot.ports.people import Actor, Directory, Person
 from bot.ports.process import Clock
@@ -105,7 +105,7 @@ class HomeData:
     Attributes:
         person: The person.
         at_ms: The time.
-        waiting: Approvals they could decide or answer, the earliest expiry first.
+        waiting: Approvals they could decide or answer: high risk first, then the earliest expiry.
         mine: Their own pending requests.
         withheld: Ids of `mine` that they may not see any more, but can withdraw.
         ended: What they decided or requested, newest first.
@@ -310,7 +310,7 @@ class HomeDataReader:
             looked += PAGE
             await asyncio.sleep(0)  # let other tasks run
         own = sorted(mine.values(), key=_urgency)
-        return sorted(theirs, key=_urgency), own, has_more or after is not None
+        return sorted(theirs, key=_weight), own, has_more or after is not None
 
     async def _asked_by(self, user_id: str, now: int) -> tuple[dict[str, Approval], bool]:
         """Find a person's own pending requests, and whether there are more."""
@@ -343,6 +343,11 @@ class HomeDataReader:
 def _urgency(approval: Approval) -> tuple[int, int, int]:
     """Sort key: earliest expiry first; within a turn, the order on the card."""
     return approval.expires_ms, approval.created_ms, approval.position
+
+
+def _weight(approval: Approval) -> tuple[bool, int, int, int]:
+    """Sort key: high and critical risks first, then by urgency."""
+    return not is_risky(approval), *_urgency(approval)
 
 
 def _concerns(grant: Grant, user_id: str) -> bool:

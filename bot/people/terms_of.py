@@ -64,6 +64,11 @@ def is_critical(approval: Approval) -> bool:
     return approval.kind is Kind.APPROVAL and approval.terms.risk == "critical"
 
 
+def is_risky(approval: Approval) -> bool:
+    """Whether the approval is of a high or critical risk."""
+    return approval.kind is Kind.APPROVAL and approval.terms.risk in {"high", "critical"}
+
+
 def ends_run(approval: Approval) -> bool:
     """Whether the approval expired and its rule then ends the run."""
     return approval.status is Status.EXPIRED and ends_then(approval)

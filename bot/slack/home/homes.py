@@ -34,7 +34,7 @@ from bot.records.approval import Approval, Kind
 from bot.slack.calls import slack_fault
 from bot.slack.cards.listed import is_listed
 from bot.slack.home.items import ShownNames, names_of
-from bot.slack.home.state import HomeState
+from bot.slack.home.state import PAGE, HomeState
 from bot.slack.home.times import TimeReader
 from bot.slack.home.view import HomePage, closed_view, home_view, list_blocks, places_of, shown_of
 from bot.words import say, speaking
@@ -135,8 +135,8 @@ class Composer:
                 count, items = await self.waiting_items(actor)
                 words = say("home.waiting", n=count) if count else say("home.empty")
                 lead = {"type": "section", "text": plain(words)}
-                if count > len(items):
-                    words = say("home.range", **{"from": 1, "to": len(items), "all": count})
+                if count > PAGE:
+                    words = say("home.range", **{"from": 1, "to": PAGE, "all": count})
                     items = [*items, context(plain(words))]
                 return {**notice_modal(say("home.title"), words), "blocks": [lead, *items]}
         except UserFacingError as error:

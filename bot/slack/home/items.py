@@ -14,7 +14,7 @@ from bot.approvals.outcome import ended_ms
 from bot.approvals.overview import GrantWithOrigin, HealthSummary
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId, encode
-from bot.layout.blocks import Block, button, plain
+from bot.layout.blocks import Block, button, context, plain
 from bot.layout.sentences import title_of
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip
@@ -91,11 +91,11 @@ async def names_of(
     return ShownNames(people=known, channels=channels)
 
 
-def waiting_item(approval: Approval, names: ShownNames, reader: TimeReader) -> Block:
+def waiting_item(approval: Approval, names: ShownNames, reader: TimeReader) -> list[Block]:
     """Render an approval that waits for the reader."""
     parts = [
-        say("home.expires", when=reader.moment(approval.expires_ms)),
         _risk(approval),
+        say("home.expires", when=reader.moment(approval.expires_ms)),
         stage_words(approval),
         _asked_by(approval, names),
     ]
@@ -107,7 +107,7 @@ def waiting_item(approval: Approval, names: ShownNames, reader: TimeReader) -> B
 
 def own_item(
     approval: Approval, names: ShownNames, reader: TimeReader, *, is_withheld: bool = False
-) -> Block:
+) -> list[Block]:
     """Render the reader's own pending request.
 
     Args:
@@ -121,7 +121,7 @@ def own_item(
         value = encode(approval.approval_id, approval.digest)
         back = button(say("button.withdraw"), ActionId.WITHDRAW, value, of=name)
         text = plain(say("home.withheld", id=name))
-        return {"type": "section", "text": text, "accessory": back}
+        return [{"type": "section", "text": text, "accessory": back}]
     if approval.kind is Kind.QUESTION:
         progress, way = f"💬 {say('home.needs_answer')}", _way(approval)
     else:
@@ -131,7 +131,9 @@ def own_item(
     return item(approval, [begins, progress, place], *way)
 
 
-def ended_item(approval: Approval, names: ShownNames, reader: TimeReader, *, by: str) -> Block:
+def ended_item(
+    approval: Approval, names: ShownNames, reader: TimeReader, *, by: str
+) -> list[Block]:
     """Render an ended approval."""
     words = ended_words(approval, names, reader, by=by)
     return item(approval, [words], say("button.open"), ActionId.DETAILS)
@@ -188,16 +190,14 @@ def grant_title(given: GrantWithOrigin) -> str:
     return title_of(given.approval) if given.approval is not None else given.grant.tool
 
 
-def item(approval: Approval, parts: Iterable[str], label: str, action: str) -> Block:
-    """Render a section with a title, details, and one button."""
+def item(approval: Approval, parts: Iterable[str], label: str, action: str) -> list[Block]:
+    """Render a title with one button, and the details in small print below."""
     title = title_of(what_runs(approval))
     small = _SEPARATOR.join(part for part in parts if part)
     value = encode(approval.approval_id, approval.digest)
-    return {
-        "type": "section",
-        "text": plain(f"{clip(title, _TITLE)}\n{small}"),
-        "accessory": button(label, action, value, of=title),
-    }
+    way = button(label, action, value, of=title)
+    head = {"type": "section", "text": plain(clip(title, _TITLE) or "…"), "accessory": way}
+    return [head, context(plain(small))]
 
 
 def health_lines(vitals: HealthSummary, reader: TimeReader) -> list[str]:
@@ -211,23 +211,14 @@ def health_lines(vitals: HealthSummary, reader: TimeReader) -> list[str]:
     lines.append(f"{good} {say('home.database_good', ms=vitals.database_ms)}")
     lines.append(f"{good} {say('home.pending', n=vitals.pending)}")
     if vitals.first_ms:
-        lines[-1] += f" {say('home.pending_first', when=reader.moment(vitals.first_ms))}"
+        lines[-1] += f" {say('home.first', when=reader.moment(vitals.first_ms))}"
     if vitals.unreadable:
         lines.append(f"{bad} {say('home.unreadable', n=vitals.unreadable)}")
     return lines
 
 
-def is_risky(approval: Approval) -> bool:
-    """Whether an approval's risk is high or critical."""
-    return _risk_of(approval) in _RISKS
-
-
-def _risk_of(approval: Approval) -> str:
-    return approval.terms.risk if approval.kind is Kind.APPROVAL else ""
-
-
 def _risk(approval: Approval) -> str:
-    risk = _risk_of(approval)
+    risk = approval.terms.risk if approval.kind is Kind.APPROVAL else ""
     if risk == "low":
         return say("risk.low")
     if risk not in _RISKS:

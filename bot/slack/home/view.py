@@ -10,6 +10,7 @@ from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, actions, button, context, header, line, literal, plain, rich
 from bot.layout.sentences import title_of
 from bot.layout.text import clip
+from bot.people.terms_of import is_risky
 from bot.questions.shown import what_runs
 from bot.records.approval import Approval
 from bot.slack.home.items import (
@@ -18,7 +19,6 @@ from bot.slack.home.items import (
     ended_words,
     grant_item,
     health_lines,
-    is_risky,
     own_item,
     waiting_item,
 )
@@ -122,7 +122,7 @@ def closed_view(words: str) -> Block:
 
 def list_blocks(home: HomePage) -> list[Block]:
     """Render the first page of pending approvals, for modals and ephemeral messages."""
-    return [waiting_item(one, home.names, home.reader) for one in home.page]
+    return [block for one in home.page for block in waiting_item(one, home.names, home.reader)]
 
 
 def _list(home: HomePage) -> list[Block]:
@@ -131,7 +131,7 @@ def _list(home: HomePage) -> list[Block]:
     blocks = [header(_heading(home)), *_lead(home), _choices(home)]
     if not home.page:
         blocks.append(_words(_nothing(home)))
-    blocks += [_item(home, one) for one in home.page]
+    blocks += [block for one in home.page for block in _item(home, one)]
     return [*blocks, *_turning(home)]
 
 
@@ -150,9 +150,11 @@ def _lead(home: HomePage) -> list[Block]:
     waiting = home.overview.waiting
     blocks = []
     if home.state.show is Shown.WAITING and len(waiting) > PAGE:
-        when = home.reader.moment(waiting[0].expires_ms)
-        risky = sum(is_risky(one) for one in waiting)
-        blocks.append(context(plain(say("home.first", when=when, n=risky))))
+        when = home.reader.moment(min(one.expires_ms for one in waiting))
+        words = say("home.first", when=when)
+        if risky := sum(map(is_risky, waiting)):
+            words += f" {say('home.risky', n=risky)}"
+        blocks.append(context(plain(words)))
     if home.overview.is_partial and home.state.show is not Shown.DECIDED:
         blocks.append(context(plain(say("home.partial"))))
     return blocks
@@ -178,7 +180,7 @@ def _nothing(home: HomePage) -> str:
     return say("home.nothing_mine") if is_own else say("home.empty_help")
 
 
-def _item(home: HomePage, approval: Approval) -> Block:
+def _item(home: HomePage, approval: Approval) -> list[Block]:
     match home.state.show:
         case Shown.WAITING:
             return waiting_item(approval, home.names, home.reader)
@@ -270,12 +272,12 @@ def _own(home: HomePage) -> Iterable[Block]:
     if mine:
         yield _divider()
         yield header(say("home.mine"))
-        yield from (own_row(home, one) for one in mine[:_MOST_BESIDE])
+        yield from (block for one in mine[:_MOST_BESIDE] for block in own_row(home, one))
     if len(mine) > _MOST_BESIDE:
         yield actions(_plain_button(say("button.show_more"), ALL_MINE))
 
 
-def own_row(home: HomePage, approval: Approval) -> Block:
+def own_row(home: HomePage, approval: Approval) -> list[Block]:
     """Render one of the reader's own requests."""
     is_withheld = approval.approval_id in home.overview.withheld
     return own_item(approval, home.names, home.reader, is_withheld=is_withheld)

@@ -48,11 +48,10 @@ async def mine(asker: Asker, _: Sequence[str]) -> TypedAnswer:
         return TypedAnswer(text=say("home.nothing_mine"))
     reader, found = await asker.reader(), overview.mine[:PAGE]
     names = await _names(asker, found)
-    rows = (
-        own_item(one, names, reader, is_withheld=one.approval_id in overview.withheld)
-        for one in found
-    )
-    blocks = [header(say("home.mine")), *rows]
+    blocks = [header(say("home.mine"))]
+    for one in found:
+        is_withheld = one.approval_id in overview.withheld
+        blocks += own_item(one, names, reader, is_withheld=is_withheld)
     blocks += _rest(len(overview.mine))
     return TypedAnswer(text=say("home.show_mine", n=len(overview.mine)), blocks=blocks)
 
@@ -64,7 +63,7 @@ async def decided(asker: Asker, _: Sequence[str]) -> TypedAnswer:
     if not found:
         return TypedAnswer(text=say("home.nothing_decided"))
     names, by = await _names(asker, found), asker.actor.user_id
-    items = [ended_item(one, names, reader, by=by) for one in found]
+    items = [block for one in found for block in ended_item(one, names, reader, by=by)]
     return TypedAnswer(text=say("home.decided"), blocks=[header(say("home.decided")), *items])
 
 
@@ -79,14 +78,15 @@ async def show(asker: Asker, words: Sequence[str]) -> TypedAnswer:
         found, own = await overviews.named(prefix, asker.actor, team_id=asker.team_id)
     if not found and own:
         names = await _names(asker, ())
-        rows = [own_item(one, names, reader, is_withheld=True) for one in own[:_MOST_FOUND]]
-        return TypedAnswer(text=short_id(own[0].approval_id), blocks=rows)
+        rows = (own_item(one, names, reader, is_withheld=True) for one in own[:_MOST_FOUND])
+        blocks = [block for row in rows for block in row]
+        return TypedAnswer(text=short_id(own[0].approval_id), blocks=blocks)
     if not found:
         raise TypoError(say("command.no_request", id=quoted(typed) or "…"))
     names = await _names(asker, found)
-    blocks: list[Block] = []
+    blocks = []
     for one in found[:_MOST_FOUND]:
-        blocks.append(_shown(one, names, reader, asker.actor.user_id))
+        blocks += _shown(one, names, reader, asker.actor.user_id)
         blocks.append(context(plain(short_id(one.approval_id))))
     title = clip_mrkdwn(title_of(what_runs(found[0])), _TITLE)
     return TypedAnswer(text=f"{short_id(found[0].approval_id)}: {title}", blocks=blocks)
@@ -173,7 +173,7 @@ async def _names(asker: Asker, found: Iterable[Approval]) -> ShownNames:
     return await names_of(found, composer.overviews.directory, composer.channel_name)
 
 
-def _shown(approval: Approval, names: ShownNames, reader: TimeReader, by: str) -> Block:
+def _shown(approval: Approval, names: ShownNames, reader: TimeReader, by: str) -> list[Block]:
     if approval.status is not Status.PENDING:
         return ended_item(approval, names, reader, by=by)
     if approval.requester_id == by:

@@ -117,14 +117,24 @@ def newest(counter: Counter, user: str = MIA) -> dict[str, Any]:
 
 def texts(home: dict[str, Any]) -> list[str]:
     """All that people read of the blocks' own texts."""
-    found: list[str] = []
+    found = rows(home["blocks"])
     for block in home["blocks"]:
+        for element in block.get("elements", []):
+            found += [one["text"] for one in element.get("elements", [])]
+    return found
+
+
+def rows(blocks: list[dict[str, Any]]) -> list[str]:
+    """Each text of the blocks; the small print below a row's button belongs to the row."""
+    found: list[str] = []
+    is_row = False
+    for block in blocks:
         if isinstance(block.get("text"), dict):
             found.append(block["text"]["text"])
-        for element in block.get("elements", []):
-            text = element.get("text")
-            found += [text] if isinstance(text, str) else []
-            found += [one["text"] for one in element.get("elements", [])]
+        if block["type"] == "context":
+            texts = [one["text"] for one in block["elements"]]
+            found[-1:] = ["\n".join([found[-1], *texts])] if is_row else [*found[-1:], *texts]
+        is_row = "accessory" in block
     return found
 
 
@@ -300,6 +310,42 @@ async def test_what_expires_first_stands_first(counter: Counter) -> None:
         await counter.office.storage.approvals.insert(changed.changed(due_ms=None))
     found = [one.split("\n")[0] for one in texts(await home_of(counter)) if "Rosa Ortiz in" in one]
     assert found == ["Refund -60", "Refund -5", "Pay 5 to Mia", "Refund 9"]
+
+
+async def test_high_risk_stands_first_and_is_marked(counter: Counter) -> None:
+    terms = (await counter.office.the_approval()).terms
+    await with_many(counter, 2, terms=terms.model_copy(update={"risk": "high"}))
+    found = [one for one in texts(await home_of(counter)) if "Rosa Ortiz in" in one]
+    assert [one.split(" · ")[0] for one in found] == [
+        "Refund 1\n🔺 High risk",
+        "Refund 2\n🔺 High risk",
+        "Pay 5 to Mia\nExpires today 11:00 AM",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("risk", "line"),
+    [
+        ("medium", "First to expire: today 11:00 AM."),
+        ("critical", "First to expire: today 11:00 AM. 20 are high risk."),
+    ],
+)
+async def test_a_long_list_begins_with_what_is_urgent(
+    counter: Counter, risk: str, line: str
+) -> None:
+    terms = (await counter.office.the_approval()).terms
+    await with_many(counter, 20, terms=terms.model_copy(update={"risk": risk}))
+    assert line in texts(await home_of(counter))
+
+
+async def test_a_stage_is_named(storage: SqliteStores) -> None:
+    stages = [{"name": "technical", **ONE}, {"name": "team", "approve": [{"from": ["sre"]}]}]
+    counter = Counter.on(await asked(storage, {"stages": stages}))
+    (item,) = [one for one in texts(await home_of(counter)) if "Pay 5" in one]
+    assert " · Stage 1 of 2 · " in item
+    (item,) = [one for one in texts(await home_of(counter, ROSA)) if "Pay 5" in one]
+    assert "⏳ Stage 1 of 2 · " in item
+    assert "approvals" not in item
 
 
 async def test_twenty_stand_on_a_page(counter: Counter) -> None:
