@@ -433,11 +433,11 @@ class AskEntry(Filled):
         ),
     ] = None
     """When to remind people: `never`, the time to the first reminder, or a map. Each wait is twice
-    the wait before. Default: `{after: 15m, times: 3}`.
+    the wait before. The first must come before `expires`. Default: `{after: 15m, times: 3}`.
 
     Example: `remind: {after: 30m, times: 2}`
 
-    Errors: `bad_duration`, `bad_value`
+    Errors: `bad_duration`, `bad_order`, `bad_value`
     """
     escalate: Annotated[tuple[EscalateEntry, ...] | None, BeforeValidator(as_tuple)] = None
     """Steps that let more people approve while the request is undecided. Default: none.

@@ -80,6 +80,7 @@ def ask_problems(
         remedy = "add approve here or to defaults: [{from: [group]}]"
         yield asking.own.problem("no_approvers", "no approvers are set", remedy)
     yield from _names(asking)
+    yield from _reminder(asking, is_default=is_default)
     yield from _ladder(asking, is_default=is_default)
     yield from _grants(asking)
     yield from _always(asking)
@@ -135,6 +136,17 @@ def _twice(what: str, named: Iterable[tuple[SourceNode, str]]) -> Iterator[Polic
                 "bad_name", f"there's already a {what} named {name}", "choose another name"
             )
         seen.add(name)
+
+
+def _reminder(asking: AskSource, *, is_default: bool) -> Iterator[PolicyProblem]:
+    """Check for a reminder that the deadline always precedes."""
+    remind = asking.field("remind")
+    node = remind.get("after") if remind is not None and remind.entries is not None else remind
+    expires = _seconds(asking.field("expires"), 0 if is_default else EXPIRES_S)
+    if node is not None and expires and _seconds(node, 0) >= expires:
+        remedy = "make remind shorter than expires, or write remind: never"
+        place = asking.place(node, "expires")
+        yield place.problem("bad_order", "no reminder before the expiry", remedy)
 
 
 def _ladder(asking: AskSource, *, is_default: bool) -> Iterator[PolicyProblem]:
