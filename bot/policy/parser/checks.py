@@ -16,6 +16,7 @@ from bot.policy.parser.asks import AskSource, ask_problems, group_names, known_n
 from bot.policy.parser.conditions import condition_problems
 from bot.policy.parser.lookups import SlackFacts, look_up
 from bot.policy.parser.problems import PolicyError, PolicyProblem, nearest
+from bot.policy.parser.shadowing import shadowed
 from bot.policy.parser.shapes import shape_of
 from bot.policy.parser.source import SourceNode, read_source
 from bot.policy.parser.structure import read_structure
@@ -90,6 +91,8 @@ def _checked(
     root, problems = read_source(data)
     file, structure = read_structure(root, is_settings=is_settings)
     meant = list(_Checks(root, world, demo=demo).all())
+    if file is not None:
+        meant += _shadowed(root, file, known={one.line for one in meant})
     both = tuple(f"{one.key}[" for one in meant if one.code == "approve_and_stages")
     # One of both keys must be removed, so faults inside of them may be gone then.
     structure = [one for one in structure if not one.key.startswith(both)]
@@ -262,6 +265,19 @@ class _Checks:
                 yield rule.problem("unreachable", fault, "put this one before it, or remove it")
             elif rule.entries is not None and _matches_all(rule.get("when")):
                 first = rule
+
+
+def _shadowed(
+    root: SourceNode, file: PolicyFile, *, known: Collection[int]
+) -> Iterator[PolicyProblem]:
+    """Yield the rules that can never match, unless their line has another fault."""
+    nodes = root.each("rules")
+    for place, before in shadowed(file.rules):
+        if nodes[place].line not in known:
+            line = nodes[before].line
+            fault = f"never matches: the rule on line {line} matches all of its calls first"
+            remedy = "put this one before it, or remove it"
+            yield nodes[place].problem("unreachable", fault, remedy)
 
 
 def _one_of(known: Collection[str]) -> str:

@@ -65,7 +65,7 @@ CODES: Mapping[Code, PolicyCode] = {
         "rules: [{name: a, when: {tool: deploy}, then: allow}, {name: a, then: allow}]",
     ),
     "unreachable": PolicyCode(
-        "A rule above matches every call.",
+        "A rule above matches every call, or every call that this rule matches.",
         "rules: [{name: a, then: allow}, {name: b, then: allow}]",
     ),
     "bad_then": PolicyCode("`then` is not exactly one of its three forms.", "default: permit"),

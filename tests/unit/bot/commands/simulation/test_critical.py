@@ -23,7 +23,9 @@ async def test_the_edit_is_a_vote_but_for_what_has_become_critical(
     ask = {**rule["then"]["ask"], "risk": risk}
     above = {"path": "amount", "op": "ge", "value": 100}
     where = {**rule["when"], "args": [*rule["when"].get("args", []), above]}
-    policy["rules"].insert(0, {"name": "bigger", "when": where, "then": {"ask": ask}})
+    policy["rules"].insert(
+        policy["rules"].index(rule), {"name": "bigger", "when": where, "then": {"ask": ask}}
+    )
     first, edit = copy.deepcopy(case.data["timeline"])
     edit["edit"]["args"] = {"amount": 200}
     if risk == "critical":

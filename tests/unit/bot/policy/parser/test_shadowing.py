@@ -1,0 +1,123 @@
+"""A rule is called unreachable only if no call can prove the contrary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from bot.policy.evaluation.context import PolicyQuestion, ToolFacts
+from bot.policy.evaluation.matching import PolicyRule
+from bot.policy.model import RuleEntry
+from bot.policy.parser.shadowing import shadowed
+
+TOOLS = ("pay", "pay_all", "read")
+NUMBERS = (1, 1.0, True, 2, 2.5, 3, "2", "a", "A", None)
+
+
+def a_rule(**when: object) -> RuleEntry:
+    return RuleEntry.model_validate({"name": "one", "when": when, "then": "allow"})
+
+
+def an_arg(op: str, value: object, **more: object) -> list[dict[str, object]]:
+    return [{"path": "amount", "op": op, "value": value, **more}]
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow"),
+    [
+        ({"tool": "pay"}, {"tool": "pay", "risk": ["high"]}),
+        ({"tool": ["read", "pay*"]}, {"tool": ["pay", "pay_all"]}),
+        ({"tags": ["db"]}, {"tags": ["money", "db"]}),
+        ({"gated": "yes", "agent": ["a", "b"]}, {"gated": "yes", "agent": ["b"]}),
+        ({"requester": {"in": ["sre", "leads"]}}, {"requester": {"in": ["sre"]}}),
+        ({"requester": {"not_in": ["sre"]}}, {"requester": {"not_in": ["sre", "leads"]}}),
+        ({"args": an_arg("gt", 100)}, {"args": an_arg("ge", 101), "channel": ["C0OPS"]}),
+        ({"args": an_arg("ge", 100)}, {"args": an_arg("gt", 100)}),
+        ({"args": an_arg("in", ["a", "b"])}, {"args": an_arg("eq", "b")}),
+    ],
+)
+def test_a_rule_behind_a_wider_one_never_matches(wide: Any, narrow: Any) -> None:
+    assert list(shadowed([a_rule(**wide), a_rule(**narrow)])) == [(1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"tool": "pay"}, {"tool": "pay*"}),
+        ({"tool": "pay", "channel": ["C0OPS"]}, {"tool": "pay"}),
+        ({"tags": ["money", "db"]}, {"tags": ["db"]}),
+        ({"requester": {"in": ["sre"]}}, {"requester": {"not_in": ["leads"]}}),
+        ({"args": an_arg("gt", 100)}, {"args": an_arg("ge", 100)}),
+        ({"args": an_arg("gt", 100)}, {"args": an_arg("lt", 200)}),
+        ({"args": an_arg("eq", 1)}, {"args": an_arg("eq", True)}),
+        ({"args": an_arg("gt", 100)}, {"args": an_arg("gt", 200, **{"as": "number"})}),
+    ],
+)
+def test_a_rule_that_some_call_reaches_is_not_told(first: Any, second: Any) -> None:
+    assert list(shadowed([a_rule(**first), a_rule(**second)])) == []
+
+
+def args() -> st.SearchStrategy[list[dict[str, object]]]:
+    numbers = st.sampled_from([one for one in NUMBERS if isinstance(one, int | float)])
+    orders = st.builds(an_arg, st.sampled_from(["gt", "ge", "lt", "le"]), numbers)
+    same = st.builds(an_arg, st.sampled_from(["eq", "ne"]), st.sampled_from(NUMBERS))
+    listed = st.lists(st.sampled_from(NUMBERS), min_size=1, max_size=3)
+    lists = st.builds(an_arg, st.sampled_from(["in", "not_in"]), listed)
+    return st.one_of(orders, same, lists)
+
+
+WHENS = st.fixed_dictionaries(
+    {},
+    optional={
+        "tool": st.lists(st.sampled_from([*TOOLS, "pay*", "*", "p?y"]), min_size=1, max_size=2),
+        "tags": st.lists(st.sampled_from(["a", "b"]), min_size=1, unique=True),
+        "risk": st.lists(st.sampled_from(["low", "high"]), min_size=1, unique=True),
+        "args": args(),
+        "channel": st.lists(st.sampled_from(["C1AAA", "C2AAA", "direct"]), min_size=1, max_size=2),
+        "requester": st.dictionaries(
+            st.sampled_from(["in", "not_in"]),
+            st.lists(st.sampled_from(["x", "y"]), min_size=1, unique=True),
+            min_size=1,
+            max_size=1,
+        ),
+    },
+)
+
+
+@given(
+    first=WHENS,
+    second=WHENS,
+    tool=st.builds(
+        ToolFacts,
+        name=st.sampled_from(TOOLS),
+        tags=st.sampled_from([(), ("a",), ("a", "b")]),
+        risk=st.sampled_from(["low", "high"]),
+    ),
+    amount=st.sampled_from(NUMBERS),
+    channel=st.sampled_from(["C1AAA", "C2AAA", "D1AAA"]),
+    members=st.dictionaries(st.sampled_from(["x", "y"]), st.just(frozenset({"U1AAA"}))),
+)
+def test_no_call_reaches_a_rule_that_is_called_unreachable(
+    first: dict[str, object],
+    second: dict[str, object],
+    tool: ToolFacts,
+    amount: float | str | None,
+    channel: str,
+    members: dict[str, frozenset[str]],
+) -> None:
+    rules = [a_rule(**first), a_rule(**second)]
+    if not list(shadowed(rules)):
+        return
+    people = {"x": frozenset[str](), "y": frozenset[str](), **members}
+    question = PolicyQuestion(
+        tool=tool, arguments={"amount": amount}, requesters=("U1AAA",), channel=channel, agent="a"
+    )
+    wide, narrow = (
+        not rule.misses(tool, gated=False)
+        and rule.truth(question) is True
+        and rule.is_requested(question.requesters, people) is True
+        for rule in map(PolicyRule.of, rules)
+    )
+    assert wide or not narrow
