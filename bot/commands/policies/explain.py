@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import ConfigDict, Field, JsonValue
 
 from agents.policy.base import Allow, Ask, Deny, Ruling
 from agents.policy.combine import strictest
 from bot.commands.call import Call
 from bot.commands.simulation.known import CHANNEL
+from bot.commands.simulation.models import Written, check
 from bot.commands.simulation.runner import picture
 from bot.errors import BotError
 from bot.policy.evaluation.context import Gate, PolicyQuestion, ToolFacts, with_defaults
@@ -27,8 +28,8 @@ from bot.policy.parser.structure import read_structure
 from bot.records.terms import Group, Risk, Terms
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class _Form(Written):
+    model_config = ConfigDict(strict=False)  # lists become tuples
 
 
 class ToolForm(_Form):
@@ -63,15 +64,15 @@ class WorldForm(_Form):
         usergroups: Members of user groups by id; other user groups are unknown.
     """
 
-    tools: dict[str, ToolForm] = {}
-    usergroups: dict[str, tuple[str, ...]] = {}
+    tools: dict[str, ToolForm] = Field(default_factory=dict)
+    usergroups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
 class CallForm(_Form):
     """A call in the file format of this command; `said` are the requesters."""
 
     tool: str
-    args: dict[str, JsonValue] = {}
+    args: dict[str, JsonValue] = Field(default_factory=dict)
     said: tuple[str, ...] = ()
     channel: str = ""
     agent: str = ""
@@ -179,11 +180,39 @@ def _read_policy(path: Path) -> PolicyFile:
 
 
 def _read_call(path: Path) -> CallForm:
+    """Read the file of a call.
+
+    Raises:
+        BotError: It cannot be read, is no JSON, repeats a key, or is no call.
+    """
     try:
-        return CallForm.model_validate_json(path.read_bytes())
+        data = json.loads(path.read_bytes(), object_pairs_hook=_object, parse_constant=_refuse)
     except OSError as error:
         raise BotError(f"can't read {path}: {error.strerror}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the call"
-        raise BotError(f"{path}: {place}: {first['msg']}") from error
+    except _RepeatedKeyError as error:
+        raise BotError(
+            f"{path}: the key {error.args[0]!r} is there twice; remove one of them"
+        ) from error
+    except json.JSONDecodeError as error:
+        raise BotError(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise BotError(f"{path}: not JSON in UTF-8") from error
+    check(CallForm, data, str(path))
+    return CallForm.model_validate(data)
+
+
+class _RepeatedKeyError(Exception):
+    """An object has a key twice."""
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _RepeatedKeyError(name)
+        found[name] = value
+    return found
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(constant)

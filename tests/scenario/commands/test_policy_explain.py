@@ -164,8 +164,8 @@ def test_a_denial_of_code_is_named(tmp_path: Path) -> None:
         ("version: 1\nrules: [", {"tool": "sql"}, "not_yaml"),
         ({"version": 1, "rules": []}, {"tool": "sql"}, "missing_key"),
         (POLICIES["one"], {"tool": "unheard"}, "the tool unheard isn't described"),
-        (POLICIES["one"], {"tool": "sql", "extra": 1}, "extra"),
-        (POLICIES["one"], {}, "tool"),
+        (POLICIES["one"], {"tool": "sql", "arg": 1}, "arg: there is no such key; did you mean"),
+        (POLICIES["one"], {}, "call.json, tool: is missing"),
     ],
 )
 def test_what_cannot_be_used_is_said(
@@ -177,6 +177,29 @@ def test_what_cannot_be_used_is_said(
 ) -> None:
     assert main(["policy", "explain", *write(tmp_path, policy, call)], environ={}) == FAILED
     assert fault in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('{"tool": "sql", "tool": "deploy"}', "the key 'tool' is there twice; remove one of them"),
+        ('{"tool": "sql", "args": {"a": 1, "a": 2}}', "the key 'a' is there twice"),
+        ('{"tool": "sql",\n}', "call.json:2: not JSON: "),
+        ('{"tool": "sql", "args": {"a": NaN}}', "call.json: not JSON"),
+        ("\udc80", "call.json: not JSON"),
+        ("[" * 100_000, "call.json: not JSON"),
+        ("[]", "call.json: should be"),
+    ],
+)
+def test_a_call_that_cannot_be_read_is_said(
+    text: str, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, call = write(tmp_path, POLICIES["one"], {"tool": "sql"})
+    Path(call).write_bytes(text.encode(errors="surrogateescape"))
+    assert main(["policy", "explain", file, call], environ={}) == FAILED
+    said = capsys.readouterr().err
+    assert fault in said
+    assert "pydantic" not in said
 
 
 def test_files_that_are_not_there_are_named(
