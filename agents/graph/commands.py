@@ -41,7 +41,9 @@ class Command:
     Stored: version 1, must stay readable.
 
     From a node, `goto` replaces the node's edges. With a resume, the update is written before
-    anything runs, and the nodes of `goto` run in the current step.
+    anything runs, and the nodes of `goto` run at once, also while other nodes wait for answers. A
+    node that is part of the step, or has a breakpoint before it, and every node while the step
+    waits at a breakpoint, runs in the next step; until then it is in `StateSnapshot.next`.
 
     With `graph=Command.PARENT`, a node of a sub-graph commands the parent graph: the sub-graph ends
     with its step, and its node in the parent applies the command. The sub-graph's own writes count

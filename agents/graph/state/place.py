@@ -9,7 +9,7 @@ from agents.core.address import Address, Segment
 from agents.core.codec import decode, encode, register
 from agents.core.errors import CheckpointDecodeError, ResumeDataError
 from agents.core.pending import InterruptNode
-from agents.graph.commands import Send, StateUpdate
+from agents.graph.commands import END, Send, StateUpdate
 from agents.runs.document import Phase, RunDocument
 
 TaskStatus = Literal["todo", "waiting", "failed", "done"]
@@ -155,7 +155,7 @@ class GraphState:
         gate: Breakpoints to pass before the step begins.
         joins: Nodes that have reached an edge that waits for several, by `join_key`.
         counts: Number of runs by node.
-        queued: Targets of a command that came with a resume; part of the next step.
+        queued: Targets of a command that came with a resume and wait for the next step.
         leaving: A node's command to the parent graph, with which this graph ends.
         memories: Memories of sub-graphs, by node.
         origin: The data that the step was determined from; None without a breakpoint.
@@ -175,6 +175,12 @@ class GraphState:
 
     @property
     def next(self) -> tuple[str, ...]:
+        """Names of the unfinished nodes of this step, and of nodes that a command added."""
+        added = (one.node if isinstance(one, Send) else one for one in self.queued)
+        return (*self.unfinished, *(name for name in added if name != END))
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
         """Names of the unfinished nodes of this step."""
         return tuple(task.node for task in self.tasks if task.status != "done")
 

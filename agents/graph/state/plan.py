@@ -177,7 +177,7 @@ class Topology:
         targets: list[Target] = []
         for name, own in done:
             targets += own if own is not None else await self._follow(name, values, joins)
-        # A command that came with a resume adds its nodes to this step.
+        # A command that came with a resume added these nodes.
         targets += state.queued
         counts = dict(state.counts)
         after = [name for name, _ in done if name in self.after]
@@ -203,6 +203,24 @@ class Topology:
             state, joins=origin.joins, counts=origin.counts, queued=origin.queued, tasks=()
         )
         return replace(await self.advance(before, values, origin.done), queued=state.queued)
+
+    def joined(self, state: GraphState, targets: Iterable[Target]) -> GraphState:
+        """Add the targets of a command to a step that has begun.
+
+        A node that is part of the step already, or has a breakpoint before it, waits for the next
+        step.
+        """
+        busy = {*self.before, *(task.node for task in state.tasks)}
+        now, later, counts = list[Target](), list[Target](), dict(state.counts)
+        for target in targets:
+            is_late = target.node in self.before if isinstance(target, Send) else target in busy
+            (later if is_late else now).append(target)
+        return replace(
+            state,
+            tasks=(*state.tasks, *make_tasks(now, counts)),
+            counts=counts,
+            queued=(*state.queued, *later),
+        )
 
     def lost_join(self, state: GraphState) -> str:
         """Return an edge that nodes have reached and that is gone, else an empty text."""

@@ -221,9 +221,10 @@ async def begun(
 
 
 async def commanded(topology: Topology, head: RunDocument, command: Command | None) -> RunDocument:
-    """Apply a command of a resume: write its update, add its nodes to the next step.
+    """Apply a command of a resume: write its update, and add its nodes.
 
-    The nodes pass their breakpoints, like all others.
+    The nodes run at once beside the step's other nodes, also while these wait for people. At a
+    breakpoint, and if they have one of their own, they run in the next step.
     """
     if command is None:
         return head
@@ -235,8 +236,10 @@ async def commanded(topology: Topology, head: RunDocument, command: Command | No
     queued = (*state.queued, *targets)
     if state.gate and encode(values) != encode(state.values):
         changed = await topology.again(replace(state, queued=queued), values)
-    elif state.tasks or state.gate:
+    elif state.gate:
         changed = replace(state, values=values, queued=queued)
+    elif state.tasks:
+        changed = topology.joined(replace(state, values=values), targets)
     else:
         changed = await topology.advance(state, values, [("", targets)])
     before = graph_point(head)

@@ -72,7 +72,7 @@ async def _finish_task(
         and (child.address != point.address or child.slot in slots)
     )
     state = replace(state.with_task(at, task), gate=gate)
-    if not state.next and not gate:
+    if not state.unfinished and not gate:
         values = topology.channels.merge(state.values, state.updates)
         done = [(one.node, one.outcome.goto if one.outcome else None) for one in state.tasks]
         ended = replace(state, step=state.step + 1, memories=state.remembered)

@@ -75,7 +75,7 @@ class StateSnapshot:
         reason: Why the thread failed or was cancelled; else empty.
         step: Number of finished steps of the turn.
         values: The state, with the updates of finished nodes of the step.
-        next: Unfinished nodes of the step.
+        next: Unfinished nodes of the step, and nodes that a command added to the step after it.
         tasks: All nodes of the step; empty at the end.
         interrupts: Pending questions, in order.
     """
@@ -99,7 +99,7 @@ class GraphResult:
     Attributes:
         values: The final or current state.
         interrupts: Pending questions; empty at the end.
-        next: Unfinished nodes; empty at the end.
+        next: Unfinished nodes, as in `StateSnapshot`; empty at the end.
         thread_id: Id of the thread; empty if nothing is stored.
         checkpoint: Number of the checkpoint; 0 if nothing is stored.
     """

@@ -325,6 +325,45 @@ async def test_a_command_goes_on_with_a_finished_thread() -> None:
     assert lab.ran["a"] == 2
 
 
+def and_c(lab: Lab) -> StateGraph:
+    """A node that asks, one after it, and `c`, to which only a command leads."""
+    graph = StateGraph(State).add_node("a", lab.ask("a", "q"), destinations=("c",))
+    graph.add_node("z", lab.write("z")).add_node("c", lab.write("c"))
+    return graph.add_edge(START, "a").add_edge("a", "z").add_edge("z", END)
+
+
+async def test_a_command_runs_its_node_at_once_beside_a_question() -> None:
+    lab = Lab(and_c)
+    [asked] = ids(await lab.start())
+    result = await lab.run(command=Command(goto="c", update={"foo": "x"}))
+    assert (ids(result), result.next, lab.ran) == ([asked], ("a",), {"a": 1, "c": 1})
+    assert (result.values["foo"], result.values["log"]) == ("x", ["c"])
+    result = await lab.run(resume="A")
+    assert (result.values["log"], result.next) == (["c", "z"], ())
+    assert lab.ran == {"a": 2, "a done": 1, "c": 1, "z": 1}
+
+
+async def test_a_command_to_a_node_of_the_step_waits_for_the_next_step() -> None:
+    lab = Lab(and_c)
+    [asked] = ids(await lab.start())
+    result = await lab.run(command=Command(goto=["a", "c"]))
+    assert (ids(result), result.next, lab.ran) == ([asked], ("a", "a"), {"a": 1, "c": 1})
+    [again] = ids(await lab.run(resume="A"))
+    assert (again != asked, (await lab.state()).next) == (True, ("a",))
+
+
+async def test_a_command_to_a_node_with_a_breakpoint_waits_for_the_next_step() -> None:
+    lab = Lab(and_c, {"interrupt_before": ["c"]})
+    await lab.start()
+    result = await lab.run(command=Command(goto="c"))
+    assert (values_of(result), result.next) == (["q"], ("a", "c"))
+    result = await lab.run(resume="A")
+    assert (values_of(result), set(result.next)) == (["c"], {"z", "c"})
+    assert "c" not in lab.ran
+    await lab.run(resume=True)
+    assert lab.ran["c"] == 1
+
+
 async def test_durability_interrupt_keeps_less() -> None:
     for durability, count in (("step", 3), ("interrupt", 2)):
         lab = Lab(
