@@ -46,6 +46,8 @@ class Message(Document):
     status: MessageStatus = MessageStatus.NEW
     turn: int = 0
     """Number of the turn that read the message; 0 before, `NO_TURN` if no agent reads it."""
+    is_deleted: bool = False
+    """Whether its author, or an admin, deleted the message after a turn had taken it."""
 
 
 class Post(Document):
@@ -158,6 +160,24 @@ class InboxStore:
 
         try:
             changed = await update(self.collection, message_id, revise)
+            return changed or await self.collection.get(message_id)
+        except RecordNotFoundError:
+            return None
+
+    async def delete(self, message_id: str) -> Message | None:
+        """Drop the text of a message; mark one that a turn has taken as deleted.
+
+        Returns:
+            The stored message; None if there is no message with this id.
+        """
+
+        def delete(one: Message) -> Message | None:
+            if one.status is MessageStatus.NEW:
+                return one.changed(text="")
+            return None if one.is_deleted else one.changed(is_deleted=True)
+
+        try:
+            changed = await update(self.collection, message_id, delete)
             return changed or await self.collection.get(message_id)
         except RecordNotFoundError:
             return None

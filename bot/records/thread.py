@@ -95,6 +95,8 @@ class Thread(ThreadDocument):
     crashes: int = 0
     """Number of claims in a row after a crash. It rises before the work begins, so that another
     crash during the work is counted."""
+    deleted_turn: int = 0
+    """Number of the newest turn of which a message was deleted after the turn had taken it."""
 
     @property
     def was_cut_off(self) -> bool:
@@ -152,6 +154,18 @@ class ThreadStore:
         """
         with suppress(RecordFormatError):  # quarantined: a release that can read it finds the work
             await update(self.collection, thread_id, lambda one: one.woken(now_ms), writes_due=True)
+
+    async def wake_deleted(self, thread_id: str, *, turn: int, now_ms: int) -> None:
+        """Record that a message of a turn was deleted, and make the thread due.
+
+        A pass that is about to store the turn's requests then leaves the thread due.
+        """
+
+        def deleted(one: Thread) -> Thread:
+            return one.woken(now_ms).changed(deleted_turn=max(turn, one.deleted_turn))
+
+        with suppress(RecordFormatError, RecordNotFoundError):
+            await update(self.collection, thread_id, deleted, writes_due=True)
 
     async def count_due(self, *, now_ms: int) -> int:
         """Count the threads that `due` returns without a limit."""

@@ -33,6 +33,7 @@ from bot.records.messages import Message, MessageStatus
 from bot.records.thread import Thread
 from bot.stores import Stores
 from bot.threads.cancellation import Stops, listed, looks_like_stop
+from bot.threads.deletions import Deletions
 from bot.threads.message_event import (
     NO_TURN,
     Incoming,
@@ -89,6 +90,11 @@ class ThreadInbox:
     def stops(self) -> Stops:
         """The rights to stop a run, and its messages."""
         return Stops(self.storage, self.approvals.votes, self.access.directory)
+
+    @property
+    def deletions(self) -> Deletions:
+        """The effects of deleted messages."""
+        return Deletions(self.storage, self.approvals, self.outbox, self.clock)
 
     async def receive(self, incoming: Incoming) -> str | None:
         """Store a message for an agent; it is durable once this returns.

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from functools import partial
 
-from bot.approvals.changes import with_ask_deleted
 from bot.approvals.service import Approvals
-from bot.errors import UserFacingError
-from bot.people.terms_of import is_requester
-from bot.ports.notifier import NO_OFFER, Offer
-from bot.ports.people import Actor
+from bot.ports.notifier import Offer
 from bot.ports.process import Clock
-from bot.records.approval import Approval, Kind, Status
+from bot.records.approval import Approval, Status
 from bot.records.approval_queries import open_of
 from bot.records.messages import InboxStore, Message, MessageStatus
 from bot.stores import Stores
+from bot.threads.deletions import Deletions
 from bot.threads.outbox import Outbox
 from bot.words import say
 from bot.words.typed import typed_text
-from storage.documents import update_or_none
 from storage.errors import RecordFormatError
 
 _DECIDING = re.compile(
@@ -179,6 +173,10 @@ class Revisions:
     outbox: Outbox
     clock: Clock
 
+    @property
+    def _deletions(self) -> Deletions:
+        return Deletions(self.storage, self.approvals, self.outbox, self.clock)
+
     async def edited(self, incoming: Incoming, *, before: Incoming | None, edit: str) -> str | None:
         """Store the new text of an unread message; tell the author if the agent has read it.
 
@@ -205,67 +203,24 @@ class Revisions:
             await self._tell_late(message, incoming, edit)
         return None
 
-    async def deleted(self, incoming: Incoming) -> None:
+    async def deleted(self, incoming: Incoming) -> str | None:
         """Drop an unread message and remove its text from cards.
 
         Of a message that the agent has read, tell the author what still waits, and how to take it
         back; the cards say that it was deleted. By the policy, this withdraws the requests.
+
+        Returns:
+            Id of the thread to process, or None.
         """
-        message = await self.storage.inbox.revise(incoming.message_id, "")
+        message = await self.storage.inbox.delete(incoming.message_id)
         if message is None:
-            return
+            return None
         await self._change_cards(message, incoming, "")
         if message.status is MessageStatus.NEW:
             await self.storage.inbox.take([message.message_id], turn=NO_TURN)
-            return
-        own = await self._asked_by(message)
-        over = [one for one in own if one.terms.on_delete == "withdraw"]
-        left = [one for one in own if one not in over]
-        for approval in over:
-            await self._withdraw(approval, message)
-        for approval in left:
-            write = partial(with_ask_deleted, by=message.user_id, now_ms=self.clock())
-            store = self.storage.approvals
-            if await update_or_none(store, approval.approval_id, write, writes_due=True):
-                self.outbox.spawn(self.approvals.attendance.attend(approval.approval_id))
-        if over:
-            await self._tell(incoming, say("message.ask_deleted_withdrawn"))
-        if left:
-            await self._tell(incoming, say("message.ask_deleted"), offer=Offer(withdraw=left))
-
-    async def _asked_by(self, message: Message) -> list[Approval]:
-        """Return the pending requests of a message's turn that its author can withdraw."""
-        waiting = await open_of(self.storage.approvals, message.thread_id)
-        return [
-            one
-            for one in waiting
-            if one.status is Status.PENDING
-            and one.kind is not Kind.DOUBT
-            and one.checkpoint_id == f"{message.thread_id}#{message.turn}"
-            and is_requester(one, message.user_id)
-        ]
-
-    async def _withdraw(self, approval: Approval, message: Message) -> None:
-        """Withdraw a request for the author of its message; one that ended meanwhile stays."""
-        actor = Actor(user_id=message.user_id, team_id=approval.team_id)
-        reason = say("message.ask_deleted_reason")
-        with suppress(UserFacingError):
-            withdrawn = await self.approvals.withdrawals.withdraw(
-                approval.approval_id, actor, reason=reason
-            )
-            self.outbox.spawn(self.approvals.follow_up(withdrawn))
-
-    async def _tell(self, incoming: Incoming, text: str, *, offer: Offer = NO_OFFER) -> None:
-        """Tell the author of a deleted message, in the channel where they deleted it."""
-        is_root = incoming.thread_ts == incoming.ts
-        await self.outbox.send_ephemeral(
-            channel_id=incoming.channel_id,
-            thread_ts="" if is_root else incoming.thread_ts,
-            user_id=incoming.user_id,
-            text=text,
-            key=incoming.ts,
-            offer=offer,
-        )
+            return None
+        await self._deletions.note(message)
+        return message.thread_id
 
     async def _change_cards(self, message: Message, incoming: Incoming, words: str) -> bool:
         """Update a message on pending cards; return whether a card showed it."""
@@ -288,5 +243,5 @@ class Revisions:
             user_id=message.user_id,
             text=say("message.edited_late"),
             key=f"{incoming.ts}:{edit}",
-            offer=Offer(withdraw=await self._asked_by(message)),
+            offer=Offer(withdraw=await self._deletions.asked_by(message)),
         )

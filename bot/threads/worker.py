@@ -381,6 +381,7 @@ class Threads:
                 return
             progress = await self.turns.step(work, admitted)
             if progress is Progress.WAITING:
+                await self.inbox.deletions.catch_up(work.thread)
                 return
             if progress is Progress.ENDED:
                 await self._sum_up(work)

@@ -154,8 +154,7 @@ async def _introduce(desk: ListenerContext, facts: Facts, incoming: Incoming) ->
 
 async def _revise(desk: ListenerContext, change: ChangedMessage) -> str | None:
     if change.is_gone:
-        await desk.revisions.deleted(change.incoming)
-        return None
+        return await desk.revisions.deleted(change.incoming)
     return await desk.revisions.edited(change.incoming, before=change.before, edit=change.edit)
 
 

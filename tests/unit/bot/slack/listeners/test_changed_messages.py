@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from agents.models import say
+from bot.ports.people import Person
 from bot.records.approval import Status
 from bot.records.messages import MessageStatus
 from bot.threads.message_event import NO_TURN
 from bot.words import say as words
+from tests.support.fakes import FakeDirectory
 from tests.support.stores import SqliteStores
+from tests.unit.bot.approvals.test_votes import an_office
 from tests.unit.bot.counter_stage import ASK, Counter, an_event
 from tests.unit.bot.office import ADA, BOT, CHANNEL, ROOT, ROSA, THREAD_ID, Office, an_incoming
 
@@ -133,6 +137,47 @@ async def test_a_deleted_message_that_was_read_keeps_its_text_and_its_request(
     approval = await counter.office.the_approval()
     assert (approval.status, approval.ask_deleted) == (Status.PENDING, ROSA)
     assert counter.office.notifier.offered[-1] == [approval.approval_id]
+
+
+@dataclass
+class SlowDirectory(FakeDirectory):
+    """A directory in which a message is deleted while the approvers are looked up."""
+
+    counter: Counter | None = None
+
+    async def person(self, user_id: str) -> Person:
+        counter = self.counter
+        if counter is not None and counter.office.model.calls:
+            self.counter = None
+            await counter.send(a_deletion(a_message(ASK, ts=ROOT)))
+        return await super().person(user_id)
+
+
+@pytest.mark.parametrize("effect", ["keep", "withdraw"])
+async def test_a_deletion_before_the_card_counts_when_the_card_comes(
+    storage: SqliteStores, effect: str
+) -> None:
+    directory = SlowDirectory()
+    terms = {"approve": [{"from": ["security"]}], "on_delete": effect}
+    office = an_office(storage, terms, directory=directory)
+    directory.counter = Counter.on(office)
+    await office.inbox.receive(an_incoming(ASK))
+    await office.threads.work(THREAD_ID)
+    await office.queue.run()
+    (approval,) = office.notifier.cards.values()
+    if effect == "withdraw":
+        assert approval.status is Status.WITHDRAWN
+        assert words("message.ask_deleted_withdrawn") in office.notifier.whispers[-1][1]
+    else:
+        assert (approval.status, approval.ask_deleted) == (Status.PENDING, ROSA)
+        assert office.notifier.offered == [[approval.approval_id]]
+
+
+async def test_a_deletion_is_told_once(counter: Counter) -> None:
+    for _ in range(2):
+        await counter.send(a_deletion(a_message(ASK, ts=ROOT)))
+    await counter.office.threads.work(THREAD_ID)
+    assert len(counter.office.notifier.offered) == 1
 
 
 async def test_a_root_that_is_deleted_before_it_is_read_starts_nothing(
