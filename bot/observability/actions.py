@@ -271,7 +271,7 @@ ACTIONS: Mapping[str, LogAction] = {
         "Run `countersign doctor`, which names the record.",
     ),
     "tick_failed": LogAction(
-        "A search for due work failed. The next one follows in seconds.",
+        "A search for due work failed or was late. The next one follows in seconds.",
         f"{_DATABASE} Report a record that has a trace.",
     ),
     "transaction_left_open": LogAction(
