@@ -35,7 +35,7 @@ from agents.models import call, say
 from benchmarks.bench_runtime import answer, ask, pay
 from benchmarks.bench_turn import NAMES, one_approval, pace_of
 from benchmarks.delay import delayed
-from benchmarks.harness import Effort, table
+from benchmarks.harness import Effort, run, table
 from tests.cost.stage import Kind
 from tests.support.mongo import spawn_mongo_server
 from tests.support.stores import MongoStores
@@ -206,4 +206,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--runtime"]:
         print(json.dumps(asyncio.run(measure(*sys.argv[2:]))))
     else:
-        asyncio.run(main())
+        run(main)

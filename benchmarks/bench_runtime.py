@@ -34,7 +34,7 @@ from agents import (
     tool,
 )
 from agents.models import call, say
-from benchmarks.harness import Counted, CountedLog, CountedStore, seconds, table
+from benchmarks.harness import Counted, CountedLog, CountedStore, run, seconds, table
 from tests.cost.counting import counting, watching
 from tests.support.mongo import spawn_mongo_server
 from tests.support.stores import MongoStores, SqliteStores
@@ -292,4 +292,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    run(main)

@@ -24,7 +24,7 @@ import aiohttp
 from agents.models import Turn, call, say
 from benchmarks.bench_clicks import free_port, slack
 from benchmarks.bench_runtime import round_trip
-from benchmarks.harness import Counted, seconds, table
+from benchmarks.harness import Counted, run, seconds, table
 from bot.records.approval import Approval, StoredCard
 from bot.records.approval_queries import count_pending
 from bot.stores import Stores
@@ -192,7 +192,7 @@ async def memory() -> None:
         "        await storage.approvals.due(now_ms=1_800_000_000_000, limit=50)\n"
         "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
         "    await storage.close()\n"
-        "asyncio.run(main())\n"
+        "run(main)\n"
     )
     sizes = []
     with tempfile.TemporaryDirectory() as directory:
@@ -302,4 +302,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    run(main)

@@ -21,9 +21,9 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.delay import delayed
-from benchmarks.harness import Effort, percentile, table
+from benchmarks.harness import Effort, percentile, run, table
 from tests.cost.counting import Count, counting
-from tests.cost.stage import Kind, TurnStage, a_turn_stage, make_database
+from tests.cost.stage import PAID, Kind, TurnStage, a_turn_stage, make_database
 from tests.support.mongo import MongoServer, spawn_mongo_server
 from tests.support.stage import Stage, a_stage
 
@@ -203,8 +203,10 @@ async def batches(server: MongoServer) -> None:
             async with a_bot(kind, server) as stage:
                 with counting() as surfaced:
                     await stage.ask(calls, is_together=True)
+                before = len(PAID)
                 with counting() as approved:
                     await stage.approve_together()
+                assert len(PAID) == before + calls
             each = f"{approved.total / calls:.1f}"
             rows.append((NAMES[kind], calls, f"{surfaced.total:,}", f"{approved.total:,}", each))
     head = ("database", "calls", "commands to surface", "to approve all", "a call")
@@ -255,4 +257,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    run(main)

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import statistics
+import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pymongo import monitoring
+
 from agents.core.checkpoint import AmendingStore, CheckpointStatus, MessageLog, StoredCheckpoint
 from tests.support.mongo import MongoServer
+from tests.support.mongo_listener import LISTENER
+
+_JUDGED = {"--quick", "--count-only"}
+"""Options of a benchmark whose times count little, so that its commands are judged as in tests."""
+
+
+def run(main: Callable[[], Coroutine[object, object, None]]) -> None:
+    """Run a benchmark.
+
+    Raises:
+        AssertionError: With `--quick` or `--count-only`, MongoDB would refuse one of its commands.
+    """
+    is_judged = not _JUDGED.isdisjoint(sys.argv)
+    if is_judged:
+        monitoring.register(LISTENER)
+    asyncio.run(main())
+    if is_judged:
+        LISTENER.check()
 
 
 @dataclass

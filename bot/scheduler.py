@@ -226,7 +226,8 @@ class Scheduler:
             await asyncio.sleep(max(left, self._every / 10).total_seconds())
             if self._age() >= STILL * self._every:
                 logger.warning(
-                    "the last tick is %.0f s old: the clock was set, or the machine is busy; ticking again",
+                    "the last tick is %.0f s old: the clock was set, or the machine is busy; "
+                    "ticking again",
                     self._age().total_seconds(),
                     extra={"action": "tick_failed"},
                 )

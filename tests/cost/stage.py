@@ -251,13 +251,13 @@ class TurnStage:
         await self.settled()
 
     async def _submit(self, form: Body) -> None:
-        """Submit a form as it was opened, all that it lists being ticked."""
+        """Submit a form with all that it lists ticked."""
         inputs = [block for block in form["blocks"] if block["type"] == "input"]
         values = {
             block["block_id"]: {
                 block["element"]["action_id"]: {
                     "type": block["element"]["type"],
-                    "selected_options": block["element"].get("initial_options", []),
+                    "selected_options": block["element"].get("options", []),
                     "selected_option": block["element"].get("initial_option"),
                     "value": None,
                 }

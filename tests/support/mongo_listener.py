@@ -1,8 +1,9 @@
 """Judges every command that a test sends to any MongoDB server, and the answer.
 
-Tests register it for both drivers before any client is made; benchmarks do not, because it takes
-about a seventh of a bot's processor time. `mongo_rules` says what MongoDB refuses in a command by
-itself, `mongo_indexes` which reads no index serves.
+Tests register it for both drivers before any client is made. Benchmarks that time do not, because
+it takes about a seventh of a bot's processor time; with `--quick` or `--count-only` they do.
+`mongo_rules` says what MongoDB refuses in a command by itself, `mongo_indexes` which reads no index
+serves.
 """
 
 from __future__ import annotations
