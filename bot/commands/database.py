@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bot.commands.call import Finding
 from bot.config.settings import Settings
@@ -58,9 +60,16 @@ _SHARED_ELSE = "check that the server is running, its address, and the network"
 async def look_at_storage(
     settings: Settings, make_storage: Callable[[Settings], Stores]
 ) -> AsyncIterator[Finding]:
-    """Open the database, write to it, test the server, and list unreadable records."""
+    """Open the database, write to it, test the server, and list unreadable records.
+
+    Where no embedded database is yet, none is made: a directory beside it is tried and removed.
+    """
     is_embedded = settings.mongodb_uri is None
-    subject = "COUNTERSIGN_DATA_DIR" if is_embedded else "MONGODB_URI"
+    subject = _subject(settings)
+    if is_embedded and not any(settings.data_dir.glob("countersign.*")):
+        async for finding in _tried(settings, make_storage):
+            yield finding
+        return
     storage = make_storage(settings)
     try:
         await storage.open()
@@ -78,6 +87,43 @@ async def look_at_storage(
         yield Finding(subject=subject, text=str(error), remedy=remedy)
     finally:
         await storage.close()
+
+
+def _subject(settings: Settings) -> str:
+    """Return the setting to look at; `database` if the operator has set none."""
+    if settings.mongodb_uri is not None:
+        return "MONGODB_URI"
+    return "COUNTERSIGN_DATA_DIR" if "data_dir" in settings.model_fields_set else "database"
+
+
+async def _tried(
+    settings: Settings, make_storage: Callable[[Settings], Stores]
+) -> AsyncIterator[Finding]:
+    """Try whether a first start could make an embedded database, and leave nothing behind."""
+    directory = settings.data_dir.absolute()
+    place = next(path for path in (directory, *directory.parents) if path.exists())
+    try:
+        trial = TemporaryDirectory(prefix=".countersign-", dir=place)
+    except OSError as error:
+        text = f"can't write to {place}: {error.strerror or error}"
+        remedy = EMBEDDED[Fault.READ_ONLY]
+        yield Finding(subject=_subject(settings), text=text, remedy=remedy)
+        return
+    with trial as path:
+        storage = make_storage(settings.model_copy(update={"data_dir": Path(path)}))
+        try:
+            await storage.open()
+            await storage.ping()
+            text = f"none in {directory} yet; the first start makes it. "
+            text += "If your bot has run before, this is the wrong directory"
+            yield Finding(subject="database", text=text)
+            async for finding in _examined(storage):
+                yield finding
+        except StorageError as error:
+            remedy = remedy_for(error, is_embedded=True)
+            yield Finding(subject=_subject(settings), text=str(error), remedy=remedy)
+        finally:
+            await storage.close()
 
 
 async def _examined(storage: Stores) -> AsyncIterator[Finding]:

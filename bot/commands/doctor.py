@@ -82,7 +82,7 @@ async def execute(call: Call) -> None:
 
 
 async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Finding]:
-    """Check one subject after the other. Missing tables and indexes are created.
+    """Check one subject after the other. Tables that an existing database lacks are created.
 
     Args:
         environ: The variables of the process.
@@ -98,13 +98,14 @@ async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Fin
     transport = "Socket Mode" if settings.is_socket_mode else "HTTP"
     yield Finding(subject="settings", text=f"complete; connects to Slack over {transport}")
     findings, agents = _look_at_agents(settings, tools)
-    for finding in findings:
+    faults = await _policy_faults(settings, agents)
+    for finding in (*findings, *faults):
         yield finding
     if tools.ask_model is not None:
         yield await _look_at_model(settings, tools.load_model, tools.ask_model)
     async for finding in look_at_storage(settings, tools.make_storage):
         yield finding
-    async for finding in _look_at_slack(settings, agents, tools.clock):
+    async for finding in _look_at_slack(settings, agents, tools.clock, has_faults=bool(faults)):
         yield finding
 
 
@@ -133,6 +134,14 @@ def _look_at_agents(settings: Settings, tools: Tools) -> tuple[list[Finding], Se
     if tools.ask_model is None:
         text += "; model not tested (add --model to test it)"
     return [Finding(subject="agent", text=text)], tuple(agents.values())
+
+
+async def _policy_faults(settings: Settings, agents: Sequence[Agent]) -> list[Finding]:
+    """Return the faults of the policy file that need no look at Slack."""
+    if settings.policy is None or not agents:
+        return []
+    finding = await look_at_policy(settings.policy, world_of(agents), None)
+    return [] if finding.is_ok else [finding]
 
 
 async def _look_at_model(
@@ -164,14 +173,14 @@ async def _look_at_model(
 
 
 async def _look_at_slack(
-    settings: Settings, agents: Sequence[Agent], clock: Clock
+    settings: Settings, agents: Sequence[Agent], clock: Clock, *, has_faults: bool
 ) -> AsyncIterator[Finding]:
     token = settings.slack_bot_token.get_secret_value()
     client = AsyncWebClient(token=token, base_url=settings.slack_api_url, timeout=TIMEOUT_S)
     try:
         answer = await client.auth_test()
     except _SLACK_FAULTS as error:
-        yield _slack_finding(error)
+        yield _slack_finding(error, is_set="slack_api_url" in settings.model_fields_set)
     else:
         yield Finding(
             subject="SLACK_BOT_TOKEN",
@@ -182,7 +191,7 @@ async def _look_at_slack(
         team_id = str(answer.get("team_id"))
         directory = SlackDirectory(client, team_id=team_id, clock=clock, pacer=Pacer())
         named = tuple(dict.fromkeys(one for agent in agents for one in people_named(agent)))
-        if settings.policy is not None:
+        if settings.policy is not None and not has_faults:
             slack = SlackFacts(lookups=directory, bot_user_id=str(answer.get("user_id")))
             yield await look_at_policy(settings.policy, world_of(agents), slack)
         async for finding in _look_at_deciders(settings, named, directory):
@@ -317,11 +326,12 @@ async def _look_at_transport(settings: Settings, client: AsyncWebClient) -> Find
     return Finding(subject="SLACK_APP_TOKEN", text="valid; Socket Mode works")
 
 
-def _slack_finding(error: BaseException) -> Finding:
+def _slack_finding(error: BaseException, *, is_set: bool) -> Finding:
+    """Return the fault of a call to Slack; `is_set`: whether the operator set its address."""
     fault = slack_fault(error)
     if fault.startswith(("connection failed", "no answer")):
         text, remedy = f"Slack isn't responding: {fault}", "check the address and the network"
-        return Finding(subject="SLACK_API_URL", text=text, remedy=remedy)
+        return Finding(subject="SLACK_API_URL" if is_set else "Slack", text=text, remedy=remedy)
     return Finding(
         subject="SLACK_BOT_TOKEN",
         text=f"Slack rejected it: {fault}",

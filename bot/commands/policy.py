@@ -110,8 +110,8 @@ async def check_file(
     return found
 
 
-async def look_at_policy(path: Path, world: PolicyWorld, slack: SlackFacts) -> Finding:
-    """Check a policy file for the doctor."""
+async def look_at_policy(path: Path, world: PolicyWorld, slack: SlackFacts | None) -> Finding:
+    """Check a policy file for the doctor; without Slack, all but its ids."""
     told: list[str] = []
     large: list[str] = []
 
@@ -119,7 +119,8 @@ async def look_at_policy(path: Path, world: PolicyWorld, slack: SlackFacts) -> F
         large.append(f"{channel_id} has {count:,} members; at most {MOST_MEMBERS} can decide")
 
     try:
-        await check_file(path, world, replace(slack, warn=warn), told.append)
+        facts = replace(slack, warn=warn) if slack is not None else None
+        await check_file(path, world, facts, told.append)
     except FaultyPolicyError as error:
         remedy = "fix the file; a running bot keeps using the last valid one"
         return Finding(subject="COUNTERSIGN_POLICY", text=str(error), remedy=remedy)

@@ -1,5 +1,7 @@
 """The doctor, against the stand-in for Slack: each fault gets a line that says what to do."""
 
+import asyncio
+import os
 import socket
 import sqlite3
 import time
@@ -396,6 +398,32 @@ async def test_a_database_that_stops_answering_is_closed(environ: dict[str, str]
     (line,) = lines(await look(environ, make_storage=lambda _: storage))
     assert "gone" in line
     assert closed == [True]
+
+
+async def test_no_database_is_made_where_none_is(environ: dict[str, str], tmp_path: Path) -> None:
+    findings = await look(environ)
+    assert lines(findings) == []
+    assert f"none in {tmp_path / 'data'} yet" in findings["database"].text
+    assert not await asyncio.to_thread(os.listdir, tmp_path)
+
+
+async def test_a_directory_that_no_first_start_could_use(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "data").write_text("a file")
+    findings = await look(environ)
+    assert "can't write to" in findings["COUNTERSIGN_DATA_DIR"].text
+
+
+async def test_faults_of_the_policy_are_told_without_slack(
+    environ: dict[str, str], sandbox: Sandbox, tmp_path: Path
+) -> None:
+    await sandbox.stop()
+    path = tmp_path / "policy.yaml"
+    path.write_text("version: 1\nrules: []\n")
+    del environ["COUNTERSIGN_APPROVERS"]
+    findings = await look({**environ, "COUNTERSIGN_POLICY": str(path)})
+    assert "default: required" in findings["COUNTERSIGN_POLICY"].text
 
 
 async def test_a_wrong_bot_token(environ: dict[str, str]) -> None:
