@@ -21,7 +21,12 @@ from agents.core.component.exits import contained_task
 from bot.clock import MovableClock, system_clock
 from bot.config.agents import load_model
 from bot.config.settings import Settings
-from bot.errors import CopyInPlaceError, FaultyPolicyError, SettingsError
+from bot.errors import (
+    CopyInPlaceError,
+    FaultyPolicyError,
+    InvalidSettingsError,
+    SettingsError,
+)
 from bot.leases import CLICK_PATIENCE
 from bot.maintenance.clocks import check_clock
 from bot.maintenance.policies import PolicyRecorder
@@ -29,10 +34,11 @@ from bot.observability import logs
 from bot.observability.events import TellEvent, both, nobody
 from bot.observability.readiness import Readiness
 from bot.observability.tracing import Tracing, otlp_provider
-from bot.policy.current import OF_SETTINGS, LoadedPolicy, Tell, source_of
+from bot.policy.current import OF_SETTINGS, LoadedPolicy, PolicyNews, Tell, source_of
 from bot.policy.evaluation.context import PolicyWorld, world_of
 from bot.policy.parser.lookups import SlackFacts
 from bot.policy.parser.problems import PolicyError
+from bot.policy.parser.settings import settings_errors
 from bot.ports.process import Clock
 from bot.questions.record import Rules
 from bot.redaction.mask import in_force, print_key
@@ -166,7 +172,7 @@ async def start(
 
     Raises:
         SettingsError: A setting does not work: agent, model, token, port.
-        InvalidSettingsError: The file of agents has faults.
+        InvalidSettingsError: The file of agents has faults, or an id cannot be used.
         FaultyPolicyError: The policy is faulty, or its ids cannot be looked up.
         StoreBusyError: Another process has the data directory.
         StoreUnavailableError: The database does not answer.
@@ -176,6 +182,9 @@ async def start(
     key = print_key(settings.slack_bot_token.get_secret_value())
     stack.enter_context(in_force(settings.redact, secrets=settings.secrets(), key=key))
     roster = load_roster(settings, load_model(settings.model))
+    world = world_of(roster.agents.values())
+    # Faults of files first: the database and Slack may need seconds, or not answer at all.
+    await load_policy(settings, world, None, _tell_nobody, is_demo=is_demo)
     stack.enter_context(workspace_language(settings.language))
     last = Closings()
     stack.push_async_callback(last.close)
@@ -286,7 +295,7 @@ async def start_demo(
 async def load_policy(
     settings: Settings,
     world: PolicyWorld,
-    slack: SlackFacts,
+    slack: SlackFacts | None,
     tell: Tell,
     *,
     is_demo: bool = False,
@@ -294,13 +303,20 @@ async def load_policy(
     """Load the policy from its file or from the settings. In a demo, each rule may use `here`.
 
     Raises:
-        FaultyPolicyError: The policy is invalid, or its ids cannot be looked up.
+        FaultyPolicyError: The file is invalid, or its ids cannot be looked up.
+        InvalidSettingsError: The settings name ids that cannot be used.
     """
     source = source_of(settings, world, slack, tell, is_demo=is_demo)
     try:
         return await LoadedPolicy.load(source)
     except PolicyError as error:
+        if source.name == OF_SETTINGS:
+            raise InvalidSettingsError(settings_errors(error)) from error
         raise FaultyPolicyError(error.text(source.name)) from error
+
+
+async def _tell_nobody(_: PolicyNews) -> None:
+    """Drop news of a policy that is only checked."""
 
 
 def listen_to_hangups(countersign: Countersign, stack: AsyncExitStack) -> None:

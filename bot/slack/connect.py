@@ -96,11 +96,15 @@ def lookup_session() -> ClientSession:
     return ClientSession(timeout=ClientTimeout(total=LOOKUP_S), cookie_jar=DummyCookieJar())
 
 
-def _not_reached(fault: str) -> SettingsError:
+def _not_reached(settings: Settings, fault: str) -> SettingsError:
+    if fault.endswith(("auth", "_token", "revoked")):
+        remedy = "check the token on the app's page (OAuth & Permissions)"
+        return SettingsError("SLACK_BOT_TOKEN", f"Slack does not take the bot in: {fault}", remedy)
+    is_set = "slack_api_url" in settings.model_fields_set
     return SettingsError(
-        "SLACK_BOT_TOKEN" if fault.endswith(("auth", "_token", "revoked")) else "SLACK_API_URL",
-        f"Slack does not take the bot in: {fault}",
-        "check the token on the app's page (OAuth & Permissions) and the address of the API",
+        "SLACK_API_URL" if is_set else "Slack",
+        f"the bot can't reach Slack: {fault}",
+        f"check {'the address and ' if is_set else ''}the network of this machine",
     )
 
 
@@ -121,7 +125,7 @@ async def reach_slack(
         except (SlackClientError, ClientError, OSError, TimeoutError, AttributeError) as error:
             wait = retry_after(error)
             if wait is None:
-                raise _not_reached(slack_fault(error)) from error
+                raise _not_reached(settings, slack_fault(error)) from error
             logger.info("Slack's rate limit: waiting %s", wait, extra={"action": "lookup_waits"})
             await sleep(wait.total_seconds())
     secret = settings.slack_signing_secret

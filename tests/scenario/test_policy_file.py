@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import FaultyPolicyError
-from bot.main import listen_to_hangups
+from bot.config.settings import Settings
+from bot.errors import FaultyPolicyError, InvalidSettingsError, SettingsError
+from bot.main import listen_to_hangups, start
 from bot.policy.current import LoadedPolicy
+from bot.slack.connect import reach_slack
 from tests.support.stage import Stage, a_stage
 
 ADA = "U0ADALINDQ"
@@ -26,6 +28,12 @@ rules: []
 default: {{ask: {{}}}}
 """
 BAD = GOOD.replace("from: [ops]", "from: [oops]")
+UNREACHABLE = {
+    "COUNTERSIGN_MODEL": "demo",
+    "SLACK_BOT_TOKEN": "xoxb-1",
+    "SLACK_SIGNING_SECRET": "s" * 32,
+    "SLACK_API_URL": "http://127.0.0.1:9/",
+}
 GONE = GOOD.replace(ADA, "U0NOBODY99")
 
 
@@ -65,6 +73,46 @@ async def test_a_bot_with_a_faulty_policy_does_not_start(
         async with a_stage(tmp_path, "http", COUNTERSIGN_POLICY=str(path)):
             pass
     assert words in str(caught.value)
+
+
+async def test_faults_of_the_policy_are_told_before_the_network_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(BAD, encoding="utf-8")
+    data = str(tmp_path / "data")
+    settings = Settings.load(
+        {**UNREACHABLE, "COUNTERSIGN_POLICY": str(path), "COUNTERSIGN_DATA_DIR": data}
+    )
+    async with AsyncExitStack() as stack:
+        with pytest.raises(FaultyPolicyError, match="no group named 'oops'"):
+            await start(settings, stack)
+    assert not (tmp_path / "data").exists()
+
+
+async def test_an_id_of_the_settings_is_told_by_its_variable(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingsError) as caught:
+        async with a_stage(
+            tmp_path,
+            "http",
+            COUNTERSIGN_ESCALATE_AFTER="1h",
+            COUNTERSIGN_ESCALATE_TO="S0NOBODY99",
+        ):
+            pass
+    (line,) = str(caught.value).splitlines()
+    assert line.startswith("COUNTERSIGN_ESCALATE_TO: Slack doesn't recognize S0NOBODY99; ")
+
+
+@pytest.mark.parametrize("is_set", [True, False])
+async def test_a_network_that_is_down_is_no_fault_of_a_setting_that_nobody_set(
+    is_set: bool,
+) -> None:
+    settings = Settings.load({**UNREACHABLE, "COUNTERSIGN_APPROVERS": ADA})
+    if not is_set:  # as if the default address were this one
+        given = settings.model_fields_set - {"slack_api_url"}
+        settings = Settings.model_construct(given, **dict(settings))
+    with pytest.raises(SettingsError) as caught:
+        await reach_slack(settings)
+    assert caught.value.variable == ("SLACK_API_URL" if is_set else "Slack")
+    assert ("address" in caught.value.remedy) is is_set
 
 
 async def test_a_bot_whose_policy_is_not_there_does_not_start(tmp_path: Path) -> None:

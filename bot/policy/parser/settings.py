@@ -9,6 +9,8 @@ import yaml
 
 from bot.config.durations import format_duration
 from bot.config.settings import Settings
+from bot.errors import SettingsError
+from bot.policy.parser.problems import PolicyError
 from bot.ports.people import CHANNEL
 
 APPROVERS = "approvers"
@@ -39,6 +41,28 @@ def settings_policy(settings: Settings) -> dict[str, object]:
         "rules": rules,
         "default": "allow",
     }
+
+
+_VARIABLES = {
+    f"groups.{BACKUPS}": "COUNTERSIGN_ESCALATE_TO",
+    ".channel": "COUNTERSIGN_CHANNELS",
+    ".escalate": "COUNTERSIGN_ESCALATE_AFTER",
+    ".expires": "COUNTERSIGN_EXPIRE_AFTER",
+    ".remind": "COUNTERSIGN_REMIND_AFTER",
+    ".max_age": "COUNTERSIGN_MAX_AGE",
+}
+"""The settings that parts of the policy come from. All else comes from the approvers."""
+
+
+def settings_errors(error: PolicyError) -> list[SettingsError]:
+    """Return the faults of a policy that was built from the settings, by their variables."""
+    faults: dict[str, SettingsError] = {}
+    for problem in error.problems:
+        named = (name for part, name in _VARIABLES.items() if part in problem.key)
+        variable = next(named, "COUNTERSIGN_APPROVERS")
+        fault = SettingsError(variable, problem.fault, problem.remedy)
+        faults.setdefault(str(fault), fault)
+    return list(faults.values())
 
 
 def policy_text(data: dict[str, object]) -> str:
