@@ -52,6 +52,7 @@ class ServerAddress:
     Attributes:
         timeout_ms: Maximum duration of an operation, in milliseconds.
         open_ms: Maximum duration of the first connection, in milliseconds.
+        retries_writes: Whether the driver sends a write again after a lost reply.
         secrets: Texts that must never be shown, the longest first.
     """
 
@@ -64,6 +65,7 @@ class ServerAddress:
         self.open_ms = (
             self._milliseconds("serverselectiontimeoutms") or self.timeout_ms * OPEN_FACTOR
         )
+        self.retries_writes = self._given.get("retrywrites", "true").lower() == "true"
         self.secrets = secrets_of(uri)
 
     def check(self) -> None:

@@ -7,6 +7,7 @@ collections, so only opening and closing differ.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -142,12 +143,20 @@ class Client:
         """
         await self.open_to_read()
         try:
-            for name, indexes in self.indexes.items():
-                models = [IndexModel([(field, 1) for field in fields]) for fields in indexes]
-                await self.create_indexes(name, models)
+            await self.make_all_indexes()
         except BaseException:
             await self.close()
             raise
+
+    async def make_all_indexes(self) -> None:
+        """Create the indexes of all collections. Idempotent.
+
+        Raises:
+            StoreUnavailableError: The server does not respond, or refuses.
+        """
+        for name, indexes in self.indexes.items():
+            models = [IndexModel([(field, 1) for field in fields]) for fields in indexes]
+            await self.create_indexes(name, models)
 
     async def create_indexes(self, name: str, models: Sequence[IndexModel]) -> None:
         """Create indexes of a collection, however long it takes. Idempotent.
@@ -205,6 +214,22 @@ class Client:
                 self._database.command(name, codec_options=_LENIENT, **values)
             )
         return answer
+
+    @property
+    def retries_writes(self) -> bool:
+        """Whether the driver sends a write again after a lost reply."""
+        return self._address.retries_writes
+
+    async def session(self) -> Any:
+        """Start a session of the driver.
+
+        Raises:
+            StoreUnavailableError: The client is not open.
+        """
+        if self._database is None:
+            raise StoreUnavailableError("it is not open")
+        session: Any = self._database.client.start_session()
+        return await session if inspect.isawaitable(session) else session
 
     async def identity(self, name: str) -> str:
         """Return the UUID that the server gave a collection; empty if unknown.

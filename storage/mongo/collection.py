@@ -32,6 +32,9 @@ _MARKS = ("quarantined_by", "quarantine_reason")
 
 _BY = f"_work.{_MARKS[0]}"
 
+_CLAIM = "_work.claim"
+"""The field with the mark of the last claim."""
+
 
 class MongoCollection(Collection[D]):
     """See `storage.documents.Collection`.
@@ -116,7 +119,7 @@ class MongoCollection(Collection[D]):
         update = self._setting(changes) | {"$inc": {self._names["fence"]: 1}}
         update = {name: one for name, one in update.items() if one}
         try:
-            return await self._commands.update_and_get(self._where(where), update)
+            return await self._commands.claim(self._where(where), update, mark=_CLAIM)
         except StoreBrokenError:
             stored = await self._commands.find({"_id": where["id"]}, [("_id", 1)], 1)
             if not stored or self._has_columns(stored[0]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -48,6 +49,17 @@ class Commands:
             except DuplicateKeyError:
                 return False
         return True
+
+    async def insert_own(self, document: Document, *, mark: str) -> bool:
+        """Insert a document that only this process uses; return False if its key exists.
+
+        The mark recognizes the document after a lost reply, as in `claim`.
+        """
+        marked = {**document, mark: secrets.token_hex(8)}
+        if await self.insert(marked):
+            return True
+        where = {name: marked[name] for name in ("_id", mark)}
+        return bool(await self.keys(where, 1))
 
     async def insert_all(self, documents: Sequence[Document]) -> frozenset[str]:
         """Insert the documents with unused keys, in one command; return these keys."""
@@ -97,12 +109,26 @@ class Commands:
             result = await apart(self._collection.update_one(where, update))
         return bool(result.matched_count)
 
-    async def update_and_get(self, where: Filter, update: Update) -> Document | None:
-        """Update one document and return the new version; None if no document matches `where`."""
+    async def claim(self, where: Filter, update: Update, *, mark: str) -> Document | None:
+        """Update one document and return the new version; None if no document matches `where`.
+
+        After a lost reply, the driver sends the update again. A server without retryable writes
+        then runs it again, on a document that it has changed already. The condition therefore also
+        accepts a document with the mark of this update.
+
+        Args:
+            where: Selects the document by `_id`, and is the condition of the update.
+            update: The change.
+            mark: The field for a value that is unique to this update.
+        """
+        unique = secrets.token_hex(8)
+        rest = {name: wanted for name, wanted in where.items() if name != "_id"}
         async with self._client.call() as apart:
             changed: Document | None = await apart(
                 self._collection.find_one_and_update(
-                    where, update, return_document=ReturnDocument.AFTER
+                    {"_id": where["_id"], "$or": [rest, {mark: unique}]},
+                    {**update, "$set": {**update["$set"], mark: unique}},
+                    return_document=ReturnDocument.AFTER,
                 )
             )
         return changed

@@ -99,6 +99,12 @@ def store_error(error: Exception, clean: Callable[[str], str]) -> StorageError:
     return StoreBrokenError(detail, fault, remedy=_REMEDIES.get(code, ""))
 
 
+def is_timeout(error: StoreUnavailableError) -> bool:
+    """Whether an operation ended because it took too long."""
+    cause = error.__cause__
+    return isinstance(cause, TimeoutError) or (isinstance(cause, PyMongoError) and cause.timeout)
+
+
 def plain(said: str) -> str:
     """Return the host and the reason, without the driver's view of all servers and its limits."""
     return _LIMITS.sub("", _DUMP.sub("", said))

@@ -1,8 +1,9 @@
 """Test whether a server fulfills what decisions depend on. Leaves nothing behind.
 
-Some servers speak MongoDB's protocol but are not MongoDB. They must guarantee two things: a
-conditional update of one document is atomic, so that one of several concurrent clicks wins; and
-creating an existing index changes nothing, because every start creates all indexes.
+Some servers speak MongoDB's protocol but are not MongoDB. They must guarantee three things: a
+conditional update of one document is atomic, so that one of several concurrent clicks wins;
+creating an existing index changes nothing, because every start creates all indexes; and a write
+that the driver sends again, because the reply was lost, runs once.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import asyncio
 import statistics
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from pymongo import IndexModel, ReturnDocument
+from bson import Int64
+from pymongo import ReturnDocument
 
 from storage.base import CheckResult
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
 from storage.mongo.client import Apart
+from storage.mongo.faults import is_timeout
 
 ROUNDS = 10
 AT_ONCE = 20
@@ -31,7 +34,14 @@ round trips.
 """
 ROUND_TRIPS = 50
 
+_NUMBER = Int64(1 << 40)
+"""Number of the repeated write; higher than all numbers that the driver gave in its session."""
+
 _OTHER = "use MongoDB itself, or a compatible service that keeps single-document atomicity"
+_SLOW = (
+    "run `countersign doctor` again while the server is less busy; if it stays slow, use a larger "
+    "server: people get no answer from the bot in time"
+)
 
 
 class Server(Protocol):
@@ -45,11 +55,22 @@ class Server(Protocol):
         """Limit the duration of one operation, and translate the driver's errors."""
         ...
 
-    async def create_indexes(self, name: str, models: Sequence[IndexModel]) -> None:
-        """Create indexes of a collection."""
+    @property
+    def retries_writes(self) -> bool:
+        """Whether the driver sends a write again after a lost reply."""
         ...
 
-    async def command(self, name: str, *, limit_s: float | None = None) -> dict[str, Any]:
+    async def make_all_indexes(self) -> None:
+        """Create the indexes of all collections, with the time limit of the start."""
+        ...
+
+    async def session(self) -> Any:
+        """Start a session of the driver."""
+        ...
+
+    async def command(
+        self, name: str, *, limit_s: float | None = None, **values: Any
+    ) -> dict[str, Any]:
         """Run a database command and return its response."""
         ...
 
@@ -83,22 +104,35 @@ def ferret_version(build: Mapping[str, object]) -> str:
 
 
 async def self_test(server: Server) -> list[CheckResult]:
-    """Run the self-test; return faults and remarks.
+    """Run the self-test of an open server; return faults and remarks.
 
     Raises:
         StoreUnavailableError: The server does not respond, or refuses.
     """
+    try:
+        return await _all_checks(server)
+    except StoreUnavailableError as error:
+        if not is_timeout(error):
+            raise
+        text = f"the server is slow: the self-test ended without a result ({error.detail})"
+        return [CheckResult(text=text, remedy=_SLOW)]
+
+
+async def _all_checks(server: Server) -> list[CheckResult]:
     scratch = f"doctor_{uuid.uuid4().hex}"
+    hello = await _hello(server)
     try:
         faults = [
             *await _one_wins(server, scratch),
             *await _all_count(server, scratch),
-            *await _indexes_may_exist(server, scratch),
+            *await _indexes_may_exist(server),
         ]
+        if _is_cluster(hello) and server.retries_writes:
+            faults += await _runs_once(server, scratch)
     finally:
         async with server.call() as apart:
             await apart(server.collection(scratch).drop())
-    return [*faults, *await _kind(server), *await _distance(server)]
+    return [*faults, *_kind(hello), *await _distance(server)]
 
 
 async def _one_wins(server: Server, scratch: str) -> list[CheckResult]:
@@ -153,23 +187,57 @@ async def _add(server: Server, scratch: str) -> None:
         await apart(server.collection(scratch).update_one({"_id": "sum"}, {"$inc": {"n": 1}}))
 
 
-async def _indexes_may_exist(server: Server, scratch: str) -> list[CheckResult]:
-    models = [IndexModel([("a", 1)]), IndexModel([("a", 1), ("b", 1)])]
+async def _indexes_may_exist(server: Server) -> list[CheckResult]:
     try:
-        for _ in range(2):
-            await server.create_indexes(scratch, models)
+        await server.make_all_indexes()  # the start has created them already
     except StoreUnavailableError as error:
+        if is_timeout(error):
+            raise
         text = f"making indexes that exist already fails there: {error.detail}"
         return [CheckResult(text=text, remedy=f"the bot would start only once; {_OTHER}")]
     return []
 
 
-async def _kind(server: Server) -> list[CheckResult]:
+async def _runs_once(server: Server, scratch: str) -> list[CheckResult]:
+    async with server.call() as apart:
+        await apart(server.collection(scratch).insert_one({"_id": "again", "n": 0}))
+    # The driver gives the sessions that have ended to other writes, whose numbers begin below ours.
+    # Therefore, this session is not ended. The server ends it.
+    session = await server.session()
+    for _ in range(2):
+        await server.command(
+            "update",
+            value=scratch,
+            updates=[{"q": {"_id": "again"}, "u": {"$inc": {"n": 1}}}],
+            writeConcern={"w": "majority"},
+            txnNumber=_NUMBER,
+            session=session,
+        )
+    async with server.call() as apart:
+        found = await apart(server.collection(scratch).find_one({"_id": "again"}))
+    if found is not None and found["n"] == 1:
+        return []
+    text = (
+        "the server runs a write again that the driver repeats after a lost reply, so a click that "
+        "counted may be told as too late, and work may wait for the end of a lease"
+    )
+    remedy = "add retryWrites=false to MONGODB_URI, as for every service without retryable writes"
+    return [CheckResult(text=text, remedy=remedy)]
+
+
+async def _hello(server: Server) -> Mapping[str, Any]:
     try:
-        answer = await server.command("hello")
+        return await server.command("hello")
     except StoreBrokenError:  # the older name of the command, for old and compatible servers
-        answer = await server.command("isMaster")
-    if "setName" in answer or answer.get("msg") == "isdbgrid":
+        return await server.command("isMaster")
+
+
+def _is_cluster(hello: Mapping[str, Any]) -> bool:
+    return "setName" in hello or hello.get("msg") == "isdbgrid"
+
+
+def _kind(hello: Mapping[str, Any]) -> list[CheckResult]:
+    if _is_cluster(hello):
         return []
     text = (
         "the server is neither a replica set nor a sharded cluster: after each cut connection, "

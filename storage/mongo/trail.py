@@ -163,14 +163,14 @@ class MongoTrail(Trail):
         if not stored:
             last = _where(await self._last(team_id))
             first = {"_id": team_id, **last, "batch": "", **lease, "fence": 1}
-            return first if await self._chains.insert(first) else None
+            return first if await self._chains.insert_own(first, mark="claim") else None
         (document,) = stored
         if is_leased(document.get("leased_until_ms"), now_ms):
             return None
         fence = document.get("fence", 0)
         lease["fence"] = fence + 1 if isinstance(fence, int) else now_ms  # damaged: start again
         where = {"_id": team_id, **{name: document.get(name) for name in ("leased_by", "fence")}}
-        return await self._chains.update_and_get(where, {"$set": lease})
+        return await self._chains.claim(where, {"$set": lease}, mark="claim")
 
     async def _redo(self, chain: _Held, batch: Sequence[Document]) -> _Held | None:
         """Apply the batch of a crashed process; None if the lease was lost."""

@@ -40,6 +40,4 @@ async def test_a_directory(tmp_path: Path) -> None:
 
 @pytest.mark.mongo
 async def test_an_address_of_mongodb(mongo_server: MongoServer) -> None:
-    base, _, options = mongo_server.uri.partition("?")
-    database = f"{base.rstrip('/')}/{mongo_server.new_database()}"
-    await _ask_and_go_on(f"{database}?{options}" if options else database)
+    await _ask_and_go_on(mongo_server.new_uri())

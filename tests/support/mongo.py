@@ -94,7 +94,8 @@ class MongoServer:
         scheme, _, place = address.partition("://")
         hosts, _, login = place.partition("/")
         given = [options] if options else []
-        if "@" in hosts and "authSource=" not in options:  # else it would be the new database
+        # Else the login would be looked for in the new database. A certificate's is in no database.
+        if "@" in hosts and "authsource=" not in options.lower() and "X509" not in options:
             given.append(f"authSource={login or 'admin'}")
         return f"{scheme}://{hosts}/{database}" + (f"?{'&'.join(given)}" if given else "")
 

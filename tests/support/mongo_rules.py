@@ -178,7 +178,9 @@ _COMPARED = frozenset({"$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin"
 def _filter(condition: Mapping[str, Any]) -> Iterator[str]:
     for name, wanted in condition.items():
         if name == "$and":
-            yield from _all_of(wanted)
+            yield from _all_of(name, wanted)
+        elif name == "$or" and not isinstance(condition.get("_id", {}), Mapping):
+            yield from _all_of(name, wanted)  # of one document: its key finds it
         elif name.startswith("$"):
             yield f"F1 nobody has reviewed the operator {name} (2; docs query)"
         elif isinstance(wanted, Mapping):
@@ -187,9 +189,9 @@ def _filter(condition: Mapping[str, Any]) -> Iterator[str]:
         yield "F6 a condition on an empty name (2; docs query)"
 
 
-def _all_of(wanted: object) -> Iterator[str]:
+def _all_of(name: str, wanted: object) -> Iterator[str]:
     if not isinstance(wanted, list) or not wanted:
-        yield "F3 $and needs an array that is not empty (2; docs and)"
+        yield f"F3 {name} needs an array that is not empty (2; docs and, or)"
         return
     for one in wanted:
         yield from _filter(one)

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from itertools import count
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Protocol
 
 import bson
+from pymongo.uri_parser import parse_uri
 
+from tests.support.mongo import own_client
 from tests.support.mongo_listener import LISTENER
 
 Command = dict[str, Any]
-Ask = Callable[[], Awaitable[Command]]
+
+
+class Ask(Protocol):
+    """Asks the real server."""
+
+    def __call__(self, command: Command | None = None) -> Awaitable[Command]:
+        """Send the command as it came, or another one."""
+        ...
+
+
 Play = Callable[[Command, Ask], Awaitable[Command]]
-"""Answers a command; the second argument asks the real server. `ConnectionError` cuts the line."""
+"""Answers a command. `ConnectionError` cuts the line."""
 
 _HEADER = struct.Struct("<iiii")
 _MSG, _QUERY, _REPLY = 2013, 2004, 1
@@ -25,25 +36,34 @@ _MSG, _QUERY, _REPLY = 2013, 2004, 1
 
 @asynccontextmanager
 async def proxied(uri: str, play: Play) -> AsyncIterator[str]:
-    """Run a proxy while the block runs; give the address that leads through it."""
-    host, port = urlsplit(uri).hostname, urlsplit(uri).port
+    """Run a proxy while the block runs; give the address that leads through it.
+
+    The login goes through the proxy; TLS ends at it. Nobody is led past it to the members of a
+    replica set.
+    """
+    host, port = await asyncio.to_thread(_primary, uri)
+    tls = _tls(uri)
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         tasks.add(task)
-        behind, ahead = await asyncio.open_connection(host, port)
+        behind, ahead = await asyncio.open_connection(host, port, ssl=tls)
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError):
                 for number in count(1):
                     head, body = await _read(reader)
 
-                    async def ask(message: bytes = head + body) -> Command:
-                        ahead.write(message)
+                    async def ask(
+                        command: Command | None = None, *, asked: bytes = head + body
+                    ) -> Command:
+                        ahead.write(asked if command is None else _message(asked, command))
                         return _document(*await _read(behind))
 
                     answer = await play(_document(head, body), ask)
+                    if "maxWireVersion" in answer:
+                        answer = _as_one_member(answer, here)
                     writer.write(_reply(number, head, answer))
                     await writer.drain()
         finally:
@@ -52,13 +72,67 @@ async def proxied(uri: str, play: Play) -> AsyncIterator[str]:
             tasks.discard(task)
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    here = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
-        yield f"mongodb://127.0.0.1:{server.sockets[0].getsockname()[1]}/{urlsplit(uri).path[1:]}"
+        yield _leading_to(here, uri)
     finally:
         server.close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _primary(uri: str) -> tuple[str, int]:
+    with own_client(uri) as client:
+        client.admin.command("ping")
+        host, port = client.primary or next(iter(client.nodes))
+    return host, port or 27017
+
+
+def _tls(uri: str) -> ssl.SSLContext | None:
+    options = parse_uri(uri)["options"]
+    if not options.get("tls"):
+        return None
+    context = ssl.create_default_context(cafile=options.get("tlsCAFile"))
+    if options.get("tlsAllowInvalidHostnames") or options.get("tlsAllowInvalidCertificates"):
+        context.check_hostname = False
+    if options.get("tlsAllowInvalidCertificates"):
+        context.verify_mode = ssl.CERT_NONE
+    if own := options.get("tlsCertificateKeyFile"):
+        context.load_cert_chain(own, password=options.get("tlsCertificateKeyFilePassword"))
+    return context
+
+
+_ENDING_HERE = ("tls", "ssl", "compressors", "srv")
+"""Beginnings of options that do not concern the way from a client to the proxy."""
+
+
+def _leading_to(place: str, uri: str) -> str:
+    address, _, options = uri.partition("?")
+    hosts, _, database = address.partition("://")[2].partition("/")
+    login, at, _ = hosts.rpartition("@")
+    kept = [one for one in options.split("&") if not one.lower().startswith(_ENDING_HERE)]
+    given = f"?{'&'.join(kept)}" if any(kept) else ""
+    return f"mongodb://{login}{at}{place}/{database}{given}"
+
+
+def _as_one_member(answer: Command, place: str) -> Command:
+    """Return the answer to `hello` of a replica set, if it is one, that has the proxy alone.
+
+    Without a topology version, no client asks for answers before anything has changed.
+    """
+    left = {"topologyVersion", "passives", "arbiters", "compression"}
+    answer = {name: value for name, value in answer.items() if name not in left}
+    named = {"hosts": [place], "me": place, "primary": place}
+    return answer | {name: value for name, value in named.items() if name in answer}
+
+
+def as_member(answer: Command) -> Command:
+    """Return the answer to `hello` as a replica set of one member gives it: writes are repeated."""
+    if "maxWireVersion" not in answer:
+        return answer
+    member = dict.fromkeys(("me", "primary"), "here:1") | {"setName": "rs0", "hosts": ["here:1"]}
+    return {"logicalSessionTimeoutMinutes": 30, "setVersion": 1, **answer, **member}
 
 
 def refusal(code: int, name: str, text: str, **more: object) -> Command:
@@ -92,6 +166,13 @@ def _document(head: bytes, body: bytes) -> Command:
             found[name.decode()] = list(bson.decode_iter(documents))
         place += 1 + size
     return found
+
+
+def _message(asked: bytes, command: Command) -> bytes:
+    """Return a message with another command, for which the server answers as it would before."""
+    body = b"\0\0\0\0\0" + bson.encode(command)
+    _, request, answers, _ = _HEADER.unpack(asked[: _HEADER.size])
+    return _HEADER.pack(_HEADER.size + len(body), request, answers, _MSG) + body
 
 
 def _reply(number: int, asked: bytes, answer: Command) -> bytes:

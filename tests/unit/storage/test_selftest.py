@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import pytest
+from pymongo.errors import NetworkTimeout
 
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
 from storage.mongo import Driver
@@ -26,13 +27,10 @@ class FakeCollection:
 
     Attributes:
         is_atomic: Whether nobody comes between the look at a document and its change.
-        keeps_indexes: Whether indexes that exist may be made again.
     """
 
     is_atomic: bool = True
-    keeps_indexes: bool = True
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)
-    indexes: int = 0
     is_dropped: bool = False
 
     async def insert_one(self, document: Mapping[str, Any]) -> None:
@@ -64,20 +62,31 @@ class FakeCollection:
 
 @dataclass
 class FakeServer:
-    """A server that answers commands as it is told to."""
+    """A server that answers commands as it is told to.
 
+    Attributes:
+        runs_again: Whether a write that is repeated with its number runs again.
+        index_fault: What comes of making indexes that exist.
+    """
+
+    retries_writes: bool = True
+    runs_again: bool = False
+    index_fault: StoreUnavailableError | None = None
     made: FakeCollection = field(default_factory=FakeCollection)
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
+    numbers: set[tuple[int, int]] = field(default_factory=set)
 
     def collection(self, name: str) -> Any:
         self.names.add(name)
         return self.made
 
-    async def create_indexes(self, name: str, models: object) -> None:
-        self.made.indexes += 1
-        if self.made.indexes > 1 and not self.made.keeps_indexes:
-            raise StoreUnavailableError("connection closed")
+    async def make_all_indexes(self) -> None:
+        if self.index_fault is not None:
+            raise self.index_fault
+
+    async def session(self) -> object:
+        return object()
 
     @asynccontextmanager
     async def call(self, limit_s: float | None = None) -> AsyncIterator[Apart]:
@@ -86,7 +95,15 @@ class FakeServer:
 
         yield apart
 
-    async def command(self, name: str, *, limit_s: float | None = None) -> dict[str, Any]:
+    async def command(
+        self, name: str, *, limit_s: float | None = None, **values: Any
+    ) -> dict[str, Any]:
+        if name == "update":
+            number = (id(values["session"]), values["txnNumber"])
+            if self.runs_again or number not in self.numbers:
+                self.numbers.add(number)
+                for update in values["updates"]:
+                    await self.made.update_one(update["q"], update["u"])
         return self.answers.get(name, {"setName": "rs0"})
 
 
@@ -99,7 +116,7 @@ async def test_a_sound_server_has_no_remark() -> None:
 
 
 async def test_a_server_without_atomic_updates_is_a_fault() -> None:
-    server = FakeServer(FakeCollection(is_atomic=False))
+    server = FakeServer(made=FakeCollection(is_atomic=False))
 
     twice, lost = await self_test(server)
 
@@ -111,12 +128,48 @@ async def test_a_server_without_atomic_updates_is_a_fault() -> None:
 
 
 async def test_a_server_that_makes_no_index_twice_is_a_fault() -> None:
-    server = FakeServer(FakeCollection(keeps_indexes=False))
+    server = FakeServer(index_fault=StoreUnavailableError("connection closed"))
 
     (remark,) = await self_test(server)
 
     assert "connection closed" in remark.text
     assert "start only once" in remark.remedy
+    assert server.made.is_dropped
+
+
+@pytest.mark.parametrize("cause", [TimeoutError(), NetworkTimeout("timed out")])
+async def test_a_time_out_says_that_the_server_is_slow_and_not_that_it_is_unsuited(
+    cause: Exception,
+) -> None:
+    fault = StoreUnavailableError("no answer within 2.0 s")
+    fault.__cause__ = cause
+
+    (remark,) = await self_test(FakeServer(index_fault=fault))
+
+    assert "slow" in remark.text
+    assert "no answer within 2.0 s" in remark.text
+    assert "doctor` again" in remark.remedy
+    assert "compatible" not in remark.remedy
+
+
+async def test_a_server_that_runs_a_repeated_write_again_is_a_fault() -> None:
+    (remark,) = await self_test(FakeServer(runs_again=True))
+
+    assert "runs a write again" in remark.text
+    assert "retryWrites=false" in remark.remedy
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        FakeServer(runs_again=True, retries_writes=False),
+        FakeServer(runs_again=True, answers={"hello": {}}),  # a standalone server
+    ],
+)
+async def test_repeated_writes_are_no_fault_where_the_driver_repeats_none(
+    server: FakeServer,
+) -> None:
+    assert [remark for remark in await self_test(server) if remark.remedy] == []
 
 
 @pytest.mark.parametrize(
@@ -156,7 +209,9 @@ async def test_ferretdb_1_is_refused_before_anybody_is_asked() -> None:
 class Silent(FakeServer):
     """A server that does not say what it is."""
 
-    async def command(self, name: str, *, limit_s: float | None = None) -> dict[str, Any]:
+    async def command(
+        self, name: str, *, limit_s: float | None = None, **values: Any
+    ) -> dict[str, Any]:
         raise StoreBrokenError("not authorized", Fault.REFUSED)
 
 
