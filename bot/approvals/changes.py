@@ -7,7 +7,7 @@ that people can see increments `shown_revision`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from bot.audit.acts import Act
 from bot.records.approval import (
@@ -121,6 +121,15 @@ def with_ask_deleted(one: Approval, *, by: str, now_ms: int) -> Approval | None:
     if one.status is not Status.PENDING or one.ask_deleted:
         return None
     return _shown(one, ask_deleted=by, due_ms=now_ms)
+
+
+def with_requester_gone(
+    one: Approval, gone: Literal["", "workspace", "channel"], *, now_ms: int
+) -> Approval | None:
+    """Return a pending approval whose card says what its requester has left."""
+    if one.status is not Status.PENDING or one.requester_gone == gone:
+        return None
+    return _shown(one, requester_gone=gone, due_ms=now_ms)
 
 
 def annotated(one: Approval, judged: Approval, *, now_ms: int) -> Approval | None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from bot.errors import DirectoryError
 from bot.people.current_policy import CurrentPolicy
@@ -268,6 +268,22 @@ class _View:
             return frozenset()
         frozen = frozen_members(self.approval) or {}
         return members & frozen.get(name, frozenset())
+
+
+async def left_by_requester(
+    directory: Directory, approval: Approval
+) -> Literal["", "workspace", "channel"]:
+    """Return what the first requester has left: the workspace, the channel, or nothing.
+
+    Raises:
+        DirectoryError: A look-up failed.
+    """
+    by = approval.requester_id
+    if (await directory.person(by)).is_deleted:
+        return "workspace"
+    if is_direct(approval) or by in await directory.channel_members(approval.channel_id):
+        return ""
+    return "channel"
 
 
 def problem_of(person: Person, actor: Actor, team_id: str) -> Problem | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import model_validator
 
@@ -626,6 +626,8 @@ class Approval(ThreadDocument):
     """Messages that requesters wrote while the approval was pending, oldest first."""
     ask_deleted: str = ""
     """Author of a deleted message that asked for this; empty while the message stands."""
+    requester_gone: Literal["", "workspace", "channel"] = ""
+    """What the first requester has left while this was pending; empty if neither."""
     run: Run | None = None
     """The execution of the approved call; None until the call starts."""
     stopped_by: str = ""

@@ -14,7 +14,13 @@ from itertools import chain
 
 from cachetools import LRUCache
 
-from bot.approvals.changes import claim_ended, decided, redrawn, released
+from bot.approvals.changes import (
+    claim_ended,
+    decided,
+    redrawn,
+    released,
+    with_requester_gone,
+)
 from bot.approvals.due.agent_answers import EXPLAIN_AGAIN, AgentAnswers, BackQuestions
 from bot.approvals.due.batch_cards import Debouncer, SharedCards, together
 from bot.approvals.due.card_updates import Drawing
@@ -32,7 +38,7 @@ from bot.approvals.due.visit import Visit, write_held
 from bot.approvals.execution import lets_run
 from bot.audit.entries import act_entries, decision_entries, note_request, vote_entries
 from bot.clock import milliseconds
-from bot.errors import REFUSALS, DeliveryError
+from bot.errors import REFUSALS, DeliveryError, DirectoryError
 from bot.leases import (
     ATTENDANCE,
     CARD_RETRY,
@@ -42,15 +48,15 @@ from bot.leases import (
 from bot.observability.events import about
 from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.feasibility import FeasibilityCheck
-from bot.people.lookup import LookupOnce
+from bot.people.lookup import LookupOnce, left_by_requester
 from bot.people.recipients import Audience
 from bot.ports.notifier import BatchCards, Notifier
 from bot.ports.people import Directory
 from bot.ports.process import Clock
-from bot.records.approval import Approval, ApprovalMessage, Decision, Status
-from bot.records.approval_queries import newest_of, undelivered
+from bot.records.approval import Approval, ApprovalMessage, Decision, Kind, Status
+from bot.records.approval_queries import START, newest_of, undelivered, waiting
 from bot.stores import Stores
-from storage.documents import update, update_or_none
+from storage.documents import Place, update, update_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +68,7 @@ _REMEMBERED = 1_000
 """Number of decisions whose threads this process remembers as woken."""
 
 
+_PAGE = 100
 _LOOKED_BACK = 50
 """Number of a thread's newest requests among which a replaced one is searched."""
 
@@ -337,6 +344,36 @@ class ApprovalWorker:
         async for approval in waiting_for_people(self.storage, team_id):
             await self.redraw(approval.approval_id)
 
+    async def look_who_asked(self, user_id: str) -> None:
+        """Show on pending cards that their requester left, or is back; a failed look-up skips one.
+
+        Raises:
+            StoreUnavailableError: The next escalation step of each card looks again.
+        """
+        store, look = self.storage.approvals, LookupOnce(self.directory)
+        place: Place | None = START
+        while place:
+            asked, place = await waiting(
+                store, now_ms=self.clock(), limit=_PAGE, after=place, asked_by=user_id
+            )
+            for approval in asked:
+                write = await self._requester_now(approval, look)
+                if write and await update_or_none(
+                    store, approval.approval_id, write, writes_due=True
+                ):
+                    await self.attend(approval.approval_id)
+
+    async def _requester_now(
+        self, approval: Approval, look: Directory
+    ) -> Callable[[Approval], Approval | None] | None:
+        """Return the change that says what the requester has left; None if none, or unknown."""
+        try:
+            gone = await left_by_requester(look, approval)
+        except DirectoryError:
+            return None
+        write = partial(with_requester_gone, gone=gone, now_ms=self.clock())
+        return None if write(approval) is None else write
+
     async def catch_up(self) -> None:
         """Update the cards that failed because Slack had refused the app.
 
@@ -546,11 +583,16 @@ class ApprovalWorker:
         visit.again_ms = await self.grant(approval)
 
     async def _look_ahead(self, approval: Approval, visit: Visit, look: Directory) -> Approval:
-        """Check whether the approval can be decided; see `FeasibilityMonitor`."""
+        """Check whether the approval can be decided, and whether its requester is there.
+
+        See `FeasibilityMonitor`.
+        """
         outlook = FeasibilityCheck(look, policy=self.policy, clock=self.clock)
-        return await self._lookout.look(
-            approval, self.storage.approvals, outlook, is_step=visit.is_step
-        )
+        store, is_step = self.storage.approvals, visit.is_step
+        approval = await self._lookout.look(approval, store, outlook, is_step=is_step)
+        asks_vote = is_step and approval.kind is not Kind.QUESTION
+        write = await self._requester_now(approval, look) if asks_vote else None
+        return (await write_held(store, approval, write) if write else None) or approval
 
     def _later(self, approval: Approval, error: DeliveryError) -> _Outcome:
         """Schedule a retry after a failure; escalation and expiry are never delayed."""

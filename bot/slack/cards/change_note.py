@@ -13,7 +13,7 @@ from bot.records.approval import Approval, Status
 from bot.redaction.mask import mask_text
 from bot.slack.cards.footer import all_of
 from bot.words import say
-from bot.words.mrkdwn import clock, date, mention, utc
+from bot.words.mrkdwn import channel, clock, date, mention, utc
 
 _REASON = 300
 _SAID = 200
@@ -82,11 +82,8 @@ def _plain_text(elements: object) -> str:
 
 
 def wrote_since(approval: Approval) -> list[Block]:
-    """Render requesters' messages since the request, and whether the request was deleted."""
-    blocks: list[Block] = []
-    if approval.ask_deleted:
-        words = say("line.ask_deleted", who=f"*{mention(approval.ask_deleted)}*")
-        blocks.append(context(mrkdwn(f"⚠️ {words}")))
+    """Render requesters' messages since the request, and whether request or requester is gone."""
+    blocks: list[Block] = [context(mrkdwn(f"⚠️ {one}")) for one in _gone(approval, "*{}*")]
     for one in approval.said:
         words = say("line.wrote_since", who=f"*{mention(one.by)}*")
         view = show(mask_text(one.text), _SAID, lines=3)
@@ -95,10 +92,23 @@ def wrote_since(approval: Approval) -> list[Block]:
     return blocks
 
 
+def _gone(approval: Approval, person: str = "{}") -> list[str]:
+    """Describe that the message that asked was deleted, and that its author has left."""
+    lines = []
+    if by := approval.ask_deleted:
+        lines.append(say("line.ask_deleted", who=person.format(mention(by))))
+    if gone := approval.requester_gone:
+        who = person.format(mention(approval.requester_id))
+        place = channel(approval.channel_id) or say("line.this_channel")
+        lines.append(say(f"line.left_{gone}", who=who, channel=place))
+    return lines
+
+
 def wrote_words(approval: Approval) -> str:
-    """Return the notification text about a requester's message; empty without one."""
+    """Return the notification text about what changed around the request; empty if nothing did."""
     said = approval.said
-    return say("notify.wrote", who=mention(said[-1].by)) if said else ""
+    wrote = say("notify.wrote", who=mention(said[-1].by)) if said else ""
+    return spoken(*_gone(approval), wrote)
 
 
 def claimed(approval: Approval) -> list[str]:

@@ -34,6 +34,7 @@ from bot.questions.yes import Proof, yes
 from bot.records.approval import Approval, Kind, Status
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
+from bot.slack.cards.change_note import wrote_since
 from bot.slack.cards.details import expiry, is_short, pages_of
 from bot.slack.cards.footer import stage_line, vote_lines
 from bot.slack.cards.grants import next_time
@@ -201,6 +202,8 @@ class _ReviewPage:
     def _request(self) -> list[Block]:
         approval, reader = self._approval, self._reader
         blocks = self._pages if not self._count else [*_head_of(approval), *self._pages[:1]]
+        if approval.status is Status.PENDING:
+            blocks = [*wrote_since(approval), *blocks]
         who, when = asked_by(approval), date(approval.created_ms)
         words = say("line.requested_on", who=who, when=when)
         if self._can_agree() and reader.why:

@@ -42,10 +42,24 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     async def on_event(
         body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext
     ) -> None:
-        if not desk.hear(event):
+        if desk.hear(event):
+            if person := _changed_person(event):
+                desk.spawn(desk.approvals.attendance.look_who_asked(person))
+        else:
             thread_id = await _take(desk, body, event, context)
             if thread_id is not None:
                 desk.spawn(desk.threads.work(thread_id))
+
+
+def _changed_person(event: Mapping[str, Any]) -> str:
+    """Return who changed, or joined or left a channel; empty for other events."""
+    match event:
+        case {"type": "user_change", "user": {"id": str(person)}}:
+            return person
+        case {"type": "member_joined_channel" | "member_left_channel", "user": str(person)}:
+            return person
+        case _:
+            return ""
 
 
 async def _take(

@@ -202,6 +202,23 @@ async def test_who_edits_the_message_that_asked_can_withdraw(stage: Stage) -> No
     assert ActionId.WITHDRAW in str(stage.sandbox.ephemerals(ROSA))
 
 
+async def test_the_card_says_that_its_requester_left(stage: Stage) -> None:
+    await stage.say("Rosa", f"@countersign {PAY}")
+    await stage.card(word=ActionId.APPROVE)
+    scene = stage.sandbox
+    left = say("line.left_channel", who=f"*<@{ROSA}>*", channel=f"<#{stage.channel}>")
+    gone = say("line.left_workspace", who=f"*<@{ROSA}>*")
+    scene.leave(ROSA, stage.channel)
+    await shown(stage, left)
+    scene.join(ROSA, stage.channel)
+    await shown(stage, ActionId.APPROVE, hides=left)
+    scene.deactivate(ROSA)
+    await shown(stage, gone)
+    scene.deactivate(ROSA, gone=False)
+    await shown(stage, ActionId.APPROVE, hides=gone)
+    assert RAN == []
+
+
 async def test_a_deleted_message_withdraws_where_the_policy_says_so(tmp_path: Path) -> None:
     RAN.clear()
     ask = "{approve: [{from: [team]}], on_delete: withdraw}"

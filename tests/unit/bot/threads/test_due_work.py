@@ -20,7 +20,7 @@ from bot.records.approval import Approval, ApprovalMessage, Decision, Status
 from tests.support.decided import write
 from tests.support.fakes import FakeDirectory, FakeNotifier
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_actor
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, Office, an_actor
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -185,3 +185,18 @@ async def test_a_reminder_links_to_a_card_that_was_updated_just_now(
     await minutes_later(office, 0)
     assert notifier.links == [approval.thread_card.ts]
     assert notifier.links != [""]
+
+
+async def test_a_reminder_finds_a_requester_who_left_unseen(storage: SqliteStores) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    office.directory.add(ROSA, is_deleted=True)  # no event has arrived
+    await minutes_later(office, 16)
+    assert (await office.the_approval()).requester_gone == "workspace"
+    office.directory.add(ROSA)
+    office.directory.channels[CHANNEL] -= {ROSA}
+    await office.attendance.look_who_asked(ROSA)
+    assert (await office.the_approval()).requester_gone == "channel"
+    office.directory.is_down = True
+    await office.attendance.look_who_asked(ROSA)
+    assert (await office.the_approval()).requester_gone == "channel"
