@@ -189,9 +189,12 @@ async def start(
     last = Closings()
     stack.push_async_callback(last.close)
     storage = outside.storage or settings.make_storage()
+    kind = "the embedded database" if settings.mongodb_uri is None else "MongoDB"
+    logger.info("opening %s", kind, extra={"action": "starting"})
     await _open(storage, last)
     listener, show = _listeners(settings, stack, last)
     tell = both(logs.StepLog(), listener)
+    logger.info("connecting to Slack", extra={"action": "starting"})
     slack = outside.slack or await reach_slack(settings, sleep=outside.pacer.sleep)
     stack.enter_context(working_for(settings.company or slack.identity.team))
     lookups = lookup_session()

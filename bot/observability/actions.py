@@ -242,6 +242,9 @@ ACTIONS: Mapping[str, LogAction] = {
         "An unexpected exception ended a group of database statements. No statement took effect.",
         "Check the memory of the process.",
     ),
+    "starting": LogAction(
+        "The bot starts: it loads its code, opens its database, and connects to Slack.",
+    ),
     "status_failed": LogAction(
         "Slack did not show or remove the status of a working agent.",
     ),
