@@ -39,8 +39,13 @@ def interrupt(info: object) -> NoReturn:
     """Interrupt the run to ask people. The component starts again with the answer.
 
     The code before the question runs again then, and nothing of what it computed is left. Ask
-    before an effect, or keep what happened with `stateful_interrupt`. So does a component with
-    several questions: each resume brings only the answers of that resume.
+    before an effect, or keep what happened with `stateful_interrupt`.
+
+    Each resume brings only the answers of that resume. A component that asks several questions one
+    after the other keeps its earlier answers with `stateful_interrupt`. Questions of one
+    `asyncio.TaskGroup` must be answered in one resume: what was answered alone is asked again. To
+    answer them one by one, ask in the agents of a `ParallelAgent` or in the nodes of a graph, which
+    are resumed each on its own.
 
     Example:
         Ask in a tool:

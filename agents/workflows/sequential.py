@@ -206,6 +206,11 @@ class SequentialAgent(Stepwise):
     continues with the interrupted agent. An exit, a break or a transfer of an agent ends the
     sequence.
 
+    While an agent waits, a release may add agents after it. The agents before it must stay as they
+    are: an agent that is put before it would be skipped, for example a check of what comes next. So
+    its answer is refused with `AgentChangedError`, and the question stays. Resume it with the
+    release that asked, or cancel the run.
+
     Args:
         name: Unique among its siblings; part of addresses.
         agents: Agents to run; at least one.
