@@ -64,6 +64,12 @@ PATIENCE_S = 2.0
 SOON_MS = 600_000
 """How far ahead retries and ends of leases lie at most, in milliseconds."""
 
+LONGEST_DUE_MS = 20 * 365 * 24 * 3_600_000
+"""A later due time is damage: no setting and no policy has longer times than ten years."""
+
+_TEXTS = ({"$gte": ""},)
+"""Conditions for texts, where a number belongs."""
+
 LONGEST_LEASE_MS = 60_000
 """Longest lease that a process takes, in milliseconds."""
 
@@ -338,7 +344,7 @@ class Collection(ABC, Generic[D]):
         may_claim: Whether this process may claim documents: not while its clock is wrong.
     """
 
-    _damaged_leases: ClassVar[tuple[object, ...]] = ({"$gte": ""},)  # texts
+    _damaged_leases: ClassVar[tuple[object, ...]] = _TEXTS
     """Conditions of the ends of leases that are no numbers."""
 
     def __init__(self, kind: type[D]) -> None:
@@ -549,9 +555,13 @@ class Collection(ABC, Generic[D]):
         return await self._change({"id": key, **_held(fence)}, {"leased_until_ms": until_ms})
 
     async def end_false_leases(self, *, now_ms: int) -> None:
-        """End the leases that no process can have; see `is_leased`. Their work is due now."""
+        """End the leases that no process can have; see `is_leased`. Their work is due now.
+
+        Work whose due time is a text, or too far away, is due now, too: else it would never be.
+        """
         if not self._is_work:
             return
+        await self._end_false_dues(now_ms)
         furthest = now_ms + 2 * LONGEST_LEASE_MS
         for false in ({"$gt": furthest}, *self._damaged_leases):
             where = {"leased_until_ms": false}
@@ -562,6 +572,19 @@ class Collection(ABC, Generic[D]):
                 elif await self._change({"id": key, **where}, {**_NO_LEASE, "due_ms": now_ms}):
                     logger.warning(
                         "a lease of %s %s could not be right, and was ended",
+                        self.kind.spec.noun,
+                        key,
+                        extra={"action": "lease_failed"},
+                    )
+
+    async def _end_false_dues(self, now_ms: int) -> None:
+        for damaged in ({"$gt": now_ms + LONGEST_DUE_MS}, *_TEXTS):
+            where = {"due_ms": damaged}
+            for row in await self._rows(where, ["due_ms", "id"], limit=_PAGE):
+                key = self._body(row)[0]
+                if await self._change({"id": key, **where}, {"due_ms": now_ms}):
+                    logger.warning(
+                        "the due time of %s %s could not be right; it is due now",
                         self.kind.spec.noun,
                         key,
                         extra={"action": "lease_failed"},

@@ -17,7 +17,7 @@ from storage.errors import RecordFormatError, StoreBrokenError
 from storage.log import SCHEMA_VERSION, MessageHistory
 from storage.mongo.client import HEALTH, Client, Driver
 from storage.mongo.collection import MongoCollection, MongoLog, indexes
-from storage.mongo.commands import Commands
+from storage.mongo.commands import Commands, Document as StoredDocument
 from storage.mongo.selftest import check_kind, self_test
 from storage.mongo.trail import MongoTrail
 
@@ -58,7 +58,8 @@ class MongoStorage:
         self._client = client
         self.trail = MongoTrail(Commands(client, "audit"), Commands(client, "chains"), seal)
         identity = partial(client.identity, "approvals")
-        self.marks = MongoCopyMarks(Commands(client, HEALTH), identity)
+        records = [Commands(client, name) for name in ("approvals", "threads")]
+        self.marks = MongoCopyMarks(Commands(client, HEALTH), identity, records)
         logs = {name: MongoLog(Commands(client, name), "id") for name in _LOGS}
         self.ledgers = Ledgers(logs, self.trail)
         self.log = MessageHistory(logs["log"])
@@ -128,25 +129,41 @@ class MongoCopyMarks:
         notes: The collection of the document with the UUID.
         identity: Returns the server's UUID of the approvals' collection; empty if unknown. A
             restore creates the collection again, with another UUID.
+        records: The collections that are empty until the first start has noted the UUID.
     """
 
-    def __init__(self, notes: Commands, identity: Callable[[], Awaitable[str]]) -> None:
+    def __init__(
+        self,
+        notes: Commands,
+        identity: Callable[[], Awaitable[str]],
+        records: Sequence[Commands],
+    ) -> None:
         self._notes = notes
         self._identity = identity
+        self._records = records
 
     async def is_copy(self) -> bool:
         present = await self._identity()
         if not present:
             return False
-        noted = await self._notes.find({"_id": _NOTE}, [("_id", 1)], 1)
+        noted = await self._noted()
         if not noted:
-            await self._notes.insert({"_id": _NOTE, "collection": present})
-        return any(one.get("collection") != present for one in noted)
+            # Records without a note come from a restore that left out the collection of the note.
+            original = "" if await self._has_records() else present
+            await self._notes.insert({"_id": _NOTE, "collection": original})
+            noted = await self._noted()  # another process may have been first
+        return any(note.get("collection") != present for note in noted)
 
     async def end(self) -> None:
         present = await self._identity()
         if present and not await self._notes.insert({"_id": _NOTE, "collection": present}):
             await self._notes.update({"_id": _NOTE}, {"$set": {"collection": present}})
+
+    async def _noted(self) -> list[StoredDocument]:
+        return await self._notes.find({"_id": _NOTE}, [("_id", 1)], 1)
+
+    async def _has_records(self) -> bool:
+        return any([await records.keys({}, 1) for records in self._records])
 
 
 class MongoCheckpoints(Checkpoints):

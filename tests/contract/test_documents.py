@@ -15,6 +15,7 @@ from hypothesis import given, strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from storage.documents import (
+    LONGEST_DUE_MS,
     LONGEST_LEASE_MS,
     Collection,
     Document,
@@ -460,6 +461,21 @@ async def test_a_lease_that_no_process_can_have_is_ended(
     assert claimed is not None
     assert claimed.fence == 2
     assert await tasks.extend("held", fence=1, until_ms=NOW + 2)
+
+
+@pytest.mark.parametrize("due_ms", [1 << 62, NOW + LONGEST_DUE_MS + 1, "noon", ""])
+async def test_work_with_a_due_time_that_cannot_be_right_is_due_now(
+    database: Any, tasks: Tasks, due_ms: object
+) -> None:
+    for name in ("lost", "far", "never"):
+        await tasks.insert(a_task(name, due_ms=None if name == "never" else NOW + LONGEST_DUE_MS))
+    await set_work(database, "lost", "due_ms", due_ms)
+    assert await tasks.due(now_ms=NOW, limit=9) == []
+
+    await tasks.end_false_leases(now_ms=NOW)
+
+    assert [task.task_id for task in await tasks.due(now_ms=NOW, limit=9)] == ["lost"]
+    assert await tasks.claim("lost", owner="w", now_ms=NOW, until_ms=NOW + 1) is not None
 
 
 @pytest.mark.mongo

@@ -207,7 +207,8 @@ async def test_collections_that_were_made_anew_are_a_copy(mongo_server: MongoSer
 
     storage = MongoStores(mongo_server.uri, database=mongo_server.new_database())
     await storage.open()
-    store = MongoCopyMarks(Commands(storage._client, "notes"), identity)
+    records = [Commands(storage._client, name) for name in ("approvals", "threads")]
+    store = MongoCopyMarks(Commands(storage._client, "notes"), identity, records)
     assert not await store.is_copy()
     ids.append("second")
     assert await store.is_copy()
@@ -218,4 +219,26 @@ async def test_collections_that_were_made_anew_are_a_copy(mongo_server: MongoSer
     assert not await store.is_copy()
     ids.append("third")
     assert await store.is_copy()
+    await storage.close()
+
+
+@pytest.mark.mongo
+async def test_records_without_a_note_of_their_collection_are_a_copy(
+    mongo_server: MongoServer,
+) -> None:
+    """As `mongorestore --nsInclude` makes them, without the collection `health`."""
+
+    async def identity() -> str:
+        return "restored"
+
+    storage = MongoStores(mongo_server.uri, database=mongo_server.new_database())
+    await storage.open()
+    await storage.approvals.insert(an_approval())
+    records = [Commands(storage._client, name) for name in ("approvals", "threads")]
+    store = MongoCopyMarks(Commands(storage._client, "notes"), identity, records)
+
+    assert await store.is_copy()
+    assert await store.is_copy()
+    await store.end()
+    assert not await store.is_copy()
     await storage.close()
