@@ -35,21 +35,26 @@ _MSG, _QUERY, _REPLY = 2013, 2004, 1
 
 
 @asynccontextmanager
-async def proxied(uri: str, play: Play) -> AsyncIterator[str]:
+async def proxied(uri: str, play: Play, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """Run a proxy while the block runs; give the address that leads through it.
 
     The login goes through the proxy; TLS ends at it. Nobody is led past it to the members of a
     replica set.
+
+    Args:
+        uri: The address of the server.
+        play: Answers each command.
+        tls: For clients of the proxy; None for none.
     """
     host, port = await asyncio.to_thread(_primary, uri)
-    tls = _tls(uri)
+    tls_behind = _tls(uri)
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         tasks.add(task)
-        behind, ahead = await asyncio.open_connection(host, port, ssl=tls)
+        behind, ahead = await asyncio.open_connection(host, port, ssl=tls_behind)
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError):
                 for number in count(1):
@@ -71,7 +76,7 @@ async def proxied(uri: str, play: Play) -> AsyncIterator[str]:
             writer.close()
             tasks.discard(task)
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     here = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield _leading_to(here, uri)
