@@ -40,6 +40,9 @@ TIMEOUT_S = 10
 MODEL_S = 30
 """Longest time of the model's answer to `countersign doctor --model`, in seconds."""
 
+_NO_ANSWER = ("connection failed", "no answer")
+"""Beginnings of the faults of a network."""
+_NETWORK = "check the network of this machine"
 _SLACK_FAULTS = (SlackClientError, aiohttp.ClientError, OSError, TimeoutError)
 
 
@@ -318,10 +321,12 @@ async def _look_at_transport(settings: Settings, client: AsyncWebClient) -> Find
     try:
         await client.apps_connections_open(app_token=settings.slack_app_token.get_secret_value())
     except _SLACK_FAULTS as error:
+        fault = slack_fault(error)
+        remedy = "create an app-level token with connections:write, and turn on Socket Mode"
         return Finding(
             subject="SLACK_APP_TOKEN",
-            text=f"can't open a Socket Mode connection: {slack_fault(error)}",
-            remedy="create an app-level token with connections:write, and turn on Socket Mode",
+            text=f"can't open a Socket Mode connection: {fault}",
+            remedy=_NETWORK if fault.startswith(_NO_ANSWER) else remedy,
         )
     return Finding(subject="SLACK_APP_TOKEN", text="valid; Socket Mode works")
 
@@ -329,9 +334,11 @@ async def _look_at_transport(settings: Settings, client: AsyncWebClient) -> Find
 def _slack_finding(error: BaseException, *, is_set: bool) -> Finding:
     """Return the fault of a call to Slack; `is_set`: whether the operator set its address."""
     fault = slack_fault(error)
-    if fault.startswith(("connection failed", "no answer")):
-        text, remedy = f"Slack isn't responding: {fault}", "check the address and the network"
-        return Finding(subject="SLACK_API_URL" if is_set else "Slack", text=text, remedy=remedy)
+    if fault.startswith(_NO_ANSWER):
+        if is_set:
+            text, remedy = f"Slack isn't responding: {fault}", "check the address and the network"
+            return Finding(subject="SLACK_API_URL", text=text, remedy=remedy)
+        return Finding(subject="Slack", text=f"isn't responding: {fault}", remedy=_NETWORK)
     return Finding(
         subject="SLACK_BOT_TOKEN",
         text=f"Slack rejected it: {fault}",
