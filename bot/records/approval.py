@@ -627,7 +627,7 @@ class Approval(ThreadDocument):
     ask_deleted: str = ""
     """Author of a deleted message that asked for this; empty while the message stands."""
     requester_gone: Literal["", "workspace", "channel"] = ""
-    """What the first requester has left while this was pending; empty if neither."""
+    """The place that the first requester has left while this was pending; empty if none."""
     run: Run | None = None
     """The execution of the approved call; None until the call starts."""
     stopped_by: str = ""
