@@ -120,7 +120,7 @@ async def self_test(server: Server) -> list[CheckResult]:
 
 async def _all_checks(server: Server) -> list[CheckResult]:
     scratch = f"doctor_{uuid.uuid4().hex}"
-    hello = await _hello(server)
+    hello = await hello_of(server)
     try:
         faults = [
             *await _one_wins(server, scratch),
@@ -225,7 +225,12 @@ async def _runs_once(server: Server, scratch: str) -> list[CheckResult]:
     return [CheckResult(text=text, remedy=remedy)]
 
 
-async def _hello(server: Server) -> Mapping[str, Any]:
+async def hello_of(server: Server) -> Mapping[str, Any]:
+    """Return what a server says about itself.
+
+    Raises:
+        StoreUnavailableError: The server does not respond, or refuses.
+    """
     try:
         return await server.command("hello")
     except StoreBrokenError:  # the older name of the command, for old and compatible servers

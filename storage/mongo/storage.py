@@ -18,7 +18,7 @@ from storage.log import SCHEMA_VERSION, MessageHistory
 from storage.mongo.client import HEALTH, Client, Driver
 from storage.mongo.collection import MongoCollection, MongoLog, indexes
 from storage.mongo.commands import Commands, Document as StoredDocument
-from storage.mongo.selftest import check_kind, self_test
+from storage.mongo.selftest import check_kind, hello_of, self_test
 from storage.mongo.trail import MongoTrail
 
 TIMEOUT = timedelta(seconds=2)
@@ -93,9 +93,9 @@ class MongoStorage:
 
     async def server_ms(self) -> int | None:
         try:
-            return _milliseconds((await self._client.command("hello")).get("localTime"))
+            return _milliseconds((await hello_of(self._client)).get("localTime"))
         except StoreBrokenError:
-            return None  # a compatible server without the command
+            return None  # a compatible server without the commands
 
     async def examine(self) -> Sequence[CheckResult]:
         return await self_test(self._client)

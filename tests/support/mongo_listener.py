@@ -100,8 +100,10 @@ class StrictListener(monitoring.CommandListener):
         return {FILE: str(self._file)}
 
     def _judge(self, name: str, faults: list[Mapping[str, Any]]) -> None:
+        # mongo-java-server knows `hello` by its older name only, which the product then asks for.
+        older = {59} if name == "hello" else set()
         for fault in faults:
-            if fault["code"] not in ALLOWED | self._expected:
+            if fault["code"] not in ALLOWED | self._expected | older:
                 self._tell([f"the server refused {name}"], fault)
 
     def _tell(self, rules: list[str], what: object) -> None:

@@ -130,7 +130,9 @@ async def test_the_clock_of_a_server_is_read_whatever_its_type(
 ) -> None:
     async def play(command: Command, ask: Ask) -> Command:
         answer = await ask()
-        if "hello" in command and command["$db"] != "admin":  # the driver's own come there
+        if {"hello", "isMaster"} & command.keys() and command[
+            "$db"
+        ] != "admin":  # the driver's own come there
             answer.pop("localTime", None)
             if local is not None:
                 answer["localTime"] = local(tz=UTC)
