@@ -330,8 +330,15 @@ class ListenerContext:
             thread_ts: The thread of the card.
         """
         await self.approvals.follow_up(approval)
-        if await self.is_card_refused(approval.approval_id):
+        if not self._is_drawn(approval) and await self.is_card_refused(approval.approval_id):
             await self.outbox.respond(address, say("form.recorded_words"), thread_ts=thread_ts)
+
+    def _is_drawn(self, decided: Approval) -> bool:
+        """Whether this process stored that the card shows a decision; on a batch card, unknown."""
+        known = self.storage.approvals.known.get(decided.approval_id)
+        if known is None or known.is_batched:
+            return False
+        return known.card.revision >= decided.shown_revision
 
     async def is_card_refused(self, approval_id: str) -> bool:
         """Whether Slack refused the app when it showed a request last, by the card's own record.
