@@ -127,7 +127,9 @@ class Asking:
     ) -> tuple[frozenset[str], Sequence[Approval]]:
         """Return interrupts with open approvals, and decided or orphaned approvals."""
         thread_id = work.thread.thread_id
-        approvals = await open_of(self.storage.approvals, thread_id)
+        approvals, work.opened = work.opened, None  # they change from now on
+        if approvals is None:
+            approvals = await open_of(self.storage.approvals, thread_id)
         self.attendance.saw(thread_id, approvals)
         known = frozenset(one.interrupt_id for one in approvals)
         return known, [one for one in approvals if _has_news(one, waiting)]

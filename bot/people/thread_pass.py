@@ -46,6 +46,7 @@ class ThreadPass:
         said: The agent's newest text of this pass, shown above the next card.
         decided: Number of decisions that the run received; None if unknown.
         stop: The message that asks to stop the open turn.
+        opened: The thread's open approvals as just read; None if they must be read.
     """
 
     thread: Thread
@@ -58,6 +59,7 @@ class ThreadPass:
     said: str = ""
     decided: int | None = 0
     stop: Message | None = None
+    opened: Sequence[Approval] | None = None
 
     def __post_init__(self) -> None:
         if self.left is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -359,7 +360,8 @@ class ThreadInbox:
         """Process the new messages of a thread: refuse strangers, record answers.
 
         Args:
-            work: The pass; learns whether there may be more messages.
+            work: The pass; learns whether there may be more messages, and the open approvals if
+                there are none.
 
         Returns:
             Ids of the messages for the agent.
@@ -369,13 +371,18 @@ class ThreadInbox:
         """
         admitted: list[str] = []
         thread = work.thread
-        new = await self.storage.inbox.new(thread.thread_id, limit=_MOST)
+        new, opened = await asyncio.gather(
+            self.storage.inbox.new(thread.thread_id, limit=_MOST), self._open(thread)
+        )
         work.has_more = len(new) >= _MOST
+        is_current = thread.turn_open and not new  # a message may answer a question
+        work.opened = opened if is_current else None
         if new and not await self.access.directory.is_in(thread.channel_id):
             logger.info("a message from outside", extra={"action": "event_ignored"})
             await self.storage.inbox.take([one.message_id for one in new], turn=NO_TURN)
             return admitted
-        questions = await self._questions(thread) if new else []
+        waiting = (one for one in opened if one.status is Status.PENDING)
+        questions = [one for one in waiting if one.kind is Kind.QUESTION]
         for message in new:
             with speaking(await self.access.locale(message.user_id)):  # in the author's language
                 await self._sort_one(work, message, questions, admitted)
@@ -463,10 +470,6 @@ class ThreadInbox:
             message=message.message_id,
             why=why,
         )
-
-    async def _questions(self, thread: Thread) -> list[Approval]:
-        """Return the open questions of a thread; empty without an open turn."""
-        return [one for one in await self._waiting(thread) if one.kind is Kind.QUESTION]
 
     async def _waiting(self, thread: Thread) -> list[Approval]:
         """Return the pending approvals of a thread; empty without an open turn."""
