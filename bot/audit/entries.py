@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -427,11 +427,19 @@ def removed_vote_entry(act: Act, approval: Approval, vote: CastVote, at_ms: int)
     )
 
 
-def resume_entries(decided: Iterable[Approval], at_ms: int) -> list[AuditEntry]:
-    """Build the entries of the decisions that a run receives."""
+def resume_entries(
+    decided: Iterable[Approval], at_ms: int, *, noted: Collection[str] = ()
+) -> list[AuditEntry]:
+    """Build the entries of the decisions that a run receives.
+
+    Args:
+        decided: The approvals.
+        at_ms: When the run receives them.
+        noted: Ids of approvals whose decision is in the audit.
+    """
     found: list[AuditEntry] = []
     for one in decided:
-        if one.decision is not None:
+        if one.decision is not None and one.approval_id not in noted:
             found += decision_entries(one, one.decision)
         found.append(
             entry_of(

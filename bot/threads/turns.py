@@ -330,7 +330,9 @@ class Turns:
         """Record that the run receives these decisions."""
         await self._requesters.note_decided(work, decided)
         if decided:
-            await self.storage.audit.append_all(resume_entries(decided, self.clock()))
+            noted = [one.approval_id for one in decided if self.attendance.has_told(one)]
+            entries = resume_entries(decided, self.clock(), noted=noted)
+            await self.storage.audit.append_all(entries)
         for approval in decided:
             await self.attendance.alert(approval)  # the process that decided may have crashed
             if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:

@@ -287,25 +287,30 @@ class ApprovalWorker:
         for thread_id in dict.fromkeys(one.thread_id for one in approvals):
             decided = [one for one in approvals if one.thread_id == thread_id]
             entries = [decision_entries(one, one.decision) for one in decided if one.decision]
-            await self.storage.audit.append_all(list(chain.from_iterable(entries)))
+            # In any order: a run that goes on records the decisions, too, before it uses them.
+            await asyncio.gather(
+                self.storage.audit.append_all(list(chain.from_iterable(entries))),
+                self.storage.threads.wake(thread_id, now_ms=self.clock()),
+            )
             for approval in decided:
                 await self.alert(approval)
-            await self.storage.threads.wake(thread_id, now_ms=self.clock())
+                if approval.decision is not None:
+                    self._told[approval.approval_id] = approval.decision.at_ms
             self.wake(thread_id)
-        for one in approvals:
-            if one.decision is not None:
-                self._told[one.approval_id] = one.decision.at_ms
 
     def saw(self, thread_id: str, approvals: Sequence[Approval]) -> None:
         """Take the open approvals of a thread as just read."""
         if self.signs is not None:
             self.signs.saw(thread_id, {one.approval_id: one.status for one in approvals})
 
+    def has_told(self, approval: Approval) -> bool:
+        """Whether this process has stored a decision in the audit, and woken the thread for it."""
+        decision = approval.decision
+        return decision is not None and self._told.get(approval.approval_id) == decision.at_ms
+
     def _knows(self, approval: Approval, visit: Visit) -> bool:
         """Whether the thread was woken for the decision; once per process suffices."""
-        decision = approval.decision
-        is_told = decision is not None and self._told.get(approval.approval_id) == decision.at_ms
-        return is_told or visit.knows(approval)
+        return self.has_told(approval) or visit.knows(approval)
 
     async def alert(self, approval: Approval) -> None:
         """Send the alerts of a break-glass decision, once per process."""

@@ -14,7 +14,7 @@ import pytest
 from agents.core.codec import Json
 from agents.models import call, say
 from bot.audit.acts import Act
-from bot.audit.entries import VoteEvidence, note, note_decision, vote_entry
+from bot.audit.entries import VoteEvidence, note, note_decision, resume_entries, vote_entry
 from bot.audit.report import json_line, line, story
 from bot.errors import (
     ApprovalClosedError,
@@ -459,3 +459,12 @@ def test_lines_are_masked_with_the_rules_of_today() -> None:
         for told in (line(made), json_line(made)):
             assert "B-12" not in told
             assert "xoxb" not in told
+
+
+def test_a_resume_notes_a_decision_that_is_missing_and_no_other() -> None:
+    decision = Decision(status=Status.APPROVED, by=ADA, at_ms=START_MS + 1)
+    decided = an_approval().changed(status=Status.APPROVED, decision=decision)
+    missing = resume_entries([decided], START_MS + 2)
+    noted = resume_entries([decided], START_MS + 2, noted=[decided.approval_id])
+    assert [one.action for one in missing] == [Act.DECIDED, Act.RESUMED]
+    assert [one.action for one in noted] == [Act.RESUMED]
