@@ -154,30 +154,24 @@ def more(hidden: int) -> str:
 
 
 def chunks(text: str | Words, most: int) -> Iterator[str]:
-    """Make a whole text visible, in pieces of a maximum number of escaped characters."""
+    """Make a whole text visible, in pieces of a maximum number of characters.
+
+    They are for rich text, which Slack does not escape.
+    """
     plain = _only_text(text)
     if plain is not None and _is_ordinary(plain):
-        yield from _cut_plain(plain, most)
+        yield from (plain[start : start + most] for start in range(0, len(plain), most))
         return
     pieces: list[str] = []
     used = 0
     for piece, _, _ in _pieces(text, one_line=False):
-        size = 1 if len(piece) == 1 and piece not in "&<>" else width(piece)
-        if used + size > most:
+        if used + len(piece) > most:
             yield "".join(pieces)
             pieces, used = [], 0
         pieces.append(piece)
-        used += size
+        used += len(piece)
     if pieces:
         yield "".join(pieces)
-
-
-def _cut_plain(text: str, most: int) -> Iterator[str]:
-    start = 0
-    while start < len(text):
-        piece = _fitting(text[start : start + most], most) or text[start]
-        yield piece
-        start += len(piece)
 
 
 def own_words(text: str, most: int) -> str:

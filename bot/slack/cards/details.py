@@ -44,7 +44,10 @@ from bot.words.mrkdwn import date, is_person, utc
 from storage.audit import AuditEntry
 
 CHUNK = 2_800
+"""Characters of a page. It is rich text, which needs no escaping."""
 MOST_PAGES = 90
+_MOST_ESCAPED = MOST_PAGES * CHUNK
+"""Maximum size of a review, in characters as Slack may escape them."""
 MOST_BYTES = 150_000
 """Maximum size of a review, in bytes. A larger call cannot be approved."""
 _ROWS = 40
@@ -141,10 +144,11 @@ def is_short(pages: Sequence[Block]) -> bool:
 
 def _fitting(approval: Approval, *, is_open: bool = False) -> tuple[list[Block], bool]:
     blocks: list[Block] = []
-    size = 0
+    size = escaped = 0
     for block in _packed(_everything(approval, is_open=is_open)):
         size += len(json.dumps(block).encode())
-        if len(blocks) >= MOST_PAGES or size > MOST_BYTES:
+        escaped += text_width(block["elements"])
+        if len(blocks) >= MOST_PAGES or size > MOST_BYTES or escaped > _MOST_ESCAPED:
             return blocks, True
         blocks.append(block)
     return blocks, False
@@ -250,7 +254,7 @@ def _packed(elements: Iterator[Block]) -> Iterator[Block]:
     rows: list[Block] = []
     used = 0
     for element in elements:
-        size = text_width((element,))
+        size = _length(element)
         if rows and (used + size > CHUNK or len(rows) >= _ROWS):
             yield rich(*rows)
             rows, used = [], 0
@@ -258,6 +262,12 @@ def _packed(elements: Iterator[Block]) -> Iterator[Block]:
         used += size
     if rows:
         yield rich(*rows)
+
+
+def _length(element: Block) -> int:
+    """Return the number of characters of all texts, which rich text does not escape."""
+    inner = sum(map(_length, element.get("elements", ())))
+    return len(str(element.get("text", ""))) + inner
 
 
 _MOST_LINES = 40
