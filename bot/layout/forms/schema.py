@@ -275,16 +275,21 @@ def _words(error: ValidationError) -> str:
     if rule == "format":
         return say(_FORMAT_WORDS[limit])
     if rule == "pattern":
-        return _right_form(schema)
+        return _right_form(schema, is_field=len(error.absolute_path) == 1)
     return say(_OTHERS.get(rule, "error.form"))
 
 
-def _right_form(schema: Schema) -> str:
-    """Describe the required form of a text, by its example or description."""
+def _right_form(schema: Schema, *, is_field: bool) -> str:
+    """Describe the required form of a text, by its example or description.
+
+    The description of a field stands below the field already.
+    """
     if example := _example(schema):
         return say("error.like", example=example)
     what = schema.get("description")
     if isinstance(what, str) and what.strip():
+        if is_field:
+            return say("error.below")
         return say("error.described", what=clip(mask_text(what.strip()), _DESCRIBED))
     return say("error.form")
 

@@ -72,7 +72,7 @@ from tests.unit.bot.layout.forms_stage import ENUM, NULL, blocks_of, edit, one, 
             {"type": "string", "pattern": "^v", "description": "Letters, such as v1."},
             "v1",
             "1",
-            "Check the format: Letters, such as v1.",
+            "Check the format: see below",
         ),
         (
             {"type": "string", "pattern": "^(v+)+$"},
