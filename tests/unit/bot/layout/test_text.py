@@ -83,7 +83,7 @@ def test_clipped_text_says_how_much_is_missing() -> None:
 @given(st.text(), st.integers(30, 60))
 def test_chunks_are_whole_and_short(text: str, most: int) -> None:
     parts = list(chunks(text, most))
-    assert all(0 < width(part) <= most for part in parts)
+    assert all(0 < len(part) <= most for part in parts)
     assert "".join(parts) == show(text, 10_000_000).text
 
 
@@ -128,7 +128,7 @@ def test_ordinary_texts_are_shown_as_any(text: str, most: int, one_line: bool, l
 def test_ordinary_texts_are_cut_as_any(text: str, most: int) -> None:
     cut = [""]
     for piece, _, _ in _Reader(text, one_line=False, has_masks=False).pieces():
-        if width(cut[-1] + piece) > most:
+        if len(cut[-1] + piece) > most:
             cut.append("")
         cut[-1] += piece
     assert [one for one in chunks(text, most) if one] == [one for one in cut if one]
