@@ -47,7 +47,7 @@ CHUNK = 2_800
 """Characters of a page. It is rich text, which needs no escaping."""
 MOST_PAGES = 90
 _MOST_ESCAPED = MOST_PAGES * CHUNK
-"""Maximum size of a review, in characters as Slack may escape them."""
+"""Maximum size of a review with all signs escaped, in characters."""
 MOST_BYTES = 150_000
 """Maximum size of a review, in bytes. A larger call cannot be approved."""
 _ROWS = 40
