@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from bot.clock import milliseconds
 from bot.errors import BotError
@@ -108,17 +110,18 @@ async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: S
     """
     before_ms = forgetting.clock() - milliseconds(older)
     done = kept = 0
-    async for active_ms, name in forgetting.old(before_ms):
-        if do_it:
-            forecast = await forgetting.forget(name, how="prune")
-        else:
-            forecast = await forgetting.forecast(name)
-        if forecast.refusal:
-            kept += 1
-            say(f"{name}: kept: {forecast.refusal}")
-        else:
-            done += 1
-            say(f"{name}: last active {_day(active_ms)}: {_listed(forecast.counts)}")
+    delete = partial(forgetting.forget, how="prune") if do_it else forgetting.forecast
+    async for threads in forgetting.old(before_ms):
+        ends = await asyncio.gather(*(delete(name) for _, name in threads), return_exceptions=True)
+        for (active_ms, name), forecast in zip(threads, ends, strict=True):
+            if isinstance(forecast, BaseException):
+                raise forecast
+            if forecast.refusal:
+                kept += 1
+                say(f"{name}: kept: {forecast.refusal}")
+            else:
+                done += 1
+                say(f"{name}: last active {_day(active_ms)}: {_listed(forecast.counts)}")
     if do_it:
         await forgetting.erase_ephemeral(before_ms)
         await forgetting.erase_delegations(before_ms)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 PIECE = 200
 """Number of records per delete; other queries run in between."""
+AT_ONCE = 8
+"""Number of threads that are deleted side by side: each takes some 80 commands, one by one."""
 PERMALINK = re.compile(
     r"https?://[^/\s]+/archives/(?P<channel>[A-Z0-9]+)/p(?P<ts>[0-9]{11,})(?:\?(?P<query>\S*))?"
 )
@@ -128,15 +130,14 @@ class Forgetting:
             refusal = await self._end(thread_id, fence, refusal)
         return Forecast(thread_id=thread_id, counts=forecast.counts, refusal=refusal)
 
-    async def old(self, before_ms: int) -> AsyncIterator[tuple[int, str]]:
-        """Yield threads at rest without activity since a time: last activity and id."""
+    async def old(self, before_ms: int) -> AsyncIterator[Sequence[tuple[int, str]]]:
+        """Yield a few threads at rest without activity since a time: last activity and id."""
         after = (-1, "")
-        while found := await self.storage.retention.resting(
-            before_ms=before_ms, limit=PIECE, after=after
+        while threads := await self.storage.retention.resting(
+            before_ms=before_ms, limit=AT_ONCE, after=after
         ):
-            for thread in found:
-                yield thread
-            after = found[-1]
+            yield threads
+            after = threads[-1]
 
     async def erase_ephemeral(self, before_ms: int) -> int:
         """Delete finished ephemeral messages older than a time; return the count."""
