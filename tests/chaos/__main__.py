@@ -14,10 +14,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from pymongo import monitoring
+
 from bot.stores import Stores
 from tests.chaos.council import Council
 from tests.chaos.play import Play, Report, Setting
 from tests.support.mongo import DRIVERS, spawn_mongo_server
+from tests.support.mongo_listener import LISTENER
 from tests.support.stores import MongoStores, SqliteStores
 
 COMMON = (
@@ -187,6 +190,7 @@ async def main() -> int:
         "| by grant | overrides | in doubt | given up | wrong |"
     )
     print("|" + "---|" * 14, flush=True)
+    monitoring.register(LISTENER)
     for seed in range(arguments.first, arguments.first + arguments.seeds):
         points = tuple(sorted(set(SEEN) | set(VOTES if arguments.votes else COMMON)))
         if not arguments.every_point:
@@ -205,6 +209,7 @@ async def main() -> int:
             print(f"  unrecorded: {count} times: {text}", flush=True)
         for line in report.wrong:
             print(f"  wrong: {line}", flush=True)
+        LISTENER.check()
     print(f"\nPoints reached: {len(SEEN)}: {', '.join(sorted(SEEN))}")
     return 1 if wrong else 0
 

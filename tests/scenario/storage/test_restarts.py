@@ -21,6 +21,7 @@ from storage.mongo import Driver
 from tests.support.fakes import FakeClock
 from tests.support.forked import fork_bot
 from tests.support.mongo import DRIVERS, MongoServer, spawn_mongo_server
+from tests.support.mongo_listener import LISTENER
 from tests.support.pace import brisk_seconds
 from tests.support.ports import free_port
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
@@ -50,8 +51,8 @@ class Process:
 
     def type(self, **changes: str) -> subprocess.Popen[bytes]:
         child = subprocess.Popen(
-            [sys.executable, "-m", "bot", "run"],
-            env={**_HOME, **self.environ, **changes},
+            [sys.executable, "-m", "tests.support.typed", "run"],
+            env={**_HOME, **self.environ, **LISTENER.environ(), **changes},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )

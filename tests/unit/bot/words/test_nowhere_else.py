@@ -74,6 +74,7 @@ NOT_FOR_PEOPLE: dict[str, int] = {
     "bot/approvals/due/thread_reactions.py": 1,
     "bot/audit/entries.py": 1,
     "bot/approvals/break_glass.py": 2,
+    "bot/slack/connect.py": 1,
     "bot/approvals/ask_agent.py": 5,
     "bot/threads/outbox.py": 1,
     "bot/threads/runs/task_board.py": 2,
