@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+import pymongo
 import pytest
 from pymongo.monitoring import CommandFailedEvent, CommandStartedEvent, CommandSucceededEvent
 
@@ -233,6 +234,17 @@ def test_a_document_must_not_grow_too_large() -> None:
     for _ in range(15):
         start(listener, update({"$push": {"a": mebibyte}}))
     with pytest.raises(AssertionError, match="SIZE"):
+        listener.check()
+
+
+def test_no_limit_is_a_violation_unless_the_time_is_up() -> None:
+    listener = StrictListener()
+    with pymongo.timeout(1e-9):  # PyMongo rounds what is left down to 0
+        start(listener, find(maxTimeMS=0))
+    listener.check()
+    with pymongo.timeout(60):
+        start(listener, find(maxTimeMS=0))
+    with pytest.raises(AssertionError, match="C4"):
         listener.check()
 
 
