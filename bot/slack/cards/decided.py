@@ -57,7 +57,7 @@ def decided_card(question: ShownQuestion, *, newer: str = "") -> Card:
     final = what_runs(approval)
     state, title = final_status(question), title_of(final)
     marks = [f"<{newer}|{say('line.open_newer')}>"] if is_address(newer) else []
-    third = _with_note(question, next(_thirds(question)))
+    third = _with_words(question, next(_thirds(question)))
     value = encode(approval.approval_id, approval.digest)
     details = button(say("button.details"), ActionId.DETAILS, value, of=title)
     blocks = closed_card(state_line(state.symbol, state.words, marks), title, third, details)
@@ -70,12 +70,13 @@ def decided_card(question: ShownQuestion, *, newer: str = "") -> Card:
     return Card(text=text.strip(), blocks=blocks)
 
 
-def _with_note(question: ShownQuestion, third: Block) -> Block:
-    """Add approvers' notes to a third line about another subject."""
-    note = next(iter(_note(question)), None)
-    if note is None or note["text"] in third["text"] or third["type"] != note["type"]:
-        return third
-    return plain(f"{third['text']}\n{note['text']}")
+def _with_words(question: ShownQuestion, third: Block) -> Block:
+    """Add people's changes and approvers' notes to a third line about another subject."""
+    changes = changes_text(question.approval)
+    for words in (*([plain(changes)] if changes else ()), *_note(question)):
+        if words["text"] not in third["text"] and words["type"] == third["type"]:
+            third = plain(f"{third['text']}\n{words['text']}")
+    return third
 
 
 def third_words(third: Block) -> str:
