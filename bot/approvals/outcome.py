@@ -82,9 +82,9 @@ def outcome_in(entry: AuditEntry) -> RequestOutcome | None:
     if entry.action in _BEGUN:
         return _BEGUN[entry.action]
     result, status = entry.detail.get("outcome"), entry.detail.get("status")
-    if result in set(RequestOutcome):
+    if result in [*RequestOutcome]:  # an entry may contain anything, also what has no hash
         return RequestOutcome(str(result))
-    if status in set(Status):
+    if status in [*Status]:
         return _end(Status(str(status)), is_doubt=entry.detail.get("kind") == Kind.DOUBT)
     return None
 

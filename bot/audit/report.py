@@ -55,14 +55,14 @@ def in_order(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
 
 def line(entry: AuditEntry) -> str:
     """Format an entry for a terminal: time, act, actor, subject and evidence."""
-    words = [when(entry.at_ms), entry.action]
+    words = [when(entry.at_ms), printable(entry.action)]
     if entry.actor_id:
-        words.append(f"by {entry.actor_id}")
+        words.append(f"by {printable(entry.actor_id)}")
     if entry.for_id:
-        words.append(f"for {entry.for_id}")
+        words.append(f"for {printable(entry.for_id)}")
     if entry.approval_id:
-        words.append(entry.approval_id)
-    words += [f"{name}={printable(item)}" for name, item in _evidence(entry).items()]
+        words.append(printable(entry.approval_id))
+    words += [f"{printable(name)}={printable(item)}" for name, item in _evidence(entry).items()]
     if entry.erased:
         words.append("(content deleted)")
     return "  ".join(words)
@@ -89,10 +89,13 @@ def _evidence(entry: AuditEntry) -> dict[str, object]:
     return masked_evidence(entry.detail, Names(shown=_texts(entry.detail.get("declared_shown"))))
 
 
-def when(at_ms: int) -> str:
-    """Format a time in UTC with milliseconds."""
-    at = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def when(at_ms: int, timespec: str = "milliseconds") -> str:
+    """Format a time in UTC; one out of range, such as of a damaged entry, as its number."""
+    try:
+        at = datetime.fromtimestamp(at_ms / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return str(at_ms)
+    return at.isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 def printable(item: object) -> str:
@@ -123,14 +126,14 @@ class AuditQuery:
 def fits(entry: AuditEntry, query: AuditQuery) -> bool:
     """Whether an entry matches the query."""
     wanted = (
-        (query.user, {entry.actor_id, entry.for_id}),
-        (query.action, {entry.action}),
-        (query.tool, {entry.detail.get("tool")}),
-        (query.thread_id, {entry.thread_id}),
+        (query.user, (entry.actor_id, entry.for_id)),
+        (query.action, (entry.action,)),
+        (query.tool, (entry.detail.get("tool"),)),
+        (query.thread_id, (entry.thread_id,)),
     )
     is_late = query.since_ms is None or entry.at_ms >= query.since_ms
     is_early = query.until_ms is None or entry.at_ms < query.until_ms
-    return is_late and is_early and all(not item or item in found for item, found in wanted)
+    return is_late and is_early and all(not item or item in values for item, values in wanted)
 
 
 def exported(link: Link) -> dict[str, object]:

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 
 from bot.approvals.outcome import outcome_in
 from bot.audit.acts import Act
-from bot.audit.report import AuditQuery, exported, fits, json_line, line, printable, story
+from bot.audit.report import AuditQuery, exported, fits, json_line, line, printable, story, when
 from bot.clock import milliseconds, system_clock
 from bot.commands.call import Call, owner
 from bot.commands.upkeep import clear_log
@@ -68,7 +68,7 @@ async def _list(call: Call) -> None:
         if table:
             call.say(_row(_HEADINGS))
         async for link in links(storage):
-            if fits(link.entry, query) and arguments.outcome in {"", *_results(link.entry)}:
+            if fits(link.entry, query) and arguments.outcome in {"", *result_words(link.entry)}:
                 is_empty = False
                 call.say(show(link))
     if is_empty and not arguments.format:
@@ -106,12 +106,12 @@ def _query(call: Call) -> AuditQuery:
 
 def short_line(entry: AuditEntry) -> str:
     """Format an entry for people: time, person, act, tool, outcome, and where it belongs."""
-    when = f"{datetime.fromtimestamp(entry.at_ms / 1_000, UTC):%Y-%m-%dT%H:%M:%SZ}"
-    who = entry.actor_id or "bot"
+    who = printable(entry.actor_id or "bot")
     if entry.for_id:
-        who += f" for {entry.for_id}"
-    begin = f"{when}  {who:<11}  {entry.action:<16}"
-    end = entry.approval_id or entry.thread_id
+        who += f" for {printable(entry.for_id)}"
+    begin = f"{when(entry.at_ms, 'seconds')}  {who:<11}  {printable(entry.action):<16}"
+    place = entry.approval_id or entry.thread_id
+    end = printable(place) if place else ""
     tool = printable(entry.detail.get("tool") or "-")
     deleted = "(content deleted)" if entry.erased else ""
     middle = "  ".join(part for part in (tool, _result(entry), deleted) if part)
@@ -127,7 +127,7 @@ def _result(entry: AuditEntry) -> str:
     return printable(str(result)) if result else ""
 
 
-def _results(entry: AuditEntry) -> set[str]:
+def result_words(entry: AuditEntry) -> set[str]:
     """Return the words by which `--outcome` finds an entry."""
     return {str(entry.detail.get(name)) for name in _RESULTS} | {_result(entry)}
 
