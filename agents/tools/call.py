@@ -448,6 +448,8 @@ def _texts(value: Json) -> Iterator[str]:
             yield from (text for item in value.values() for text in _texts(item))
         case list():
             yield from (text for item in value for text in _texts(item))
+        case bool() | None:
+            pass
         case _ if len(str(value)) > _SHORT:
             yield str(value)
 

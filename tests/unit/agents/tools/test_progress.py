@@ -49,5 +49,22 @@ async def test_a_report_leaves_out_what_the_tool_declares_secret() -> None:
     assert report.fraction is None
 
 
+@tool(secret=["pin", "is_new"])
+def sign_up(pin: str | None = None, is_new: bool = True) -> str:
+    """Sign up."""
+    report_progress("None is True")
+    return "in"
+
+
+async def test_a_report_keeps_words_that_look_like_no_value() -> None:
+    asked = call("sign_up", {"pin": None, "is_new": True}, id="c1")
+    events = await World([asked, say("ok")], [sign_up]).run()
+    assert [event.text for event in events if isinstance(event, ToolProgress)] == ["None is True"]
+
+
 def test_a_report_outside_of_a_run_does_nothing() -> None:
-    report_progress("half", fraction=0.5)
+    def work() -> str:
+        report_progress("half", fraction=0.5)
+        return "done"
+
+    assert work() == "done"
