@@ -218,9 +218,10 @@ class Revisions:
         await self._change_cards(message, incoming, "")
         if message.status is MessageStatus.NEW:
             await self.storage.inbox.take([message.message_id], turn=NO_TURN)
-            return None
-        await self._deletions.note(message)
-        return message.thread_id
+        elif message.turn != NO_TURN:
+            await self._deletions.note(message)
+            return message.thread_id
+        return None
 
     async def _change_cards(self, message: Message, incoming: Incoming, words: str) -> bool:
         """Update a message on pending cards; return whether a card showed it."""

@@ -173,6 +173,17 @@ async def test_a_deletion_before_the_card_counts_when_the_card_comes(
         assert office.notifier.offered == [[approval.approval_id]]
 
 
+async def test_the_deletion_of_a_message_that_no_agent_reads_wakes_no_thread(
+    counter: Counter,
+) -> None:
+    said, storage = await waiting(counter), counter.office.storage
+    (message,) = await storage.inbox.new(THREAD_ID, limit=9)
+    await storage.inbox.take([message.message_id], turn=NO_TURN)
+    before = await storage.threads.get(THREAD_ID)
+    await counter.send(a_deletion(said))
+    assert await storage.threads.get(THREAD_ID) == before
+
+
 async def test_a_deletion_is_told_once(counter: Counter) -> None:
     for _ in range(2):
         await counter.send(a_deletion(a_message(ASK, ts=ROOT)))
