@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.async_api import Page, expect
 
-from slack_sandbox import ROSA
+from slack_sandbox import ADA, ROSA
 from tests.browser.players import DESK, PHONE
 from tests.browser.shots import shot
 from tests.browser.test_demo import browser, demo, page, pytestmark
@@ -50,6 +50,21 @@ async def test_it_opens_as_ada_on_one_card_with_an_arrow_to_its_approval(page: P
     await expect(page.get_by_test_id("messages")).to_contain_text("payments 1.4.2 is live")
     await expect(page.get_by_test_id("guide-arrow")).to_be_hidden()
     await expect(page.get_by_test_id("guide-text")).to_contain_text("Try more")
+
+
+async def test_an_approval_in_another_channel_is_no_step(page: Page, demo: str) -> None:
+    await page.goto(f"{demo}?as={ROSA}&channel=C0STAGES00")
+    composer = page.get_by_test_id("composer")
+    await composer.fill("@countersign deploy payments 1.4.2 to production")
+    await composer.press("Enter")
+    await page.goto(f"{demo}?as={ADA}&channel=C0STAGES00")
+    await page.locator('[data-testid^="thread-open-"]').last.click()
+    approve = page.get_by_test_id("thread-pane").locator(APPROVE)
+    await expect(approve).to_be_visible()
+    await expect(page.get_by_test_id("guide-arrow")).to_be_hidden()
+    await approve.click()
+    await expect(page.get_by_test_id("thread-pane")).to_contain_text("Stage 2 of 2")
+    await expect(page.get_by_test_id("guide-text")).to_contain_text("You are Ada")
 
 
 async def test_a_request_is_edited(page: Page) -> None:

@@ -100,8 +100,11 @@ export class Guide {
     else notice(explain(answer), "error");
   }
 
+  /** What to press now; nothing in another channel, where the same buttons are no part of a step. */
   get #pointer() {
-    return this.#steps[this.at]?.pointers[this.pressed];
+    const step = this.#steps[this.at];
+    const isHere = step && this.store.channel === (step.channel || this.store.guide.channel);
+    return isHere ? step.pointers[this.pressed] : undefined;
   }
 
   #clicked(event) {
