@@ -237,7 +237,7 @@ def _boxes_of(
     for start in range(0, len(cards), PAGE):
         page = list(enumerate(cards[start : start + PAGE], start + 1))
         yield from _listed(page, said, is_whole=is_whole)
-        boxes = _boxes(start, page, ticked, said)
+        boxes = _boxes(start, page, ticked, said, is_all=len(page) == len(cards))
         yield {**boxes, "dispatch_action": True} if is_whole else boxes
 
 
@@ -325,7 +325,12 @@ def _listed(page: Sequence[tuple[int, Approval]], said: Said, *, is_whole: bool)
 
 
 def _boxes(
-    start: int, page: Sequence[tuple[int, Approval]], ticked: Collection[str], said: Said
+    start: int,
+    page: Sequence[tuple[int, Approval]],
+    ticked: Collection[str],
+    said: Said,
+    *,
+    is_all: bool,
 ) -> Block:
     options = _options(page, said)
     pairs = zip(options, page, strict=True)
@@ -338,7 +343,7 @@ def _boxes(
         "type": "input",
         "block_id": f"{_CARDS}{start}.{names}",
         "label": plain(one if first == last else several),
-        "optional": True,
+        "optional": not is_all,  # with more boxes elsewhere, each group may stay empty
         "element": {
             "type": "checkboxes",
             "action_id": str(ActionId.VALUE),
