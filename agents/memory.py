@@ -77,8 +77,8 @@ class MemoryCheckpointStore:
 
     async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
         """Return the first ids with a prefix and after another id, sorted."""
-        found = sorted(one for one in self._kept if one.startswith(prefix) and one > after)
-        return found[:limit]
+        ids = sorted(key for key in self._kept if key.startswith(prefix) and key > after)
+        return ids[:limit]
 
     async def delete(self, checkpoint_id: str, *, expected_version: int) -> None:
         """Delete a checkpoint with its journal."""

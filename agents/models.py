@@ -115,10 +115,12 @@ def model_error(who: str, error: Exception) -> ModelError:
     if fault is None and isinstance(error, _UNREADABLE):
         return ModelAnswerError(f"{who} gave an answer that cannot be read: {error!r}")
     if fault is None:
-        waits = [one.retry_after or 0 for one in _leaves(error) if isinstance(one, ModelAPIError)]
+        waits = [
+            leaf.retry_after or 0 for leaf in _leaves(error) if isinstance(leaf, ModelAPIError)
+        ]
         return ModelError(f"{who} failed: {error}", retry_after=min(waits, default=0))
-    found = next((one for one in _leaves(error) if isinstance(one, ModelAPIError)), None)
-    return ModelRefusedError(fault, found.model_name if found is not None else "")
+    refusal = next((leaf for leaf in _leaves(error) if isinstance(leaf, ModelAPIError)), None)
+    return ModelRefusedError(fault, refusal.model_name if refusal is not None else "")
 
 
 def model_fault(error: Exception) -> ModelFault | None:
@@ -126,14 +128,14 @@ def model_fault(error: Exception) -> ModelFault | None:
 
     Of fallback models, all must refuse; the first refusal counts.
     """
-    found = [_fault_of(one) for one in _leaves(error)]
-    return found[0] if found and None not in found else None
+    faults = [_fault_of(leaf) for leaf in _leaves(error)]
+    return faults[0] if faults and None not in faults else None
 
 
 def _leaves(error: Exception) -> list[Exception]:
     if not isinstance(error, ExceptionGroup):
         return [error]
-    return [leaf for one in error.exceptions for leaf in _leaves(one)]
+    return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
 
 
 _OPENAI = frozenset({"openai", "azure"})
@@ -264,7 +266,7 @@ class ScriptedModel(FunctionModel):
         self, messages: list[ModelMessage], info: AgentInfo
     ) -> Sequence[ModelResponsePart | Exception]:
         self.inputs.append(list(messages))
-        self.tools.append(tuple(one.name for one in info.function_tools))
+        self.tools.append(tuple(tool.name for tool in info.function_tools))
         if self.calls > len(self._turns):
             raise AgentConfigError(
                 f"the script has {len(self._turns)} turns, and the model was asked once more; "

@@ -59,15 +59,15 @@ async def play(
     return questions
 
 
-def expect(found: object, wanted: object, what: str) -> None:
+def expect(actual: object, wanted: object, what: str) -> None:
     """Check that two values are equal.
 
     Raises:
         AssertionError: The values differ.
     """
-    if found != wanted:
-        told = f"expected {_short(wanted)}, found {_short(found)}"
-        raise AssertionError(f"{what}: {told}")
+    if actual != wanted:
+        difference = f"expected {_short(wanted)}, found {_short(actual)}"
+        raise AssertionError(f"{what}: {difference}")
 
 
 async def expect_conflict(attempt: Awaitable[object], what: str) -> None:
@@ -77,12 +77,12 @@ async def expect_conflict(attempt: Awaitable[object], what: str) -> None:
         AssertionError: The write succeeded, or raised another error.
     """
     try:
-        found = await attempt
+        returned = await attempt
     except CheckpointConflictError:
         return
     except Exception as error:
         raise AssertionError(f"{what}: expected a conflict, got {error!r}") from error
-    raise AssertionError(f"{what}: expected a conflict, got {_short(found)}")
+    raise AssertionError(f"{what}: expected a conflict, got {_short(returned)}")
 
 
 async def expect_one(attempts: Sequence[Awaitable[object]], what: str) -> int:
@@ -94,15 +94,15 @@ async def expect_one(attempts: Sequence[Awaitable[object]], what: str) -> int:
     Raises:
         AssertionError: Not exactly one succeeded, or a write raised another error.
     """
-    found = await asyncio.gather(*attempts, return_exceptions=True)
-    won = [number for number, each in enumerate(found) if not isinstance(each, BaseException)]
+    outcomes = await asyncio.gather(*attempts, return_exceptions=True)
+    won = [number for number, each in enumerate(outcomes) if not isinstance(each, BaseException)]
     others = [
         each
-        for each in found
+        for each in outcomes
         if isinstance(each, BaseException) and not isinstance(each, CheckpointConflictError)
     ]
     expect(others, [], f"{what}: errors that are no conflict")
-    expect(len(won), 1, f"{what}: how many of {len(found)} won")
+    expect(len(won), 1, f"{what}: how many of {len(outcomes)} won")
     return won[0]
 
 
@@ -306,8 +306,8 @@ class CheckpointStoreSuite(_Suite):
         stored = await _load(store, "end")
         if stored is None:
             raise AssertionError("a closed checkpoint is still known")
-        found = (stored.data, stored.claim, stored.status, stored.journal)
-        expect(found, ("", "", CLOSED, ()), "a closed checkpoint")
+        contents = (stored.data, stored.claim, stored.status, stored.journal)
+        expect(contents, ("", "", CLOSED, ()), "a closed checkpoint")
 
     async def test_what_is_closed_stays_closed(self) -> None:
         """A closed checkpoint refuses writes with any expected version."""

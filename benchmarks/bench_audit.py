@@ -93,8 +93,8 @@ def measure_verify(count: int, say: Callable[[str], object]) -> None:
             begin = time.process_time()
             verdict = verified(harmed, seal)
             took = time.process_time() - begin
-            found = "whole" if verdict.fault is None else str(verdict.fault)
-            say(f"verify {count:,} {name:<13} {found:<45} {took:.2f} s")
+            outcome = "whole" if verdict.fault is None else str(verdict.fault)
+            say(f"verify {count:,} {name:<13} {outcome:<45} {took:.2f} s")
 
 
 async def turn(storage: SqliteStores, number: int) -> None:

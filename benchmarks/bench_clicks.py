@@ -387,25 +387,25 @@ class Contest:
             for name in self.urls:
                 laps[name].append(await self._lap(name, people, card))
         rows: list[tuple[object, ...]] = []
-        for name, found in laps.items():
-            of_bolt = median(a.p50 / b.p50 for a, b in zip(found, laps[BOLT], strict=True))
-            of_same = median(a.rate / b.rate for a, b in zip(found, laps[SAME], strict=True))
-            busy = min(lap.busy for lap in found)
+        for name, own_laps in laps.items():
+            of_bolt = median(a.p50 / b.p50 for a, b in zip(own_laps, laps[BOLT], strict=True))
+            of_same = median(a.rate / b.rate for a, b in zip(own_laps, laps[SAME], strict=True))
+            busy = min(lap.busy for lap in own_laps)
             busy_of_same = busy / min(lap.busy for lap in laps[SAME])
-            of_bare = median(a.rate / b.rate for a, b in zip(found, laps[BARE], strict=True))
+            of_bare = median(a.rate / b.rate for a, b in zip(own_laps, laps[BARE], strict=True))
             rows.append(
                 (
                     people,
                     name,
-                    f"{median(lap.p50 for lap in found) * 1e3:.2f} ms",
-                    f"{median(lap.p99 for lap in found) * 1e3:.2f} ms",
-                    f"{median(lap.rate for lap in found):.0f}/s",
+                    f"{median(lap.p50 for lap in own_laps) * 1e3:.2f} ms",
+                    f"{median(lap.p99 for lap in own_laps) * 1e3:.2f} ms",
+                    f"{median(lap.rate for lap in own_laps):.0f}/s",
                     f"{busy * 1e3:.2f} ms",
                     f"{of_bolt:.2f}",
                     f"{of_same:.2f}",
                     f"{busy_of_same:.2f}",
                     f"{of_bare:.2f}",
-                    found[-1].drawn,
+                    own_laps[-1].drawn,
                 )
             )
         return rows
@@ -415,15 +415,17 @@ class Contest:
         cards = [(f"apr_{'0' * 32}", "0" * 64)] * clicks
         if name in self.stores:
             cards = await fill(self.stores[name], clicks)
-        requests = [signed(click(*one, number, card=card)) for number, one in enumerate(cards)]
+        requests = [
+            signed(click(*approval, number, card=card)) for number, approval in enumerate(cards)
+        ]
         gc.collect()
-        found = await measure(self.urls[name], requests, people, self.quiet_url)
-        drawn = await self._redrawn(cards, found.begun) if name == OURS else ""
+        measured = await measure(self.urls[name], requests, people, self.quiet_url)
+        drawn = await self._redrawn(cards, measured.begun) if name == OURS else ""
         return Lap(
-            p50=percentile(found.latencies, 0.5),
-            p99=percentile(found.latencies, 0.99),
-            rate=clicks / found.wall_s,
-            busy=found.cpu_s / clicks,
+            p50=percentile(measured.latencies, 0.5),
+            p99=percentile(measured.latencies, 0.99),
+            rate=clicks / measured.wall_s,
+            busy=measured.cpu_s / clicks,
             drawn=drawn,
         )
 

@@ -165,7 +165,7 @@ async def main() -> None:
     if not python:
         print("\nPEERS names no interpreter: LangGraph is left out.")
         return
-    found: dict[str, Rates] = {}
+    rates_by_name: dict[str, Rates] = {}
     async with AsyncExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory())
         server = spawn_mongo_server(Path(directory))
@@ -179,15 +179,15 @@ async def main() -> None:
         kinds: Sequence[Kind] = ("pymongo", "motor")
         for kind in kinds:
             pace = await pace_of(kind, server)
-            found[f"bot, {NAMES[kind]}"] = (pace.alone_per_s, pace.together_per_s, 0)
+            rates_by_name[f"bot, {NAMES[kind]}"] = (pace.alone_per_s, pace.together_per_s, 0)
         for place, name in PLACES.items():
-            found[f"runtime, {name}"] = await asyncio.to_thread(ours, place, server.uri)
+            rates_by_name[f"runtime, {name}"] = await asyncio.to_thread(ours, place, server.uri)
         after = {
             name: await asyncio.to_thread(langgraph, python, at) for name, at in places.items()
         }
     bases = {name: best([before[name], after[name]]) for name in places}
     rows = [(f"LangGraph, {name}", *_shown(base, base)) for name, base in bases.items()]
-    for name, rates in found.items():
+    for name, rates in rates_by_name.items():
         base = bases["in memory" if "memory" in name else "wire protocol"]
         rows.append((name, *_shown(rates, base)))
     head = ("", "one by one", "against", "100 at once", "against", "CPU of one", "against")

@@ -35,7 +35,7 @@ def _file(tool: str, *conditions: dict[str, Any], requester: bool = False) -> Po
             "name": f"rule-{number}",
             "when": {
                 "tool": tool.format(number % TOOLS),
-                "args": [{**one} for one in conditions],
+                "args": [{**condition} for condition in conditions],
                 **({"requester": {"in": ["sre"]}} if requester else {}),
             },
             "then": {"ask": {"approve": [{"from": ["sre"], "count": 1 + number % 3}]}},

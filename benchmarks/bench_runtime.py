@@ -108,12 +108,12 @@ async def stores() -> AsyncIterator[dict[str, Counted]]:
     """Every store: in memory, embedded, and over MongoDB's wire protocol with both drivers."""
     async with AsyncExitStack() as stack:
         stack.enter_context(watching())
-        found = {"in memory": Counted(MemoryCheckpointStore(), MemoryMessageLog())}
+        by_name = {"in memory": Counted(MemoryCheckpointStore(), MemoryMessageLog())}
         directory = stack.enter_context(tempfile.TemporaryDirectory())
         sqlite = SqliteStores(Path(directory))
         await sqlite.open()
         stack.push_async_callback(sqlite.close)
-        found["SQLite file"] = Counted(sqlite.checkpoints, sqlite.log)
+        by_name["SQLite file"] = Counted(sqlite.checkpoints, sqlite.log)
         server = spawn_mongo_server(Path(directory) / "server")
         stack.callback(server.stop)
         drivers: tuple[Literal["motor", "pymongo"], ...] = ("motor", "pymongo")
@@ -123,8 +123,8 @@ async def stores() -> AsyncIterator[dict[str, Counted]]:
             )
             await mongo.open()
             stack.push_async_callback(mongo.close)
-            found[f"wire protocol, {driver}"] = Counted(mongo.checkpoints, mongo.log)
-        yield found
+            by_name[f"wire protocol, {driver}"] = Counted(mongo.checkpoints, mongo.log)
+        yield by_name
 
 
 async def history() -> None:
@@ -171,8 +171,8 @@ async def speed() -> None:
     """Round trips per second, one by one and many at once."""
     rows = []
     durabilities: tuple[Durability, ...] = ("step", "interrupt")
-    async with stores() as found:
-        for name, counted in found.items():
+    async with stores() as by_name:
+        for name, counted in by_name.items():
             for durability in durabilities:
                 commands, written = await _cost(counted, durability)
                 rates = () if COUNT_ONLY else await rates_of(partial(trip, counted, durability))

@@ -57,7 +57,9 @@ async def add_all(storage: Stores, approvals: Iterator[Approval]) -> None:
     """Put many approvals into a database."""
     waiting = list(approvals)
     for at in range(0, len(waiting), 500):
-        await asyncio.gather(*(storage.approvals.insert(one) for one in waiting[at : at + 500]))
+        await asyncio.gather(
+            *(storage.approvals.insert(approval) for approval in waiting[at : at + 500])
+        )
 
 
 @asynccontextmanager
@@ -82,8 +84,8 @@ async def sweep() -> None:
     rows = []
     sizes = (1_000, 10_000) if QUICK else (1_000, 10_000, 100_000)
     with tempfile.TemporaryDirectory() as directory:
-        async with databases(Path(directory)) as found:
-            for name, storage in found.items():
+        async with databases(Path(directory)) as storage_by_name:
+            for name, storage in storage_by_name.items():
                 held, base = 0, 0.0
                 for size in sizes:
                     if "nx" in name and size > 10_000:

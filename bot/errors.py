@@ -146,7 +146,7 @@ def decider_words(deciders: Sequence[str]) -> str:
     Args:
         deciders: Ids of people, user groups and channels, or names of groups.
     """
-    names = [_decider(one) for one in deciders[:_MOST_NAMED]]
+    names = [_decider(decider) for decider in deciders[:_MOST_NAMED]]
     if len(deciders) > _MOST_NAMED:
         names.append(say("line.more_people", n=len(deciders) - _MOST_NAMED))
     if len(names) < 2:
@@ -301,10 +301,10 @@ class NobodyError(BotError):
         is_direct: bool = False,
         remedy: str = "",
     ) -> None:
-        told = [f"{_name(who)} {why}".strip() for who, why in obstacles[:_MOST_TOLD]]
+        parts = [f"{_name(who)} {why}".strip() for who, why in obstacles[:_MOST_TOLD]]
         if len(obstacles) > _MOST_TOLD:
-            told.append(say("nobody.more", n=len(obstacles) - _MOST_TOLD))
-        facts = ". ".join(told) or say("nobody.named")
+            parts.append(say("nobody.more", n=len(obstacles) - _MOST_TOLD))
+        facts = ". ".join(parts) or say("nobody.named")
         if not remedy:
             remedy = say("nobody.ask_in_channel" if is_direct else "nobody.remedy")
         super().__init__(f"{facts}. {remedy}")
@@ -312,7 +312,7 @@ class NobodyError(BotError):
     @classmethod
     def elsewhere(cls, channels: Sequence[str]) -> NobodyError:
         """Return the error for requests that are permitted only in other channels."""
-        places = ", ".join(f"<#{one}>" for one in channels[:_MOST_TOLD])
+        places = ", ".join(f"<#{channel}>" for channel in channels[:_MOST_TOLD])
         return cls([("", say("nobody.no_place"))], remedy=say("nobody.ask_in", places=places))
 
 
@@ -337,9 +337,9 @@ def _name(who: str) -> str:
         return ""
     if who == "channel":
         return say("nobody.this_channel")
-    told = mention(who)
+    text = mention(who)
     # A name that is not an id is untrusted and must not become a mention.
-    return told if told.startswith("<") else f"“{_UNSAFE.sub('', who)[:40]}”"
+    return text if text.startswith("<") else f"“{_UNSAFE.sub('', who)[:40]}”"
 
 
 class DeliveryError(BotError):

@@ -102,10 +102,10 @@ class DueWork:
             "private answers": self._tell,
             "standing grants": self._attend_grants,
         }
-        found, faults = 0, {}
+        count, faults = 0, {}
         for kind, look in looks.items():
             try:
-                found += await look(now)
+                count += await look(now)
             except Exception as error:  # noqa: BLE001 - raised below, when all were looked at
                 faults[kind] = error
                 logger.warning(
@@ -116,7 +116,7 @@ class DueWork:
         self._tend()
         for fault in faults.values():
             raise fault
-        return found
+        return count
 
     async def _attend(self, now: int) -> int:
         approvals = await self.storage.approvals.due(now_ms=now, limit=BATCH)
@@ -297,6 +297,6 @@ class TimeLapse:
         approvals = await storage.approvals.due(now_ms=_FAR_MS, limit=1)
         threads = await storage.threads.due(now_ms=_FAR_MS, limit=1)
         whispers = await storage.ephemeral_messages.due(now_ms=_FAR_MS, limit=1)
-        times = [one.due_ms for one in approvals] + [one.due_ms for one in threads]
-        times += [one.due_ms for one in whispers]
+        times = [approval.due_ms for approval in approvals] + [thread.due_ms for thread in threads]
+        times += [message.due_ms for message in whispers]
         return min((at_ms for at_ms in times if at_ms is not None), default=None)

@@ -44,22 +44,22 @@ class Stores:
 
     def __init__(self, database: DocumentDatabase) -> None:
         self.database = database
-        found: dict[str, Collection[Any]] = {
+        collections: dict[str, Collection[Any]] = {
             kind.spec.name: database.collection(kind) for kind in KINDS
         }
-        self._found = found
+        self._found = collections
         self.audit = self.trail = database.trail
         self.log, self.checkpoints = database.log, database.checkpoints
-        self.threads = ThreadStore(found["threads"])
-        self.inbox = InboxStore(found["messages"])
-        self.approvals: Collection[Approval] = found["approvals"]
-        self.posts = PostStore(found["posts"])
-        self.ephemeral_messages: Collection[EphemeralMessage] = found["ephemeral_messages"]
-        self.delegations = DelegationStore(found["delegations"])
-        self.people = PeopleStore(found["people"])
-        self.grants = GrantStore(found["grants"])
-        self.retention = RetentionStore(found, database)
-        self.restoring = RestoreStore(found, database)
+        self.threads = ThreadStore(collections["threads"])
+        self.inbox = InboxStore(collections["messages"])
+        self.approvals: Collection[Approval] = collections["approvals"]
+        self.posts = PostStore(collections["posts"])
+        self.ephemeral_messages: Collection[EphemeralMessage] = collections["ephemeral_messages"]
+        self.delegations = DelegationStore(collections["delegations"])
+        self.people = PeopleStore(collections["people"])
+        self.grants = GrantStore(collections["grants"])
+        self.retention = RetentionStore(collections, database)
+        self.restoring = RestoreStore(collections, database)
         self.open, self.open_beside = database.open, database.open_beside
         self.open_to_read, self.close = database.open_to_read, database.close
         self.ping, self.examine = database.ping, database.examine
@@ -67,48 +67,48 @@ class Stores:
 
     async def teams(self) -> set[str]:
         """Return the workspaces that have approvals. Their audit cannot be empty."""
-        found: set[str] = set()
+        teams: set[str] = set()
         first = ""
         while places := await self.approvals.places(
             {"thread_id": {"$gte": first}}, sort=("thread_id", "created_ms", "position"), limit=1
         ):
             team_id = str(places[0][0]).partition(":")[0]
-            found.add(team_id)
+            teams.add(team_id)
             first = f"{team_id};"  # all thread ids of one are skipped at once
-        return found
+        return teams
 
     async def reconsider(self) -> None:
         """Lift the quarantine of all documents: an operator may have repaired them."""
-        for one in self._found.values():
-            await one.recheck()
+        for collection in self._found.values():
+            await collection.recheck()
 
     @property
     def may_claim(self) -> bool:
         """Whether this process may claim work."""
-        return all(one.may_claim for one in self._found.values())
+        return all(collection.may_claim for collection in self._found.values())
 
     def allow_claims(self, *, allowed: bool) -> None:
         """Allow or stop all claims of this process."""
-        for one in self._found.values():
-            one.may_claim = allowed
+        for collection in self._found.values():
+            collection.may_claim = allowed
 
     async def hasten(self, *, now_ms: int, before_ms: int) -> None:
         """Make all work due that was due soon when the clock was put back."""
-        for one in self._found.values():
-            await one.hasten(now_ms=now_ms, before_ms=before_ms)
+        for collection in self._found.values():
+            await collection.hasten(now_ms=now_ms, before_ms=before_ms)
 
     async def end_false_leases(self, *, now_ms: int) -> None:
         """End all leases that no process can have."""
-        for one in self._found.values():
-            await one.end_false_leases(now_ms=now_ms)
+        for collection in self._found.values():
+            await collection.end_false_leases(now_ms=now_ms)
 
     async def count_unreadable(self) -> int:
         """Count the quarantined documents: this release read them and failed."""
-        return sum([await one.count_quarantined() for one in self._found.values()])
+        return sum([await collection.count_quarantined() for collection in self._found.values()])
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
         """Read all documents, and return those that this release cannot read. Slow."""
-        found: list[Unreadable] = []
-        for one in self._found.values():
-            found += await one.unreadable(limit=limit - len(found))
-        return found
+        documents: list[Unreadable] = []
+        for collection in self._found.values():
+            documents += await collection.unreadable(limit=limit - len(documents))
+        return documents

@@ -178,7 +178,9 @@ class Closings:
 
     async def close(self) -> None:
         """Close all resources. Raises one of several errors and logs the others."""
-        results = await asyncio.gather(*(one() for one in self._closings), return_exceptions=True)
+        results = await asyncio.gather(
+            *(closing() for closing in self._closings), return_exceptions=True
+        )
         errors = [error for error in results if error is not None]
         for error in errors[1:]:
             logger.error(

@@ -25,10 +25,10 @@ class Release(TypedDict, total=False):
 
 def prepare(state: Release) -> dict[str, object]:
     """Read the service and the version from the message."""
-    found = re.search(r"deploy (\S+) (\d+\.\d+\.\d+)", state["input"])
-    if found is None:
+    match = re.search(r"deploy (\S+) (\d+\.\d+\.\d+)", state["input"])
+    if match is None:
         return {"output": "Write: deploy payments 1.4.2"}
-    return {"service": found[1], "version": found[2], "replicas": 3}
+    return {"service": match[1], "version": match[2], "replicas": 3}
 
 
 def is_complete(state: Release) -> str:

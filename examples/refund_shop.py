@@ -58,7 +58,7 @@ def answer(messages: list[ModelMessage]) -> list[ModelResponsePart]:
     if not isinstance(last, ToolReturnPart | UserPromptPart):
         return [say("Write: refund A-1")]
     text = str(last.content)
-    order = next((one for one in ORDERS if one in text), "")
+    order = next((order_id for order_id in ORDERS if order_id in text), "")
     if not order:
         return [say("Write: refund A-1, or: refund A-2")]
     if isinstance(last, UserPromptPart):

@@ -343,16 +343,18 @@ class Sandbox(Arrangements):
 
     def messages(self, channel: str, *, thread_ts: str | None = None) -> list[Payload]:
         """Return the public messages of a channel or a thread, oldest first, with metadata."""
-        found = self.workspace.public(channel)
-        return [self._shown(one) for one in found if thread_ts in (None, one.root_ts)]
+        messages = self.workspace.public(channel)
+        return [
+            self._shown(message) for message in messages if thread_ts in (None, message.root_ts)
+        ]
 
     def ephemerals(self, user: str) -> list[Payload]:
         """The ephemeral messages of a person, oldest first."""
-        return [self._shown(one) for one in self.workspace.ephemerals(user)]
+        return [self._shown(message) for message in self.workspace.ephemerals(user)]
 
     def open_views(self, user: str) -> list[Payload]:
         """Return the views of a person's open modal, the topmost last."""
-        return [view_payload(self.workspace, one) for one in self.workspace.views.stack(user)]
+        return [view_payload(self.workspace, view) for view in self.workspace.views.stack(user)]
 
     def home(self, user: str) -> Payload | None:
         """The Home tab of a person."""
@@ -370,7 +372,9 @@ class Sandbox(Arrangements):
     @property
     def channel_ids(self) -> list[str]:
         """Return the ids of all channels, without direct messages."""
-        return [one for one in self.workspace.channels if not one.startswith("D")]
+        return [
+            channel_id for channel_id in self.workspace.channels if not channel_id.startswith("D")
+        ]
 
     def channel_id(self, name: str) -> str:
         """Return the id of a channel, by its name without #."""

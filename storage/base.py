@@ -42,11 +42,11 @@ class Ledgers:
 
     async def counts(self, thread_id: str) -> Mapping[str, int]:
         """Count the rows of a thread, by kind."""
-        found = {
+        row_counts = {
             name: sum([await log.count(where) for where in _keys(log, thread_id)])
             for name, log in self.logs.items()
         }
-        return {**found, "audit": await self.trail.count(thread_id)}
+        return {**row_counts, "audit": await self.trail.count(thread_id)}
 
     async def erase(self, thread_id: str, *, limit: int) -> int:
         """Delete up to `limit` rows of each log; return how many. The audit stays."""

@@ -181,9 +181,9 @@ def is_hash(text: object) -> bool:
     return isinstance(text, str) and _HASH.fullmatch(text) is not None
 
 
-def _is_same(due: str, found: str) -> bool:
+def _is_same(due: str, stored: str) -> bool:
     """Compare two hashes in constant time. `found` may be any text."""
-    return hmac.compare_digest(due.encode(), found.encode(errors="backslashreplace"))
+    return hmac.compare_digest(due.encode(), stored.encode(errors="backslashreplace"))
 
 
 def _mac(key: bytes, form: Form) -> str:

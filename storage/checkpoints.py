@@ -13,8 +13,8 @@ from storage.errors import RecordFormatError
 from storage.log import SCHEMA_VERSION, RowLog, check_version, checked_text
 
 _RUNNING, _PENDING, _CLOSED = (
-    one.value
-    for one in (CheckpointStatus.RUNNING, CheckpointStatus.PENDING, CheckpointStatus.CLOSED)
+    status.value
+    for status in (CheckpointStatus.RUNNING, CheckpointStatus.PENDING, CheckpointStatus.CLOSED)
 )
 IS_OPEN: Where = {"status": {"$in": [_RUNNING, _PENDING]}}
 

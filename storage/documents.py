@@ -211,16 +211,18 @@ class Part(BaseModel):
         for name in changes.keys() & _texts(type(self)):
             changes[name] = well_formed(changes[name])
         for name in changes.keys() & _free(type(self)).keys():
-            found = _copy_free(changes[name])
-            is_free = found is None or _free(type(self))[name] is _FREE
-            changes[name] = found if is_free else _object(found)
+            value = _copy_free(changes[name])
+            is_free = value is None or _free(type(self))[name] is _FREE
+            changes[name] = value if is_free else _object(value)
         return self.model_copy(update=changes)
 
 
 @functools.cache
 def _texts(kind: type[Part]) -> frozenset[str]:
     """Return the names of the fields with free text."""
-    return frozenset(name for name, one in kind.model_fields.items() if _TEXT in one.metadata)
+    return frozenset(
+        name for name, model_field in kind.model_fields.items() if _TEXT in model_field.metadata
+    )
 
 
 @functools.cache
@@ -228,8 +230,8 @@ def _free(kind: type[Part]) -> dict[str, object]:
     """Return the fields with free JSON: `_FREE` or `_OBJECT`, by name."""
     return {
         name: mark
-        for name, one in kind.model_fields.items()
-        for mark in (*one.metadata, *_marks(one.annotation))
+        for name, model_field in kind.model_fields.items()
+        for mark in (*model_field.metadata, *_marks(model_field.annotation))
         if mark is _FREE or mark is _OBJECT
     }
 
@@ -376,7 +378,7 @@ class Collection(ABC, Generic[D]):
         for document in documents:
             check_readable(document)
         new = await self._insert(documents)
-        self.known.update({one.key: one for one in documents if one.key in new})
+        self.known.update({inserted.key: inserted for inserted in documents if inserted.key in new})
         return new
 
     async def replace(
@@ -448,25 +450,25 @@ class Collection(ABC, Generic[D]):
         if not strict:
             where = {**where, "quarantined_by": {"$ne": self._reader}}
         names, is_down = _sorting(sort)
-        found: list[D] = []
+        documents: list[D] = []
         before: Sequence[Row] = ()
-        while limit is None or len(found) < limit:
-            size = _PAGE if limit is None else limit - len(found)
+        while limit is None or len(documents) < limit:
+            size = _PAGE if limit is None else limit - len(documents)
             rows = await self._rows(where, names, limit=size, after=after, is_down=is_down)
             read = await self._read(rows, strict=strict)
-            found += read
+            documents += read
             if len(rows) < size:
-                return Page(found)
+                return Page(documents)
             if read:
                 after = _place_of(read[-1], names)
             elif rows == before:  # not quarantined: the database is open for reading only
                 after = self._place(rows[-1], names)
                 if after is None:
-                    return Page(found)
+                    return Page(documents)
             # If no row was readable, the next query has the same start, because their sort fields
             # may be damaged. They are quarantined now, so that query omits them.
             before = rows
-        return Page(found, after)
+        return Page(documents, after)
 
     async def places(
         self, where: Where, *, sort: Sequence[str] = (), limit: int, after: Place | None = None
@@ -494,16 +496,16 @@ class Collection(ABC, Generic[D]):
     async def due(self, *, now_ms: int, limit: int) -> Sequence[D]:
         """Read documents that are due and not leased, earliest first."""
         names = ["due_ms", "id"]
-        found: list[D] = []
+        documents: list[D] = []
         after: Place | None = None
-        while self.may_claim and len(found) < limit:
-            size = limit - len(found)
+        while self.may_claim and len(documents) < limit:
+            size = limit - len(documents)
             rows = await self._rows(self._is_due(now_ms), names, limit=size, after=after)
-            found += await self._read(rows)
+            documents += await self._read(rows)
             after = self._place(rows[-1], names) if len(rows) == size else None
             if after is None:
                 break
-        return found
+        return documents
 
     async def claim(self, key: str, *, owner: str, now_ms: int, until_ms: int) -> D | None:
         """Claim a document that is due and not leased. It is due again when the lease ends.
@@ -631,19 +633,19 @@ class Collection(ABC, Generic[D]):
 
         Changes nothing.
         """
-        found: list[Unreadable] = []
+        unreadable: list[Unreadable] = []
         after: Place | None = None
-        while len(found) < limit:
+        while len(unreadable) < limit:
             rows = await self._rows({}, ["id"], limit=_PAGE, after=after)
             for row in rows:
                 why = self._why_unreadable(row)
-                if why and len(found) < limit:
+                if why and len(unreadable) < limit:
                     noun, key = self.kind.spec.noun, self._body(row)[0]
-                    found.append(Unreadable(kind=noun, record_id=key, why=why))
+                    unreadable.append(Unreadable(kind=noun, record_id=key, why=why))
             after = self._place(rows[-1], ["id"]) if len(rows) == _PAGE else None
             if after is None:
                 break
-        return found
+        return unreadable
 
     async def recheck(self) -> None:
         """Lift the quarantine of this release, because documents may have been repaired."""
@@ -658,15 +660,15 @@ class Collection(ABC, Generic[D]):
         return str(why) if by == self._reader else ""
 
     async def _read(self, rows: Iterable[Row], *, strict: bool = False) -> list[D]:
-        found: list[D] = []
+        documents: list[D] = []
         for row in rows:
             try:
-                found.append(self._parse(row))
+                documents.append(self._parse(row))
             except RecordFormatError as error:
                 if strict:
                     raise
                 await self._set_aside(row, error)
-        return found
+        return documents
 
     async def _set_aside(self, row: Row, error: RecordFormatError) -> None:
         logger.error(
@@ -797,7 +799,7 @@ _locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary
 
 async def update(  # noqa: PLR0913 - the parts of one write, given by name
     collection: Collection[D],
-    found: D | str,
+    target: D | str,
     change: Callable[[D], D | None],
     *,
     fence: int | None = None,
@@ -812,7 +814,7 @@ async def update(  # noqa: PLR0913 - the parts of one write, given by name
 
     Args:
         collection: Collection of the document.
-        found: The document, or its key. The first attempt uses the document, or the cached one,
+        target: The document, or its key. The first attempt uses the document, or the cached one,
             without a read. If `change` raises or returns None for it, the document is read and
             judged again, because the known state may be old.
         change: Returns the new document, or None to leave it. It must have no side effects, because
@@ -831,8 +833,8 @@ async def update(  # noqa: PLR0913 - the parts of one write, given by name
         RecordFormatError: The document is unreadable.
         RecordConflictError: Other writers were first until the deadline, or the lease was lost.
     """
-    key = found if isinstance(found, str) else found.key
-    known = collection.known.get(key) if isinstance(found, str) else found
+    key = target if isinstance(target, str) else target.key
+    known = collection.known.get(key) if isinstance(target, str) else target
     lock = _locks.setdefault((id(collection), key), asyncio.Lock())
     deadline = asyncio.get_running_loop().time() + patience_s
     write = functools.partial(
@@ -863,7 +865,7 @@ async def update(  # noqa: PLR0913 - the parts of one write, given by name
 
 
 async def update_or_none(
-    collection: Collection[D], found: D | str, change: Callable[[D], D | None], **options: Any
+    collection: Collection[D], target: D | str, change: Callable[[D], D | None], **options: Any
 ) -> D | None:
     """Change one document.
 
@@ -871,12 +873,12 @@ async def update_or_none(
 
     Args:
         collection: See `update`.
-        found: See `update`.
+        target: See `update`.
         change: See `update`.
         options: Further options of `update`.
     """
     try:
-        return await update(collection, found, change, **options)
+        return await update(collection, target, change, **options)
     except (RecordConflictError, RecordNotFoundError):
         return None
 
@@ -992,7 +994,7 @@ def _checked(columns: Row) -> dict[str, Any]:
 def fault_of(error: Exception) -> str:
     """Return which field pydantic refused."""
     details = getattr(error, "errors", None)
-    places = [".".join(map(str, one["loc"])) for one in details()] if details else []
+    places = [".".join(map(str, detail["loc"])) for detail in details()] if details else []
     names = [place or "the whole" for place in places] or [str(error) or type(error).__name__]
     return f"field {names[0]!r} is damaged"
 

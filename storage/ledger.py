@@ -48,7 +48,7 @@ SEALED = ("seq", "alg", "prev", "hash")
 """Columns that a seal sets."""
 
 _NOUN = "audit entry"
-_NAMES = tuple(one.name for one in fields(AuditEntry))
+_NAMES = tuple(field.name for field in fields(AuditEntry))
 
 
 _TYPES = {
@@ -154,8 +154,8 @@ def read_entry(row: Mapping[str, object]) -> AuditEntry:
 
 
 def _checked(row: Mapping[str, object]) -> AuditEntry:
-    found = row.get("entry_id")
-    record_id = found if isinstance(found, str) else ""
+    entry_id = row.get("entry_id")
+    record_id = entry_id if isinstance(entry_id, str) else ""
     check_version(_NOUN, row.get("v"), record_id)
     values = {name: row.get(name) for name in _NAMES} | {"detail": _detail(row.get("detail"))}
     erased = row.get("erased")
@@ -277,7 +277,7 @@ def _detail(text: object) -> object:
 
 def _object(text: object) -> dict[str, object]:
     try:
-        found = json.loads(str(text)) if text else {}
+        parsed = json.loads(str(text)) if text else {}
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}

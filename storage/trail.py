@@ -132,5 +132,5 @@ class Trail(ABC):
         """Return the time of the newest entry except `restored`; 0 if there is none."""
         # Damaged times are texts: behind all numbers, and no newest moment.
         where: Where = {"action": {"$ne": "restored"}, "at_ms": {"$lte": _LATEST}}
-        found = await self._log.read(where, ["-at_ms"], limit=1)
-        return int(found[0]["at_ms"]) if found else 0
+        rows = await self._log.read(where, ["-at_ms"], limit=1)
+        return int(rows[0]["at_ms"]) if rows else 0

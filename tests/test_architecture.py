@@ -33,9 +33,9 @@ PACKAGES = ("agents", "bot", "slack_sandbox", "storage")
 @pytest.fixture(scope="module")
 def options() -> UserOptions:
     importlinter.configuration.configure()
-    found = read_user_options(str(ROOT / ".importlinter"))
-    _register_contract_types(found)
-    return found
+    user_options = read_user_options(str(ROOT / ".importlinter"))
+    _register_contract_types(user_options)
+    return user_options
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +45,9 @@ def graph() -> grimp.ImportGraph:
 
 def is_kept(contract_id: str, options: UserOptions, graph: grimp.ImportGraph) -> bool:
     """Whether a contract holds on a graph."""
-    (found,) = (one for one in options.contracts_options if one["id"] == contract_id)
-    contract = registry.get_contract_class(found["type"])(
-        name=found["name"], session_options=options.session_options, contract_options=found
+    (wanted,) = (entry for entry in options.contracts_options if entry["id"] == contract_id)
+    contract = registry.get_contract_class(wanted["type"])(
+        name=wanted["name"], session_options=options.session_options, contract_options=wanted
     )
     return contract.check(deepcopy(graph), verbose=False).kept
 
@@ -100,13 +100,15 @@ VIOLATIONS = [
 
 def test_every_contract_is_kept(options: UserOptions, graph: grimp.ImportGraph) -> None:
     broken = [
-        one["name"] for one in options.contracts_options if not is_kept(one["id"], options, graph)
+        entry["name"]
+        for entry in options.contracts_options
+        if not is_kept(entry["id"], options, graph)
     ]
     assert broken == []
 
 
 def test_every_contract_is_tried(options: UserOptions) -> None:
-    ids = {one["id"] for one in options.contracts_options}
+    ids = {entry["id"] for entry in options.contracts_options}
     assert ids == {contract_id for contract_id, _, _ in VIOLATIONS}
 
 
@@ -190,10 +192,10 @@ def test_agents_alone_is_quick_and_knows_nobody() -> None:
         "known = {'slack_sdk', 'slack_bolt', 'motor', 'pymongo', 'aiohttp', 'pydantic_ai'}; "
         "print(sorted(known & set(sys.modules)))"
     )
-    told = subprocess.run(  # noqa: S603 - the code above
+    completed = subprocess.run(  # noqa: S603 - the code above
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert told.stdout == "[]\n"
+    assert completed.stdout == "[]\n"
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -297,11 +299,11 @@ def locked(name: str) -> dict[str, str]:
     """The version of each package in a file of requirements/. Each line must be a pin or a hash."""
     lines = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     pins = [line for line in lines if not line.startswith("    --hash=sha256:")]
-    found = [
+    matches = [
         re.match(r"([\w.-]+)(?:\[[\w,-]+\])?==([\w.]+)(?: ; [^/@]+)? \\$", pin) for pin in pins
     ]
-    assert [pin for pin, match in zip(pins, found, strict=True) if match is None] == []
-    return {name_of(match[1]): match[2] for match in found if match}
+    assert [pin for pin, match in zip(pins, matches, strict=True) if match is None] == []
+    return {name_of(match[1]): match[2] for match in matches if match}
 
 
 def test_locks_name_each_file_of_requirements() -> None:
@@ -311,10 +313,14 @@ def test_locks_name_each_file_of_requirements() -> None:
 @pytest.mark.parametrize("name", LOCKS)
 def test_a_lock_has_a_version_of_each_direct_dependency_that_fits(name: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = [one for extra in LOCKS[name] for one in project["optional-dependencies"][extra]]
-    wanted = [Requirement(one) for one in (*project["dependencies"], *extras, "setuptools>=77")]
+    extras = [line for extra in LOCKS[name] for line in project["optional-dependencies"][extra]]
+    wanted = [Requirement(line) for line in (*project["dependencies"], *extras, "setuptools>=77")]
     pins = locked(name)
-    unfit = [one for one in wanted if not one.specifier.contains(pins[name_of(one.name)], True)]
+    unfit = [
+        requirement
+        for requirement in wanted
+        if not requirement.specifier.contains(pins[name_of(requirement.name)], True)
+    ]
     assert unfit == []
 
 
@@ -323,7 +329,7 @@ def test_locks_agree_about_versions() -> None:
     for name in LOCKS:
         for package, version in locked(name).items():
             versions.setdefault(package, set()).add(version)
-    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
+    assert {name: pinned for name, pinned in versions.items() if len(pinned) > 1} == {}
 
 
 def test_what_the_packages_import_is_a_dependency(graph: grimp.ImportGraph) -> None:
@@ -337,7 +343,7 @@ def test_what_the_packages_import_is_a_dependency(graph: grimp.ImportGraph) -> N
     missing = [
         name
         for name in sorted(imported & distributions.keys())
-        if not wanted & {name_of(found) for found in distributions[name]}
+        if not wanted & {name_of(distribution) for distribution in distributions[name]}
     ]
     # pydantic-core comes with pydantic, in the version that fits it.
     assert missing == ["pydantic_core"]
@@ -364,7 +370,7 @@ LONGEST_CHAINS = {"agents": 15, "storage": 9, "bot": 18}
 
 @pytest.mark.parametrize("package", LONGEST_CHAINS)
 def test_chains_of_imports_grow_no_longer(package: str, graph: grimp.ImportGraph) -> None:
-    own = {one for one in graph.modules if one == package or one.startswith(f"{package}.")}
+    own = {name for name in graph.modules if name == package or name.startswith(f"{package}.")}
     lengths: dict[str, int] = {}
 
     def length(module: str) -> int:

@@ -49,8 +49,8 @@ def instructions(path: Path) -> list[tuple[str, str]]:
 
 
 def one(path: Path, word: str) -> str:
-    (found,) = [rest for name, rest in instructions(path) if name == word]
-    return found
+    (argument,) = [rest for name, rest in instructions(path) if name == word]
+    return argument
 
 
 def environment(path: Path) -> dict[str, str]:
@@ -65,10 +65,10 @@ def copied(path: Path) -> list[str]:
 
 def composed(*names: str) -> dict[str, dict[str, Any]]:
     """Compose files one over the other: mappings join, lists grow."""
-    found: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     for name in names:
-        found = joined(found, yaml.safe_load((EXAMPLE / name).read_text("utf-8")))
-    return found
+        merged = joined(merged, yaml.safe_load((EXAMPLE / name).read_text("utf-8")))
+    return merged
 
 
 def joined(old: Any, new: Any) -> Any:
@@ -130,7 +130,7 @@ def test_the_images_are_pinned_and_build_on_each_other() -> None:
     assert one(EXAMPLE / "Dockerfile", "FROM") == name
     for path in (BASE, EXAMPLE / "Dockerfile", EXAMPLE / "README.md"):
         assert f"docker build -f deploy/Dockerfile -t {name} ." in path.read_text("utf-8")
-    images = [one["image"] for one in composed(*COMPOSE)["services"].values()]
+    images = [service["image"] for service in composed(*COMPOSE)["services"].values()]
     assert re.search(
         r"^ARG BASE=python:3\.11\.\d+-slim-\w+$", BASE.read_text("utf-8"), re.MULTILINE
     )
@@ -181,7 +181,7 @@ def test_each_secret_is_a_file_that_has_its_name(way: str) -> None:
     compose = composed("compose.yaml", way)
     used = set(compose["services"]["bot"]["secrets"])
     assert used == set(compose["secrets"])
-    assert all(one["file"] == f"secrets/{name}" for name, one in compose["secrets"].items())
+    assert all(secret["file"] == f"secrets/{name}" for name, secret in compose["secrets"].items())
     proofs = {
         "compose.socket.yaml": "SLACK_APP_TOKEN",
         "compose.https.yaml": "SLACK_SIGNING_SECRET",
@@ -197,15 +197,17 @@ def test_all_that_compose_names_is_declared() -> None:
     compose = composed(*COMPOSE)
     for service in compose["services"].values():
         assert set(service["networks"]) <= compose["networks"].keys()
-        volumes = {one.partition(":")[0] for one in service.get("volumes", ())}
-        assert {one for one in volumes if not one.startswith("./")} <= compose["volumes"].keys()
-        assert all((EXAMPLE / one).is_file() for one in volumes if one.startswith("./"))
+        volumes = {volume.partition(":")[0] for volume in service.get("volumes", ())}
+        assert {volume for volume in volumes if not volume.startswith("./")} <= compose[
+            "volumes"
+        ].keys()
+        assert all((EXAMPLE / volume).is_file() for volume in volumes if volume.startswith("./"))
         assert set(service.get("depends_on", ())) <= compose["services"].keys()
     wanted = {name for name in COMPOSE for name in re.findall(r"\$\{(\w+)", read(name))}
     given = set(re.findall(r"^(?:# )?(\w+)=", read("env.example"), re.MULTILINE))
     assert wanted <= given
     files = re.findall(r"COMPOSE_FILE=(\S+)", read("env.example"))
-    assert [one.split(":") for one in files] == [[COMPOSE[0], way] for way in COMPOSE[1:]]
+    assert [file.split(":") for file in files] == [[COMPOSE[0], way] for way in COMPOSE[1:]]
 
 
 def read(name: str) -> str:
@@ -221,10 +223,10 @@ def test_the_database_is_a_replica_set_that_only_the_bot_reaches() -> None:
     assert uri.endswith(f"replicaSet={name}")
     assert f'_id: "{name}"' in mongo["healthcheck"]["test"][-1]
     assert composed(*COMPOSE)["networks"]["database"]["internal"] is True
-    neighbours = [each for each, one in services.items() if "database" in one["networks"]]
+    neighbours = [each for each, service in services.items() if "database" in service["networks"]]
     assert sorted(neighbours) == ["bot", "mongo"]
     assert mongo["networks"] == ["database"]
-    assert [each for each, one in services.items() if "ports" in one] == ["caddy"]
+    assert [each for each, service in services.items() if "ports" in service] == ["caddy"]
 
 
 def test_the_bot_has_no_rights_that_it_does_not_need() -> None:

@@ -41,16 +41,16 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def files_of(folder: Path) -> set[str]:
     """The files of our packages in the repository, without what Python writes."""
-    found = [path for name in PACKAGES for path in (folder / name).rglob("*") if path.is_file()]
+    paths = [path for name in PACKAGES for path in (folder / name).rglob("*") if path.is_file()]
     return {
-        path.relative_to(folder).as_posix() for path in found if "__pycache__" not in path.parts
+        path.relative_to(folder).as_posix() for path in paths if "__pycache__" not in path.parts
     }
 
 
 def test_the_source_distribution_has_the_packages_and_nothing_else(built: Path) -> None:
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
-        names = [PurePosixPath(one.name) for one in archive.getmembers() if one.isfile()]
+        names = [PurePosixPath(member.name) for member in archive.getmembers() if member.isfile()]
     inside = {"/".join(name.parts[1:]) for name in names}
     made = {name for name in inside if name.startswith("countersign_bot.egg-info/")}
     assert inside - made == files_of(ROOT) | BESIDE

@@ -19,9 +19,9 @@ PINNED = re.compile(r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
 
 
 def read(name: str) -> dict[str, Any]:
-    found = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text("utf-8"))
-    assert isinstance(found, dict)
-    return found
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text("utf-8"))
+    assert isinstance(workflow, dict)
+    return workflow
 
 
 def jobs(name: str) -> dict[str, dict[str, Any]]:
@@ -59,7 +59,11 @@ def test_each_action_is_pinned_by_its_digest(path: Path) -> None:
 
 def test_ci_runs_on_each_version_of_python_that_is_supported() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    named = [one.rpartition(" ")[2] for one in project["classifiers"] if ":: Python :: 3." in one]
+    named = [
+        classifier.rpartition(" ")[2]
+        for classifier in project["classifiers"]
+        if ":: Python :: 3." in classifier
+    ]
     assert jobs("ci.yml")["test"]["strategy"]["matrix"]["python"] == named
     assert project["requires-python"] == f">={named[0]}"
 
@@ -84,7 +88,9 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
     said += (ROOT / ".ci" / "run").read_text("utf-8")
     named = set(re.findall(r"^make (\w+)$|`make (\w+)`", readme, re.MULTILINE))
     assert len(named) > 2
-    assert [one for pair in named for one in pair if one and f"make {one}" not in said] == []
+    assert [
+        target for pair in named for target in pair if target and f"make {target}" not in said
+    ] == []
 
 
 def test_a_release_is_hidden_until_all_that_it_offers_is_verified() -> None:
@@ -103,7 +109,7 @@ def test_a_release_is_hidden_until_all_that_it_offers_is_verified() -> None:
         '"docker://$IMAGE:${TAG#v}"',
         "--draft=false",
     )
-    places = [done.find(one) for one in steps]
+    places = [done.find(step) for step in steps]
     assert -1 not in places
     assert places == sorted(places)
     assert "--draft --verify-tag" in done
@@ -112,10 +118,10 @@ def test_a_release_is_hidden_until_all_that_it_offers_is_verified() -> None:
 def test_dependabot_looks_where_versions_are_named() -> None:
     updates = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text("utf-8"))["updates"]
     looked = {
-        one["package-ecosystem"]: {
-            ROOT / name.strip("/") for name in one.get("directories", [one.get("directory")])
+        update["package-ecosystem"]: {
+            ROOT / name.strip("/") for name in update.get("directories", [update.get("directory")])
         }
-        for one in updates
+        for update in updates
     }
     locks = {path.parent for path in ROOT.glob("requirements/*.txt")}
     assert looked["pip"] == {ROOT, *locks, ROOT / ".github" / "requirements"}

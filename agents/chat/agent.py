@@ -145,9 +145,9 @@ class ChatModelAgent:
         Raises:
             DuplicateNameError: The agent already has a tool of that name.
         """
-        found, more = list(self._tools.values()), self._chain.wrap_more(tools)
+        existing, more = list(self._tools.values()), self._chain.wrap_more(tools)
         other = copy(self)
-        other._tools = _by_name(self.name, [*found, *more])  # noqa: SLF001 - its own kind
+        other._tools = _by_name(self.name, [*existing, *more])  # noqa: SLF001 - its own kind
         other._components = None  # noqa: SLF001 - as above
         return other
 
@@ -174,10 +174,10 @@ class ChatModelAgent:
         Raises:
             InvalidArgumentsError: The arguments are invalid, or the tool is unknown.
         """
-        found = self._tools.get(tool)
-        if found is None:
+        known_tool = self._tools.get(tool)
+        if known_tool is None:
             raise InvalidArgumentsError([ArgumentError((), f"there is no tool {tool!r} any more")])
-        return found.validate(arguments)
+        return known_tool.validate(arguments)
 
     async def explain(self, about: str, question: str) -> str:
         """Answer a question about a pending call, without any tool; see `Explains`."""
@@ -358,13 +358,13 @@ class ChatModelAgent:
     def _ending(self, calls: list[PlannedCall], work: ChatRun) -> tuple[Ending | None, bool]:
         """Return the ending that results cause, and whether a result is the final answer."""
         done = [(planned.call.name, work.results[planned.call.id]) for planned in calls]
-        ran = [one for _, one in done if one.action and one.outcome is ToolOutcome.RAN]
+        ran = [result for _, result in done if result.action and result.outcome is ToolOutcome.RAN]
         direct = [
-            one
-            for name, one in done
-            if name in self._return_directly and one.outcome not in _MODELS_FAULT
+            result
+            for name, result in done
+            if name in self._return_directly and result.outcome not in _MODELS_FAULT
         ]
-        direct += [one for one in ran[:1] if isinstance(one.action, Exit) and one.text]
+        direct += [result for result in ran[:1] if isinstance(result.action, Exit) and result.text]
         if not ran and not direct:
             return None, False
         text = well_formed(direct[0].text) if direct else ""
@@ -384,15 +384,18 @@ class ChatModelAgent:
         """Refuse to resume if the gate or the middleware that interrupted is gone."""
         scope = current_scope("ChatModelAgent")
         calls = planned_calls(work.answer) if work.answer else []
-        gates = {name: self._gates_of(name) for name in {one.call.name for one in calls}}
+        gates = {
+            name: self._gates_of(name)
+            for name in {planned_call.call.name for planned_call in calls}
+        }
         for planned in calls:
             before, now = work.gates.get(planned.call.id), gates[planned.call.name]
             if before is None or before == now:
                 continue
             address = call_address(planned.call)
             if scope.run.untouched(address) is None:
-                was, told = (", ".join(gates) or "no gate" for gates in (before, now))
-                keep_waiting(AgentChangedError(str(address), was, told))
+                was, current = (", ".join(gates) or "no gate" for gates in (before, now))
+                keep_waiting(AgentChangedError(str(address), was, current))
         known = self._chain.slots | self._chain.doubt_slots
         for child in scope.point.children if scope.point else ():
             if child.address == scope.address and child.slot not in known:
@@ -414,13 +417,13 @@ class ChatModelAgent:
 
 
 def _by_name(agent_name: str, tools: Sequence[Tool]) -> Mapping[str, Tool]:
-    found: dict[str, Tool] = {}
+    tools_by_name: dict[str, Tool] = {}
     for tool in tools:
         name = tool.definition.name
-        if name in found:
+        if name in tools_by_name:
             raise DuplicateNameError(agent_name, "tool", name)
-        found[name] = tool
-    return found
+        tools_by_name[name] = tool
+    return tools_by_name
 
 
 def _known(agent_name: str, names: Collection[str], tools: Mapping[str, Tool]) -> frozenset[str]:

@@ -126,8 +126,8 @@ class Notes:
     def action(self, since: int = 0) -> Action | None:
         """Return the next action after some notes: the first exit, else the first action."""
         actions = [note.action for note in in_order(self.all[since:]) if note.action is not None]
-        found = next((action for action in actions if isinstance(action, Exit)), None)
-        return found or next(iter(actions), None)
+        first_exit = next((action for action in actions if isinstance(action, Exit)), None)
+        return first_exit or next(iter(actions), None)
 
     def to_json(self) -> list[Json]:
         """Serialize the notes."""
@@ -225,15 +225,15 @@ def in_order(notes: Iterable[Note], depth: int = 0) -> list[Note]:
 
     `depth` is the number of leading branches that all notes share.
     """
-    found: list[Note] = []
+    ordered: list[Note] = []
     for at, group in groupby(notes, key=lambda note: _branching(note, depth)):
         if at is None:
-            found += _results_in_order(list(group))
+            ordered += _results_in_order(list(group))
             continue
         by_branch = sorted(group, key=lambda note: note.branches[depth][1])
         for _, branch in groupby(by_branch, key=lambda note: note.branches[depth][1]):
-            found += in_order(branch, depth + 1)
-    return found
+            ordered += in_order(branch, depth + 1)
+    return ordered
 
 
 def final_text(notes: Iterable[Note]) -> str:
@@ -270,15 +270,15 @@ def _branching(note: Note, depth: int) -> str | None:
 
 def _results_in_order(notes: list[Note]) -> list[Note]:
     """Sort the results after a message in the order of the message's calls."""
-    found: list[Note] = []
+    ordered: list[Note] = []
     order: dict[str, int] = {}
     for are_results, group in groupby(notes, key=lambda note: note.result_of is not None):
         if are_results:
-            found += sorted(group, key=lambda note: order.get(_call_id(note), len(order)))
+            ordered += sorted(group, key=lambda note: order.get(_call_id(note), len(order)))
             continue
-        found += group
-        order = {call.id: number for number, call in enumerate(found[-1].calls)}
-    return found
+        ordered += group
+        order = {call.id: number for number, call in enumerate(ordered[-1].calls)}
+    return ordered
 
 
 def _own(notes: list[Note], begun: int) -> list[ModelMessage]:
@@ -294,11 +294,11 @@ def _own(notes: list[Note], begun: int) -> list[ModelMessage]:
         done = [call for call in note.calls if call.id in results]
         ids = {call.id: f"past-{begun + at}-{number}" for number, call in enumerate(done)}
         parts: list[ModelResponsePart] = [TextPart(note.text)] if note.text else []
-        parts += [ToolCallPart(one.name, dict(one.arguments), ids[one.id]) for one in done]
+        parts += [ToolCallPart(call.name, dict(call.arguments), ids[call.id]) for call in done]
         if parts:
             messages.append(ModelResponse(parts=parts))
         if done:
-            returns = [ToolReturnPart(one.name, results[one.id], ids[one.id]) for one in done]
+            returns = [ToolReturnPart(call.name, results[call.id], ids[call.id]) for call in done]
             messages.append(ModelRequest(parts=returns))
     return messages
 

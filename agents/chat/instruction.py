@@ -46,7 +46,7 @@ def render(instruction: Instruction, settled: Json) -> str:
         )
     # One pass: braces inside of a value are never read as names.
     return _NAME.sub(
-        lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]],
+        lambda match: f"{{{match[1]}}}" if match[1] else values[match[2]],
         instruction,
     )
 
@@ -58,7 +58,7 @@ def fixed(instruction: Instruction) -> str:
 
 
 def _names(text: str) -> list[str]:
-    return [found[2] for found in _NAME.finditer(text) if found[2]]
+    return [match[2] for match in _NAME.finditer(text) if match[2]]
 
 
 def _value(agent_name: str, name: str, session: Mapping[str, object]) -> str:

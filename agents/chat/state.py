@@ -159,7 +159,7 @@ class ChatRun:
         """Return the last answer and the values that hooks changed, for the journal."""
         note: dict[str, Json] = {"messages": self._dump()[-1:]}
         changes = {"session": session.take_changes(), "values": self.values.take_changes()}
-        note.update({key: cast("Json", found) for key, found in changes.items() if found})
+        note.update({key: cast("Json", changed) for key, changed in changes.items() if changed})
         return note
 
     def recall(self, note: Mapping[str, Json], session: SessionValues) -> None:

@@ -51,7 +51,7 @@ class Address:
     def __str__(self) -> str:
         # Cached: each step of a run needs the text several times.
         if self.segments and not self._text:
-            object.__setattr__(self, "_text", ";".join([str(one) for one in self.segments]))
+            object.__setattr__(self, "_text", ";".join([str(segment) for segment in self.segments]))
         return self._text
 
     def __len__(self) -> int:
@@ -83,10 +83,10 @@ class Address:
 @lru_cache(maxsize=4_096)
 def _parsed(text: str) -> Address:
     """Parse an address; cached, because each answer in a batch parses all addresses."""
-    found = Address(tuple(_segment(part) for part in _split(text, ";")) if text else ())
-    if str(found) != text:
+    address = Address(tuple(_segment(part) for part in _split(text, ";")) if text else ())
+    if str(address) != text:
         raise ValueError(f"not an address: {text!r}; expected for example 'agent:A;tool:pay:c1'")
-    return found
+    return address
 
 
 def _segment(text: str) -> Segment:

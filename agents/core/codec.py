@@ -266,8 +266,8 @@ class TypeRegistry:
     def _read_back(self, entry: _Entry, is_same: _Same, value: object, written: object) -> None:
         """Check that a value can be read back. The values in it are checked one by one."""
         try:
-            found = entry.read(written)
-            fault = "" if is_same(value, found, written) else "it would come back changed"
+            restored = entry.read(written)
+            fault = "" if is_same(value, restored, written) else "it would come back changed"
         except _UNFIT as error:
             raise UnstorableValueError(
                 _name(entry.kind), f"it could not be read again: {error}"

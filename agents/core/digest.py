@@ -73,10 +73,10 @@ def call_digest(
 def rule_in(ruling: str) -> str:
     """Return the rule's name from the text of `Ask.to_text`; empty if it is damaged."""
     try:
-        found = json.loads(ruling)
+        decoded = json.loads(ruling)
     except (ValueError, RecursionError):
         return ""
-    name = found.get("rule") if isinstance(found, dict) else None
+    name = decoded.get("rule") if isinstance(decoded, dict) else None
     return name if isinstance(name, str) else ""
 
 

@@ -288,8 +288,8 @@ class ProcessExitError(Exception):
 
     def __init__(self, error: BaseException) -> None:
         self.kind = type(error).__name__
-        told = f"{self.kind}: {error}".rstrip(": ")
-        super().__init__(f"it raised {told}, which would have ended the process")
+        description = f"{self.kind}: {error}".rstrip(": ")
+        super().__init__(f"it raised {description}, which would have ended the process")
 
 
 class ToolError(AgentError):
@@ -313,8 +313,8 @@ class InvalidArgumentsError(ToolError):
     """The arguments of a call do not fit the tool's schema. Nothing ran."""
 
     def __init__(self, errors: Sequence[ArgumentError]) -> None:
-        told = "; ".join(f"{_path(error.path)}: {error.message}" for error in errors)
-        super().__init__(f"the arguments do not fit: {told}")
+        problems = "; ".join(f"{_path(error.path)}: {error.message}" for error in errors)
+        super().__init__(f"the arguments do not fit: {problems}")
         self.errors = tuple(errors)
 
 

@@ -258,10 +258,10 @@ def _merge(signals: Iterable[InterruptSignal]) -> NoReturn:
 
 
 def _leaves(group: BaseExceptionGroup[InterruptSignal]) -> list[InterruptSignal]:
-    found: list[InterruptSignal] = []
+    signals: list[InterruptSignal] = []
     for item in group.exceptions:
-        found += _leaves(item) if isinstance(item, BaseExceptionGroup) else [item]
-    return found
+        signals += _leaves(item) if isinstance(item, BaseExceptionGroup) else [item]
+    return signals
 
 
 def _id(scope: Scope, *, is_composite: bool) -> str:

@@ -93,7 +93,9 @@ class Journal:
 
     def known(self, kind: str) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield address and entry of everything of a kind that an earlier process stored."""
-        return ((at, entry) for (one, at), entry in self._known.items() if one == kind)
+        return (
+            (at, entry) for (entry_kind, at), entry in self._known.items() if entry_kind == kind
+        )
 
     @property
     def knows_work(self) -> bool:
@@ -128,13 +130,15 @@ class Journal:
 
     def forget_below(self, kind: str, at: str) -> None:
         """Forget the values remembered for components below an address."""
-        for one in [one for one in self._kept if one[0] == kind and _is_below(one[1], at)]:
-            del self._kept[one]
+        for key in [kept for kept in self._kept if kept[0] == kind and _is_below(kept[1], at)]:
+            del self._kept[key]
 
     def forget_starts(self, prefix: str) -> None:
         """Forget the starts that an earlier process stored for addresses with a prefix."""
-        for one in [one for one in self._known if one[0] == STARTED and one[1].startswith(prefix)]:
-            del self._known[one]
+        for key in [
+            known for known in self._known if known[0] == STARTED and known[1].startswith(prefix)
+        ]:
+            del self._known[key]
 
     def knows_below(self, at: str) -> bool:
         """Whether an earlier process stored an entry for a component below an address."""
@@ -246,8 +250,8 @@ def _is_below(address: str, other: str) -> bool:
 def notices_in(checkpoint_id: str, entries: Iterable[str]) -> Iterator[WorkNotice]:
     """Read the notices about calls and nodes from a dead process's journal, in order."""
     texts = map(from_text, entries)
-    found = (_notice_of(checkpoint_id, entry, is_news=False) for entry in texts)
-    return (notice for notice in found if notice is not None)
+    notices = (_notice_of(checkpoint_id, entry, is_news=False) for entry in texts)
+    return (notice for notice in notices if notice is not None)
 
 
 def _start_of(checkpoint_id: str, entry: dict[str, Json], base: int) -> WorkStarting:

@@ -107,8 +107,9 @@ def _of_dataclass(cls: type) -> Shape:
     names = tuple(field.name for field in dataclasses.fields(cls) if field.init)
     needed = [
         name
-        for name, one in inspect.signature(cls).parameters.items()
-        if one.default is one.empty and one.kind not in {one.VAR_POSITIONAL, one.VAR_KEYWORD}
+        for name, parameter in inspect.signature(cls).parameters.items()
+        if parameter.default is parameter.empty
+        and parameter.kind not in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}
     ]
     unknown = [name for name in needed if name not in names]
     if unknown:
@@ -136,7 +137,7 @@ def _parts(value: Any) -> dict[str, object]:
 
 @lru_cache(maxsize=1_024)
 def _compared(cls: type) -> tuple[str, ...]:
-    return tuple(one.name for one in dataclasses.fields(cls) if one.compare)
+    return tuple(field.name for field in dataclasses.fields(cls) if field.compare)
 
 
 def fits(kind: object, value: object) -> bool:
@@ -150,10 +151,10 @@ def fits(kind: object, value: object) -> bool:
     kind = _bare(kind)
     origin = get_origin(kind)
     if origin in {Union, UnionType}:
-        found = [fits(one, value) for one in get_args(kind)]
-        return True in found  # check all: a wrong annotation must fail for every value
+        fitting = [fits(member, value) for member in get_args(kind)]
+        return True in fitting  # check all: a wrong annotation must fail for every value
     if origin is Literal:
-        return any(type(one) is type(value) and one == value for one in get_args(kind))
+        return any(type(literal) is type(value) and literal == value for literal in get_args(kind))
     base = _class_of(origin or kind)
     if base is float and type(value) is int:
         return True

@@ -141,15 +141,15 @@ _TURNS: TypeAdapter[list[list[ModelMessage]]] = TypeAdapter(
 def _parsed(entries: Sequence[str]) -> list[tuple[ModelMessage, ...]]:
     """Return the messages of each entry. Well-formed entries are parsed in one call."""
     start = f'{{"schema":{LOG_VERSION},"messages":'
-    if entries and all(one.startswith(start) and one.endswith("}") for one in entries):
+    if entries and all(entry.startswith(start) and entry.endswith("}") for entry in entries):
         # Joined as text: one call of the parser is much faster than one per entry.
-        joined = ",".join(one[len(start) : -1] for one in entries)
+        joined = ",".join(entry[len(start) : -1] for entry in entries)
         # On any fault, parse one by one, which raises an error about the right entry.
         with contextlib.suppress(ValidationError):
             turns = _TURNS.validate_json(f"[{joined}]")
             if len(turns) == len(entries):
                 return [tuple(turn) for turn in turns]
-    return [_turn(one) for one in entries]
+    return [_turn(entry) for entry in entries]
 
 
 def _turn(entry: str) -> tuple[ModelMessage, ...]:
@@ -240,10 +240,10 @@ def _repaired(part: ModelResponsePart, ids: set[str]) -> ModelResponsePart:
 def _readable(part: ModelResponsePart) -> ModelResponsePart:
     """Repair the texts of a part, including names and ids."""
     changed: dict[str, Any] = {}
-    for one in fields(part):
-        value = getattr(part, one.name)
-        if one.init and isinstance(value, str) and well_formed(value) != value:
-            changed[one.name] = well_formed(value)
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if field.init and isinstance(value, str) and well_formed(value) != value:
+            changed[field.name] = well_formed(value)
     return replace(part, **changed) if changed else part
 
 
@@ -264,11 +264,11 @@ def _arguments(args: object) -> dict[str, Json]:
     try:
         text = args if isinstance(args, str) else json.dumps(args or {}, allow_nan=False)
         # Python's parser accepts NaN and Infinity, which are not JSON.
-        found = json.loads(text or "{}", parse_constant=_refuse)
+        arguments = json.loads(text or "{}", parse_constant=_refuse)
     except (TypeError, ValueError, RecursionError):
         return {_INVALID: _told(args)}
-    is_fine = isinstance(found, dict) and not _is_deeper(found, _DEEPEST)
-    return cast("dict[str, Json]", found) if is_fine else {_INVALID: _told(args)}
+    is_fine = isinstance(arguments, dict) and not _is_deeper(arguments, _DEEPEST)
+    return cast("dict[str, Json]", arguments) if is_fine else {_INVALID: _told(args)}
 
 
 def _is_deeper(value: Json, levels: int) -> bool:
@@ -301,10 +301,12 @@ def _register_messages() -> None:
 
 def _reader(kind: type[_Message]) -> Callable[[Json], _Message]:
     def read(data: Json) -> _Message:
-        (found,) = load_messages([data])
-        if not isinstance(found, kind):
-            raise TypeError(f"a {kind.__name__} was stored, and a {type(found).__name__} is there")
-        return found
+        (message,) = load_messages([data])
+        if not isinstance(message, kind):
+            raise TypeError(
+                f"a {kind.__name__} was stored, and a {type(message).__name__} is there"
+            )
+        return message
 
     return read
 

@@ -67,8 +67,8 @@ class Pattern:
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield start and end of all matches that are not empty, in order."""
-        for found in self._compiled.finditer(_readable(text)):
-            begin, end = found.span()
+        for match in self._compiled.finditer(_readable(text)):
+            begin, end = match.span()
             if end > begin:
                 yield begin, end
 
@@ -86,8 +86,8 @@ class Pattern:
 
         The data is text encoded by `utf8`.
         """
-        found = self._compiled.search(data, begin)
-        return None if found is None else found.span()
+        match = self._compiled.search(data, begin)
+        return None if match is None else match.span()
 
 
 def utf8(text: str) -> bytes:
@@ -120,6 +120,6 @@ def _fault(text: str, error: Exception) -> str:
     for form, fault in _FAULTS:
         if re.search(form, text):
             return fault
-    told = error.args[0] if error.args else ""
-    words = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
+    reason = error.args[0] if error.args else ""
+    words = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
     return _LARGE if words.startswith(("pattern too large", "invalid repetition")) else words

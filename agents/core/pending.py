@@ -250,7 +250,7 @@ class PointIndex:
 
     def recall(self, point: InterruptNode) -> None:
         """Add an answered interrupt that may already be in the index."""
-        if point.id not in {found.id for found in self.at(point.address, point.slot)}:
+        if point.id not in {known.id for known in self.at(point.address, point.slot)}:
             self._note(point)
         self.live.add(point.id)
 

@@ -231,8 +231,8 @@ class RunContext:
 
         An interrupt is live if it, or one below it, was answered.
         """
-        found = [point for point in self._index.all_at(address) if self.is_live(point)]
-        return [point for point in found if point.id not in self.claimed]
+        points = [point for point in self._index.all_at(address) if self.is_live(point)]
+        return [point for point in points if point.id not in self.claimed]
 
     def journaled(self, kind: str, at: str) -> dict[str, Json] | None:
         """Return the result that an earlier process journaled, with its session changes applied."""
@@ -391,5 +391,7 @@ class Beginning:
             if point.id not in self.claimed:
                 run.claimed.discard(point.id)
         # Other calls run concurrently: their claims must not change.
-        again = {one for one in run.entered - self.entered if self.address.is_prefix_of(one)}
+        again = {
+            address for address in run.entered - self.entered if self.address.is_prefix_of(address)
+        }
         run.entered -= again

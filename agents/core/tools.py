@@ -133,10 +133,10 @@ class ToolWrapper:
     def components(self) -> Mapping[tuple[str, str], object]:
         """Return the parts of the innermost tool, such as an agent."""
         *_, inner = layers_of(self.tool)
-        found: Mapping[tuple[str, str], object] = (
+        parts: Mapping[tuple[str, str], object] = (
             inner.components() if hasattr(inner, "components") else {}
         )
-        return found
+        return parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,9 @@ class CallGate(ToolWrapper, ABC):
         """Remove answers that the policy does not permit, such as the edit of a review."""
         if ask.kind == "review" or type(info) is not ReviewEditInfo:
             return info
-        return ApprovalInfo(**{one.name: getattr(info, one.name) for one in fields(info)})
+        return ApprovalInfo(
+            **{attribute.name: getattr(info, attribute.name) for attribute in fields(info)}
+        )
 
     def _told(self, arguments: dict[str, Json], text: str) -> str:
         """Return the text for the model if people changed its arguments."""
@@ -306,7 +308,7 @@ class CallGate(ToolWrapper, ABC):
             # A direct caller may not have validated the arguments. People must see arguments that
             # can run, and all of them.
             is_read = _begun() is not None or any(
-                _same(one.state.arguments or {}, arguments) for one in gates_around()
+                _same(outer.state.arguments or {}, arguments) for outer in gates_around()
             )
             return await self._first(arguments if is_read else self.validate(arguments))
         info = _asked(state)
@@ -325,7 +327,7 @@ class CallGate(ToolWrapper, ABC):
 
     async def _first(self, arguments: dict[str, Json]) -> GateState | ToolReturn:
         around = gates_around()
-        inside = any(agreed(one.gate, one.state) for one in around)
+        inside = any(agreed(outer.gate, outer.state) for outer in around)
         asked = await self._ruled(arguments, inside=inside)
         if isinstance(asked, CallInfo):
             # A grant could come from an approver of an outer gate, who must not count twice.
@@ -382,10 +384,10 @@ class CallGate(ToolWrapper, ABC):
         """Return the gate that requested approval: this gate or an outer one."""
         if not state.asking:
             return self
-        found = [one.gate for one in gates_around() if one.gate.slot == state.asking]
-        if not found or not isinstance(found[0], CallGate):
+        gates = [outer.gate for outer in gates_around() if outer.gate.slot == state.asking]
+        if not gates or not isinstance(gates[0], CallGate):
             raise ToolError(f"a gate of {self._name!r} that asked people is gone; nothing ran")
-        return found[0]
+        return gates[0]
 
     def _check_taken(self, info: CallInfo, shown: dict[str, Json]) -> None:
         """Check that a tool with a changed schema still accepts the shown arguments."""
@@ -491,7 +493,7 @@ class CallGate(ToolWrapper, ABC):
         slot, asked = left[0]
         # Approvers of a gate that is asked again may approve it again, but no other gate.
         anew = set() if slot == self.slot else {name for name, _ in left}
-        around = deciders([one for one in counting(state) if one.gate.slot not in anew])
+        around = deciders([outer for outer in counting(state) if outer.gate.slot not in anew])
         info = replace(
             asked,
             counted=tuple(dict.fromkeys((*around, *state.decided_by))),
@@ -551,16 +553,16 @@ class CallGate(ToolWrapper, ABC):
         done = result if isinstance(result, ToolReturn) else ToolReturn(result)
         if not state.edited:
             return done
-        told = self._told(arguments, done.text)
-        return replace(done, text=told, said=done.said or done.text)
+        text = self._told(arguments, done.text)
+        return replace(done, text=text, said=done.said or done.text)
 
     def _guarded(self, state: GateState) -> Tool:
         """Return the wrapped tool, in the policy's gate if the policy must still decide."""
         house = current_house()
         if house is None:
             return self.tool
-        passed = [*((one.gate, one.state) for one in gates_around()), (self, state)]
-        if any(agreed(gate, one) or one.allow for gate, one in passed):
+        passed = [*((outer.gate, outer.state) for outer in gates_around()), (self, state)]
+        if any(agreed(gate, gate_state) or gate_state.allow for gate, gate_state in passed):
             # This gate or an outer one has already applied the policy.
             return self.tool
         return house.guarded(self.tool, in_code=any(not gate.fills_in for gate, _ in passed))
@@ -572,7 +574,10 @@ class CallGate(ToolWrapper, ABC):
             The result of a denied call; None if the call has started.
         """
         around, spec = counting(state), self.tool.definition
-        decisions = (*(name for one in around for name in one.state.decisions), *state.decisions)
+        decisions = (
+            *(name for outer in around for name in outer.state.decisions),
+            *state.decisions,
+        )
         _, _, before = get_interrupt_state(GateState)
         goes_on = before is not None and before.approved
         # A call that resumes has already acted; a denial now would leave it half done.
@@ -621,9 +626,9 @@ class CallGate(ToolWrapper, ABC):
         if house is None or _begun() is not None:
             return None
         around = counting(state)
-        passed = [*((one.gate, one.state) for one in around), (self, state)]
-        allows = [one.allow for _, one in passed if one.allow is not None]
-        has_agreed = is_granted or any(agreed(gate, one) for gate, one in passed)
+        passed = [*((outer.gate, outer.state) for outer in around), (self, state)]
+        allows = [gate_state.allow for _, gate_state in passed if gate_state.allow is not None]
+        has_agreed = is_granted or any(agreed(gate, gate_state) for gate, gate_state in passed)
         is_free = not allows and house.policy.allows_ungated
         if is_free and all(gate.fills_in for gate, _ in passed):
             return None  # people filled in arguments, and no approval was needed
@@ -672,7 +677,7 @@ class CallGate(ToolWrapper, ABC):
         """Return this call as input for a policy or a predicate."""
         spec, address = self.tool.definition, current_address()
         # Whether code requires approval of its calls, in this, an outer or an inner gate.
-        gates = (*(one.gate for one in gates_around()), *gates_in(self))
+        gates = (*(outer.gate for outer in gates_around()), *gates_in(self))
         return PolicyCall(
             tool=spec.name,
             # A copy: the policy is code of the application and may modify it.
@@ -716,7 +721,7 @@ class CallGate(ToolWrapper, ABC):
 
 def gates_in(tool: object) -> Iterator[CallGate]:
     """Yield the gates around a tool, outermost first, through other wrappers."""
-    return (one for one in layers_of(tool) if isinstance(one, CallGate))
+    return (layer for layer in layers_of(tool) if isinstance(layer, CallGate))
 
 
 @lru_cache(maxsize=256)
@@ -725,8 +730,8 @@ def _gate_ruling(gate_name: str, rule: str) -> str:
     return Ask(rule=rule).to_text(kind=gate_name)
 
 
-def _same(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
-    return one is other or canonical_json(one) == canonical_json(other)
+def _same(arguments: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
+    return arguments is other or canonical_json(arguments) == canonical_json(other)
 
 
 def _kept(allow: Allow | None) -> dict[str, Json]:

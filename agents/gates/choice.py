@@ -214,9 +214,10 @@ def choose_tool(name: str = CHOOSE_NAME, description: str = _DESCRIPTION) -> Too
         name: Name of the tool for the model.
         description: What the tool does, for the model.
     """
-    found = parameters(_choose)
+    signature = parameters(_choose)
     return ChooseTool(
-        ToolSpec(name=name, description=description, schema=found.schema, idempotent=True), found
+        ToolSpec(name=name, description=description, schema=signature.schema, idempotent=True),
+        signature,
     )
 
 
@@ -260,8 +261,10 @@ def _choice_info(arguments: Mapping[str, Json]) -> ChoiceInfo:
 def _choice_return(info: ChoiceInfo, answer: object) -> ToolReturn:
     match answer:
         case ChoiceResult(declined=True, reason=reason):
-            told = f"Reason: {reason}" if reason else "No reason was given."
-            return ToolReturn(f"People chose none of the options. {told}", ToolOutcome.ANSWERED)
+            explanation = f"Reason: {reason}" if reason else "No reason was given."
+            return ToolReturn(
+                f"People chose none of the options. {explanation}", ToolOutcome.ANSWERED
+            )
         case ChoiceResult(selected=selected):
             labels = [option.label for option in info.options if option.id in selected]
             return ToolReturn(f"People chose: {'; '.join(labels)}", ToolOutcome.ANSWERED)

@@ -50,7 +50,11 @@ class CompleteGate(CallGate):
             full = self.tool.validate(known)
         except InvalidArgumentsError as error:
             # Errors about arguments that people will fill in do not count.
-            left = [one for one in error.errors if one.path not in {(name,) for name in absent}]
+            left = [
+                problem
+                for problem in error.errors
+                if problem.path not in {(name,) for name in absent}
+            ]
             if left:
                 raise InvalidArgumentsError(left) from error
             # The failed validation has filled in no defaults.
@@ -143,9 +147,9 @@ def fill_arguments(tool: Tool, missing: Sequence[str] = (), *, rule: str = DEFAU
     names = tuple(missing) or tuple(cast("list[str]", spec.schema.get("required") or []))
     unknown = [name for name in names if name not in fields]
     if unknown or not names:
-        told = ", ".join(map(repr, unknown)) or "that is required"
+        named = ", ".join(map(repr, unknown)) or "that is required"
         raise AgentConfigError(
-            f"tool {spec.name!r} has no argument {told}; it has: {', '.join(fields) or 'none'}"
+            f"tool {spec.name!r} has no argument {named}; it has: {', '.join(fields) or 'none'}"
         )
     return CompleteGate(tool, names, rule)
 
@@ -157,7 +161,7 @@ def _takes_null(schema: Json) -> bool:
     if kinds == "null" or (isinstance(kinds, list) and "null" in kinds):
         return True
     several = [*_several(schema.get("anyOf")), *_several(schema.get("oneOf"))]
-    return any(_takes_null(one) for one in several)
+    return any(_takes_null(branch) for branch in several)
 
 
 def _several(schemas: Json) -> list[Json]:

@@ -143,17 +143,17 @@ def _function_tool(
             f"{called!r} cannot be the name of a tool; use a letter, then letters, digits, "
             "`_` and `-`, at most 64 together"
         )
-    found = parameters(function)
+    signature = parameters(function)
     words = title or re.sub("[_-]+", " ", called).strip().capitalize()
-    _check_title(called, words, found.names)
+    _check_title(called, words, signature.names)
     spec = ToolSpec(
         name=called,
         description=docstring_parts(function)[0],
-        schema=found.schema,
+        schema=signature.schema,
         idempotent=idempotent,
         tags=_checked_tags(called, tags),
     )
-    return FunctionTool(spec, function, found, words)
+    return FunctionTool(spec, function, signature, words)
 
 
 def _checked_tags(tool_name: str, tags: Collection[object]) -> tuple[str, ...]:

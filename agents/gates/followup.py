@@ -75,9 +75,10 @@ def follow_up_tool(name: str = FOLLOW_UP_NAME, description: str = _DESCRIPTION) 
         name: Name of the tool for the model.
         description: What the tool does, for the model.
     """
-    found = _parameters()
+    signature = _parameters()
     return FollowUpTool(
-        ToolSpec(name=name, description=description, schema=found.schema, idempotent=True), found
+        ToolSpec(name=name, description=description, schema=signature.schema, idempotent=True),
+        signature,
     )
 
 

@@ -59,7 +59,7 @@ class HumanInterruptConfig:
     def allowed(self) -> tuple[ResponseType, ...]:
         """Return the allowed types of responses."""
         flags = (self.allow_accept, self.allow_ignore, self.allow_respond, self.allow_edit)
-        return tuple(one for one, flag in zip(_TYPES, flags, strict=True) if flag is True)
+        return tuple(kind for kind, flag in zip(_TYPES, flags, strict=True) if flag is True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,7 +308,7 @@ class HumanGate(CallGate):
     def _narrowed(self, info: CallInfo, ask: Ask) -> CallInfo:
         if ask.kind == "review" or not isinstance(info, HumanInterrupt):
             return info
-        return replace(info, allowed=tuple(one for one in info.allowed if one != "edit"))
+        return replace(info, allowed=tuple(kind for kind in info.allowed if kind != "edit"))
 
     def _rule_of(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
         return self.rule

@@ -58,7 +58,9 @@ class ChoiceResult:
         check_bools(self, "declined")
         check_texts(self, "reason", "digest", "by", optional=True)
         selected: object = self.selected  # stored answers are read without type checks
-        if not isinstance(selected, tuple) or not all(isinstance(one, str) for one in selected):
+        if not isinstance(selected, tuple) or not all(
+            isinstance(choice, str) for choice in selected
+        ):
             raise TypeError("selected must be a tuple of texts")
         if self.declined and self.selected:
             raise ValueError("an answer cannot choose options and decline them all")
@@ -310,10 +312,12 @@ def ids_in_order(info: ChoiceInfo | CallChoiceInfo, ids: Sequence[str]) -> tuple
         ResumeDataError: An id is unknown, or the number of ids is wrong.
     """
     known = [option.id for option in info.options]
-    for one in ids:
-        if one not in known:
-            raise ResumeDataError(f"there is no option {one!r}; options are: {', '.join(known)}")
-    wanted = tuple(one for one in known if one in ids)
+    for option_id in ids:
+        if option_id not in known:
+            raise ResumeDataError(
+                f"there is no option {option_id!r}; options are: {', '.join(known)}"
+            )
+    wanted = tuple(known_id for known_id in known if known_id in ids)
     if not wanted or len(ids) != len(wanted) or (len(wanted) > 1 and not info.multiple):
         count = "one or more options, each once" if info.multiple else "exactly one option"
         raise ResumeDataError(f"choose {count}; got {', '.join(ids) or 'none'}")
@@ -329,5 +333,5 @@ def _listed(question: str, options: Sequence[Choice]) -> str:
 
 
 def _described(schema: Json) -> str:
-    told = schema.get("description") if isinstance(schema, dict) else ""
-    return f": {told}" if told else ""
+    description = schema.get("description") if isinstance(schema, dict) else ""
+    return f": {description}" if description else ""

@@ -179,19 +179,19 @@ def gates_around() -> tuple[Around, ...]:
     """Return the outer gates of the current gate, outermost first."""
     here = current_address()
     # Gates around an outer call do not belong to this call.
-    return tuple(one for one in _around.get() if one.address == here)
+    return tuple(outer for outer in _around.get() if outer.address == here)
 
 
 def counting(state: GateState) -> tuple[Around, ...]:
     """Return the outer gates whose approval covers this gate's call."""
     if state.lapsed:
         return ()
-    return tuple(one for one in gates_around() if one.covers(state.arguments or {}))
+    return tuple(outer for outer in gates_around() if outer.covers(state.arguments or {}))
 
 
 def deciders(gates: Sequence[Around]) -> tuple[str, ...]:
     """Return the voters that count in some gates."""
-    return tuple(dict.fromkeys(name for one in gates for name in one.state.decided_by))
+    return tuple(dict.fromkeys(name for outer in gates for name in outer.state.decided_by))
 
 
 def agreed(gate: Demanding, state: GateState) -> bool:
@@ -225,12 +225,12 @@ def all_lapsed(state: GateState) -> GateState:
 def _bearer(own: Demanding, state: GateState) -> Demanding:
     """Return the gate that applies the policy: the outermost that asked."""
     around = gates_around()
-    for one in around:
-        if not state.lapsed and agreed(one.gate, one.state):
-            return one.gate
+    for outer in around:
+        if not state.lapsed and agreed(outer.gate, outer.state):
+            return outer.gate
     if not own.fills_in:
         return own
-    return next((one.gate for one in around if not one.gate.fills_in), own)
+    return next((layer.gate for layer in around if not layer.gate.fills_in), own)
 
 
 async def demands(own: Demanding, state: GateState) -> Demands:
@@ -245,8 +245,8 @@ async def demands(own: Demanding, state: GateState) -> Demands:
     left: list[Demand] = []
     allow: Allow | None = None
     bearer = _bearer(own, state)
-    settled = {one.gate.slot for one in counting(state)}
-    for gate, before in [(own, state), *((one.gate, one.state) for one in gates_around())]:
+    settled = {outer.gate.slot for outer in counting(state)}
+    for gate, before in [(own, state), *((outer.gate, outer.state) for outer in gates_around())]:
         # Only the bearer applies the policy; all other gates add their own requirement.
         demand = await gate.demand(wanted, before, inside=gate is not bearer)
         if isinstance(demand, Deny):

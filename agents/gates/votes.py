@@ -103,13 +103,13 @@ class Vote:
         # The gate that asked comes first; the answer may also fit another gate with the same
         # terms.
         in_order = sorted(left, key=lambda demand: demand[0] != self.slot)
-        choice = next((one for one in in_order if self.counts_for(one[1])), None)
+        choice = next((demand for demand in in_order if self.counts_for(demand[1])), None)
         if choice is None:
             return state, list(left)
         slot, info = choice
         names = (*state.decided_by, *self.voters)
         counted = replace(state, agreed={**state.agreed, slot: info.ruling}, decided_by=names)
-        return counted, [one for one in left if one is not choice]
+        return counted, [demand for demand in left if demand is not choice]
 
 
 def read_vote(
@@ -154,5 +154,5 @@ def read_vote(
 
 def _text_in(answer: object, name: str) -> str:
     """Return a text field of an answer; empty if it is missing or not a text."""
-    found = getattr(answer, name, None)
-    return found if isinstance(found, str) else ""
+    value = getattr(answer, name, None)
+    return value if isinstance(value, str) else ""

@@ -93,7 +93,7 @@ class GraphAgent:
                 values = await self._graph.run_inside(self._to_input(input))
             text = self._to_text(values)
         except NodeRefusedError as error:
-            text, action = error.told, Exit()
+            text, action = error.message, Exit()
         except NotAnsweredError as error:
             text, action = f"Stopped: {error.outcome}. This is not a rejection.", Exit()
         # Otherwise an agent in a node has already emitted this text
@@ -174,7 +174,7 @@ class GraphTool:
             values = await self.graph.run_inside(cast("Mapping[str, object] | BaseModel", made))
         except NodeRefusedError as error:
             is_no = error.outcome is ToolOutcome.REJECTED
-            return ToolReturn(f"{error.told}\n{_NO}" if is_no else error.told, error.outcome)
+            return ToolReturn(f"{error.message}\n{_NO}" if is_no else error.message, error.outcome)
         return self.to_text(values)
 
 

@@ -158,7 +158,9 @@ class StateGraph:
             self._draft.edges.setdefault(source, []).append(target)
         elif START in sources:
             raise GraphBuildError("an edge that waits for several nodes cannot wait for START")
-        elif not any(set(sources) == set(one) and target == end for one, end in self._draft.joins):
+        elif not any(
+            set(sources) == set(joined) and target == end for joined, end in self._draft.joins
+        ):
             self._draft.joins.append((sources, target))
         return self
 

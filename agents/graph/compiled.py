@@ -136,9 +136,9 @@ class CompiledGraph(GraphThreads):
             AgentError: See `invoke`.
         """
         modes = (mode,) if isinstance(mode, str) else tuple(mode)
-        for one in modes:
-            if one not in _MODES:
-                raise AgentConfigError(f"there is no mode {one!r}; use {', '.join(_MODES)}")
+        for name in modes:
+            if name not in _MODES:
+                raise AgentConfigError(f"there is no mode {name!r}; use {', '.join(_MODES)}")
         queue: asyncio.Queue[tuple[str, object] | None] = asyncio.Queue()
 
         def tell(kind: str, part: object) -> None:
@@ -151,8 +151,8 @@ class CompiledGraph(GraphThreads):
         # None ends the loop below, also if the run fails; `await task` then raises the error.
         task.add_done_callback(lambda _: queue.put_nowait(None))
         try:
-            while (found := await queue.get()) is not None:
-                yield found[1] if isinstance(mode, str) else found
+            while (entry := await queue.get()) is not None:
+                yield entry[1] if isinstance(mode, str) else entry
             await task
         finally:
             await stop(cast("asyncio.Task[object]", task))
@@ -277,9 +277,9 @@ class CompiledGraph(GraphThreads):
         refusals: tuple[ResumeError, ...] = ()
         if has_answers(request):
             named = named_answers(head, request, thread.thread_id)
-            found = sort_answers(self.topology, head, named)
-            answers |= found.fit
-            refusals = found.refusals
+            sorted_answers = sort_answers(self.topology, head, named)
+            answers |= sorted_answers.fit
+            refusals = sorted_answers.refusals
         elif command is None and not answers:
             state = graph_state(head)
             if not state.tasks and not state.gate:

@@ -71,8 +71,8 @@ def _branch(topology: Topology, branch: Branch, ids: dict[str, str]) -> Iterator
             yield f"{source} -.-> {ids[name]}"
         return
     for choice, name in branch.destinations.items():
-        told = "" if str(choice) == name else f"|{_label(str(choice))}|"
-        yield f"{source} -.->{told} {ids[name]}"
+        label = "" if str(choice) == name else f"|{_label(str(choice))}|"
+        yield f"{source} -.->{label} {ids[name]}"
 
 
 def _breakpoints(topology: Topology, prefix: str) -> Iterator[str]:
@@ -86,8 +86,8 @@ def _breakpoints(topology: Topology, prefix: str) -> Iterator[str]:
 
 def _ids(topology: Topology, prefix: str) -> dict[str, str]:
     """Return an id for each node. Ids of Mermaid permit fewer characters than names."""
-    found = {name: f"{prefix}n{number}" for number, name in enumerate(topology.nodes)}
-    return {START: f"{prefix}start", END: f"{prefix}finish", **found}
+    ids = {name: f"{prefix}n{number}" for number, name in enumerate(topology.nodes)}
+    return {START: f"{prefix}start", END: f"{prefix}finish", **ids}
 
 
 def _label(text: str) -> str:
@@ -108,14 +108,14 @@ def line_of(draft: Draft) -> tuple[str, ...]:
     """
     if draft.branches or draft.joins or not all(map(_keeps_to_edges, draft.nodes.values())):
         return ()
-    found: list[str] = []
+    names: list[str] = []
     name = _next(draft, START)
     while name != END:
-        if not name or name in found:
+        if not name or name in names:
             return ()
-        found.append(name)
+        names.append(name)
         name = _next(draft, name)
-    return tuple(one for one in found if not draft.nodes[one].is_hidden)
+    return tuple(node for node in names if not draft.nodes[node].is_hidden)
 
 
 def _next(draft: Draft, name: str) -> str:

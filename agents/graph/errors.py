@@ -103,8 +103,8 @@ class AlreadyAnsweredError(UnknownInterruptError):
 
     def __init__(self, target: str, pending: Sequence[str] = ()) -> None:
         super().__init__(target, pending)
-        told = f"interrupt {target!r} is already answered, the first answer counts"
-        self.args = (f"{told}; pending are: {', '.join(pending) or 'none'}",)
+        summary = f"interrupt {target!r} is already answered, the first answer counts"
+        self.args = (f"{summary}; pending are: {', '.join(pending) or 'none'}",)
 
 
 class SeveralPendingError(AmbiguousTargetError):
@@ -112,8 +112,8 @@ class SeveralPendingError(AmbiguousTargetError):
 
     def __init__(self, pending: Sequence[str]) -> None:
         super().__init__("resume", pending)
-        told = f"{len(self.pending)} questions are pending ({', '.join(self.pending)})"
-        self.args = (f"{told}, so one value says too little; use `resume_map={{id: value}}`",)
+        summary = f"{len(self.pending)} questions are pending ({', '.join(self.pending)})"
+        self.args = (f"{summary}, so one value says too little; use `resume_map={{id: value}}`",)
 
 
 class QuestionChangedError(ResumeError):
@@ -152,7 +152,7 @@ class NodeRefusedError(ToolError):
         why: People's answer.
         outcome: rejected, expired, cancelled, or failed if people did not know whether the node had
             run.
-        told: A sentence for people in a conversation.
+        message: A sentence for people in a conversation.
     """
 
     def __init__(
@@ -162,14 +162,14 @@ class NodeRefusedError(ToolError):
         why: str,
         *,
         outcome: ToolOutcome = ToolOutcome.REJECTED,
-        told: str = "",
+        message: str = "",
     ) -> None:
         super().__init__(f"graph {graph!r} ended at node {node!r}: {why}; nothing more ran")
         self.graph = graph
         self.node = node
         self.why = why
         self.outcome = outcome
-        self.told = told or f"Stopped at “{node}”: {why}."
+        self.message = message or f"Stopped at “{node}”: {why}."
 
 
 class NodeFailedError(ToolError):
@@ -189,13 +189,13 @@ class ThreadBusyError(CheckpointBusyError):
 
     def __init__(self, thread_id: str) -> None:
         super().__init__(thread_id)
-        told = (
+        message = (
             f"thread {thread_id!r} is being worked on; wait for it. If its process is gone, or "
             f"gave up on the call, `recover({thread_id!r})` goes on; given a CancelToken that is "
             "cancelled, it stops before the next step. Then the thread can be changed, ended with "
             "`cancel`, or given an input again"
         )
-        self.args = (told,)
+        self.args = (message,)
 
 
 class GraphMismatchError(AgentChangedError):
@@ -203,11 +203,11 @@ class GraphMismatchError(AgentChangedError):
 
     def __init__(self, thread_id: str, was: str, now: str) -> None:
         super().__init__(f"thread {thread_id!r}", f"the graph {was!r}", f"the graph {now!r}")
-        told = (
+        message = (
             f"thread {thread_id!r} is of the graph {was!r}, and this is the graph {now!r}; start "
             "the version that began it, or end it with `cancel` and begin another thread"
         )
-        self.args = (told,)
+        self.args = (message,)
 
 
 class StateChangedError(AgentChangedError):
@@ -215,11 +215,11 @@ class StateChangedError(AgentChangedError):
 
     def __init__(self, address: str, fault: str) -> None:
         super().__init__(address, "another schema of its state", "this one")
-        told = (
+        message = (
             f"the stored state of {address} does not fit its schema: {fault}; start the version "
             "that wrote it, write the key anew with `update_state`, or cancel"
         )
-        self.args = (told,)
+        self.args = (message,)
 
 
 class GraphStepLimitError(StepLimitError):

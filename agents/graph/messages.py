@@ -193,8 +193,8 @@ class ToolsNode:
         return {self._key: [ModelRequest(parts=parts)]}
 
     def _calls(self, state: object) -> tuple[ModelResponse, list[PlannedCall]]:
-        found = state.get(self._key) if isinstance(state, Mapping) else getattr(state, self._key)
-        messages = list(found or ())
+        stored = state.get(self._key) if isinstance(state, Mapping) else getattr(state, self._key)
+        messages = list(stored or ())
         newest = messages[-1] if messages else None
         if not isinstance(newest, ModelResponse):
             raise NothingToCallError(
@@ -232,17 +232,17 @@ class ToolsNode:
             before, now = kept.gates.get(planned.call.id), self._gates_of(planned.call.name)
             address = call_address(planned.call)
             if before is not None and before != now and run.untouched(address) is None:
-                was, told = (", ".join(gates) or "no gate" for gates in (before, now))
-                keep_waiting(AgentChangedError(str(address), was, told))
+                was, current = (", ".join(gates) or "no gate" for gates in (before, now))
+                keep_waiting(AgentChangedError(str(address), was, current))
 
 
 def _by_name(tools: Collection[Tool]) -> dict[str, Tool]:
     if not tools:
         raise AgentConfigError("a ToolsNode needs at least one tool")
-    found: dict[str, Tool] = {}
+    tools_by_name: dict[str, Tool] = {}
     for tool in tools:
         name = tool.definition.name
-        if name in found:
+        if name in tools_by_name:
             raise DuplicateNameError("ToolsNode", "tool", name)
-        found[name] = tool
-    return found
+        tools_by_name[name] = tool
+    return tools_by_name

@@ -246,12 +246,12 @@ class HistoryProcessor(Middleware):
         """See `Middleware.before_model`."""
         if self._before_model is None:
             return messages
-        found = self._before_model(messages)
-        return await found if inspect.isawaitable(found) else found
+        returned = self._before_model(messages)
+        return await returned if inspect.isawaitable(returned) else returned
 
     async def after_tools(self, message: ModelRequest) -> ModelRequest:
         """See `Middleware.after_tools`."""
         if self._after_tools is None:
             return message
-        found = self._after_tools(message)
-        return await found if inspect.isawaitable(found) else found
+        returned = self._after_tools(message)
+        return await returned if inspect.isawaitable(returned) else returned

@@ -44,10 +44,14 @@ class Chain:
         self._all = tuple(middlewares)
         named = list(zip(_names(middlewares), middlewares, strict=True))
         self._hooks = {
-            hook: [(f"{hook}:{name}", one) for name, one in named if _overrides(one, hook)]
+            hook: [
+                (f"{hook}:{name}", middleware)
+                for name, middleware in named
+                if _overrides(middleware, hook)
+            ]
             for hook in _HOOKS
         }
-        self.slots = {slot for found in self._hooks.values() for slot, _ in found}
+        self.slots = {slot for hooks in self._hooks.values() for slot, _ in hooks}
         self.doubt_slots = {_doubt_of(slot) for slot in self.slots}
 
     def has(self, hook: str) -> bool:
@@ -56,13 +60,13 @@ class Chain:
 
     def wrap(self, tools: Iterable[Tool]) -> list[Tool]:
         """Wrap each tool in all middlewares."""
-        found = list(tools)
-        names = {tool.definition.name for tool in found}
-        tags = {tag for tool in found for tag in tool.definition.tags}
-        for one in self._all:
-            one.check_tools(names)
-            one.check_tags(tags)
-        return self.wrap_more(found)
+        given = list(tools)
+        names = {tool.definition.name for tool in given}
+        tags = {tag for tool in given for tag in tool.definition.tags}
+        for middleware in self._all:
+            middleware.check_tools(names)
+            middleware.check_tags(tags)
+        return self.wrap_more(given)
 
     def wrap_more(self, tools: Iterable[Tool]) -> list[Tool]:
         """Wrap additional tools in all middlewares."""
@@ -70,55 +74,55 @@ class Chain:
 
     async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002 - see Agent
         """See `Middleware.before_agent`."""
-        for slot, one in self._hooks["before_agent"]:
+        for slot, middleware in self._hooks["before_agent"]:
             with _hook(slot):
-                if await _begins(slot, one):
-                    input = _checked(slot, await one.before_agent(input), AgentInput)  # noqa: A001
+                if await _begins(slot, middleware):
+                    input = _checked(slot, await middleware.before_agent(input), AgentInput)  # noqa: A001
         return input
 
     async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
         """See `Middleware.before_model`."""
-        for slot, one in self._hooks["before_model"]:
+        for slot, middleware in self._hooks["before_model"]:
             with _hook(slot):
-                if await _begins(slot, one):
-                    messages = _checked(slot, await one.before_model(messages), list)
+                if await _begins(slot, middleware):
+                    messages = _checked(slot, await middleware.before_model(messages), list)
         return messages
 
     async def around_model(self, call: ModelCall) -> ModelResponse:
         """See `Middleware.around_model`."""
         ask: CallNext = ask_model
         # Built from the inside, so that the first middleware is the outermost.
-        for slot, one in reversed(self._hooks["around_model"]):
-            ask = partial(_around, slot, one, ask)
+        for slot, middleware in reversed(self._hooks["around_model"]):
+            ask = partial(_around, slot, middleware, ask)
         with contained():
             return await ask(call)
 
     async def after_model(self, response: ModelResponse) -> ModelResponse:
         """See `Middleware.after_model`."""
-        for slot, one in reversed(self._hooks["after_model"]):
+        for slot, middleware in reversed(self._hooks["after_model"]):
             with _hook(slot):
-                if await _begins(slot, one):
-                    response = _checked(slot, await one.after_model(response), ModelResponse)
+                if await _begins(slot, middleware):
+                    response = _checked(slot, await middleware.after_model(response), ModelResponse)
         return response
 
     async def after_tools(self, message: ModelRequest) -> ModelRequest:
         """See `Middleware.after_tools`."""
-        for slot, one in reversed(self._hooks["after_tools"]):
+        for slot, middleware in reversed(self._hooks["after_tools"]):
             with _hook(slot):
-                if await _begins(slot, one):
-                    message = _checked(slot, await one.after_tools(message), ModelRequest)
+                if await _begins(slot, middleware):
+                    message = _checked(slot, await middleware.after_tools(message), ModelRequest)
         return message
 
     async def after_agent(self, text: str) -> None:
         """See `Middleware.after_agent`."""
-        for slot, one in reversed(self._hooks["after_agent"]):
+        for slot, middleware in reversed(self._hooks["after_agent"]):
             with _hook(slot):
-                if await _begins(slot, one):
-                    await one.after_agent(text)
+                if await _begins(slot, middleware):
+                    await middleware.after_agent(text)
 
     def _wrapped(self, tool: Tool) -> Tool:
-        for one in reversed(self._all):
-            tool = one.wrap_tool(tool)
+        for middleware in reversed(self._all):
+            tool = middleware.wrap_tool(tool)
         return tool
 
 
@@ -129,19 +133,21 @@ def _hook(slot: str) -> Iterator[None]:
         yield
 
 
-async def _around(slot: str, one: Middleware, ask: CallNext, call: ModelCall) -> ModelResponse:
+async def _around(
+    slot: str, middleware: Middleware, ask: CallNext, call: ModelCall
+) -> ModelResponse:
     with _hook(slot):
-        if not await _begins(slot, one):
+        if not await _begins(slot, middleware):
             return await ask(call)
-        return _checked(slot, await one.around_model(call, ask), ModelResponse)
+        return _checked(slot, await middleware.around_model(call, ask), ModelResponse)
 
 
-async def _begins(slot: str, one: Middleware) -> bool:
+async def _begins(slot: str, middleware: Middleware) -> bool:
     """Record that a hook starts with a new answer.
 
     Returns False if people say that the hook ran before a crash.
     """
-    if one.idempotent:
+    if middleware.idempotent:
         return True
     scope = current_scope("a hook")
     hook, name = slot.split(":", 1)
@@ -173,12 +179,16 @@ def _checked(slot: str, value: object, kind: type[T]) -> T:
 def _names(middlewares: Sequence[Middleware]) -> list[str]:
     """Return a unique name for each middleware, numbered where several share a name."""
     seen: Counter[str] = Counter()
-    found = []
-    for one in middlewares:
-        seen[one.name] += 1
-        found.append(one.name if seen[one.name] == 1 else f"{one.name}#{seen[one.name]}")
-    return found
+    names = []
+    for middleware in middlewares:
+        seen[middleware.name] += 1
+        names.append(
+            middleware.name
+            if seen[middleware.name] == 1
+            else f"{middleware.name}#{seen[middleware.name]}"
+        )
+    return names
 
 
-def _overrides(one: Middleware, hook: str) -> bool:
-    return getattr(type(one), hook) is not getattr(Middleware, hook)
+def _overrides(middleware: Middleware, hook: str) -> bool:
+    return getattr(type(middleware), hook) is not getattr(Middleware, hook)

@@ -114,8 +114,8 @@ class _SafeTool(ToolWrapper):
         except Exception as error:
             if isinstance(error, AgentError) and not isinstance(error, ToolError):
                 raise  # the runtime's own: it decides what becomes of the run
-            told = f"[tool error] {str(error) or type(error).__name__}"
-            last = f"\n{told}" if pieces else told
+            text = f"[tool error] {str(error) or type(error).__name__}"
+            last = f"\n{text}" if pieces else text
             if pieces and scope.sink is not None:
                 scope.sink(last)
             return ToolReturn("".join([*pieces, last]), ToolOutcome.FAILED)

@@ -31,7 +31,7 @@ def check_tags(policy: object, known: Collection[str]) -> None:
 
 def rule_names(policies: Iterable[object]) -> tuple[str, ...]:
     """Return the names of the rules that ask people, as far as policies list them."""
-    return tuple(name for one in policies for name in _optional(one, "rule_names")() or ())
+    return tuple(name for policy in policies for name in _optional(policy, "rule_names")() or ())
 
 
 def people_of(*policies: object) -> tuple[str, ...]:
@@ -39,13 +39,13 @@ def people_of(*policies: object) -> tuple[str, ...]:
 
     Policies that cannot list them are skipped.
     """
-    found: dict[str, None] = {}
-    for one in policies:
-        if isinstance(one, Ask):
-            found.update(dict.fromkeys((*one.approvers, *one.backups)))
+    people: dict[str, None] = {}
+    for policy in policies:
+        if isinstance(policy, Ask):
+            people.update(dict.fromkeys((*policy.approvers, *policy.backups)))
         else:
-            found.update(dict.fromkeys(_optional(one, "people")() or ()))
-    return tuple(found)
+            people.update(dict.fromkeys(_optional(policy, "people")() or ()))
+    return tuple(people)
 
 
 def _optional(policy: object, name: str) -> Callable[..., Any]:
@@ -80,7 +80,7 @@ def _has(schema: Json | Mapping[str, Json], path: list[str], root: Mapping[str, 
         return _has(_target(root, schema["$ref"]), path, root)
     for name in ("anyOf", "oneOf", "allOf"):
         branches = schema.get(name)
-        if isinstance(branches, list) and any(_has(one, path, root) for one in branches):
+        if isinstance(branches, list) and any(_has(branch, path, root) for branch in branches):
             return True
     return _has_field(schema, path, root) or _has_item(schema, path, root)
 
@@ -100,12 +100,12 @@ def _has_item(schema: Mapping[str, Json], path: list[str], root: Mapping[str, Js
     first = schema.get("prefixItems")
     several = first if isinstance(first, list) else []
     items = schema.get("items", not several)
-    return any(_has(one, path[1:], root) for one in [*several, items])
+    return any(_has(item_schema, path[1:], root) for item_schema in [*several, items])
 
 
 def _target(root: Mapping[str, Json], reference: Json) -> Json:
     """Return the target of a reference inside a schema, or None if it has none."""
-    found: Json = dict(root)
+    target: Json = dict(root)
     for part in str(reference).removeprefix("#/").split("/"):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        target = target.get(part) if isinstance(target, dict) else None
+    return target

@@ -137,7 +137,7 @@ def _merged(asks: list[Ask]) -> Ruling:
         return Deny(why, asks=tuple(asks))
     # Backup approvers of one rule must also be known to the rules that name approvers.
     known = [{*ask.approvers, *ask.backups} for ask in asks if ask.approvers]
-    backups = tuple(one for one in backups if all(one in few for few in known))
+    backups = tuple(backup for backup in backups if all(backup in few for few in known))
     return Ask(
         kind="approval" if any(ask.kind == "approval" for ask in asks) else "review",
         rule=" + ".join(rules),
@@ -158,7 +158,7 @@ def _named_by_all(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
     named = [names for names in lists if names]
     if not named:
         return ()
-    return tuple(one for one in named[0] if all(one in few for few in named)) or None
+    return tuple(name for name in named[0] if all(name in few for few in named)) or None
 
 
 def _shortest(times: Iterable[timedelta | None]) -> timedelta | None:

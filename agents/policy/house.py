@@ -185,14 +185,14 @@ class House:
         try:
             async with asyncio.timeout(self.time_limit):
                 with contained():
-                    found = await self.policy.grant(call, terms)
+                    ruling = await self.policy.grant(call, terms)
         except (InterruptSignal, Exception) as error:  # noqa: BLE001 - after any failure, people decide
             kind = type(error).__name__
             logger.warning(
                 "standing permission lookup failed for %r: %s; asking approvers", call.tool, kind
             )
             return None
-        return found if isinstance(found, Allow) and found.grant else None
+        return ruling if isinstance(ruling, Allow) and ruling.grant else None
 
     async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
         """Let the policy record what happens to a call."""

@@ -34,10 +34,10 @@ _DIGITS = 100
 """Length up to which a text is read as a number, in characters."""
 
 _COMPARE: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
-    ">": lambda one, other: one > other,
-    ">=": lambda one, other: one >= other,
-    "<": lambda one, other: one < other,
-    "<=": lambda one, other: one <= other,
+    ">": lambda value, other: value > other,
+    ">=": lambda value, other: value >= other,
+    "<": lambda value, other: value < other,
+    "<=": lambda value, other: value <= other,
 }
 
 
@@ -71,10 +71,10 @@ class Condition:
 
     def holds(self, arguments: Mapping[str, Json]) -> bool | None:
         """Whether the condition is true for these arguments; None if undecided."""
-        found = _find(dict(arguments), self.path.split("."))
-        if not isinstance(found, _Many):
-            return self._check(found)
-        results = {self._check(value) for value in found.values} or {False}
+        argument = _find(dict(arguments), self.path.split("."))
+        if not isinstance(argument, _Many):
+            return self._check(argument)
+        results = {self._check(value) for value in argument.values} or {False}
         return results.pop() if len(results) == 1 else None
 
     def _check(self, value: object) -> bool | None:
@@ -96,7 +96,7 @@ class Condition:
     def _is_in(self, value: object) -> bool | None:
         wanted = cast("list[Json]", self.value)
         # In a mixed list, wanted values of another type must not make the result undecided.
-        results = {_same(value, one) for one in wanted if _is_like(value, one)}
+        results = {_same(value, candidate) for candidate in wanted if _is_like(value, candidate)}
         if True in results:
             return True
         return False if results == {False} or not wanted else None
@@ -208,15 +208,15 @@ class RulePolicy:
 
     async def evaluate(self, call: PolicyCall) -> Ruling:
         """Return the ruling of the first matching rule; see `Policy.evaluate`."""
-        found: list[Ruling] = []
+        rulings: list[Ruling] = []
         for rule in self.rules:
             matches = rule.matches(call)
             # An undecided rule counts, too: the call may be one that it is meant for.
             if matches is not False:
-                found.append(rule.then)
+                rulings.append(rule.then)
             if matches:
-                return strictest(found)
-        return strictest([*found, self.default])
+                return strictest(rulings)
+        return strictest([*rulings, self.default])
 
     def rule_names(self) -> tuple[str, ...]:
         """Return the names of the rules that ask; see `Policy`."""
@@ -301,9 +301,9 @@ def _same(value: object, wanted: Json) -> bool | None:
         case list():
             return _same_items(cast("list[object]", value), wanted)
         case dict():
-            found = cast("dict[str, object]", value)
-            items = [found.get(name) for name in wanted]
-            return set(found) == set(wanted) and _same_items(items, list(wanted.values()))
+            mapping = cast("dict[str, object]", value)
+            items = [mapping.get(name) for name in wanted]
+            return set(mapping) == set(wanted) and _same_items(items, list(wanted.values()))
         case str(text) if value != text:
             # "DELETE " may be meant as "delete", so the texts are not certainly different.
             return None if _folded(str(value)) == _folded(text) else False
@@ -315,7 +315,7 @@ def _same(value: object, wanted: Json) -> bool | None:
 def _same_items(values: list[object], wanted: list[Json]) -> bool | None:
     if len(values) != len(wanted):
         return False
-    results = {_same(one, other) for one, other in zip(values, wanted, strict=True)}
+    results = {_same(value, other) for value, other in zip(values, wanted, strict=True)}
     if False in results:
         return False
     return None if None in results else True

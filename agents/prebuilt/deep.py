@@ -109,11 +109,11 @@ def deep_agent(  # noqa: PLR0913 - the documented names, all given by keyword
         )
     check_unique_names(name, workers)
     given = [task_tool(workers)] if workers else []
-    told = [INSTRUCTION, FILES_INSTRUCTION if with_files else "", instruction]
+    instructions = [INSTRUCTION, FILES_INSTRUCTION if with_files else "", instruction]
     return ChatModelAgent(
         name=name,
         model=model,
-        instruction="\n\n".join(part for part in told if part),
+        instruction="\n\n".join(part for part in instructions if part),
         tools=[*own, write_todos_tool(), *given],
         description=description,
         max_iterations=max_iterations,

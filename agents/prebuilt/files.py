@@ -64,8 +64,8 @@ def file_values(files: Mapping[str, str]) -> dict[str, object]:
 
 def read_files(values: Mapping[str, object]) -> dict[str, str]:
     """Return the files among session values: texts by path, sorted."""
-    found = {key: text for key, text in values.items() if key.startswith(PREFIX)}
-    return {key.removeprefix(PREFIX): str(found[key]) for key in sorted(found)}
+    files = {key: text for key, text in values.items() if key.startswith(PREFIX)}
+    return {key.removeprefix(PREFIX): str(files[key]) for key in sorted(files)}
 
 
 def file_tools() -> list[Tool]:
@@ -105,11 +105,11 @@ async def read_file(path: str, offset: int = 0, limit: int = 500) -> str:
     lines = _read(_path(path)).splitlines()
     first = max(offset, 0)
     shown = lines[first : first + max(limit, 1)]
-    told = [f"{number}\t{line}" for number, line in enumerate(shown, start=first + 1)]
+    numbered = [f"{number}\t{line}" for number, line in enumerate(shown, start=first + 1)]
     left = len(lines) - first - len(shown)
     if left > 0:
-        told.append(f"({left} more lines)")
-    return "\n".join(told) or "(nothing there)"
+        numbered.append(f"({left} more lines)")
+    return "\n".join(numbered) or "(nothing there)"
 
 
 async def write_file(path: str, content: str) -> str:
@@ -187,7 +187,7 @@ def _write(path: str, text: str) -> str:
 
 def _check_size(values: Mapping[str, object], path: str, size: int) -> None:
     """Refuse a file of this size before its text is built. Paths count, too."""
-    others = sum(len(at) + len(one) for at, one in read_files(values).items() if at != path)
+    others = sum(len(at) + len(text) for at, text in read_files(values).items() if at != path)
     if size > MAX_FILE or others + len(path) + size > MAX_ALL:
         raise ToolError(
             f"{path} would have {size:,} characters, with {others:,} in other files; one may "

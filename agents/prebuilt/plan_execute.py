@@ -172,11 +172,11 @@ def respond_tool() -> Tool:
 
 
 def _made(name: str, title: str, decide: Callable[..., ToolReturn]) -> Tool:
-    found = parameters(decide)
+    signature = parameters(decide)
     spec = ToolSpec(
         name=name,
         description=docstring_parts(decide)[0],
-        schema=found.schema,
+        schema=signature.schema,
         idempotent=True,
     )
-    return ActionTool(spec, found, title, decide)
+    return ActionTool(spec, signature, title, decide)

@@ -246,7 +246,9 @@ def _executed() -> list[ExecutedStep]:
 
 def _state_of_work() -> str:
     """Return the task, the plan and the finished steps as a text for a model."""
-    done = "\n\n".join(f"Step: {one.step}\nResult: {one.result}" for one in _executed())
+    done = "\n\n".join(
+        f"Step: {executed.step}\nResult: {executed.result}" for executed in _executed()
+    )
     task = session_values().get(USER_INPUT, "")
     return f"# Task\n{task}\n\n# Plan\n{_needed_plan()}\n\n# Done so far\n{done or 'Nothing yet.'}"
 
@@ -257,6 +259,6 @@ def _user_text(messages: Sequence[ModelMessage]) -> str:
     for message in messages:
         for part in message.parts:
             if isinstance(part, UserPromptPart):
-                found = [part.content] if isinstance(part.content, str) else part.content
-                texts += [text for text in found if isinstance(text, str)]
+                contents = [part.content] if isinstance(part.content, str) else part.content
+                texts += [text for text in contents if isinstance(text, str)]
     return "\n".join(texts)

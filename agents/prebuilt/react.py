@@ -131,12 +131,12 @@ def targets_by_call(
     """
     targets: dict[str, object] = {}
     for call_id, response in responses.items():
-        found = [call.interrupt_id for call in pending if call.call_id == call_id]
-        if not found:
+        interrupt_ids = [call.interrupt_id for call in pending if call.call_id == call_id]
+        if not interrupt_ids:
             raise UnknownInterruptError(call_id, [call.call_id for call in pending])
-        if len(found) > 1:
-            raise AmbiguousTargetError(call_id, found)
-        targets[found[0]] = response
+        if len(interrupt_ids) > 1:
+            raise AmbiguousTargetError(call_id, interrupt_ids)
+        targets[interrupt_ids[0]] = response
     return targets
 
 

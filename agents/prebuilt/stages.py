@@ -158,8 +158,8 @@ class StageMiddleware(Middleware):
     async def after_model(self, response: ModelResponse) -> ModelResponse:
         """Interrupt after the model has answered, or before the tools run."""
         calls: list[dict[str, Json]] = [
-            {"id": one.call.id, "name": one.call.name, "args": one.call.arguments}
-            for one in planned_calls(response)
+            {"id": planned.call.id, "name": planned.call.name, "args": planned.call.arguments}
+            for planned in planned_calls(response)
         ]
         after_agent = (self._stage, self._when) == ("agent", "after")
         before_tools = (self._stage, self._when) == ("tools", "before") and calls

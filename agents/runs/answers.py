@@ -117,7 +117,7 @@ def _at(points: Mapping[str, InterruptNode], target: str) -> InterruptNode:
 def check_answer(point: InterruptNode, answer: object, target: str) -> None:
     """Refuse an answer that does not fit its interrupt."""
     if point.children and isinstance(point.info, CallInfo):
-        inside = ", ".join(one.id for one in point.contexts())
+        inside = ", ".join(context.id for context in point.contexts())
         raise ResumeDataError(
             f"the call at {point.address} was agreed to already, and has started; now it waits for "
             f"what is asked in it: answer {inside}",

@@ -96,30 +96,32 @@ def _same_count(before: Iterable[Json], after: Iterable[Json]) -> int:
     return count
 
 
-def _is_same(one: Json, other: Json) -> bool:
+def _is_same(value: Json, other: Json) -> bool:
     """Whether two values have the same JSON text, except for the order of keys."""
-    if one is other:
+    if value is other:
         return True
-    if type(one) is not type(other):
+    if type(value) is not type(other):
         return False
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(
+            _is_same(value[key], other[key]) for key in value
+        )
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(_is_same, value, other))
     # `repr` tells 0.0 from -0.0 and makes NaN equal to itself.
-    return repr(one) == repr(other) if isinstance(one, float) else one == other
+    return repr(value) == repr(other) if isinstance(value, float) else value == other
 
 
 def _changed(data: Json, change: Change) -> Json:
     if "new" in change:
         return change["new"]
     if isinstance(data, dict):
-        found = dict(data)
+        changed = dict(data)
         for key in cast("list[str]", change.get("gone", [])):
-            del found[key]
-        for key, one in cast("dict[str, Change]", change.get("keys", {})).items():
-            found[key] = _changed(found.get(key), one)
-        return found
+            del changed[key]
+        for key, inner in cast("dict[str, Change]", change.get("keys", {})).items():
+            changed[key] = _changed(changed.get(key), inner)
+        return changed
     items = list(cast("list[Json]", data))
     if "splice" in change:
         start, count, values = cast("tuple[int, int, list[Json]]", change["splice"])
@@ -127,6 +129,6 @@ def _changed(data: Json, change: Change) -> Json:
         if not 0 <= start <= start + count <= len(items):
             raise IndexError(start)
         items[start : start + count] = values
-    for at, one in cast("dict[str, Change]", change.get("items", {})).items():
-        items[int(at)] = _changed(items[int(at)], one)
+    for at, inner in cast("dict[str, Change]", change.get("items", {})).items():
+        items[int(at)] = _changed(items[int(at)], inner)
     return items

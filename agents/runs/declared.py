@@ -72,7 +72,7 @@ def _parts(agent: Agent) -> Iterator[tuple[object, bool]]:
         seen.add((id(part), is_wrapped))
         yield part, is_wrapped
         if isinstance(part, Described):
-            waiting += [(one.inner, False) for one in part.components().values()]
+            waiting += [(component.inner, False) for component in part.components().values()]
         if isinstance(part, Holder):
-            waiting += [(one, False) for one in part.held()]
+            waiting += [(held, False) for held in part.held()]
         waiting.append((getattr(part, "tool", None), True))  # a wrapper of a tool calls it as one

@@ -300,12 +300,12 @@ def has_last_answer(entries: Iterable[str]) -> bool:
 
     The run then only has to emit the answer and end.
     """
-    found = (from_text(entry) for entry in entries)
-    last = next(reversed([one for one in found if one.get("kind") != RECOVERED]), {})
+    decoded = (from_text(entry) for entry in entries)
+    last = next(reversed([entry for entry in decoded if entry.get("kind") != RECOVERED]), {})
     if last.get("kind") != MODEL or len(Address.parse(str(last["at"]))) != 1:
         return False
     answers = load_messages(last["messages"])
-    return all(isinstance(one, ModelResponse) and not one.tool_calls for one in answers)
+    return all(isinstance(answer, ModelResponse) and not answer.tool_calls for answer in answers)
 
 
 def _pending(text: str, version: int, changes: tuple[str, ...] = ()) -> StoredCheckpoint:

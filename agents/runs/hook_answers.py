@@ -39,8 +39,8 @@ class HookAnswers:
     def to_json(self) -> dict[str, list[object]]:
         """Return data to store, including the answers, which may be of registered types."""
         return {
-            slot: [[point.to_json(), answers] for point, answers in found.values()]
-            for slot, found in self.by_slot.items()
+            slot: [[point.to_json(), answers] for point, answers in by_id.values()]
+            for slot, by_id in self.by_slot.items()
         }
 
     @classmethod
@@ -48,9 +48,9 @@ class HookAnswers:
         """Read what `to_json` returned."""
         read = cls()
         try:
-            for slot, found in data.items():
-                for one in found:
-                    stored, answers = cast("tuple[Json, dict[str, object]]", one)
+            for slot, entries in data.items():
+                for entry in entries:
+                    stored, answers = cast("tuple[Json, dict[str, object]]", entry)
                     point = InterruptNode.from_json(stored)
                     read.by_slot.setdefault(slot, {})[point.id] = point, dict(answers)
         except (TypeError, ValueError) as error:
@@ -96,7 +96,7 @@ class HookAnswers:
         if any(segment.type in _OTHERS for segment in below):
             return
         kept = self.by_slot.setdefault(slot, {})
-        for old in [one for one, _ in kept.values() if _place(one) == _place(point)]:
+        for old in [earlier for earlier, _ in kept.values() if _place(earlier) == _place(point)]:
             run.claimed.add(old.id)  # it has asked again since: only the newest counts
             del kept[old.id]
         run.claimed.add(point.id)

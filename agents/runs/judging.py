@@ -70,9 +70,9 @@ def _way(root: InterruptNode | None, interrupt_id: str) -> list[InterruptNode]:
     if root.id == interrupt_id and not root.children:
         return [root]
     for child in root.children:
-        found = _way(child, interrupt_id)
-        if found:
-            return [root, *found]
+        rest = _way(child, interrupt_id)
+        if rest:
+            return [root, *rest]
     return []
 
 

@@ -77,8 +77,10 @@ def component_at(agent: Agent, address: Address) -> object:
 
     The address is of an agent or of a call: `agent:Boss;agent:Worker;tool:pay:c1`.
     """
-    found = list(_declared(agent, [(one.type, one.id) for one in address.segments]))
-    return found[-1].inner if found and len(found) == len(address) else None
+    components = list(
+        _declared(agent, [(segment.type, segment.id) for segment in address.segments])
+    )
+    return components[-1].inner if components and len(components) == len(address) else None
 
 
 def topology(agent: Agent, waiting: InterruptNode) -> dict[str, str]:
@@ -87,14 +89,17 @@ def topology(agent: Agent, waiting: InterruptNode) -> dict[str, str]:
     The keys are addresses without sub-ids, as text.
     """
     # All calls of a tool have one declaration.
-    ways = {tuple((one.type, one.id) for one in point.address.segments) for point in waiting.walk()}
-    found: dict[tuple[Key, ...], str] = {}
+    ways = {
+        tuple((segment.type, segment.id) for segment in point.address.segments)
+        for point in waiting.walk()
+    }
+    kind_by_way: dict[tuple[Key, ...], str] = {}
     # Longest first: it also finds all components above.
     for way in sorted(ways, key=len, reverse=True):
-        if way not in found:
+        if way not in kind_by_way:
             for length, part in enumerate(_declared(agent, way), start=1):
-                found[way[:length]] = part.kind
-    return {_text(way): kind for way, kind in found.items()}
+                kind_by_way[way[:length]] = part.kind
+    return {_text(way): kind for way, kind in kind_by_way.items()}
 
 
 @lru_cache(maxsize=1_024)
@@ -117,8 +122,8 @@ def _declared(agent: Agent, way: Iterable[Key]) -> Iterator[Component]:
     root, part = agent_component(agent)
     parts: Mapping[Key, Component] = {root: part}
     for key in way:
-        found = parts.get(key)
-        if found is None:
+        component = parts.get(key)
+        if component is None:
             return
-        yield found
-        parts = found.inner.components() if is_described(found.inner) else {}
+        yield component
+        parts = component.inner.components() if is_described(component.inner) else {}

@@ -103,16 +103,18 @@ def transfer_tool(agents: Mapping[str, str], name: str = TRANSFER_NAME) -> Tool:
 
     # The names are only known at run time: pydantic checks them, mypy cannot.
     decide.__annotations__["agent_name"] = cast("Any", Literal)[tuple(agents)]
-    known = "\n".join(f"- {agent}: {told or 'no description'}" for agent, told in agents.items())
+    known = "\n".join(
+        f"- {agent}: {description or 'no description'}" for agent, description in agents.items()
+    )
     return _made(name, "Hand over to", decide, f"\nAgents:\n{known}")
 
 
 def _made(name: str, title: str, decide: Callable[..., ToolReturn], more: str = "") -> Tool:
-    found = parameters(decide)
+    signature = parameters(decide)
     spec = ToolSpec(
         name=name,
         description=docstring_parts(decide)[0] + more,
-        schema=found.schema,
+        schema=signature.schema,
         idempotent=True,
     )
-    return ActionTool(spec, found, title, decide)
+    return ActionTool(spec, signature, title, decide)

@@ -145,8 +145,8 @@ class ToolBatch:
 
     def _event(self, call: ToolCall) -> ToolEvent:
         result = self.results[call.id]
-        found = self._tools.get(call.name)
-        spec = found.definition if found is not None else None
+        tool = self._tools.get(call.name)
+        spec = tool.definition if tool is not None else None
         return ToolEvent(
             **header(f"{call_address(call)}/r"),
             call=call,

@@ -126,8 +126,8 @@ async def execute(
         with entered(scope), contained():
             return await _Execution(call, scope, grace).run(planned, tools)
     except InterruptSignal:
-        told = ToolInterrupted(checkpoint_id=scope.run.checkpoint_id, address=address, call=call)
-        scope.run.observers.tell(told)
+        event = ToolInterrupted(checkpoint_id=scope.run.checkpoint_id, address=address, call=call)
+        scope.run.observers.tell(event)
         raise
 
 
@@ -341,7 +341,7 @@ class _Execution:
         top = run.topmost(self.scope.address)
         # The call ended at the first request without an answer, so it read no others.
         ids = [point.id for point in top.walk()] if top else []
-        run.read.update(one for one in ids if is_unanswered(run.answers.get(one)))
+        run.read.update(point_id for point_id in ids if is_unanswered(run.answers.get(point_id)))
         is_expired = isinstance(outcome, Expired)
         end = ToolOutcome.EXPIRED if is_expired else ToolOutcome.CANCELLED
         return ToolReturn(unanswered_text(outcome), end)

@@ -88,8 +88,8 @@ def _doubt_of(tool: Tool, call: ToolCall, started: Mapping[str, Json]) -> Doubt:
 def _result(name: str, answer: InDoubtResult | Expired | Cancelled) -> ToolReturn:
     match answer:
         case InDoubtResult(choice="ran"):
-            told = answer.result or f"{name!r} ran, says a person; its result was not kept."
-            return ToolReturn(told, ToolOutcome.RAN)
+            text = answer.result or f"{name!r} ran, says a person; its result was not kept."
+            return ToolReturn(text, ToolOutcome.RAN)
         case Expired():
             return ToolReturn(_unknown(name), ToolOutcome.EXPIRED)
         case Cancelled():

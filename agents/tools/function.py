@@ -143,8 +143,8 @@ def _result(result: object) -> str | ToolReturn:
     files = tuple(item for item in items if is_multi_modal_content(item))
     if not files:
         return result_text(result)
-    told = [result_text(item) for item in items if not is_multi_modal_content(item)]
-    return ToolReturn("\n".join(told) or f"{len(files)} attached.", files=files)
+    texts = [result_text(item) for item in items if not is_multi_modal_content(item)]
+    return ToolReturn("\n".join(texts) or f"{len(files)} attached.", files=files)
 
 
 async def _joined(pieces: _Pieces) -> str | ToolReturn:
@@ -163,10 +163,10 @@ async def _joined(pieces: _Pieces) -> str | ToolReturn:
     return "".join(texts) or result_text(None)
 
 
-def _tell(told: list[str], piece: object) -> None:
+def _tell(texts: list[str], piece: object) -> None:
     text = "" if piece is None else result_text(piece)
     if text:
-        told.append(text)
+        texts.append(text)
         # Called directly, without a run: no events to stream.
         with suppress(OutsideRunError):
             stream_text(text)
@@ -249,8 +249,8 @@ def _is_whole(value: Json, between: Sequence[str]) -> bool:
             text = _one_line(value)
         case list():
             # An item with a comma would look like two items.
-            texts = [one for one in value if isinstance(one, str) and ", " not in one]
+            texts = [entry for entry in value if isinstance(entry, str) and ", " not in entry]
             text = ", ".join(texts) if len(texts) == len(value) else ""
         case _:
             return False
-    return bool(text) and text == _one_line(value) and not any(one in text for one in between)
+    return bool(text) and text == _one_line(value) and not any(words in text for words in between)

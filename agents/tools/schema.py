@@ -58,7 +58,7 @@ class _Schema(GenerateJsonSchema):
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         places = schema.get("decimal_places")
         fraction = "" if places == 0 else rf"(\.\d{{1,{'' if places is None else places}}})?"
-        found: JsonSchemaValue = {
+        json_schema: JsonSchemaValue = {
             "type": "string",
             "format": "decimal",
             "pattern": rf"^-?\d+{fraction}$",
@@ -73,8 +73,8 @@ class _Schema(GenerateJsonSchema):
         for key, keyword in keys.items():
             limit = limits.get(key)
             if limit is not None:
-                found[keyword] = int(limit) if limit == int(limit) else float(limit)
-        return found
+                json_schema[keyword] = int(limit) if limit == int(limit) else float(limit)
+        return json_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ class Parameters:
         except InvalidArgumentsError:
             parsed = self._parse(text, self._unchecked)
         if canonical_json(self._dump(parsed)) != text:
-            told = "these values have changed since people were shown them"
-            raise InvalidArgumentsError((ArgumentError((), told),))
+            problem = "these values have changed since people were shown them"
+            raise InvalidArgumentsError((ArgumentError((), problem),))
         return {name: getattr(parsed, _field(at)) for at, name in enumerate(self.names)}
 
     @property
@@ -154,9 +154,9 @@ class Parameters:
             return self._model.model_validate_json(text, strict=True)
         except ValidationError as error:
             # Without the input, which may be secret.
-            found = error.errors(include_url=False, include_input=False, include_context=False)
+            problems = error.errors(include_url=False, include_input=False, include_context=False)
             raise InvalidArgumentsError(
-                tuple(ArgumentError(tuple(one["loc"]), one["msg"]) for one in found)
+                tuple(ArgumentError(tuple(problem["loc"]), problem["msg"]) for problem in problems)
             ) from error
 
     def _dump(self, parsed: BaseModel) -> dict[str, Json]:
@@ -181,13 +181,13 @@ def parameters(function: Callable[..., object]) -> Parameters:
         AgentConfigError: A parameter has no type, cannot be given by name, or its type has no
             stable JSON form.
     """
-    told = docstring_parts(function)[1]
+    descriptions = docstring_parts(function)[1]
     hints = _hints(function)
     arguments: list[_Argument] = []
     for name, parameter in inspect.signature(function).parameters.items():
         _check_parameter(function, parameter, hints)
         default = ... if parameter.default is parameter.empty else parameter.default
-        arguments.append(_Argument(name, hints[name], default, told.get(name)))
+        arguments.append(_Argument(name, hints[name], default, descriptions.get(name)))
     # Only comparable arguments can be keys of the cache.
     build = _build_once if all(map(_is_comparable, arguments)) else _build
     return build(_name(function), tuple(arguments))
@@ -227,16 +227,16 @@ def docstring_parts(function: Callable[..., object]) -> tuple[str, dict[str, str
     lines = inspect.cleandoc(function.__doc__ or "").splitlines()
     heads = [at for at, line in enumerate(lines) if re.fullmatch(r"[A-Z][A-Za-z ]*:", line)]
     text = "\n".join(lines[: heads[0]] if heads else lines).strip()
-    told: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for at in heads:
         if lines[at] in {"Args:", "Arguments:", "Parameters:"}:
-            told.update(_described(lines[at + 1 :]))
-    return text, told
+            descriptions.update(_described(lines[at + 1 :]))
+    return text, descriptions
 
 
 def _described(lines: list[str]) -> dict[str, str]:
     """Read `name (type): words` entries up to the next section."""
-    told: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     name, depth = "", 0
     for line in lines:
         indent = len(line) - len(line.lstrip())
@@ -245,10 +245,10 @@ def _described(lines: list[str]) -> dict[str, str]:
         entry = re.fullmatch(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)", line.strip())
         if entry and (not name or indent <= depth):
             name, depth = entry[1], indent
-            told[name] = entry[2]
+            descriptions[name] = entry[2]
         elif name and line.strip():
-            told[name] = f"{told[name]} {line.strip()}".strip()
-    return told
+            descriptions[name] = f"{descriptions[name]} {line.strip()}".strip()
+    return descriptions
 
 
 def _hints(function: Callable[..., object]) -> dict[str, Any]:
@@ -273,8 +273,11 @@ def _check_parameter(
 
 def _build(tool_name: str, arguments: Sequence[_Argument]) -> Parameters:
     fields: dict[str, Any] = {
-        _field(at): (one.hint, Field(one.default, alias=one.name, description=one.description))
-        for at, one in enumerate(arguments)
+        _field(at): (
+            argument.hint,
+            Field(argument.default, alias=argument.name, description=argument.description),
+        )
+        for at, argument in enumerate(arguments)
     }
     # Errors must not repeat the input, which may be secret.
     config = ConfigDict(
@@ -295,7 +298,7 @@ def _build(tool_name: str, arguments: Sequence[_Argument]) -> Parameters:
     inlined.pop("title", None)
     if '"#/$defs/' not in json.dumps(inlined):
         inlined.pop("$defs", None)
-    return Parameters(tuple(one.name for one in arguments), inlined, model)
+    return Parameters(tuple(argument.name for argument in arguments), inlined, model)
 
 
 _VALIDATORS = {"function-after", "function-before", "function-wrap"}
@@ -308,15 +311,18 @@ def _tolerant(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     kept = schema if schema.get("type") in {"date", "datetime"} else {}
-    found = {
+    tolerant = {
         key: part if key in _NO_PARTS else _tolerant(part)
         for key, part in schema.items()
         if not (kept and key == "now_op")
     }
     if schema.get("type") in _VALIDATORS:
         called, is_wrap = schema["function"], schema["type"] == "function-wrap"
-        found["function"] = {**called, "function": _forgiving(called["function"], is_wrap=is_wrap)}
-    return found
+        tolerant["function"] = {
+            **called,
+            "function": _forgiving(called["function"], is_wrap=is_wrap),
+        }
+    return tolerant
 
 
 def _forgiving(validate: Callable[..., Any], *, is_wrap: bool) -> Callable[..., Any]:
@@ -354,17 +360,20 @@ _build_once = lru_cache(maxsize=_KEPT)(_build)
 """Cached: agents that are created for each thread have the same tools."""
 
 
-def _inline(schema: Any, found: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
+def _inline(schema: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
     """Replace each `$ref` by its target, except in recursive types."""
     if isinstance(schema, list):
-        return [_inline(item, found, inside) for item in schema]
+        return [_inline(item, definitions, inside) for item in schema]
     if not isinstance(schema, dict):
         return schema
     name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    if name in found and name not in inside:
+    if name in definitions and name not in inside:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
-        return {**_inline(found[name], found, (*inside, name)), **_inline(rest, found, inside)}
-    return {key: _inline(value, found, inside) for key, value in schema.items()}
+        return {
+            **_inline(definitions[name], definitions, (*inside, name)),
+            **_inline(rest, definitions, inside),
+        }
+    return {key: _inline(value, definitions, inside) for key, value in schema.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -112,7 +112,7 @@ class BatchWording:
         try:
             if isinstance(self.title, str):
                 return _filled(self.title, calls)
-            return " ".join(self.title([values(one) for one in calls]).split())
+            return " ".join(self.title([values(call) for call in calls]).split())
         except Exception:  # noqa: BLE001 - code of a tool's author may raise anything
             return ""
 
@@ -123,8 +123,8 @@ class BatchWording:
     ) -> tuple[Decimal, ...]:
         try:
             if isinstance(self.key, str):
-                return tuple(_number(one[self.key]) for one in calls) if self.key else ()
-            return tuple(_number(self.key(**values(one))) for one in calls)
+                return tuple(_number(call[self.key]) for call in calls) if self.key else ()
+            return tuple(_number(self.key(**values(call))) for call in calls)
         except Exception:  # noqa: BLE001 - code of a tool's author
             return ()
 
@@ -140,16 +140,16 @@ def _filled(template: str, calls: Sequence[Mapping[str, Json]]) -> str:
         if field == COUNT:
             parts.append(str(len(calls)))
         elif field is not None and form == SUM:
-            parts.append(f"{sum((_number(one[field]) for one in calls), Decimal()):,f}")
+            parts.append(f"{sum((_number(call[field]) for call in calls), Decimal()):,f}")
         elif field is not None:
-            parts.append(_common([one[field] for one in calls]))
+            parts.append(_common([call[field] for call in calls]))
     return " ".join("".join(parts).split())
 
 
 def _common(values: Sequence[Json]) -> str:
     first = values[0]
     is_simple = isinstance(first, str | int | float) and not isinstance(first, bool)
-    if not is_simple or any(one != first for one in values):
+    if not is_simple or any(value != first for value in values):
         raise ValueError("it is not the same in all calls")
     return str(first)
 

@@ -16,24 +16,27 @@ from agents.core.tools import CallText, Tool, ToolSpec
 
 def edited_text(arguments: dict[str, Json], result: str) -> str:
     """Return the text for a call that ran with edited arguments."""
-    told = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
-    return f"A person changed the arguments to {told}. The tool ran with these. Result: {result}"
+    text = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
+    return f"A person changed the arguments to {text}. The tool ran with these. Result: {result}"
 
 
 def rejected_text(tool_name: str, reason: str | None) -> str:
     """Return the text for a call that an approver rejected."""
-    told = f"Reason: {reason.strip()}" if reason and reason.strip() else "No reason was given."
+    explanation = (
+        f"Reason: {reason.strip()}" if reason and reason.strip() else "No reason was given."
+    )
     return (
-        f"Rejected by a person; the call to {tool_name!r} did not run. {told}\n"
+        f"Rejected by a person; the call to {tool_name!r} did not run. {explanation}\n"
         "Do not try the same call again or work around it."
     )
 
 
 def denied_text(tool_name: str, reason: str) -> str:
     """Return the text for a call that a policy denied."""
-    told = reason.strip().rstrip(".") or "none was given"
+    explanation = reason.strip().rstrip(".") or "none was given"
     return (
-        f"The rules here do not allow this call of {tool_name!r}; nothing ran. Reason: {told}.\n"
+        f"The rules here do not allow this call of {tool_name!r}; nothing ran. "
+        f"Reason: {explanation}.\n"
         "Do not try the same call again or work around it."
     )
 
@@ -45,8 +48,8 @@ def ignored_text(tool_name: str) -> str:
 
 def completed_text(arguments: dict[str, Json], result: str) -> str:
     """Return the text for a call that ran with arguments that a person filled in."""
-    told = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
-    return f"A person completed the arguments: {told}. The tool ran with these. Result: {result}"
+    text = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
+    return f"A person completed the arguments: {text}. The tool ran with these. Result: {result}"
 
 
 def expired_text(tool_name: str, answer: Expired) -> str:
@@ -60,8 +63,9 @@ def expired_text(tool_name: str, answer: Expired) -> str:
 
 def cancelled_text(tool_name: str, answer: Cancelled) -> str:
     """Return the text for a call whose request was cancelled."""
-    told = f" Reason: {answer.reason.strip()}" if answer.reason.strip() else ""
-    return f"{answer.fact}; the call to {tool_name!r} did not run. This is not a rejection.{told}"
+    explanation = f" Reason: {answer.reason.strip()}" if answer.reason.strip() else ""
+    fact = f"{answer.fact}; the call to {tool_name!r} did not run."
+    return f"{fact} This is not a rejection.{explanation}"
 
 
 def unanswered_text(answer: Expired | Cancelled) -> str:
@@ -69,8 +73,8 @@ def unanswered_text(answer: Expired | Cancelled) -> str:
     if isinstance(answer, Expired):
         waited = f" ({answer.waited})" if answer.waited else ""
         return f"Nobody answered in time{waited}; the questions are open. This is not a rejection."
-    told = f" Reason: {answer.reason.strip()}" if answer.reason.strip() else ""
-    return f"{answer.fact}; the questions are open. This is not a rejection.{told}"
+    explanation = f" Reason: {answer.reason.strip()}" if answer.reason.strip() else ""
+    return f"{answer.fact}; the questions are open. This is not a rejection.{explanation}"
 
 
 def partial_text(spec: ToolSpec, missing: Sequence[str]) -> CallText:
@@ -84,9 +88,9 @@ def open_schema(schema: Mapping[str, Json], missing: Sequence[str]) -> dict[str,
     fields = dict(cast("dict[str, Json]", schema.get("properties") or {}))
     for name in missing:
         field = dict(cast("dict[str, Json]", fields.get(name) or {}))
-        told = str(field.get("description") or "").strip()
+        description = str(field.get("description") or "").strip()
         note = "People are asked for it; leave it out if you do not know it."
-        field["description"] = f"{told} {note}".strip()
+        field["description"] = f"{description} {note}".strip()
         fields[name] = field
     required = cast("list[str]", schema.get("required") or [])
     left: list[Json] = [name for name in required if name not in missing]

@@ -133,10 +133,10 @@ class AgentTool:
         if self._input_schema is None:
             return _REQUEST.canonical(arguments)
         try:
-            found = self._input_schema.model_validate_json(json.dumps(arguments), strict=True)
+            validated = self._input_schema.model_validate_json(json.dumps(arguments), strict=True)
         except (TypeError, ValueError) as error:
             raise InvalidArgumentsError(_faults(error)) from error
-        return cast("dict[str, Json]", found.model_dump(mode="json", by_alias=True))
+        return cast("dict[str, Json]", validated.model_dump(mode="json", by_alias=True))
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
         """Describe a call in words; see `Tool.describe`."""
@@ -212,5 +212,5 @@ _REQUEST = parameters(_request)
 def _faults(error: Exception) -> list[ArgumentError]:
     if not isinstance(error, ValidationError):
         return [ArgumentError((), str(error))]
-    found = error.errors(include_url=False, include_input=False, include_context=False)
-    return [ArgumentError(tuple(one["loc"]), one["msg"]) for one in found]
+    problems = error.errors(include_url=False, include_input=False, include_context=False)
+    return [ArgumentError(tuple(problem["loc"]), problem["msg"]) for problem in problems]

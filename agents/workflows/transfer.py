@@ -246,7 +246,7 @@ def with_transfer_tool(agent: Agent, sub_agents: Sequence[Agent]) -> Agent:
     if not isinstance(agent, ChatModelAgent) or not sub_agents:
         return agent
     key = ("tool", TRANSFER_NAME)
-    has_one = any(found[:2] == key for found in agent.components())
+    has_one = any(part_key[:2] == key for part_key in agent.components())
     return agent if has_one else agent.with_tools(transfer_tool_to(sub_agents))
 
 

@@ -37,9 +37,12 @@ class BackAnswers:
         """
         for _ in range(_TRIES):
             asked = [
-                (asked, one) for one in waiting for asked in one.dialog if _is_for(one, asked, by)
+                (asked, approval)
+                for approval in waiting
+                for asked in approval.dialog
+                if _is_for(approval, asked, by)
             ]
-            known = next((one for asked, one in asked if asked.answer_ts == ts), None)
+            known = next((approval for asked, approval in asked if asked.answer_ts == ts), None)
             if known is not None:
                 return known
             is_new = (pair for pair in asked if pair[0].is_open and pair[0].at_ms <= at_ms)
@@ -52,8 +55,10 @@ class BackAnswers:
             kept = await write_answer(approvals, approval, question, answer, now_ms=now)
             if kept is not None:
                 return kept
-            newest = await get_all(self.storage.approvals, [one.approval_id for one in waiting])
-            waiting = [one for one in newest if one.status is Status.PENDING]
+            newest = await get_all(
+                self.storage.approvals, [approval.approval_id for approval in waiting]
+            )
+            waiting = [approval for approval in newest if approval.status is Status.PENDING]
         return None
 
 

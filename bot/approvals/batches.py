@@ -66,17 +66,17 @@ class Batches:
         """
         ruling = common_ruling(first)
         turn = await of_turn(self.approvals, first.checkpoint_id)
-        found = [
-            one
-            for one in turn
+        batch = [
+            approval
+            for approval in turn
             if ruling
-            and common_ruling(one) == ruling
-            and (not first.is_batched or (one.is_batched and one.shares_batch(first)))
-            and one.expires_ms > self.clock()
+            and common_ruling(approval) == ruling
+            and (not first.is_batched or (approval.is_batched and approval.shares_batch(first)))
+            and approval.expires_ms > self.clock()
         ]
-        if first.approval_id not in {one.approval_id for one in found}:
+        if first.approval_id not in {approval.approval_id for approval in batch}:
             raise not_in_batch()
-        return found
+        return batch
 
     def check(self, approval: Approval, first: Approval) -> None:
         """Refuse a card that does not belong to the batch.
@@ -101,7 +101,7 @@ class Batches:
         places, loop = asyncio.Semaphore(_AT_ONCE), asyncio.get_running_loop()
         until = loop.time() + VOTING.total_seconds()
 
-        async def one(card: Chosen) -> Approval | UserFacingError:
+        async def vote_for(card: Chosen) -> Approval | UserFacingError:
             async with places:
                 if loop.time() > until:
                     return LeftOutError(say("refuse.no_time"))
@@ -110,7 +110,7 @@ class Batches:
                 except UserFacingError as error:
                     return error
 
-        results = await asyncio.gather(*map(one, chosen))
+        results = await asyncio.gather(*map(vote_for, chosen))
         dropped = [
             (card.approval_id, result)
             for card, result in zip(chosen, results, strict=True)

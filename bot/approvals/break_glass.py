@@ -109,9 +109,9 @@ class BreakGlassAlert:
         if approval.approval_id in self._begun:  # the approval's worker calls this, too
             return
         untold = self._begun[approval.approval_id] = set[str]()
-        told = await self._people(approval)
-        untold.update(told)
-        tasks = [asyncio.ensure_future(self._tell(approval, to, untold)) for to in told]
+        people = await self._people(approval)
+        untold.update(people)
+        tasks = [asyncio.ensure_future(self._tell(approval, to, untold)) for to in people]
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=_PATIENCE_S)
             for task in late:

@@ -53,97 +53,99 @@ _EDITED = (
 )
 
 
-def decided(one: Approval, decision: Decision, *, digest: str) -> Approval | None:
+def decided(approval: Approval, decision: Decision, *, digest: str) -> Approval | None:
     """Return the approval with its decision. An approval is decided once.
 
     Return None unless the approval is pending and has this digest. The decision must be made before
     the expiry, unless it is the expiry.
     """
-    is_in_time = decision.status is Status.EXPIRED or decision.at_ms < one.expires_ms
-    if one.status is not Status.PENDING or one.digest != digest or not is_in_time:
+    is_in_time = decision.status is Status.EXPIRED or decision.at_ms < approval.expires_ms
+    if approval.status is not Status.PENDING or approval.digest != digest or not is_in_time:
         return None
-    return _shown(one, status=decision.status, decision=decision, due_ms=decision.at_ms)
+    return _shown(approval, status=decision.status, decision=decision, due_ms=decision.at_ms)
 
 
-def voted(one: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
+def voted(approval: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
     """Return the approval with its new votes, stage and decision, if any.
 
     Another stage asks other people, so reminders and escalation restart.
 
     Args:
-        one: The stored approval.
+        approval: The stored approval.
         judged: The approval with the vote. The result is None unless it has the same revision.
         now_ms: The time of the vote.
     """
-    if one.digest != judged.digest or not _is_as_judged(one, judged, now_ms):
+    if approval.digest != judged.digest or not _is_as_judged(approval, judged, now_ms):
         return None
     changes = _of(judged, _VOTED)
-    if judged.stage != one.stage:
-        is_back = judged.stage < one.stage
-        changes["escalation"] = one.escalation.restarted(now_ms, is_back=is_back)
-    return _shown(one, **changes, due_ms=now_ms)
+    if judged.stage != approval.stage:
+        is_back = judged.stage < approval.stage
+        changes["escalation"] = approval.escalation.restarted(now_ms, is_back=is_back)
+    return _shown(approval, **changes, due_ms=now_ms)
 
 
-def edited(one: Approval, judged: Approval, *, found: Approval, now_ms: int) -> Approval | None:
+def edited(
+    approval: Approval, judged: Approval, *, unedited: Approval, now_ms: int
+) -> Approval | None:
     """Return the approval with an edited call, on the same card. The edit may decide it.
 
     Args:
-        one: The stored approval.
+        approval: The stored approval.
         judged: The approval with the edit.
-        found: The approval before the edit. The result is None unless it has the same revision as
-            the stored one, because the edit voids exactly the votes that it lists.
+        unedited: The approval before the edit. The result is None unless it has the same revision
+            as the stored one, because the edit voids exactly the votes that it lists.
         now_ms: The time of the edit.
     """
-    if one.digest != found.digest or not _is_as_judged(one, found, now_ms):
+    if approval.digest != unedited.digest or not _is_as_judged(approval, unedited, now_ms):
         return None
-    escalation = one.escalation.restarted(judged.escalation.since_ms)
-    return _shown(one, **_of(judged, _EDITED), escalation=escalation, seen=(), due_ms=now_ms)
+    escalation = approval.escalation.restarted(judged.escalation.since_ms)
+    return _shown(approval, **_of(judged, _EDITED), escalation=escalation, seen=(), due_ms=now_ms)
 
 
-def refused_by_run(one: Approval, decision: Decision) -> Approval | None:
+def refused_by_run(approval: Approval, decision: Decision) -> Approval | None:
     """Return the approval as cancelled, because the agent's run refused its decision."""
-    if not one.open or one.status not in _REFUSABLE:
+    if not approval.open or approval.status not in _REFUSABLE:
         return None
-    return _shown(one, status=decision.status, decision=decision, due_ms=decision.at_ms)
+    return _shown(approval, status=decision.status, decision=decision, due_ms=decision.at_ms)
 
 
 def with_said(
-    one: Approval, said: tuple[Said, ...], *, revision: int, now_ms: int
+    approval: Approval, said: tuple[Said, ...], *, revision: int, now_ms: int
 ) -> Approval | None:
     """Return the approval with the messages that requesters wrote while it was pending."""
-    if one.status is not Status.PENDING or one.shown_revision != revision:
+    if approval.status is not Status.PENDING or approval.shown_revision != revision:
         return None
-    return _shown(one, said=said, due_ms=now_ms)
+    return _shown(approval, said=said, due_ms=now_ms)
 
 
-def with_ask_deleted(one: Approval, *, by: str, now_ms: int) -> Approval | None:
+def with_ask_deleted(approval: Approval, *, by: str, now_ms: int) -> Approval | None:
     """Return a pending approval whose card says that the author's message was deleted."""
-    if one.status is not Status.PENDING or one.ask_deleted:
+    if approval.status is not Status.PENDING or approval.ask_deleted:
         return None
-    return _shown(one, ask_deleted=by, due_ms=now_ms)
+    return _shown(approval, ask_deleted=by, due_ms=now_ms)
 
 
 def with_requester_gone(
-    one: Approval, gone: Literal["", "workspace", "channel"], *, now_ms: int
+    approval: Approval, gone: Literal["", "workspace", "channel"], *, now_ms: int
 ) -> Approval | None:
     """Return a pending approval whose card says what its requester has left."""
-    if one.status is not Status.PENDING or one.requester_gone == gone:
+    if approval.status is not Status.PENDING or approval.requester_gone == gone:
         return None
-    return _shown(one, requester_gone=gone, due_ms=now_ms)
+    return _shown(approval, requester_gone=gone, due_ms=now_ms)
 
 
-def annotated(one: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
+def annotated(approval: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
     """Return the approval with a change that is no vote: a claim, a snooze, a comment.
 
     Return None unless `judged` has the same revision as the stored approval.
     """
-    if not _is_as_judged(one, judged, now_ms):
+    if not _is_as_judged(approval, judged, now_ms):
         return None
-    return _shown(one, **_of(judged, _ANNOTATED), due_ms=now_ms)
+    return _shown(approval, **_of(judged, _ANNOTATED), due_ms=now_ms)
 
 
 def with_act(  # noqa: PLR0913 - the parts of one action, given by name
-    one: Approval,
+    approval: Approval,
     act: str,
     *,
     by: str,
@@ -158,85 +160,97 @@ def with_act(  # noqa: PLR0913 - the parts of one action, given by name
         act=act,
         by=by,
         at_ms=at_ms,
-        digest=one.digest,
-        revision=one.shown_revision + 1,
+        digest=approval.digest,
+        revision=approval.shown_revision + 1,
         until_ms=until_ms,
         question=question,
         reply=reply,
         vote=vote,
     )
-    return one.changed(acts=(*one.acts, new))
+    return approval.changed(acts=(*approval.acts, new))
 
 
-def claim_ended(one: Approval, *, now_ms: int) -> Approval | None:
+def claim_ended(approval: Approval, *, now_ms: int) -> Approval | None:
     """Return a pending approval without its claim; None if the claim is still valid."""
-    if one.status is not Status.PENDING or not one.claim.by or one.claim.holds(now_ms):
+    if (
+        approval.status is not Status.PENDING
+        or not approval.claim.by
+        or approval.claim.holds(now_ms)
+    ):
         return None
-    return _shown(one, claim=one.claim.ended(now_ms))
+    return _shown(approval, claim=approval.claim.ended(now_ms))
 
 
-def with_message(one: Approval, asked: Comment) -> Approval:
+def with_message(approval: Approval, asked: Comment) -> Approval:
     """Return the approval with the state of a question's message. Its card stays the same.
 
     Args:
-        one: The stored approval.
+        approval: The stored approval.
         asked: The question, with the `ts` of its message and whether the message was closed.
     """
     dialog = tuple(
-        found.changed(ts=asked.ts, closed=asked.closed) if found.is_same(asked) else found
-        for found in one.dialog
+        comment.changed(ts=asked.ts, closed=asked.closed) if comment.is_same(asked) else comment
+        for comment in approval.dialog
     )
-    return one.changed(dialog=dialog)
+    return approval.changed(dialog=dialog)
 
 
 def with_run(
-    one: Approval, run: Run, *, was: Run | None, now_ms: int, closes: bool = False
+    approval: Approval, run: Run, *, was: Run | None, now_ms: int, closes: bool = False
 ) -> Approval | None:
     """Return the approval with the state of its call; None unless the stored state is `was`."""
-    if one.status not in {Status.APPROVED, Status.ANSWERED} or one.run != was:
+    if approval.status not in {Status.APPROVED, Status.ANSWERED} or approval.run != was:
         return None
-    return _shown(one, run=run, open=one.open and not closes, due_ms=now_ms)
+    return _shown(approval, run=run, open=approval.open and not closes, due_ms=now_ms)
 
 
-def with_stop(one: Approval, *, by: str, now_ms: int) -> Approval | None:
+def with_stop(approval: Approval, *, by: str, now_ms: int) -> Approval | None:
     """Return an approval whose call may run with the person who stopped the agent."""
-    has_ended = one.run is not None and one.run.state is not RunState.RUNNING
-    if one.status not in {Status.APPROVED, Status.ANSWERED} or has_ended or one.stopped_by:
+    has_ended = approval.run is not None and approval.run.state is not RunState.RUNNING
+    if (
+        approval.status not in {Status.APPROVED, Status.ANSWERED}
+        or has_ended
+        or approval.stopped_by
+    ):
         return None
-    noted = with_act(one, Act.STOPPED, by=by, at_ms=now_ms)
+    noted = with_act(approval, Act.STOPPED, by=by, at_ms=now_ms)
     return _shown(noted, stopped_by=by, due_ms=now_ms)
 
 
-def closed(one: Approval) -> Approval | None:
+def closed(approval: Approval) -> Approval | None:
     """Return the approval as closed: its thread has resumed with the decision."""
-    return one.changed(open=False) if one.open else None
+    return approval.changed(open=False) if approval.open else None
 
 
-def redrawn(one: Approval, *, now_ms: int, newer_ts: str = "") -> Approval:
+def redrawn(approval: Approval, *, now_ms: int, newer_ts: str = "") -> Approval:
     """Return the approval with a new `shown_revision`, so that a worker updates its card."""
-    return _shown(one, newer_ts=newer_ts or one.newer_ts, due_ms=now_ms)
+    return _shown(approval, newer_ts=newer_ts or approval.newer_ts, due_ms=now_ms)
 
 
-def off_batch(one: Approval) -> Approval:
+def off_batch(approval: Approval) -> Approval:
     """Return the approval as one that left its batch card."""
-    return one.changed(batch=one.batch.changed(left=True))
+    return approval.changed(batch=approval.batch.changed(left=True))
 
 
-def split_off(one: Approval, *, batch: str, now_ms: int) -> Approval | None:
+def split_off(approval: Approval, *, batch: str, now_ms: int) -> Approval | None:
     """Return a pending approval that leaves its batch card and gets its own card."""
-    if one.batch.keeper != batch or one.batch.left or one.status is not Status.PENDING:
+    if (
+        approval.batch.keeper != batch
+        or approval.batch.left
+        or approval.status is not Status.PENDING
+    ):
         return None
-    return _shown(off_batch(one), due_ms=now_ms)
+    return _shown(off_batch(approval), due_ms=now_ms)
 
 
-def with_seen(one: Approval, seen: tuple[SeenPart, ...], *, digest: str) -> Approval | None:
+def with_seen(approval: Approval, seen: tuple[SeenPart, ...], *, digest: str) -> Approval | None:
     """Return a pending approval with the hidden parts that people have opened."""
-    is_same = one.status is Status.PENDING and one.digest == digest
-    return one.changed(seen=seen) if is_same else None
+    is_same = approval.status is Status.PENDING and approval.digest == digest
+    return approval.changed(seen=seen) if is_same else None
 
 
 def released(  # noqa: PLR0913 - the parts of one write, given by name
-    one: Approval,
+    approval: Approval,
     *,
     revision: int,
     due_ms: int | None,
@@ -250,7 +264,7 @@ def released(  # noqa: PLR0913 - the parts of one write, given by name
     """Return the approval at the end of a worker's pass.
 
     Args:
-        one: The approval.
+        approval: The approval.
         revision: The `shown_revision` that the pass has seen.
         due_ms: When the approval is due next, or None.
         now_ms: The time now.
@@ -261,57 +275,59 @@ def released(  # noqa: PLR0913 - the parts of one write, given by name
         recorded: Actions that the audit has now, and that are dropped.
     """
     if shows:
-        one = one.changed(card=one.card.changed(revision=shows, error=""))
+        approval = approval.changed(card=approval.card.changed(revision=shows, error=""))
     if places:
-        one = with_places(one, places)
-    return one.changed(
-        due_ms=due_ms if one.shown_revision == revision else now_ms,
-        attempts=one.attempts + 1 if failed else 0,
-        sign=one.sign if sign is None else sign,
-        acts=tuple(act for act in one.acts if act not in recorded),
+        approval = with_places(approval, places)
+    return approval.changed(
+        due_ms=due_ms if approval.shown_revision == revision else now_ms,
+        attempts=approval.attempts + 1 if failed else 0,
+        sign=approval.sign if sign is None else sign,
+        acts=tuple(act for act in approval.acts if act not in recorded),
     )
 
 
-def with_places(one: Approval, places: Mapping[str, ApprovalMessage | None]) -> Approval:
+def with_places(approval: Approval, places: Mapping[str, ApprovalMessage | None]) -> Approval:
     """Return the approval with what became of its messages in Slack, by key.
 
     Args:
-        one: The approval.
+        approval: The approval.
         places: The messages where they are now; None for a message that is finished.
     """
-    found = {message.key: message for message in one.messages} | {**places}
-    return one.changed(messages=tuple(message for message in found.values() if message))
+    by_key = {message.key: message for message in approval.messages} | {**places}
+    return approval.changed(messages=tuple(message for message in by_key.values() if message))
 
 
-def escalated(one: Approval, judged: Approval, *, now_ms: int, redraws: bool) -> Approval | None:
+def escalated(
+    approval: Approval, judged: Approval, *, now_ms: int, redraws: bool
+) -> Approval | None:
     """Return the approval after a step of its escalation. The caller sends its messages later.
 
     Return None unless `judged` has the same revision as the stored approval.
     """
-    if not _is_as_judged(one, judged, now_ms):
+    if not _is_as_judged(approval, judged, now_ms):
         return None
     changes = _of(judged, _ESCALATED)
-    return _shown(one, **changes) if redraws else one.changed(**changes)
+    return _shown(approval, **changes) if redraws else approval.changed(**changes)
 
 
-def blocked(one: Approval, why: str, *, digest: str) -> Approval | None:
+def blocked(approval: Approval, why: str, *, digest: str) -> Approval | None:
     """Return the approval with the reason why no approver can decide; empty if one can."""
-    is_same = one.status is Status.PENDING and one.digest == digest
-    return _shown(one, stuck=why) if is_same else None
+    is_same = approval.status is Status.PENDING and approval.digest == digest
+    return _shown(approval, stuck=why) if is_same else None
 
 
-def _waits(one: Approval, now_ms: int) -> bool:
-    return one.status is Status.PENDING and one.expires_ms > now_ms
+def _waits(approval: Approval, now_ms: int) -> bool:
+    return approval.status is Status.PENDING and approval.expires_ms > now_ms
 
 
-def _is_as_judged(one: Approval, judged: Approval, now_ms: int) -> bool:
-    return one.revision == judged.revision and _waits(one, now_ms)
+def _is_as_judged(approval: Approval, judged: Approval, now_ms: int) -> bool:
+    return approval.revision == judged.revision and _waits(approval, now_ms)
 
 
 def _of(judged: Approval, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: getattr(judged, name) for name in names}
 
 
-def _shown(one: Approval, **changes: Any) -> Approval:
+def _shown(approval: Approval, **changes: Any) -> Approval:
     """Return the approval with changes that people can see."""
-    return one.changed(**changes, shown_revision=one.shown_revision + 1)
+    return approval.changed(**changes, shown_revision=approval.shown_revision + 1)

@@ -19,9 +19,9 @@ def with_answer(question: Comment, *, by: str, text: str, ts: str) -> Comment:
 
 def with_exchange(approval: Approval, before: Comment | None, after: Comment) -> Approval:
     """Return the approval with a question added or replaced."""
-    found = approval.dialog
-    changed = tuple(after if one == before else one for one in found)
-    dialog = changed if before is not None else (*found, after)
+    comments = approval.dialog
+    changed = tuple(after if comment == before else comment for comment in comments)
+    dialog = changed if before is not None else (*comments, after)
     return approval.changed(dialog=dialog[-MOST_KEPT:])
 
 

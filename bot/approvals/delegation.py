@@ -83,35 +83,43 @@ class Delegating:
             await self._note_refusal(new, refusal)
             raise refusal
         await self._note(Act.DELEGATED, new)
-        for one in await self.own(actor, team_id=team_id):
-            if one.delegation_id != new.delegation_id and _scope(one) == _scope(new):
-                await self._end(one)
+        for delegation in await self.own(actor, team_id=team_id):
+            if delegation.delegation_id != new.delegation_id and _scope(delegation) == _scope(new):
+                await self._end(delegation)
         return new
 
     async def end(self, actor: Actor, *, team_id: str) -> Sequence[DelegationRecord]:
         """End and return all delegations of a person."""
-        found = await self.own(actor, team_id=team_id)
-        for one in found:
-            await self._end(one)
-        if found:
+        delegations = await self.own(actor, team_id=team_id)
+        for delegation in delegations:
+            await self._end(delegation)
+        if delegations:
             self.left(team_id)
-        return found
+        return delegations
 
     async def own(self, actor: Actor, *, team_id: str) -> Sequence[DelegationRecord]:
         """Return the valid delegations of a person."""
-        return [one for one in await self._current(actor, team_id) if one.delegate_id]
+        return [
+            delegation
+            for delegation in await self._current(actor, team_id)
+            if delegation.delegate_id
+        ]
 
     async def ending(
         self, actor: Actor, *, team_id: str, group: str = "", approval_id: str = ""
     ) -> list[str]:
         """Return ids of the delegates that a new delegation of this scope would replace."""
-        found, scope = await self.own(actor, team_id=team_id), (group, approval_id)
-        return list(dict.fromkeys(one.delegate_id for one in found if _scope(one) == scope))
+        delegations, scope = await self.own(actor, team_id=team_id), (group, approval_id)
+        return list(
+            dict.fromkeys(
+                delegation.delegate_id for delegation in delegations if _scope(delegation) == scope
+            )
+        )
 
     async def handed_to(self, actor: Actor, *, team_id: str) -> Sequence[DelegationRecord]:
         """Return the valid delegations to a person."""
-        found = await self.storage.delegations.current(team_id, now_ms=self.clock())
-        return [one for one in found if one.delegate_id == actor.user_id]
+        delegations = await self.storage.delegations.current(team_id, now_ms=self.clock())
+        return [delegation for delegation in delegations if delegation.delegate_id == actor.user_id]
 
     async def go_away(self, actor: Actor, *, team_id: str, until_ms: int) -> DelegationRecord:
         """Store that a person is away until a time; they may still decide.
@@ -131,18 +139,18 @@ class Delegating:
         before = await self._absences(actor, team_id)
         await self.storage.delegations.add(new)
         await self._note(Act.AWAY, new)
-        for one in before:
-            await self.storage.delegations.end(one.delegation_id, now_ms=self.clock())
+        for delegation in before:
+            await self.storage.delegations.end(delegation.delegation_id, now_ms=self.clock())
         self.left(team_id)
         return new
 
     async def come_back(self, actor: Actor, *, team_id: str) -> bool:
         """End an absence; return whether there was one."""
-        found = await self._absences(actor, team_id)
-        for one in found:
-            if await self.storage.delegations.end(one.delegation_id, now_ms=self.clock()):
-                await self._note(Act.AWAY, one, is_over=True)
-        return bool(found)
+        absences = await self._absences(actor, team_id)
+        for absence in absences:
+            if await self.storage.delegations.end(absence.delegation_id, now_ms=self.clock()):
+                await self._note(Act.AWAY, absence, is_over=True)
+        return bool(absences)
 
     async def _check(self, actor: Actor, new: DelegationRecord) -> None:
         if new.group_name:
@@ -154,13 +162,13 @@ class Delegating:
                 raise RefusalError(RefusalCode.BAD_DELEGATE.value, words)
         _check_time(new.until_ms, self.clock())
         people: dict[str, Problem | None] = {}
-        for one in (actor, Actor(user_id=new.delegate_id, team_id="")):
-            person: Person = await self.access.directory.person(one.user_id)
-            people[one.user_id] = problem_of(person, one, new.team_id)
+        for member in (actor, Actor(user_id=new.delegate_id, team_id="")):
+            person: Person = await self.access.directory.person(member.user_id)
+            people[member.user_id] = problem_of(person, member, new.team_id)
         _check_delegate(new, people)
         now = self.clock()
         others = await self.storage.delegations.current(new.team_id, now_ms=now)
-        if any((one.owner_id, one.delegate_id) == _back(new) for one in others):
+        if any((other.owner_id, other.delegate_id) == _back(new) for other in others):
             code = RefusalCode.BAD_DELEGATE
             raise RefusalError(code.value, say("refuse.delegate_cycle"))
         _raise(_judge(new, others, people=people, now_ms=now))
@@ -168,23 +176,31 @@ class Delegating:
     async def _late_refusal(self, new: DelegationRecord) -> RefusalError | None:
         """Return a refusal if concurrent delegations form a cycle."""
         now = self.clock()
-        found = await self.storage.delegations.current(new.team_id, now_ms=now)
+        delegations = await self.storage.delegations.current(new.team_id, now_ms=now)
         mine = (new.created_ms, new.delegation_id)
-        before = [one for one in found if (one.created_ms, one.delegation_id) < mine]
+        before = [
+            delegation
+            for delegation in delegations
+            if (delegation.created_ms, delegation.delegation_id) < mine
+        ]
         people = dict.fromkeys((new.owner_id, new.delegate_id))
         refusal = _judge(new, before, people=people, now_ms=now)
         return RefusalError(refusal.value, refusal.words) if refusal else None
 
     async def _current(self, actor: Actor, team_id: str) -> list[DelegationRecord]:
-        found = await self.storage.delegations.current(team_id, now_ms=self.clock())
-        return [one for one in found if one.owner_id == actor.user_id]
+        delegations = await self.storage.delegations.current(team_id, now_ms=self.clock())
+        return [delegation for delegation in delegations if delegation.owner_id == actor.user_id]
 
     async def _absences(self, actor: Actor, team_id: str) -> list[DelegationRecord]:
-        return [one for one in await self._current(actor, team_id) if not one.delegate_id]
+        return [
+            delegation
+            for delegation in await self._current(actor, team_id)
+            if not delegation.delegate_id
+        ]
 
-    async def _end(self, one: DelegationRecord) -> None:
-        if await self.storage.delegations.end(one.delegation_id, now_ms=self.clock()):
-            await self._note(Act.DELEGATION_ENDED, one)
+    async def _end(self, delegation: DelegationRecord) -> None:
+        if await self.storage.delegations.end(delegation.delegation_id, now_ms=self.clock()):
+            await self._note(Act.DELEGATION_ENDED, delegation)
 
     def _record(
         self, actor: Actor, team_id: str, delegate_id: str, until_ms: int, group: str
@@ -199,40 +215,40 @@ class Delegating:
             until_ms=until_ms,
         )
 
-    async def _note(self, act: Act, one: DelegationRecord, *, is_over: bool = False) -> None:
+    async def _note(self, act: Act, delegation: DelegationRecord, *, is_over: bool = False) -> None:
         await note(
             self.storage.audit,
             act,
-            key=f"{one.delegation_id}:over" if is_over else one.delegation_id,
+            key=f"{delegation.delegation_id}:over" if is_over else delegation.delegation_id,
             at_ms=self.clock(),
             about="",
-            by=one.owner_id,
-            team_id=one.team_id,
-            delegate=one.delegate_id,
-            group=one.group_name,
-            request=one.approval_id,
-            until_ms=one.until_ms,
+            by=delegation.owner_id,
+            team_id=delegation.team_id,
+            delegate=delegation.delegate_id,
+            group=delegation.group_name,
+            request=delegation.approval_id,
+            until_ms=delegation.until_ms,
             over=is_over or "",
         )
 
-    async def _note_refusal(self, one: DelegationRecord, error: UserFacingError) -> None:
+    async def _note_refusal(self, delegation: DelegationRecord, error: UserFacingError) -> None:
         await note(
             self.storage.audit,
             Act.REFUSED,
-            key=one.delegation_id,
+            key=delegation.delegation_id,
             at_ms=self.clock(),
             about="",
-            by=one.owner_id,
-            team_id=one.team_id,
-            delegate=one.delegate_id,
+            by=delegation.owner_id,
+            team_id=delegation.team_id,
+            delegate=delegation.delegate_id,
             why=str(error),
             code=error.code,
         )
 
 
-def _scope(one: DelegationRecord) -> tuple[str, str]:
+def _scope(delegation: DelegationRecord) -> tuple[str, str]:
     """Return the scope of a delegation: a group or a request."""
-    return one.group_name, one.approval_id
+    return delegation.group_name, delegation.approval_id
 
 
 def _back(new: DelegationRecord) -> tuple[str, str]:

@@ -50,8 +50,8 @@ def guesses(approval: Approval) -> tuple[str, ...]:
     question = question_of(approval)
     if not question.can_agree():
         return ()
-    found = [name for name, words in question.agreed_parts() if has_guess(words)]
-    return tuple(dict.fromkeys(found))
+    names = [name for name, words in question.agreed_parts() if has_guess(words)]
+    return tuple(dict.fromkeys(names))
 
 
 def is_yes(approval: Approval, decision: Decision) -> bool:
@@ -62,27 +62,27 @@ def is_yes(approval: Approval, decision: Decision) -> bool:
 def has_opened(approval: Approval, user_id: str, what: Opened) -> bool:
     """Whether a person has opened this content; the clear text includes the details."""
     enough = {what, Opened.CLEAR}
-    return any(one.what in enough for one in _seen_by(approval, user_id))
+    return any(part.what in enough for part in _seen_by(approval, user_id))
 
 
 def pages_read(approval: Approval, user_id: str) -> int:
     """Return how many consecutive pages of the full text a person was shown."""
-    return max((one.page for one in _seen_by(approval, user_id)), default=0)
+    return max((part.page for part in _seen_by(approval, user_id)), default=0)
 
 
 def with_page(approval: Approval, user_id: str, number: int) -> tuple[SeenPart, ...]:
     """Return who has seen what after a person was shown a page and all pages before it."""
     new = SeenPart(by=user_id, digest=approval.digest, page=number)
-    kept = [one for one in approval.seen if one.changed(page=number) != new or not one.page]
+    kept = [part for part in approval.seen if part.changed(page=number) != new or not part.page]
     return (*kept, new)[-MOST_SEEN:]
 
 
 def with_opened(approval: Approval, user_id: str, what: Opened) -> tuple[SeenPart, ...]:
     """Return who has seen what after a person has opened a part."""
     new = SeenPart(by=user_id, digest=approval.digest, what=str(what))
-    return (*(one for one in approval.seen if one != new), new)[-MOST_SEEN:]
+    return (*(part for part in approval.seen if part != new), new)[-MOST_SEEN:]
 
 
 def _seen_by(approval: Approval, user_id: str) -> list[SeenPart]:
     """Return what a person has seen of the present call."""
-    return [one for one in approval.seen if (one.by, one.digest) == (user_id, approval.digest)]
+    return [part for part in approval.seen if (part.by, part.digest) == (user_id, approval.digest)]

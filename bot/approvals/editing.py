@@ -202,7 +202,7 @@ def _edit_of(approval: Approval, call: CheckedCall, *, by: str) -> Decision:
 
 def _edits(approval: Approval, by: str, now_ms: int) -> StoredEdits:
     """Return the edits with one more: the editors of earlier versions, and all votes it voids."""
-    edits, voters = approval.edits, [one.by for one in approval.votes]
+    edits, voters = approval.edits, [vote.by for vote in approval.votes]
     return StoredEdits(
         original=approval.arguments if edits.original is None else edits.original,
         by=by,
@@ -213,7 +213,7 @@ def _edits(approval: Approval, by: str, now_ms: int) -> StoredEdits:
 
 
 def _has_vote(approval: Approval, user_id: str) -> bool:
-    return any(one.by == user_id for one in approval.votes)
+    return any(vote.by == user_id for vote in approval.votes)
 
 
 def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:

@@ -136,14 +136,14 @@ class Grants:
 
         Counts for the narrowest grant (equal arguments, same thread), up to `MOST_COVERED`.
         """
-        found = await calls_of(
+        calls = await calls_of(
             self.storage.approvals,
             approval.thread_id,
             tool=approval.tool,
             since_ms=self.clock() - milliseconds(COUNTED),
             limit=MOST_COVERED + 1,
         )
-        return sum(is_alike(one, approval) for one in found[:MOST_COVERED])
+        return sum(is_alike(call, approval) for call in calls[:MOST_COVERED])
 
     async def revoke(self, approval_id: str, actor: Actor) -> Grant:
         """Revoke a grant. The grantor, possible approvers and requesters may revoke it.
@@ -257,14 +257,14 @@ def grant_id_of(approval: Approval) -> str:
     return f"{approval.thread_id}:grant:{approval.approval_id}"
 
 
-def is_alike(one: Approval, approval: Approval) -> bool:
+def is_alike(other: Approval, approval: Approval) -> bool:
     """Whether a grant with an approval would have covered another call; see `Grant`."""
-    if one.approval_id == approval.approval_id:
+    if other.approval_id == approval.approval_id:
         return False
-    is_same_call = canonical_json(one.arguments) == canonical_json(approval.arguments)
-    asked, by = requesters_of(one), requesters_of(approval)
-    is_place = agents_at(one.address) == agents_at(approval.address)
-    same = one.terms.digest == approval.terms.digest
+    is_same_call = canonical_json(other.arguments) == canonical_json(approval.arguments)
+    asked, by = requesters_of(other), requesters_of(approval)
+    is_place = agents_at(other.address) == agents_at(approval.address)
+    same = other.terms.digest == approval.terms.digest
     return same and is_place and is_same_call and set(asked) <= set(by)
 
 
@@ -396,4 +396,4 @@ def agents_at(address: str) -> str:
 
 
 def _agents(address: str) -> list[str]:
-    return [one.id for one in Address.parse(address).segments if one.type == "agent"]
+    return [segment.id for segment in Address.parse(address).segments if segment.type == "agent"]

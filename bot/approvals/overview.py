@@ -160,23 +160,23 @@ class HomeDataReader:
         now, threads = self.clock(), self.storage.threads
         most = MOST_STOPPABLE + 1
         running = await threads.running(team_id, actor.user_id, now_ms=now, limit=most)
-        found = {one.thread_id: one for one in running}
+        threads_by_id = {thread.thread_id: thread for thread in running}
         look = await self._waits().look(actor, team_id)
         _, mine, is_partial = await self._pending(look, now)
-        waiting = dict.fromkeys(one.thread_id for one in mine)
+        waiting = dict.fromkeys(approval.thread_id for approval in mine)
         for thread_id in list(waiting)[:most]:
-            if thread_id not in found:
+            if thread_id not in threads_by_id:
                 with suppress(RecordNotFoundError, RecordFormatError):
-                    found[thread_id] = await threads.get(thread_id)
-        own = [one for one in found.values() if one.requester_id == actor.user_id]
-        own.sort(key=lambda one: one.created_ms, reverse=True)
+                    threads_by_id[thread_id] = await threads.get(thread_id)
+        own = [thread for thread in threads_by_id.values() if thread.requester_id == actor.user_id]
+        own.sort(key=lambda thread: thread.created_ms, reverse=True)
         shown = [
             StoppableThread(
-                thread=one,
-                text=await self._begun_by(one, look),
-                is_waiting=one.thread_id in waiting,
+                thread=thread,
+                text=await self._begun_by(thread, look),
+                is_waiting=thread.thread_id in waiting,
             )
-            for one in own[:limit]
+            for thread in own[:limit]
         ]
         return StoppableThreads(
             shown=tuple(shown),
@@ -205,9 +205,9 @@ class HomeDataReader:
         now = self.clock()
         look = await self._waits().look(actor, team_id)
         waiting, mine, is_partial = await self._pending(look, now)
-        withheld = [one.approval_id for one in mine if not await look.may_see(one)]
+        withheld = [approval.approval_id for approval in mine if not await look.may_see(approval)]
         rights = await self.storage.delegations.current(team_id, now_ms=now)
-        own = [one for one in rights if one.owner_id == actor.user_id]
+        own = [delegation for delegation in rights if delegation.owner_id == actor.user_id]
         wishes = (await self.storage.people.of(team_id, [actor.user_id])).get(actor.user_id)
         return HomeData(
             person=person,
@@ -218,9 +218,11 @@ class HomeDataReader:
             ended=tuple(await self.ended(actor, team_id=team_id)),
             is_partial=is_partial,
             grants=tuple(await self.grants(actor, team_id=team_id)),
-            handed=tuple(one for one in own if one.delegate_id),
+            handed=tuple(delegation for delegation in own if delegation.delegate_id),
             wishes=wishes,
-            away_ms=max((one.until_ms for one in own if not one.delegate_id), default=0),
+            away_ms=max(
+                (delegation.until_ms for delegation in own if not delegation.delegate_id), default=0
+            ),
         )
 
     async def ended(
@@ -231,8 +233,8 @@ class HomeDataReader:
         Approvals that they may not see any more are left out.
         """
         look = await self._waits().look(actor, team_id)
-        found = await ended_of(self.storage.approvals, actor.user_id, limit=limit)
-        seen = [one for one in found if await look.may_see(one)]
+        approvals = await ended_of(self.storage.approvals, actor.user_id, limit=limit)
+        seen = [approval for approval in approvals if await look.may_see(approval)]
         return sorted(seen, key=ended_ms, reverse=True)
 
     async def grants(self, actor: Actor, *, team_id: str) -> list[GrantWithOrigin]:
@@ -240,9 +242,9 @@ class HomeDataReader:
 
         A grant whose request they may not see any more is withheld: they can only stop it.
         """
-        found = await self.storage.grants.of_team(team_id, now_ms=self.clock(), limit=MOST_GRANTS)
-        own = [one for one in found if _concerns(one, actor.user_id)]
-        given = await self._given([one.approval_id for one in own])
+        grants = await self.storage.grants.of_team(team_id, now_ms=self.clock(), limit=MOST_GRANTS)
+        own = [grant for grant in grants if _concerns(grant, actor.user_id)]
+        given = await self._given([grant.approval_id for grant in own])
         look = await self._waits().look(actor, team_id)
         listed: list[GrantWithOrigin] = []
         for grant in own:
@@ -289,10 +291,14 @@ class HomeDataReader:
         """
         await self.check(actor, team_id=team_id)
         look = await self._waits().look(actor, team_id)
-        found = await named(self.storage.approvals, prefix, limit=PAGE)
-        seen = [one for one in found if await look.may_see(one)]
-        own = [one for one in found if one not in seen and is_requester(one, actor.user_id)]
-        return seen, [one for one in own if one.status is Status.PENDING]
+        approvals = await named(self.storage.approvals, prefix, limit=PAGE)
+        seen = [approval for approval in approvals if await look.may_see(approval)]
+        own = [
+            approval
+            for approval in approvals
+            if approval not in seen and is_requester(approval, actor.user_id)
+        ]
+        return seen, [approval for approval in own if approval.status is Status.PENDING]
 
     async def _pending(
         self, look: WaitingLook, now: int
@@ -305,7 +311,11 @@ class HomeDataReader:
         looked = 0
         while after and looked < MOST_LOOKED and len(theirs) < MOST_WAITING:
             page, after = await waiting(self.storage.approvals, now_ms=now, limit=PAGE, after=after)
-            mine |= {one.approval_id: one for one in page if is_requester(one, user_id)}
+            mine |= {
+                approval.approval_id: approval
+                for approval in page
+                if is_requester(approval, user_id)
+            }
             theirs += await look.among(page)
             looked += PAGE
             await asyncio.sleep(0)  # let other tasks run
@@ -314,22 +324,22 @@ class HomeDataReader:
 
     async def _asked_by(self, user_id: str, now: int) -> tuple[dict[str, Approval], bool]:
         """Find a person's own pending requests, and whether there are more."""
-        found: dict[str, Approval] = {}
+        by_id: dict[str, Approval] = {}
         after: Place | None = START
-        while after and len(found) < MOST_MINE:
+        while after and len(by_id) < MOST_MINE:
             page, after = await waiting(
                 self.storage.approvals, now_ms=now, limit=PAGE, after=after, asked_by=user_id
             )
-            found |= {one.approval_id: one for one in page}
-        return found, after is not None
+            by_id |= {approval.approval_id: approval for approval in page}
+        return by_id, after is not None
 
     async def _given(self, approval_ids: Sequence[str]) -> dict[str, Approval]:
         """Read the approvals of grants, without deleted ones."""
         if not approval_ids:
             return {}
         with suppress(RecordNotFoundError, RecordFormatError):
-            found = await get_all(self.storage.approvals, list(dict.fromkeys(approval_ids)))
-            return {one.approval_id: one for one in found}
+            approvals = await get_all(self.storage.approvals, list(dict.fromkeys(approval_ids)))
+            return {approval.approval_id: approval for approval in approvals}
         given: dict[str, Approval] = {}
         for name in approval_ids:
             with suppress(RecordNotFoundError, RecordFormatError):

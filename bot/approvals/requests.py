@@ -79,11 +79,11 @@ class Asking:
             if context.id not in known
         ]
         new = self.attendance.together(new)
-        born = [self.attendance.born(one, is_shared=work.left is None) for one in new]
-        entries = [request_entry(one) for one in born]
-        added = await self.storage.approvals.insert(*born)
+        created = [self.attendance.born(approval, is_shared=work.left is None) for approval in new]
+        entries = [request_entry(approval) for approval in created]
+        added = await self.storage.approvals.insert(*created)
         await self.storage.audit.append_all(entries)
-        ours = [one for one in born if one.approval_id in added]
+        ours = [approval for approval in created if approval.approval_id in added]
         self.spawn(self.attendance.request(ours))
         return ours
 
@@ -104,21 +104,21 @@ class Asking:
         """
         infos = {context.id: context.info for context in pending if asks_people(context)}
         known, read = await self._open(work, infos)
-        decided = [one for one in read if one.interrupt_id in infos]
+        decided = [approval for approval in read if approval.interrupt_id in infos]
         missing = infos.keys() - known
         if missing:
             new = await self.request(work, pending, known=known)
             # An approval can be closed before its answer arrives.
-            closed = sorted(missing - {one.interrupt_id for one in new})
-            names = [approval_id_of(one) for one in closed]
+            closed = sorted(missing - {approval.interrupt_id for approval in new})
+            names = [approval_id_of(interrupt_id) for interrupt_id in closed]
             approvals = [*new, *(await get_all(self.storage.approvals, names))]
-            decided += [one for one in approvals if one.status is not Status.PENDING]
-        gone = [one for one in read if one.interrupt_id not in infos]
+            decided += [approval for approval in approvals if approval.status is not Status.PENDING]
+        gone = [approval for approval in read if approval.interrupt_id not in infos]
         places = {name: place for place, name in enumerate(infos)}
         return PendingApprovals(
             infos=infos,
-            known=(known - {one.interrupt_id for one in gone}) | infos.keys(),
-            decided=sorted(decided, key=lambda one: places[one.interrupt_id]),
+            known=(known - {approval.interrupt_id for approval in gone}) | infos.keys(),
+            decided=sorted(decided, key=lambda approval: places[approval.interrupt_id]),
             gone=gone,
         )
 
@@ -131,8 +131,8 @@ class Asking:
         if approvals is None:
             approvals = await open_of(self.storage.approvals, thread_id)
         self.attendance.saw(thread_id, approvals)
-        known = frozenset(one.interrupt_id for one in approvals)
-        return known, [one for one in approvals if _has_news(one, waiting)]
+        known = frozenset(approval.interrupt_id for approval in approvals)
+        return known, [approval for approval in approvals if _has_news(approval, waiting)]
 
     async def _made(
         self,
@@ -195,5 +195,5 @@ def _holds(text: str, words: str) -> bool:
     return bool(wanted) and wanted in " ".join(text.split())
 
 
-def _has_news(one: Approval, waiting: Collection[str]) -> bool:
-    return one.status is not Status.PENDING or one.interrupt_id not in waiting
+def _has_news(approval: Approval, waiting: Collection[str]) -> bool:
+    return approval.status is not Status.PENDING or approval.interrupt_id not in waiting

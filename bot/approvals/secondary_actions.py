@@ -135,7 +135,7 @@ class Means:
     async def seen_by(self, approval: Approval) -> list[str]:
         """Return everyone who has seen a break-glass alert, in order."""
         entries = await story(self.storage, approval_id=approval.approval_id)
-        return [one.actor_id for one in entries if one.action == Act.ALERT_SEEN]
+        return [entry.actor_id for entry in entries if entry.action == Act.ALERT_SEEN]
 
     async def check_snooze(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         """Read an approval that the person may snooze; see `snooze`."""

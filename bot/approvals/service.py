@@ -263,7 +263,7 @@ class Approvals:
         async with self.noting(approval, actor):
             self._check_seen(approval, actor.user_id, Surface.EDIT_FORM)
             await self._note_gone(approval, ())  # the edit voids the votes
-            write = partial(edited, judged=changed, found=approval, now_ms=self.clock())
+            write = partial(edited, judged=changed, unedited=approval, now_ms=self.clock())
             approvals, name = self.storage.approvals, approval.approval_id
             kept = await update_or_none(approvals, name, write, writes_due=True)
             if kept is None:
@@ -393,8 +393,8 @@ class Approvals:
         """Store the opened parts, if the call is still pending and unchanged."""
         digest = approval.digest
 
-        def see(one: Approval) -> Approval | None:
-            return with_seen(one, seen_of(one), digest=digest)
+        def see(stored: Approval) -> Approval | None:
+            return with_seen(stored, seen_of(stored), digest=digest)
 
         await update_or_none(self.storage.approvals, approval.approval_id, see)
 
@@ -424,9 +424,9 @@ class Approvals:
         for approval in approvals:
             if approval.status is Status.PENDING:
                 await self.attendance.note_votes(approval)
-        waiting = [one for one in approvals if one.status is not Status.PENDING]
-        told = [one for one in waiting if one.open and one.run is None]
-        await self.attendance.tell_threads(told)
+        waiting = [approval for approval in approvals if approval.status is not Status.PENDING]
+        to_tell = [approval for approval in waiting if approval.open and approval.run is None]
+        await self.attendance.tell_threads(to_tell)
 
     async def refresh(self, approval_id: str) -> None:
         """Update a card that was clicked although it is outdated.

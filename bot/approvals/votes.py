@@ -178,18 +178,18 @@ class Votes:
             DirectoryError: A look-up failed.
         """
         terms = approval.terms
-        standing = await self.census.take(
+        snapshot = await self.census.take(
             approval, terms, people=[actor], groups=_editing_groups(terms)
         )
-        problem = standing.people.get(actor.user_id)
+        problem = snapshot.people.get(actor.user_id)
         if problem is not None:
             raise _refused(RefusalCode(problem.value))
-        may = _may_edit(terms, standing, actor.user_id)
-        if may is None or actor.user_id not in standing.people:
-            raise DirectoryError("an edit", again=standing.again)
+        may = _may_edit(terms, snapshot, actor.user_id)
+        if may is None or actor.user_id not in snapshot.people:
+            raise DirectoryError("an edit", again=snapshot.again)
         if may:
             return
-        if not _approvers_edit(terms) or actor.user_id in standing.counted:
+        if not _approvers_edit(terms) or actor.user_id in snapshot.counted:
             raise _refused(RefusalCode.NOT_EDITOR)
         try:
             await self.check(approval, actor, choice=APPROVE, is_denied=False)
@@ -252,11 +252,11 @@ class Votes:
             ballot = ballot_of(approval)
             groups = groups_of(ballot, is_begun=True)
             attempt = self._attempt(approval, actor)
-            standing = await self.census.take(
+            snapshot = await self.census.take(
                 approval, ballot.terms, people=_voters(ballot, actor), groups=groups
             )
-            result = judge_take_back(ballot, attempt, standing)
-            poll = VoteOutcome(approval=approval, result=result, standing=standing)
+            result = judge_take_back(ballot, attempt, snapshot)
+            poll = VoteOutcome(approval=approval, result=result, standing=snapshot)
             if result.refusal is not None or result.vote is None:
                 raise self._error(poll, result.refusal or RefusalCode.NO_VOTE)
             now, vote = self.clock(), result.vote
@@ -279,10 +279,10 @@ class Votes:
         ballot = _decided(approval)
         people = _voters(ballot)
         groups = groups_of(ballot, is_begun=True)
-        standing = await self.census.take(approval, ballot.terms, people=people, groups=groups)
-        if not standing.knows(people=(one.user_id for one in people), groups=groups):
-            raise DirectoryError("the start of a call", again=standing.again)
-        recount = ballot.recounted(standing)
+        snapshot = await self.census.take(approval, ballot.terms, people=people, groups=groups)
+        if not snapshot.knows(people=(person.user_id for person in people), groups=groups):
+            raise DirectoryError("the start of a call", again=snapshot.again)
+        recount = ballot.recounted(snapshot)
         return bool(recount.dropped or recount.void)
 
     async def count_editor(
@@ -341,43 +341,43 @@ class Votes:
         steps = len(ballot.terms.escalate)
         first = groups_of(ballot, is_begun=not is_stop)
         everything = groups_of(ballot, steps=steps)
-        standing, why = await asyncio.gather(
+        snapshot, why = await asyncio.gather(
             self.census.take(approval, ballot.terms, people=people, groups=first),
             self.why_denied(approval, is_stop=is_stop) if is_denied is None else _nothing(),
         )
         attempt = replace(attempt, is_denied=bool(why))
-        result = judge_vote(ballot, attempt, standing)
-        is_known = standing.knows(people=(one.user_id for one in people), groups=first)
+        result = judge_vote(ballot, attempt, snapshot)
+        is_known = snapshot.knows(people=(person.user_id for person in people), groups=first)
         if result.refusal in _MAYBE and is_known and everything > first:
-            standing = await self.census.take(
+            snapshot = await self.census.take(
                 approval,
                 ballot.terms,
                 people=people,
                 groups=everything,
                 patience_s=deadline - loop.time(),
-                handed=standing.delegations,
+                handed=snapshot.delegations,
             )
-            result = judge_vote(ballot, attempt, standing)
-        result = self._with_grounds(result, ballot, standing, actor, shown or attempt.digest)
-        return VoteOutcome(approval=approval, result=result, standing=standing, why_denied=why)
+            result = judge_vote(ballot, attempt, snapshot)
+        result = self._with_grounds(result, ballot, snapshot, actor, shown or attempt.digest)
+        return VoteOutcome(approval=approval, result=result, standing=snapshot, why_denied=why)
 
     def _with_grounds(
-        self, result: VoteResult, ballot: Ballot, standing: PeopleSnapshot, actor: Actor, shown: str
+        self, result: VoteResult, ballot: Ballot, snapshot: PeopleSnapshot, actor: Actor, shown: str
     ) -> VoteResult:
         """Store with a vote the evidence on which it counts."""
-        vote, person = result.vote, standing.persons.get(actor.user_id)
+        vote, person = result.vote, snapshot.persons.get(actor.user_id)
         if vote is None or person is None:
             return result
         grounds = Grounds(
             payload=actor.payload,
             name=person.name,
             team=person.team_id,
-            read_ms=standing.read_ms,
+            read_ms=snapshot.read_ms,
             shown=shown,
             file=self.policy.file_hash,
         )
-        grounded = vote.changed(groups=_groups_of(vote, ballot, standing), grounds=grounds)
-        votes = tuple(grounded if one == vote else one for one in result.ballot.votes)
+        grounded = vote.changed(groups=_groups_of(vote, ballot, snapshot), grounds=grounds)
+        votes = tuple(grounded if other == vote else other for other in result.ballot.votes)
         return replace(result, vote=grounded, ballot=replace(result.ballot, votes=votes))
 
     async def why_denied(self, approval: Approval, *, is_stop: bool = False) -> str:
@@ -490,11 +490,11 @@ def _editing_groups(terms: Terms) -> tuple[str, ...]:
     return tuple(name for name in terms.editors if name not in {APPROVERS, REQUESTERS})
 
 
-def _may_edit(terms: Terms, standing: PeopleSnapshot, user_id: str) -> bool | None:
+def _may_edit(terms: Terms, snapshot: PeopleSnapshot, user_id: str) -> bool | None:
     """Whether a person may edit without being an approver; None if unknown."""
-    if terms.edit == "by" and REQUESTERS in terms.editors and user_id in standing.requesters:
+    if terms.edit == "by" and REQUESTERS in terms.editors and user_id in snapshot.requesters:
         return True
-    return standing.is_among(_editing_groups(terms), user_id)
+    return snapshot.is_among(_editing_groups(terms), user_id)
 
 
 def _decided(approval: Approval) -> Ballot:
@@ -512,22 +512,22 @@ def _decided(approval: Approval) -> Ballot:
 def _voters(ballot: Ballot, *actors: Actor) -> list[Actor]:
     """Return the people who vote now and those whose votes are checked again."""
     known = {actor.user_id for actor in actors}
-    others = {one for vote in ballot.votes for one in vote.persons} - known
-    return [*actors, *(Actor(user_id=one, team_id="") for one in sorted(others))]
+    others = {user_id for vote in ballot.votes for user_id in vote.persons} - known
+    return [*actors, *(Actor(user_id=user_id, team_id="") for user_id in sorted(others))]
 
 
-def _groups_of(vote: CastVote, ballot: Ballot, standing: PeopleSnapshot) -> tuple[str, ...]:
+def _groups_of(vote: CastVote, ballot: Ballot, snapshot: PeopleSnapshot) -> tuple[str, ...]:
     """Return the names of the groups through which a vote counts."""
-    rights = Eligibility(ballot.terms, standing)
+    rights = Eligibility(ballot.terms, snapshot)
     stages = (
         ballot.stages if vote.is_stop else ballot.stages[0 if ballot.is_doubt else vote.stage :][:1]
     )
     names = dict.fromkeys(
         name
         for stage in stages
-        for one in stage.approve
-        for name in rights.groups(one, vote.steps)
-        if vote.right.owner in standing.members.get(name, ())
+        for requirement in stage.approve
+        for name in rights.groups(requirement, vote.steps)
+        if vote.right.owner in snapshot.members.get(name, ())
     )
     return tuple(names)
 

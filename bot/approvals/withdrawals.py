@@ -130,12 +130,12 @@ class Withdrawals:
         """
         for _ in range(_TRIES):
             words = approval.said
-            is_known = any((one.by, one.at_ms) == (by, at_ms) for one in words)
+            is_known = any((message.by, message.at_ms) == (by, at_ms) for message in words)
             is_old = len(words) >= MOST_SAID and at_ms < words[0].at_ms
             if approval.status is not Status.PENDING or is_known or is_old:
                 return False
             new = Said(by=by, text=_short(text), at_ms=at_ms)
-            newest = sorted([*words, new], key=lambda one: one.at_ms)[-MOST_SAID:]
+            newest = sorted([*words, new], key=lambda message: message.at_ms)[-MOST_SAID:]
             if await self._keep(approval, newest):
                 return True
             approval = await self.storage.approvals.get(approval.approval_id)
@@ -155,13 +155,15 @@ class Withdrawals:
         """
         for _ in range(_TRIES):
             words = approval.said
-            if not any((one.by, one.at_ms) == (by, at_ms) for one in words):
+            if not any((message.by, message.at_ms) == (by, at_ms) for message in words):
                 return False
             changed = [
-                one.changed(text=_short(text)) if (one.by, one.at_ms) == (by, at_ms) else one
-                for one in words
+                message.changed(text=_short(text))
+                if (message.by, message.at_ms) == (by, at_ms)
+                else message
+                for message in words
             ]
-            if await self._keep(approval, [one for one in changed if one.text]):
+            if await self._keep(approval, [message for message in changed if message.text]):
                 return True
             approval = await self.storage.approvals.get(approval.approval_id)
         return False

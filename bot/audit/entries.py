@@ -309,7 +309,9 @@ def vote_entries(approval: Approval) -> list[AuditEntry]:
     Entries that are stored already do not change.
     """
     votes = entries_of_votes(approval) if approval.votes else []
-    ended = [end for one in votes for end in _claim_end(approval, by=one.actor_id, at_ms=one.at_ms)]
+    ended = [
+        end for entry in votes for end in _claim_end(approval, by=entry.actor_id, at_ms=entry.at_ms)
+    ]
     return [*edit_entries(approval), *votes, *ended]
 
 
@@ -380,13 +382,13 @@ def act_entries(approval: Approval) -> list[AuditEntry]:
 
     Entries that are stored already do not change.
     """
-    found: list[AuditEntry] = []
-    for one in approval.acts:
-        if one.vote is None:
-            found.append(_act_entry(approval, one))
+    entries: list[AuditEntry] = []
+    for act in approval.acts:
+        if act.vote is None:
+            entries.append(_act_entry(approval, act))
         else:
-            found += _taken_back(approval, one.vote, one.at_ms)
-    return found
+            entries += _taken_back(approval, act.vote, act.at_ms)
+    return entries
 
 
 def _act_entry(approval: Approval, act: UnrecordedAct) -> AuditEntry:
@@ -437,16 +439,20 @@ def resume_entries(
         at_ms: When the run receives them.
         noted: Ids of approvals whose decision is in the audit.
     """
-    found: list[AuditEntry] = []
-    for one in decided:
-        if one.decision is not None and one.approval_id not in noted:
-            found += decision_entries(one, one.decision)
-        found.append(
+    entries: list[AuditEntry] = []
+    for approval in decided:
+        if approval.decision is not None and approval.approval_id not in noted:
+            entries += decision_entries(approval, approval.decision)
+        entries.append(
             entry_of(
-                Act.RESUMED, key=one.approval_id, at_ms=at_ms, about=one, status=str(one.status)
+                Act.RESUMED,
+                key=approval.approval_id,
+                at_ms=at_ms,
+                about=approval,
+                status=str(approval.status),
             )
         )
-    return found
+    return entries
 
 
 async def note_steps(store: AuditStore, approval: Approval, steps: range, *, at_ms: int) -> None:

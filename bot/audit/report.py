@@ -30,7 +30,7 @@ async def story(storage: Stores, *, thread_id: str = "", approval_id: str = "") 
         return in_order(await storage.audit.of_thread(thread_id, limit=MOST))
     approval = await storage.approvals.get(approval_id)
     entries = await storage.audit.of_thread(approval.thread_id, limit=MOST)
-    return in_order(one for one in entries if _concerns(one, approval))
+    return in_order(entry for entry in entries if _concerns(entry, approval))
 
 
 def _concerns(entry: AuditEntry, approval: Approval) -> bool:
@@ -45,10 +45,10 @@ def in_order(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
     last = len(_ORDER)
     return sorted(
         entries,
-        key=lambda one: (
-            one.at_ms,
-            _ORDER.get(Act(one.action), last) if one.action in set(Act) else last,
-            one.entry_id,
+        key=lambda entry: (
+            entry.at_ms,
+            _ORDER.get(Act(entry.action), last) if entry.action in set(Act) else last,
+            entry.entry_id,
         ),
     )
 
@@ -108,7 +108,7 @@ def printable(item: object) -> str:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    return tuple(str(one) for one in value) if isinstance(value, list) else ()
+    return tuple(str(text) for text in value) if isinstance(value, list) else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,7 +147,7 @@ async def _verify(call: Call) -> None:
         strange = sum(not link.is_whole for link in open_ones)
         emptied = await storage.teams() - verdicts.keys()
     emptied -= {str(link.form["team"]) for link in open_ones}
-    faults = [fault for team, one in verdicts.items() if (fault := _told(call, team, one))]
+    faults = [fault for team, verdict in verdicts.items() if (fault := _told(call, team, verdict))]
     faults += [
         f"{team}: the audit log has no entries, but there are approvals: it was emptied"
         for team in sorted(emptied)

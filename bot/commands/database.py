@@ -180,15 +180,15 @@ async def _unreadable_beside(storage: Stores) -> AsyncIterator[Finding]:
 
 
 async def _unreadable(storage: Stores) -> AsyncIterator[Finding]:
-    found = await storage.unreadable(limit=MOST_NAMED + 1)
-    for one in found[:MOST_NAMED]:
+    documents = await storage.unreadable(limit=MOST_NAMED + 1)
+    for document in documents[:MOST_NAMED]:
         yield Finding(
-            subject=f"{one.kind} {one.record_id}",
-            text=one.why,
+            subject=f"{document.kind} {document.record_id}",
+            text=document.why,
             remedy="start the release that wrote it. If it's damaged, repair it or restore a "
             "backup, then restart the bot",
         )
-    if len(found) > MOST_NAMED:
+    if len(documents) > MOST_NAMED:
         yield Finding(
             subject="records", text=f"there are more than {MOST_NAMED} of these", remedy="as above"
         )

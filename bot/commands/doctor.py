@@ -128,7 +128,7 @@ def _look_at_agents(settings: Settings, tools: Tools) -> tuple[list[Finding], Se
     try:
         roster = load_roster(settings, tools.load_model(settings.model), load=tools.load_agents)
     except InvalidSettingsError as error:
-        return [_finding(one) for one in error.problems], ()
+        return [_finding(problem) for problem in error.problems], ()
     except SettingsError as error:
         return [_finding(error)], ()
     agents = roster.agents
@@ -193,7 +193,7 @@ async def _look_at_slack(
         yield _compare_scopes(frozenset(scope.strip() for scope in granted.split(",")))
         team_id = str(answer.get("team_id"))
         directory = SlackDirectory(client, team_id=team_id, clock=clock, pacer=Pacer())
-        named = tuple(dict.fromkeys(one for agent in agents for one in people_named(agent)))
+        named = tuple(dict.fromkeys(name for agent in agents for name in people_named(agent)))
         if settings.policy is not None and not has_faults:
             slack = SlackFacts(lookups=directory, bot_user_id=str(answer.get("user_id")))
             yield await look_at_policy(settings.policy, world_of(agents), slack)
@@ -203,8 +203,8 @@ async def _look_at_slack(
 
 
 def _header(headers: Mapping[str, object], name: str) -> str:
-    found = (str(value) for key, value in headers.items() if key.lower() == name)
-    return next(found, "")
+    values = (str(value) for key, value in headers.items() if key.lower() == name)
+    return next(values, "")
 
 
 def _compare_scopes(granted: frozenset[str]) -> Finding:
@@ -239,7 +239,7 @@ async def _look_at_deciders(
 async def _look_at_channels(
     settings: Settings, named: Sequence[str], directory: SlackDirectory
 ) -> Finding:
-    variable, told, faults = "COUNTERSIGN_CHANNELS", [], []
+    variable, counts, faults = "COUNTERSIGN_CHANNELS", [], []
     decides = CHANNEL in {*settings.approvers, *settings.escalate_to, *named}
     for channel in settings.channels:
         try:
@@ -247,7 +247,7 @@ async def _look_at_channels(
         except DirectoryError as error:
             faults.append(f"can't look up {channel} ({error.detail})")
             continue
-        told.append(f"{channel} ({count} {'member' if count == 1 else 'members'})")
+        counts.append(f"{channel} ({count} {'member' if count == 1 else 'members'})")
         if decides and count > MOST_MEMBERS:
             faults.append(
                 f"{channel} has {count} members; in channels with more than "
@@ -260,7 +260,7 @@ async def _look_at_channels(
     if faults:
         remedy = "list IDs of channels the bot is in, or name people or groups as approvers"
         return Finding(subject=variable, text="; ".join(faults), remedy=remedy)
-    words = f"approvals work only in {', '.join(told)}"
+    words = f"approvals work only in {', '.join(counts)}"
     if decides:
         words += (
             "; `channel`: anyone who was a member when it was requested and still is can "

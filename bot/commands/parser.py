@@ -182,9 +182,9 @@ def _add_audit(commands: _Commands[_CommandParser]) -> None:
     _add_json(parser)
     _add_data_dir(parser)
     parts = parser.add_subparsers(title="parts", metavar="PART", dest="part")
-    found = parts.add_parser("list", help="print entries from all threads, a short line for each")
-    _add_filters(found)
-    form = found.add_mutually_exclusive_group()
+    listed = parts.add_parser("list", help="print entries from all threads, a short line for each")
+    _add_filters(listed)
+    form = listed.add_mutually_exclusive_group()
     form.add_argument(
         "--format", choices=("jsonl", "csv"), default="", help="print whole entries, as export does"
     )
@@ -222,7 +222,7 @@ def _add_audit(commands: _Commands[_CommandParser]) -> None:
     )
     _add_yes(pruned)
     # An option before the subcommand's name stays valid, unless it is repeated after it.
-    for part in (found, shown, verified, exported, pruned):
+    for part in (listed, shown, verified, exported, pruned):
         _add_data_dir(part, default=argparse.SUPPRESS)
 
 

@@ -36,10 +36,10 @@ async def _list(call: Call, requests: PendingRequests) -> None:
         is_stuck=given.stuck,
         outdated_by=_file_hash(call) if given.outdated else "",
     )
-    found = await requests.find(query)
-    for approval in found:
+    approvals = await requests.find(query)
+    for approval in approvals:
         call.say(pending_line(approval))
-    if not found:
+    if not approvals:
         call.say("No open requests.")
 
 
@@ -51,8 +51,8 @@ async def _reask(call: Call, requests: PendingRequests) -> None:
         await requests.reask(given.id)
         call.say(f"{given.id}: asked again.")
         return
-    found = await requests.find(PendingQuery(outdated_by=_file_hash(call)))
-    for approval in found:
+    approvals = await requests.find(PendingQuery(outdated_by=_file_hash(call)))
+    for approval in approvals:
         if why := why_not(approval):
             call.say(f"{approval.approval_id}: unchanged: {why}")
             continue
@@ -62,7 +62,7 @@ async def _reask(call: Call, requests: PendingRequests) -> None:
             call.say(str(error))
         else:
             call.say(f"{approval.approval_id}: asked again.")
-    if not found:
+    if not approvals:
         call.say("All open requests use the current policy.")
 
 
@@ -84,7 +84,7 @@ def _file_hash(call: Call) -> str:
 def pending_line(approval: Approval) -> str:
     """Format a request for a terminal: id, expiry, rule, title, progress, missing approvers."""
     progress = progress_of(approval)
-    waits = ", ".join(f"{one.name} {one}" for one in progress.tallies)
+    waits = ", ".join(f"{tally.name} {tally}" for tally in progress.tallies)
     if approval.kind is Kind.DOUBT:
         waits = "whether it ran"
     elif approval.kind is Kind.QUESTION:

@@ -102,17 +102,17 @@ async def check_file(
     if slack is None:
         say(OFFLINE)
     try:
-        found = check(data, world) if slack is None else await check_all(data, world, slack)
+        checked = check(data, world) if slack is None else await check_all(data, world, slack)
     except PolicyError as error:
         raise FaultyPolicyError(error.text(str(path))) from error
-    count = len(found.file.rules)
-    say(f"{path}: ok, {count} {'rule' if count == 1 else 'rules'}, SHA-256 {found.hash}")
-    return found
+    count = len(checked.file.rules)
+    say(f"{path}: ok, {count} {'rule' if count == 1 else 'rules'}, SHA-256 {checked.hash}")
+    return checked
 
 
 async def look_at_policy(path: Path, world: PolicyWorld, slack: SlackFacts | None) -> Finding:
     """Check a policy file for the doctor; without Slack, all but its ids."""
-    told: list[str] = []
+    lines: list[str] = []
     large: list[str] = []
 
     def warn(channel_id: str, count: int) -> None:
@@ -120,14 +120,14 @@ async def look_at_policy(path: Path, world: PolicyWorld, slack: SlackFacts | Non
 
     try:
         facts = replace(slack, warn=warn) if slack is not None else None
-        await check_file(path, world, facts, told.append)
+        await check_file(path, world, facts, lines.append)
     except FaultyPolicyError as error:
         remedy = "fix the file; a running bot keeps using the last valid one"
         return Finding(subject="COUNTERSIGN_POLICY", text=str(error), remedy=remedy)
     if large:
         remedy = "name people or user groups instead of the channel"
         return Finding(subject="COUNTERSIGN_POLICY", text="; ".join(large), remedy=remedy)
-    return Finding(subject="policy", text=told[-1])
+    return Finding(subject="policy", text=lines[-1])
 
 
 def load_world(environ: Mapping[str, str]) -> PolicyWorld:

@@ -152,8 +152,8 @@ def _refused(forecast: Forecast) -> BotError:
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    told = [f"{number:,} {_NAMES[name][number != 1]}" for name, number in counts.items() if number]
-    return ", ".join(told) or "nothing but the thread itself"
+    parts = [f"{number:,} {_NAMES[name][number != 1]}" for name, number in counts.items() if number]
+    return ", ".join(parts) or "nothing but the thread itself"
 
 
 def _number(count: int, word: str) -> str:

@@ -154,7 +154,7 @@ def _where(error: BaseException) -> str:
         if not frame.filename.startswith("<frozen") and frame.filename not in _MACHINERY
     ]
     # `AgentConfigError` is raised by the package `agents`, but its cause is in the author's code.
-    theirs = [one for one in frames if not Path(one.filename).is_relative_to(_AGENTS)]
+    theirs = [frame for frame in frames if not Path(frame.filename).is_relative_to(_AGENTS)]
     shown = theirs if theirs and isinstance(error, AgentConfigError) else frames
     return f", at {shown[-1].filename}:{shown[-1].lineno}" if shown else ""
 
@@ -186,5 +186,7 @@ def _fault(fault: str, remedy: str) -> SettingsError:
     return SettingsError("COUNTERSIGN_AGENT", fault, remedy)
 
 
-def _is_agent(found: object) -> bool:
-    return not isinstance(found, type) and hasattr(found, "run") and hasattr(found, "name")
+def _is_agent(candidate: object) -> bool:
+    return (
+        not isinstance(candidate, type) and hasattr(candidate, "run") and hasattr(candidate, "name")
+    )

@@ -34,10 +34,10 @@ def parse_duration(text: str, *, longest: timedelta = LONGEST) -> timedelta:
         ValueError: The text is not a duration, is zero, or is longer than `longest`. The message is
             a clause with the fault.
     """
-    found = _SHAPE.fullmatch(text.strip().lower())
-    if found is None:
+    match = _SHAPE.fullmatch(text.strip().lower())
+    if match is None:
         raise ValueError("not a duration")
-    numbers = found.groupdict(default="0")
+    numbers = match.groupdict(default="0")
     seconds = sum(length * int(numbers[unit]) for unit, length in _UNITS_S.items())
     if not seconds:
         raise ValueError("zero")

@@ -264,26 +264,32 @@ def _has_agent_view(manifest: Manifest) -> bool:
 
 def _check_commands(manifest: Manifest) -> Iterator[str]:
     place = "features.slash_commands"
-    found = _at(manifest, *place.split("."))
-    commands = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    yield from _compare(place, [str(one.get("command")) for one in commands], COMMANDS)
+    entries = _at(manifest, *place.split("."))
+    commands = (
+        [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    )
+    yield from _compare(place, [str(command.get("command")) for command in commands], COMMANDS)
     is_socket = _at(manifest, "settings", "socket_mode_enabled") is True
-    for one in commands:
-        if one.get("should_escape") is not True:
+    for command in commands:
+        if command.get("should_escape") is not True:
             yield f"{place}: should_escape must be true: people are named by their ids"
-        if not is_socket and not str(one.get("url")).startswith("https://"):
+        if not is_socket and not str(command.get("url")).startswith("https://"):
             yield f"{place}: url must be an https address without Socket Mode"
 
 
 def _check_shortcuts(manifest: Manifest) -> Iterator[str]:
     place = "features.shortcuts"
-    found = _at(manifest, *place.split("."))
-    shortcuts = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    yield from _compare(place, [str(one.get("callback_id")) for one in shortcuts], SHORTCUTS)
-    for one in shortcuts:
-        kind = SHORTCUTS.get(str(one.get("callback_id")))
-        if kind is not None and one.get("type") != kind:
-            yield f"{place}: the type of {one.get('callback_id')} must be {kind}"
+    entries = _at(manifest, *place.split("."))
+    shortcuts = (
+        [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    )
+    yield from _compare(
+        place, [str(shortcut.get("callback_id")) for shortcut in shortcuts], SHORTCUTS
+    )
+    for shortcut in shortcuts:
+        kind = SHORTCUTS.get(str(shortcut.get("callback_id")))
+        if kind is not None and shortcut.get("type") != kind:
+            yield f"{place}: the type of {shortcut.get('callback_id')} must be {kind}"
 
 
 def _check_settings(manifest: Manifest) -> Iterator[str]:
@@ -298,12 +304,12 @@ def _check_settings(manifest: Manifest) -> Iterator[str]:
             yield f"settings.{part}.request_url must be an https address without Socket Mode"
 
 
-def _compare(place: str, found: Collection[str], wanted: Collection[str]) -> Iterator[str]:
-    if missing := sorted(set(wanted) - set(found)):
+def _compare(place: str, present: Collection[str], wanted: Collection[str]) -> Iterator[str]:
+    if missing := sorted(set(wanted) - set(present)):
         yield f"{place} lacks {', '.join(missing)}"
-    if surplus := sorted(set(found) - set(wanted)):
+    if surplus := sorted(set(present) - set(wanted)):
         yield f"{place} includes {', '.join(surplus)}, which the bot doesn't use"
-    if len(set(found)) < len(found):
+    if len(set(present)) < len(present):
         yield f"{place} names something twice"
 
 

@@ -31,13 +31,13 @@ def secret_files(environ: Mapping[str, str]) -> dict[str, str]:
             the environment.
     """
     directory = environ.get(DIRECTORY, "").strip()
-    found = read_secrets(Path(directory)) if directory else {}
-    for name, text in found.items():
+    secret_values = read_secrets(Path(directory)) if directory else {}
+    for name, text in secret_values.items():
         if environ.get(name, text).strip() != text:
             raise SettingsError(
                 name, f"set to one value here and to another in {directory}", "keep one of the two"
             )
-    return found
+    return secret_values
 
 
 def read_secrets(directory: Path) -> dict[str, str]:

@@ -526,11 +526,11 @@ class Settings(BaseModel):
         ours = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret)
         keys = self.audit_key.get_secret_value().split() if self.audit_key is not None else []
         held = (*ours, *self.secret_files.values())
-        found = [secret.get_secret_value() for secret in held if secret is not None] + keys
+        secret_values = [secret.get_secret_value() for secret in held if secret is not None] + keys
         if self.mongodb_uri is not None:
             uri = self.mongodb_uri.get_secret_value()
-            found += [uri, *values.mongodb_passwords(uri)]
-        return tuple(dict.fromkeys(found))
+            secret_values += [uri, *values.mongodb_passwords(uri)]
+        return tuple(dict.fromkeys(secret_values))
 
 
 def variables() -> Mapping[str, str]:
@@ -544,7 +544,9 @@ def _unknown(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[S
         upper = name.upper()
         if not upper.startswith(OURS) or upper.startswith(FOR_TESTS) or name in names:
             continue
-        known = {one.removeprefix(OURS): one for one in names if one.startswith(OURS)}
+        known = {
+            variable.removeprefix(OURS): variable for variable in names if variable.startswith(OURS)
+        }
         close = get_close_matches(upper.removeprefix(OURS), known, n=1)
         remedy = f"did you mean {known[close[0]]}?" if close else "unset it"
         yield SettingsError(name, "unknown setting", remedy)
@@ -573,10 +575,10 @@ def _empty(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[Set
 
 
 def _problem(details: Any) -> SettingsError:
-    found = str(details["loc"][0])
+    name = str(details["loc"][0])
     # Pydantic reports a default by the name of its field, other values by the alias.
-    field = Settings.model_fields.get(found)
-    variable = str(field.alias) if field is not None else found
+    field = Settings.model_fields.get(name)
+    variable = str(field.alias) if field is not None else name
     if details["type"] == "missing":
         return SettingsError(variable, "not set", _REQUIRED[variable])
     context = details["ctx"]

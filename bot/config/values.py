@@ -103,13 +103,13 @@ def duration(value: str | timedelta) -> timedelta:
 
 def max_age(value: str | timedelta) -> timedelta:
     """Parse the time after a decision in which the call may start: one minute to one day."""
-    found = duration(value)
-    if not timedelta(minutes=1) <= found <= timedelta(days=1):
+    period = duration(value)
+    if not timedelta(minutes=1) <= period <= timedelta(days=1):
         refuse(
             f"{value!r} is not between 1m and 24h",
             "use a duration such as 15m; old approvals shouldn't start calls",
         )
-    return found
+    return period
 
 
 def optional_duration(value: str | timedelta | None) -> timedelta | None:
@@ -122,12 +122,12 @@ def retention(value: str | timedelta | None) -> timedelta | None:
     if value is None or isinstance(value, timedelta):
         return value
     try:
-        found = parse_duration(value, longest=LONGEST_RETENTION)
+        period = parse_duration(value, longest=LONGEST_RETENTION)
     except ValueError as error:
         refuse(f"{value!r} isn't valid: {error}", "write whole days, such as 90d")
-    if found < timedelta(days=1):
+    if period < timedelta(days=1):
         refuse(f"{value!r} is less than a day", "write whole days, such as 90d, or unset it")
-    return found
+    return period
 
 
 def api_url(value: str) -> str:
@@ -179,8 +179,8 @@ def mongodb_uri(value: str | None) -> str | None:
 
 def mongodb_passwords(uri: str) -> list[str]:
     """Return the password in a database's address, encoded and decoded; empty without one."""
-    found = _MONGO.fullmatch(uri)
-    password = (found["login"] or "").partition(":")[2] if found is not None else ""
+    match = _MONGO.fullmatch(uri)
+    password = (match["login"] or "").partition(":")[2] if match is not None else ""
     return [password, unquote(password)] if password else []
 
 
@@ -305,16 +305,16 @@ def log(value: str | Log) -> Log:
     """Parse the level and format of the log, in any order."""
     if isinstance(value, Log):
         return value
-    found: dict[str, str] = {}
+    by_kind: dict[str, str] = {}
     for word in (word for word in re.split(r"[,\s]+", value.lower()) if word):
         kind = "level" if word in LEVELS else "form" if word in {"text", "json"} else ""
-        if not kind or kind in found:
+        if not kind or kind in by_kind:
             refuse(
                 f"{value!r} isn't valid",
                 f"write a level ({', '.join(LEVELS)}), a form (text, json), or both: info,json",
             )
-        found[kind] = word
-    return Log(level=found.get("level", "info").upper(), as_json=found.get("form") == "json")
+        by_kind[kind] = word
+    return Log(level=by_kind.get("level", "info").upper(), as_json=by_kind.get("form") == "json")
 
 
 def audit_key(value: str | None) -> str | None:

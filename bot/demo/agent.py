@@ -83,15 +83,15 @@ class DemoServices:
         Args:
             service: The service, in lowercase letters, digits and hyphens, such as payments.
         """
-        found = [
+        deployments = [
             f"{releases[-1].version} in {environment} with {_replicas(releases[-1].replicas)}"
             for (name, environment), releases in self._running.items()
             if name == service
         ]
-        if not found:
+        if not deployments:
             known = ", ".join(sorted({name for name, _ in self._running}))
             raise LookupError(f"there is no service {service!r}; there are {known}")
-        return f"{service} is healthy: {', '.join(found)}"
+        return f"{service} is healthy: {', '.join(deployments)}"
 
     def deploy(
         self,
@@ -143,10 +143,10 @@ class DemoServices:
             reason: Why the money is paid back.
             notify: Whether the customer gets an e-mail about it.
         """
-        told = "the customer was told" if notify else "the customer was not told"
+        notice = "the customer was told" if notify else "the customer was not told"
         return self._did(
             "refund_order",
-            f"{amount:.2f} EUR were refunded for order {order_id} ({reason}); {told}",
+            f"{amount:.2f} EUR were refunded for order {order_id} ({reason}); {notice}",
         )
 
     def restart(self, service: Service, day: date, at: datetime | None = None) -> str:
@@ -243,13 +243,13 @@ def build(model: Model, *, effects: Callable[[Effect], object] | None = None) ->
         model: Who speaks: `DemoModel()`, or any other model of pydantic-ai.
         effects: Is told of everything that a tool has done; for example the `append` of a list.
     """
-    desk = DemoServices(effects or _nothing)
+    services = DemoServices(effects or _nothing)
     return ChatModelAgent(
         name="oncall",
         description="Helps the engineer on call: status, deployments, restarts, refunds.",
         model=model,
         instruction=INSTRUCTION,
-        tools=desk.tools(),
+        tools=services.tools(),
     )
 
 
@@ -263,7 +263,7 @@ def _replicas(count: int) -> str:
 
 def _deployments(calls: list[dict[str, object]]) -> str:
     """Say in one line what several deployments are, and where to."""
-    places = dict.fromkeys(str(one["environment"]) for one in calls)
+    places = dict.fromkeys(str(call["environment"]) for call in calls)
     return f"{len(calls)} deployments to {' and '.join(places)}"
 
 

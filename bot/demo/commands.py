@@ -109,7 +109,7 @@ def questions(deploy: Deploy) -> list[str]:
 def with_answer(deploy: Deploy, answer: str) -> Deploy:
     """Fill in what an answer tells, in whatever form; what it does not tell stays empty."""
     versions = re.findall(_FULL_VERSION, answer)
-    places = [_place(found) for found in re.findall(_PLACE, answer, re.IGNORECASE)]
+    places = [_place(word) for word in re.findall(_PLACE, answer, re.IGNORECASE)]
     targets = []
     for target in deploy.targets:
         version = target.version or (versions.pop(0) if versions else "")
@@ -145,16 +145,16 @@ def _deploy_call(target: Target) -> PlannedToolCall:
 
 
 def _status(rest: str) -> Command:
-    found = re.match(r"(?:of\s+|for\s+)?(?!(?:of|for)\b)([a-z][a-z0-9-]*)", rest, re.IGNORECASE)
-    if not found:
+    match = re.match(r"(?:of\s+|for\s+)?(?!(?:of|for)\b)([a-z][a-z0-9-]*)", rest, re.IGNORECASE)
+    if not match:
         return Hint('Of which service? For example: "status of payments".')
-    service = found[1].lower()
+    service = match[1].lower()
     return PlannedToolCall("get_status", {"service": service}, f"I look at {service}.")
 
 
 def _deploy(rest: str) -> Command:
-    found = [_TARGET.match(part) for part in _JOINT.split(rest)]
-    targets = [_target(one) for one in found if one is not None]
+    matches = [_TARGET.match(part) for part in _JOINT.split(rest)]
+    targets = [_target(match) for match in matches if match is not None]
     if not targets:
         return Hint('Deploy what? For example: "deploy payments 1.4.2 to production".')
     # "deploy payments 1.4.2 and search 2.0.1 to production" means production for both.
@@ -165,12 +165,12 @@ def _deploy(rest: str) -> Command:
     return Deploy(tuple(targets))
 
 
-def _target(found: re.Match[str]) -> Target:
-    replicas = found["replicas"]
+def _target(match: re.Match[str]) -> Target:
+    replicas = match["replicas"]
     return Target(
-        service=found["service"].lower(),
-        version=found[2] or "",
-        environment=_place(found["place"] or ""),
+        service=match["service"].lower(),
+        version=match[2] or "",
+        environment=_place(match["place"] or ""),
         replicas=int(replicas) if replicas and len(replicas) < 10 else 3,
     )
 
@@ -182,25 +182,25 @@ def _place(word: str) -> str:
 
 def _refunds(rest: str) -> Command:
     """One refund, or several with commas between them."""
-    found = [_refund(part, rest) for part in _JOINT.split(rest) if part]
-    calls = tuple(one for one in found if isinstance(one, PlannedToolCall))
-    if len(calls) > 1 and len(calls) == len(found):
+    refunds = [_refund(part, rest) for part in _JOINT.split(rest) if part]
+    calls = tuple(refund for refund in refunds if isinstance(refund, PlannedToolCall))
+    if len(calls) > 1 and len(calls) == len(refunds):
         return PlannedToolCalls(calls)
-    return found[0] if len(found) == 1 else _refund(rest, rest)
+    return refunds[0] if len(refunds) == 1 else _refund(rest, rest)
 
 
 def _refund(part: str, rest: str) -> PlannedToolCall | Hint:
-    found = re.match(
+    match = re.match(
         r"(?:orders?\s+)?#?(?P<order>(?=\S*\d)[0-9A-Za-z-]+)\s+[€$]?(?P<amount>-?\d+(?:\.\d+)?)(?!\S*\d)",
         part,
     )
-    if not found:
+    if not match:
         return Hint('Refund which order, and how much? For example: "refund order 1234 120.50".')
-    order, amount = found["order"], found["amount"]
+    order, amount = match["order"], match["amount"]
     arguments: dict[str, Json] = {
         "order_id": order,
         "amount": amount,
-        "reason": next((one for one in _REASONS if one in rest.lower()), _REASONS[0]),
+        "reason": next((reason for reason in _REASONS if reason in rest.lower()), _REASONS[0]),
         "notify": _QUIETLY.search(rest) is None,
     }
     return PlannedToolCall(
@@ -232,24 +232,24 @@ def _restart(rest: str) -> Command:
 
 def _announce(rest: str) -> Command:
     channel = r"#?(?:status|engineering|support)"
-    found = re.match(
+    match = re.match(
         rf"(?:(?:in|to)\s+(?P<to>{channel}(?:(?:\s*,\s*|\s+and\s+){channel})*)\s*:?\s+)?(?P<text>.+)",
         rest,
         re.IGNORECASE | re.DOTALL,
     )
-    if not found:
+    if not match:
         return Hint('Announce what? For example: "announce to status: payments is back".')
-    named = [name.lower() for name in re.findall(r"[A-Za-z]{3,}(?<!and)", found["to"] or "")]
+    named = [name.lower() for name in re.findall(r"[A-Za-z]{3,}(?<!and)", match["to"] or "")]
     channels: list[Json] = list(dict.fromkeys(named)) or ["status"]
     why = "People there wait for news, and have heard nothing yet."
-    return PlannedToolCall("announce", {"message": found["text"], "channels": channels}, why)
+    return PlannedToolCall("announce", {"message": match["text"], "channels": channels}, why)
 
 
 def _roll_back(rest: str) -> Command:
-    found = re.match(rf"([a-z][a-z0-9-]*)(?:\s+(?:in|on)\s+({_PLACE}))?", rest, re.IGNORECASE)
-    if not found:
+    match = re.match(rf"([a-z][a-z0-9-]*)(?:\s+(?:in|on)\s+({_PLACE}))?", rest, re.IGNORECASE)
+    if not match:
         return Hint('Roll back what? For example: "roll back payments in production".')
-    service, place = found[1].lower(), _place(found[2] or "production")
+    service, place = match[1].lower(), _place(match[2] or "production")
     why = f"Errors of {service} in {place} rose after the last release, and its fix is not ready."
     return PlannedToolCall("roll_back", {"service": service, "environment": place}, why)
 
@@ -267,5 +267,5 @@ _READERS: Mapping[str, Callable[[str], Command]] = {
 
 def joined(parts: Sequence[str]) -> str:
     """Write sentences as one text, each once and in order; lists stand on their own."""
-    told = list(dict.fromkeys(part for part in parts if part))
-    return ("\n\n" if any("\n" in part for part in told) else " ").join(told)
+    sentences = list(dict.fromkeys(part for part in parts if part))
+    return ("\n\n" if any("\n" in part for part in sentences) else " ").join(sentences)

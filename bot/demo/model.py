@@ -75,7 +75,7 @@ async def _stream(
 
 def _answer(messages: Sequence[ModelMessage], info: AgentInfo) -> list[ModelResponsePart]:
     """Answer by the demo's rules; with an agent of one's own, call the tools that people name."""
-    names = {one.name for one in info.function_tools}
+    names = {tool.name for tool in info.function_tools}
     is_own = bool(names) and not names >= _TOOLS and not is_explaining(messages)
     return answer(messages, info.function_tools) if is_own else _parts(messages)
 
@@ -114,8 +114,8 @@ class _Turn:
     @property
     def reply(self) -> str:
         """People's answer to a question; empty when there is none."""
-        found = [done.result for done in self.results if done.tool == FOLLOW_UP_NAME]
-        return found[0] if found and is_answer(found[0]) else ""
+        answers = [done.result for done in self.results if done.tool == FOLLOW_UP_NAME]
+        return answers[0] if answers and is_answer(answers[0]) else ""
 
     @property
     def asks_again(self) -> bool:
@@ -143,9 +143,9 @@ def _parts(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
 def _explanation(request: ModelMessage) -> str:
     """Say what a call that waits would do, as far as it is described."""
     prompts = [part.content for part in request.parts if isinstance(part, UserPromptPart)]
-    lines = "\n".join(str(one) for one in prompts).splitlines()
-    found = {name: text for name, _, text in (line.partition(": ") for line in reversed(lines))}
-    title, preview = found.get("Title", "").rstrip("."), found.get("Preview", "")
+    lines = "\n".join(str(prompt) for prompt in prompts).splitlines()
+    fields = {name: text for name, _, text in (line.partition(": ") for line in reversed(lines))}
+    title, preview = fields.get("Title", "").rstrip("."), fields.get("Preview", "")
     if not title:
         return "I know no more about it than the card says."
     return f"The call would do this: {title}. {preview}".strip()
@@ -172,8 +172,10 @@ def _note_question(turn: _Turn) -> None:
         turn.rounds += 1
         return
     commands = [read_command(prompt) for prompt in turn.prompts]
-    found = (one for one in commands if isinstance(one, Deploy) and questions(one))
-    turn.asked, turn.rounds = next(found, Deploy(())), 1
+    deploys = (
+        command for command in commands if isinstance(command, Deploy) and questions(command)
+    )
+    turn.asked, turn.rounds = next(deploys, Deploy(())), 1
 
 
 def _read_request(message: ModelRequest, pending: dict[str, ToolCallPart], turn: _Turn) -> None:
@@ -189,9 +191,9 @@ def _read_request(message: ModelRequest, pending: dict[str, ToolCallPart], turn:
 
 def _react(turn: _Turn, draft: _Draft) -> None:
     """Go on after the results of calls."""
-    told = [done for done in turn.results if done.tool != FOLLOW_UP_NAME]
-    if told:
-        draft.texts.append(brief_report(told))
+    results = [done for done in turn.results if done.tool != FOLLOW_UP_NAME]
+    if results:
+        draft.texts.append(brief_report(results))
     for done in turn.results:
         if done.tool == FOLLOW_UP_NAME:
             _go_on(done, turn, draft)
@@ -270,12 +272,15 @@ def answer(
     """Call the tool that the last message names; else say how one is called."""
     newest = messages[-1]
     parts = newest.parts if isinstance(newest, ModelRequest) else ()
-    results = [str(one.content) for one in parts if isinstance(one, ToolReturnPart)]
+    results = [str(part.content) for part in parts if isinstance(part, ToolReturnPart)]
     if results:
         return [TextPart(content="\n".join(results))]
-    typed = [one.content for one in parts if isinstance(one, UserPromptPart)]
-    number = sum(len(one.tool_calls) for one in messages if isinstance(one, ModelResponse)) + 1
-    for text in (one for one in reversed(typed) if isinstance(one, str)):
+    typed = [part.content for part in parts if isinstance(part, UserPromptPart)]
+    number = (
+        sum(len(message.tool_calls) for message in messages if isinstance(message, ModelResponse))
+        + 1
+    )
+    for text in (content for content in reversed(typed) if isinstance(content, str)):
         for tool in tools:
             if text.split()[:1] == [tool.name]:
                 return [_call(tool, text, number)]
@@ -284,7 +289,7 @@ def answer(
 
 def help_text(tools: Sequence[ToolDefinition]) -> str:
     """Say how each tool is called."""
-    return LEAD + "\n".join(f"- {_example(one)}" for one in tools) + ASK_A_MODEL
+    return LEAD + "\n".join(f"- {_example(tool)}" for tool in tools) + ASK_A_MODEL
 
 
 def _call(tool: ToolDefinition, text: str, number: int) -> ToolCallPart:
@@ -317,5 +322,5 @@ def _example(tool: ToolDefinition) -> str:
 
 
 def _fields(tool: ToolDefinition) -> Mapping[str, Mapping[str, object]]:
-    found = tool.parameters_json_schema.get("properties")
-    return found if isinstance(found, dict) else {}
+    properties = tool.parameters_json_schema.get("properties")
+    return properties if isinstance(properties, dict) else {}

@@ -87,10 +87,10 @@ def is_answer(result: str) -> bool:
 
 def report(results: Sequence[Done]) -> str:
     """Say in one message what became of one or more calls, in their order."""
-    told = [_told(done) for done in results]
-    if len(told) == 1:
-        return told[0]
-    return "\n".join(["This is how it ended:", *(f"- {one}" for one in told)])
+    lines = [_told(done) for done in results]
+    if len(lines) == 1:
+        return lines[0]
+    return "\n".join(["This is how it ended:", *(f"- {line}" for line in lines)])
 
 
 def brief_report(results: Sequence[Done]) -> str:
@@ -101,10 +101,10 @@ def brief_report(results: Sequence[Done]) -> str:
     """
     if len(results) == 1:
         return _briefly(results[0], "It")
-    if all(_ran(one) for one in results):
+    if all(_ran(done) for done in results):
         return "Both are done." if len(results) == 2 else f"All {len(results)} are done."
-    told = [_briefly(one, _what(one), in_list=True) for one in results]
-    return "\n".join(["This is how it ended:", *(f"- {one}" for one in told)])
+    lines = [_briefly(done, _what(done), in_list=True) for done in results]
+    return "\n".join(["This is how it ended:", *(f"- {line}" for line in lines)])
 
 
 def _briefly(done: Done, what: str, *, in_list: bool = False) -> str:
@@ -112,8 +112,8 @@ def _briefly(done: Done, what: str, *, in_list: bool = False) -> str:
         return _did_not_run(done, quiet, what=what, is_brief=True)
     if done.result.startswith(_EDITED):  # its card has the changes in place of the result
         _, result = _parts_of(done)
-        told = _sentence(f"done, as a person changed it: {result}")
-        return f"{what}: {told[:1].lower()}{told[1:]}" if in_list else told
+        sentence = _sentence(f"done, as a person changed it: {result}")
+        return f"{what}: {sentence[:1].lower()}{sentence[1:]}" if in_list else sentence
     if not _ran(done):
         return _told(done)
     if in_list:
@@ -150,8 +150,8 @@ def _did_not_run(done: Done, quiet: re.Match[str], *, what: str, is_brief: bool 
     """Say why a call did not run; its reason stands on its card, and is left out of a brief."""
     if done.tool == FOLLOW_UP_NAME:
         return _unanswered(quiet)
-    found = _REASON.search(done.result)
-    reason = " ".join(found[1].split()) if found else ""
+    match = _REASON.search(done.result)
+    reason = " ".join(match[1].split()) if match else ""
     why = f' The reason: "{reason}".' if reason and not is_brief else ""
     match quiet["kind"]:
         case "Rejected by a person":

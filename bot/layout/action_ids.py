@@ -186,10 +186,10 @@ def decode_all(value: object) -> Reference:
     Raises:
         InvalidInputError: The value is not from `encode_all`.
     """
-    found = value.split(",", MOST_TARGETS) if isinstance(value, str) else [""]
-    if len(found) > MOST_TARGETS:
+    parts = value.split(",", MOST_TARGETS) if isinstance(value, str) else [""]
+    if len(parts) > MOST_TARGETS:
         raise InvalidInputError("this button or form")
-    first, *others = map(decode, found)
+    first, *others = map(decode, parts)
     return replace(first, others=tuple(others))
 
 
@@ -247,10 +247,10 @@ def decode(value: object) -> Reference:
     Raises:
         InvalidInputError: The value is not from `encode`.
     """
-    found = _VALUE.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    match = _VALUE.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         raise InvalidInputError("this button or form")
-    return Reference(approval_id=found[1], shown=found[2])
+    return Reference(approval_id=match[1], shown=match[2])
 
 
 def with_rest(about: str, rest: str) -> str:

@@ -100,13 +100,14 @@ class Naming:
 def humanised(name: str) -> str:
     """Convert an identifier to words: `order_id` becomes `Order ID`."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.replace("_", " ").replace("-", " "))
-    made = [_ACRONYMS.get(one.lower(), one.lower()) for one in words.split()]
+    made = [_ACRONYMS.get(word.lower(), word.lower()) for word in words.split()]
     text = " ".join(made)
     return text[:1].upper() + text[1:]
 
 
 _ACRONYMS = {
-    one.lower(): one for one in ("ID", "URL", "API", "IP", "SQL", "VAT", "IBAN", "UTC", "DNS")
+    acronym.lower(): acronym
+    for acronym in ("ID", "URL", "API", "IP", "SQL", "VAT", "IBAN", "UTC", "DNS")
 }
 
 
@@ -187,7 +188,7 @@ class _Sheet:
         """Return one changed argument as a line."""
         label = self._naming.label(name)
         self._masks += [*masks_in(label)]
-        sides = [self._side(name, one) for one in (before, after)]
+        sides = [self._side(name, arguments) for arguments in (before, after)]
         return f"{_label(label)} {' → '.join(sides)}"
 
     def _side(self, name: str, side: Mapping[str, object]) -> str:
@@ -202,11 +203,11 @@ class _Sheet:
 
     def body(self) -> Body:
         """Return the facts, short ones first."""
-        short = [one for one in self._facts if one.is_short]
-        long = [one for one in self._facts if not one.is_short]
+        short = [fact for fact in self._facts if fact.is_short]
+        long = [fact for fact in self._facts if not fact.is_short]
         blocks = [*_compact(short)]
         if long:
-            blocks.append(rich(*(element for one in long for element in _full(one))))
+            blocks.append(rich(*(element for fact in long for element in _full(fact))))
         return self.closed(blocks)
 
     def closed(self, blocks: Sequence[Block]) -> Body:
@@ -216,8 +217,8 @@ class _Sheet:
             hidden=self._hidden,
             masked=bool(self._masks),
             guessed=has_guess(self._masks),
-            altered=any(one.altered for one in self._views),
-            turned=any(one.turned for one in self._views),
+            altered=any(view.altered for view in self._views),
+            turned=any(view.turned for view in self._views),
         )
 
 
@@ -231,24 +232,24 @@ def _label(words: Words) -> str:
     return clip(words, NAME) or say("line.no_name")
 
 
-def _compact(found: Sequence[_Fact]) -> Iterator[Block]:
+def _compact(short_facts: Sequence[_Fact]) -> Iterator[Block]:
     """Lay out short facts: on one line, in two columns, or one per line."""
-    size = sum(len(one.label) + len(one.text) + 4 for one in found)
-    if not found:
+    size = sum(len(fact.label) + len(fact.text) + 4 for fact in short_facts)
+    if not short_facts:
         return
-    if len(found) <= FEW and size <= _ON_ONE_LINE:
+    if len(short_facts) <= FEW and size <= _ON_ONE_LINE:
         parts: list[Block] = []
-        for one in found:
+        for fact in short_facts:
             parts += [literal("   ")] if parts else []
-            parts += [literal(f"{one.label} ", "bold"), literal(one.text)]
+            parts += [literal(f"{fact.label} ", "bold"), literal(fact.text)]
         yield rich(line(*parts))
-    elif FEW < len(found) <= PAIRS:
-        half = (len(found) + 1) // 2
-        columns = [found[:half], found[half:]]
-        lines = ["\n".join(f"{one.label}: {one.text}" for one in column) for column in columns]
-        yield {"type": "section", "fields": [plain(one) for one in lines]}
+    elif FEW < len(short_facts) <= PAIRS:
+        half = (len(short_facts) + 1) // 2
+        columns = [short_facts[:half], short_facts[half:]]
+        lines = ["\n".join(f"{fact.label}: {fact.text}" for fact in column) for column in columns]
+        yield {"type": "section", "fields": [plain(text) for text in lines]}
     else:
-        yield rich(*(element for one in found for element in _full(one)))
+        yield rich(*(element for fact in short_facts for element in _full(fact)))
 
 
 def _full(fact: _Fact) -> Iterator[Block]:
@@ -289,7 +290,7 @@ def _text(value: str) -> str | None:
     if _DATE.fullmatch(value) or _TIME.fullmatch(value):
         return _moment(value)
     is_padded = value != value.strip() and "\n" not in value.strip()
-    is_ours = value.lower() in {say(one).lower() for one in _OUR_WORDS}
+    is_ours = value.lower() in {say(key).lower() for key in _OUR_WORDS}
     if is_padded or is_ours or value[0] in '"“' or _is_data(value):
         return json.dumps(value, ensure_ascii=False)
     return value
@@ -304,21 +305,21 @@ def _is_data(text: str) -> bool:
     if len(text) > _MOST_READ or text.lstrip()[:1] not in _DATA_BEGINS:
         return False
     try:
-        found = json.loads(text)
+        data = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, int | float | list | dict) and not isinstance(found, bool)
+    return isinstance(data, int | float | list | dict) and not isinstance(data, bool)
 
 
 def _listed(values: Sequence[object]) -> str | None:
     """Return a list of plain values as text; None if the text would be ambiguous."""
     if not values:
         return say("line.none")
-    if len(values) == 1 or any(one in ("", None) for one in values):
+    if len(values) == 1 or any(value in ("", None) for value in values):
         return None  # it would look like a text, or like an empty value
     texts: list[str] = []
-    for one in values:
-        text = None if isinstance(one, list | tuple | dict) else _simple(one)
+    for value in values:
+        text = None if isinstance(value, list | tuple | dict) else _simple(value)
         if not text or ", " in text or "\n" in text:
             return None
         texts.append(text)

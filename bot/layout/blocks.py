@@ -77,11 +77,11 @@ def rich(*elements: Block) -> Block:
 def joined(blocks: Iterable[Block]) -> list[Block]:
     """Join adjacent rich text blocks, so that Slack shows no gap between them."""
     made: list[Block] = []
-    for one in blocks:
-        if made and one["type"] == made[-1]["type"] == "rich_text":
-            made[-1] = rich(*made[-1]["elements"], *one["elements"])
+    for block in blocks:
+        if made and block["type"] == made[-1]["type"] == "rich_text":
+            made[-1] = rich(*made[-1]["elements"], *block["elements"])
         else:
-            made.append(one)
+            made.append(block)
     return made
 
 

@@ -52,11 +52,11 @@ def small_lines(lines: Iterable[str]) -> list[Block]:
     """Return small print, one line below the other; mrkdwn of our own words."""
     blocks: list[Block] = []
     group: list[str] = []
-    for one in filter(None, lines):
-        if group and len("\n".join([*group, one])) > _SMALL:
+    for text in filter(None, lines):
+        if group and len("\n".join([*group, text])) > _SMALL:
             blocks.append(context(mrkdwn("\n".join(group))))
             group = []
-        group.append(one)
+        group.append(text)
     return [*blocks, context(mrkdwn("\n".join(group)))] if group else blocks
 
 

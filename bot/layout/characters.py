@@ -59,10 +59,10 @@ def foreign_letters(text: str, start: int) -> tuple[int, frozenset[str]]:
     Returns:
         The end of the word, or `start` if there is none; and the letters to spell out.
     """
-    found = _WORD.match(text, start)
-    if found is None:
+    match = _WORD.match(text, start)
+    if match is None:
         return start, frozenset()
-    return found.end(), frozenset() if found[0].isascii() else _foreign_in(found[0])
+    return match.end(), frozenset() if match[0].isascii() else _foreign_in(match[0])
 
 
 def _foreign_in(word: str) -> frozenset[str]:

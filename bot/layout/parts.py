@@ -121,7 +121,7 @@ def stuck_words(approval: Approval) -> str:
 
 def asked_by(approval: Approval) -> str:
     """Mention all requesters, the most recent first."""
-    people = [mention(one) for one in requesters_of(approval)]
+    people = [mention(user_id) for user_id in requesters_of(approval)]
     if len(people) > MOST_PEOPLE:
         people[MOST_PEOPLE:] = [say("line.more_people", n=len(people) - MOST_PEOPLE)]
     if len(people) == 1:

@@ -27,14 +27,14 @@ def preview(text: str) -> Body:
     lines = clean.split("\n")
     if _is_diff(lines):
         return _diff(clean)
-    rows = [one.split("\t") for one in lines if one.strip()]
+    rows = [text_line.split("\t") for text_line in lines if text_line.strip()]
     if _is_table(rows):
         return _table(rows, clean)
     return _text(clean)
 
 
 def _is_diff(lines: list[str]) -> bool:
-    marks = {one[:1] for one in lines if one}
+    marks = {text_line[:1] for text_line in lines if text_line}
     return marks <= {"+", "-", "@", " "} and {"+", "-"} <= marks
 
 
@@ -59,22 +59,24 @@ def _table(rows: list[list[str]], clean: str) -> Body:
     hidden, views = 0, []
     for row in rows[: ROWS + 1]:
         views.append([show(cell.strip(), CELL, one_line=True) for cell in row])
-        hidden += sum(one.hidden for one in views[-1])
+        hidden += sum(view.hidden for view in views[-1])
     left = rows[ROWS + 1 :]
     hidden += sum(width(cell) for row in left for cell in row)
-    cells = [[{"type": "raw_text", "text": one.text or "-"} for one in row] for row in views]
+    cells = [[{"type": "raw_text", "text": view.text or "-"} for view in row] for row in views]
     numbers = [_is_numbers([row[at] for row in rows[1:]]) for at in range(len(rows[0]))]
-    settings = [{"align": "right" if one else "left"} for one in numbers]
+    settings = [{"align": "right" if is_number else "left"} for is_number in numbers]
     blocks: list[Block] = [{"type": "table", "column_settings": settings, "rows": cells}]
     if left:
         blocks.append(rich(line(literal(say("line.more_rows", n=len(left)), "italic"))))
-    flat = [one for row in views for one in row]
-    is_turned = any(one.turned for one in flat)
-    return _body(blocks, clean, hidden, any(one.altered for one in flat), is_turned)
+    flat = [view for row in views for view in row]
+    is_turned = any(view.turned for view in flat)
+    return _body(blocks, clean, hidden, any(view.altered for view in flat), is_turned)
 
 
 def _is_numbers(cells: list[str]) -> bool:
-    return all(one.strip().strip("-+").replace(",", "").replace(".", "").isdigit() for one in cells)
+    return all(
+        cell.strip().strip("-+").replace(",", "").replace(".", "").isdigit() for cell in cells
+    )
 
 
 def _body(blocks: list[Block], clean: str, hidden: int, altered: bool, turned: bool) -> Body:  # noqa: FBT001

@@ -44,12 +44,14 @@ NOTHING = Piece()
 
 def people(names: Iterable[str]) -> Piece:
     """Mention people, user groups and channels, each once; other names are left out."""
-    found = [one for one in dict.fromkeys(names) if _element(one)][:MOST_MENTIONS]
+    mentioned = [slack_id for slack_id in dict.fromkeys(names) if _element(slack_id)][
+        :MOST_MENTIONS
+    ]
     blocks: list[Block] = []
-    for name in found:
+    for name in mentioned:
         blocks += [literal(" ")] if blocks else []
         blocks.append(_element(name))
-    return Piece(text=" ".join(_tag(one) for one in found), blocks=tuple(blocks))
+    return Piece(text=" ".join(_tag(slack_id) for slack_id in mentioned), blocks=tuple(blocks))
 
 
 def person(name: str) -> Piece:
@@ -97,13 +99,15 @@ def sentence(key: str, **pieces: Piece | int) -> Piece:
         key: The text's key.
         **pieces: Values of its placeholders; numbers unchanged, to select plural forms.
     """
-    values = {name: one.text if isinstance(one, Piece) else one for name, one in pieces.items()}
+    values = {
+        name: value.text if isinstance(value, Piece) else value for name, value in pieces.items()
+    }
     marks: dict[str, object] = {}
     by_mark: dict[str, Piece] = {}
-    for number, (name, one) in enumerate(pieces.items()):
-        marks[name] = chr(_FIRST_MARK + number) if isinstance(one, Piece) else one
-        if isinstance(one, Piece):
-            by_mark[str(marks[name])] = one
+    for number, (name, piece) in enumerate(pieces.items()):
+        marks[name] = chr(_FIRST_MARK + number) if isinstance(piece, Piece) else piece
+        if isinstance(piece, Piece):
+            by_mark[str(marks[name])] = piece
     blocks: list[Block] = []
     for part in _MARK.split(say(key, **marks)):
         if part in by_mark:
@@ -115,11 +119,11 @@ def sentence(key: str, **pieces: Piece | int) -> Piece:
 
 def together(*pieces: Piece) -> Piece:
     """Join sentences."""
-    found = [one for one in pieces if one.text or one.blocks]
+    filled = [part for part in pieces if part.text or part.blocks]
     blocks: list[Block] = []
-    for one in found:
-        blocks += [literal(" "), *one.blocks] if blocks else one.blocks
-    return Piece(text=" ".join(one.text for one in found if one.text), blocks=tuple(blocks))
+    for piece in filled:
+        blocks += [literal(" "), *piece.blocks] if blocks else piece.blocks
+    return Piece(text=" ".join(part.text for part in filled if part.text), blocks=tuple(blocks))
 
 
 def emoji(name: str) -> Block:
@@ -144,7 +148,7 @@ def listed(items: Sequence[Sequence[Block]]) -> Block:
     return {
         "type": "rich_text_list",
         "style": "bullet",
-        "elements": [line(*one) for one in items],
+        "elements": [line(*elements) for elements in items],
     }
 
 

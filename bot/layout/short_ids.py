@@ -31,9 +31,9 @@ def prefix_of(typed: str) -> str:
     if _WHOLE.fullmatch(typed):
         return typed
     letters = typed.upper().translate(_ALIKE)
-    if len(letters) != LENGTH or any(one not in _LETTERS for one in letters):
+    if len(letters) != LENGTH or any(character not in _LETTERS for character in letters):
         return ""
     number = 0
-    for one in letters:
-        number = number << 5 | _LETTERS.index(one)
+    for letter in letters:
+        number = number << 5 | _LETTERS.index(letter)
     return f"{_PREFIX}{number:0{_DIGITS}x}"

@@ -294,7 +294,7 @@ class _Reader:
         run = _BLANKS.match(self._text, index)
         if run is None or len(run[0]) <= _SPACES_IN_A_ROW:
             return (run.end() if run else index), []
-        kinds = [found[0] for found in _OF_ONE_KIND.finditer(run[0])]
+        kinds = [match[0] for match in _OF_ONE_KIND.finditer(run[0])]
         return run.end(), [(_blank_note(kind), len(kind), True) for kind in kinds]
 
 

@@ -51,8 +51,8 @@ class PendingRequests:
     async def find(self, query: PendingQuery) -> list[Approval]:
         """Return the pending requests, the earliest expiry first."""
         now = self.clock()
-        found = [one async for one in self._all() if query.fits(one, now)]
-        return sorted(found, key=lambda one: (one.expires_ms, one.approval_id))
+        approvals = [approval async for approval in self._all() if query.fits(approval, now)]
+        return sorted(approvals, key=lambda approval: (approval.expires_ms, approval.approval_id))
 
     async def _all(self) -> AsyncIterator[Approval]:
         approvals, after = await self.storage.restoring.pending(limit=_PAGE)
@@ -103,9 +103,9 @@ def why_not(approval: Approval) -> str:
 
 def _named(approval: Approval, now_ms: int) -> set[str]:
     """Return the ids that the rule's groups name, including who is on call now."""
-    found: set[str] = set()
+    names: set[str] = set()
     for group in approval.terms.groups.values():
-        found.update((*group.users, *group.usergroups, *group.channels))
+        names.update((*group.users, *group.usergroups, *group.channels))
         duty = on_duty(group.rotation, now_ms) if group.rotation else None
-        found.update([duty] if duty else [])
-    return found
+        names.update([duty] if duty else [])
+    return names

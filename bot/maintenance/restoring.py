@@ -99,9 +99,9 @@ async def ask_anew(storage: Stores, approval: Approval, *, to_ms: int, now_ms: i
         to_ms=to_ms,
     )
 
-    def ask(one: Approval) -> Approval | None:
-        is_same = one.shown_revision == approval.shown_revision
-        return asked_anew(one, to_ms=to_ms, now_ms=now_ms) if is_same else None
+    def ask(stored: Approval) -> Approval | None:
+        is_same = stored.shown_revision == approval.shown_revision
+        return asked_anew(stored, to_ms=to_ms, now_ms=now_ms) if is_same else None
 
     return await storage.restoring.rewrite(approval.approval_id, ask, now_ms=now_ms)
 

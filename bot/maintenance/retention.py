@@ -183,8 +183,8 @@ class Forgetting:
             return "a process is working on it; try again"
         if thread.turn_open:
             return "its turn is not over"
-        found = await self._unfinished(thread.thread_id)
-        return found or ("there is work to be done in it" if thread.due_ms is not None else "")
+        reason = await self._unfinished(thread.thread_id)
+        return reason or ("there is work to be done in it" if thread.due_ms is not None else "")
 
     async def _unfinished(self, thread_id: str) -> str:
         left = await self.storage.retention.left(thread_id)
@@ -250,10 +250,10 @@ class Retention:
 
     async def _step(self, now: int) -> None:
         before_ms = now - milliseconds(self.keep)
-        found = await self.forgetting.storage.retention.resting(
+        places = await self.forgetting.storage.retention.resting(
             before_ms=before_ms, limit=self.most, after=self._after
         )
-        for place in found:
+        for place in places:
             self._after, thread_id = place, place[1]
             forecast = await self.forgetting.forget(thread_id, how="retention")
             logger.info(
@@ -261,14 +261,14 @@ class Retention:
                 f"kept: {forecast.refusal}" if forecast.refusal else "deleted",
                 extra={"action": "forgotten", "thread_id": thread_id},
             )
-        erased = len(found)
-        if len(found) < self.most:
+        erased = len(places)
+        if len(places) < self.most:
             erased += await self.forgetting.erase_ephemeral(before_ms)
             erased += await self.forgetting.erase_delegations(before_ms)
             erased += await self.forgetting.erase_people()
         if erased:
             await self.forgetting.storage.retention.clear_log()  # or in the next step
-        if len(found) < self.most:
+        if len(places) < self.most:
             self._after, self._next_ms = (-1, ""), now + milliseconds(self.pause)
 
 

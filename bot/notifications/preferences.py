@@ -65,8 +65,8 @@ class NotificationPreferences:
 
     async def of(self, user_id: str, *, team_id: str) -> PersonRecord:
         """Read a person's preferences."""
-        found = await self.storage.people.of(team_id, [user_id])
-        return found.get(user_id) or new_person(team_id, user_id)
+        records = await self.storage.people.of(team_id, [user_id])
+        return records.get(user_id) or new_person(team_id, user_id)
 
     async def set(
         self,
@@ -140,12 +140,12 @@ class NotificationPreferences:
             if not people or is_loud(approval.terms):
                 return {}
             known = await self._wishing(approval.team_id)
-            now, found = self.clock(), {}
+            now, ends = self.clock(), {}
             for name in {*people} & known.keys():
                 hours = await self.hours(known[name])
                 end = None if hours is None else quiet_end(hours, now)
                 if end is not None and end > now:
-                    found[name] = end
+                    ends[name] = end
         except (StorageError, TermsError) as error:
             logger.warning(
                 "could not read notification preferences, notifying everyone: %s",
@@ -153,7 +153,7 @@ class NotificationPreferences:
                 extra={"action": "wishes_failed"},
             )
             return {}
-        return found
+        return ends
 
     async def direct(self, approval: Approval, people: Collection[str]) -> frozenset[str]:
         """Return the people who want cards by direct message; empty if unreadable."""
@@ -168,7 +168,9 @@ class NotificationPreferences:
                 extra={"action": "wishes_failed"},
             )
             return frozenset()
-        return frozenset(one for one in people if one in known and known[one].has_copies)
+        return frozenset(
+            user_id for user_id in people if user_id in known and known[user_id].has_copies
+        )
 
     async def later(self, approval: Approval, user_id: str) -> int:
         """Return when to remind a person of their own question; 0 for now."""
@@ -193,14 +195,16 @@ class NotificationPreferences:
                 error,
                 extra={"action": "wishes_failed"},
             )
-        return known_zone(one for one in (now, person.timezone, self.policy.timezone) if one)
+        return known_zone(zone for zone in (now, person.timezone, self.policy.timezone) if zone)
 
     async def _wishing(self, team_id: str) -> Mapping[str, PersonRecord]:
         """Return the people with preferences, from a short-lived cache."""
         since_ms, known = self._known.get(team_id, (0, {}))
         now = self.clock()
         if not 0 <= now - since_ms < milliseconds(_KNOWN_FOR):
-            known = {one.user_id: one for one in await self.storage.people.wishing(team_id)}
+            known = {
+                person.user_id: person for person in await self.storage.people.wishing(team_id)
+            }
             self._known[team_id] = now, known
         return known
 
@@ -214,10 +218,10 @@ def check_hours(start: str, until: str) -> None:
     if not start and not until:
         return
     try:
-        times = [time.fromisoformat(one) for one in (start, until)]
+        times = [time.fromisoformat(text) for text in (start, until)]
     except ValueError as error:
         raise InvalidInputError("this time") from error
-    if times[0] == times[1] or [f"{one:%H:%M}" for one in times] != [start, until]:
+    if times[0] == times[1] or [f"{moment:%H:%M}" for moment in times] != [start, until]:
         raise InvalidInputError("this time")
 
 

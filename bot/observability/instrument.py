@@ -204,7 +204,7 @@ class _MeteredApprovals(_Told):
         self.replace = _Write(store.replace).told(self._replaced)
 
     def _inserted(self, write: events.TimedWrite[frozenset[str]], *approvals: Approval) -> None:
-        new = [one for one in approvals if one.approval_id in (write.result or ())]
+        new = [approval for approval in approvals if approval.approval_id in (write.result or ())]
         self._tell(events.RequestsWritten(list(approvals), new, write))
 
     def _replaced(
@@ -278,13 +278,13 @@ def metered(stores: Stores, tell: events.TellEvent, clock: Callable[[], int]) ->
     """
     if tell is events.nobody:
         return stores
-    told: Any = _Told(stores)
-    told.inbox = _MeteredInbox(stores.inbox, tell)
-    told.threads = _MeteredThreads(stores.threads, tell)
-    told.checkpoints = _MeteredCheckpoints(stores.checkpoints, tell)
-    told.approvals = _MeteredApprovals(stores.approvals, tell, clock)
-    told.audit = _MeteredAudit(stores.audit, tell)
-    return cast("Stores", told)
+    metered: Any = _Told(stores)
+    metered.inbox = _MeteredInbox(stores.inbox, tell)
+    metered.threads = _MeteredThreads(stores.threads, tell)
+    metered.checkpoints = _MeteredCheckpoints(stores.checkpoints, tell)
+    metered.approvals = _MeteredApprovals(stores.approvals, tell, clock)
+    metered.audit = _MeteredAudit(stores.audit, tell)
+    return cast("Stores", metered)
 
 
 class MeteredClient(AsyncWebClient):

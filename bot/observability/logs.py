@@ -170,8 +170,10 @@ def error_text(error: BaseException) -> str:
     """
     if isinstance(error, ValidationError):
         places = (
-            f"{'.'.join(map(str, one['loc'])) or 'all'}: {one['type']}"
-            for one in error.errors(include_url=False, include_context=False, include_input=False)
+            f"{'.'.join(map(str, details['loc'])) or 'all'}: {details['type']}"
+            for details in error.errors(
+                include_url=False, include_context=False, include_input=False
+            )
         )
         text = f"{error.title}: {'; '.join(places)}"
     elif isinstance(error, ModelError | ToolError) and error.__cause__ is not None:
@@ -186,8 +188,11 @@ def error_text(error: BaseException) -> str:
 def _message(record: logging.LogRecord) -> str:
     if not isinstance(record.args, tuple):
         return record.getMessage()
-    told = (error_text(one) if isinstance(one, BaseException) else one for one in record.args)
-    return str(record.msg) % tuple(told) if record.args else str(record.msg)
+    arguments = (
+        error_text(argument) if isinstance(argument, BaseException) else argument
+        for argument in record.args
+    )
+    return str(record.msg) % tuple(arguments) if record.args else str(record.msg)
 
 
 def _extras(record: logging.LogRecord) -> dict[str, Any]:
@@ -207,8 +212,8 @@ def _trace(record: logging.LogRecord) -> str:
 
 def _secret_values(record: logging.LogRecord) -> Sequence[str]:
     """Return the values that the author of a failed tool declared secret."""
-    found: Sequence[str] = getattr(record, "secret_values", ())
-    return found
+    values: Sequence[str] = getattr(record, "secret_values", ())
+    return values
 
 
 def _told(error: BaseException) -> Iterator[str]:

@@ -51,13 +51,13 @@ class _Series(Generic[_M]):
         self._known: dict[tuple[str, ...], _M] = {}
 
     def of(self, *values: str) -> _M:
-        found = self._known.get(values)
-        if found is None:
+        metric = self._known.get(values)
+        if metric is None:
             masked = [mask_text(value)[:80] for value in values]
-            found = self._metric.labels(*masked) if values else self._metric
+            metric = self._metric.labels(*masked) if values else self._metric
             if len(self._known) < _MOST_SERIES:
-                self._known[values] = found
-        return found
+                self._known[values] = metric
+        return metric
 
 
 class Metrics:
@@ -169,7 +169,7 @@ class Metrics:
             case events.Escalated(approval):
                 self._escalated.of(approval.kind).inc()
             case events.EntriesWritten(entries):
-                self._refused.of().inc(sum(one.action == REFUSED for one in entries))
+                self._refused.of().inc(sum(entry.action == REFUSED for entry in entries))
             case _:
                 self._count_around(event)
 
@@ -247,13 +247,13 @@ def metrics_app(metrics: Metrics, levels: Levels) -> web.Application:
 
     async def on_metrics(_: web.Request) -> web.Response:
         try:
-            found = await levels()
+            numbers = await levels()
         except StorageError as error:
             logger.warning(
                 "the levels cannot be read: %s", error, extra={"action": "levels_unknown"}
             )
-            found = {}
-        for name, value in found.items():
+            numbers = {}
+        for name, value in numbers.items():
             metrics.level(name, value)
         return web.Response(body=metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 

@@ -37,16 +37,16 @@ class Reasons:
     @property
     def faults(self) -> dict[str, str]:
         """Return the errors of the form by input; empty if it is valid."""
-        found = {
+        errors = {
             name: say("error.short", n=LEAST_REASON)
             for name, text in (("what", self.what), ("why_now", self.why_now))
             if len(_seen(text)) < LEAST_REASON
         }
-        if not found and _seen(self.what) == _seen(self.why_now):
-            found["why_now"] = say("error.same_reason")
+        if not errors and _seen(self.what) == _seen(self.why_now):
+            errors["why_now"] = say("error.same_reason")
         if not self.is_sure:
-            found["sure"] = say("error.tick")
-        return found
+            errors["sure"] = say("error.tick")
+        return errors
 
 
 def glass_of(approval: Approval) -> BreakGlass | None:
@@ -58,7 +58,7 @@ def glass_of(approval: Approval) -> BreakGlass | None:
 
 
 async def why_not_break(
-    census: PeopleLookup, approval: Approval, actor: Actor
+    lookup: PeopleLookup, approval: Approval, actor: Actor
 ) -> RefusalCode | None:
     """Return why a person may not break glass, or None. Requesters may, too.
 
@@ -71,43 +71,45 @@ async def why_not_break(
     glass, terms = glass_of(approval), approval.terms
     groups = glass.groups if glass is not None else ()
     barred = Eligibility(terms, PeopleSnapshot(people={}, members={})).excluded
-    standing = await census.take(approval, terms, people=[actor], groups={*groups, *barred})
-    problem = standing.people.get(actor.user_id)
+    snapshot = await lookup.take(approval, terms, people=[actor], groups={*groups, *barred})
+    problem = snapshot.people.get(actor.user_id)
     if problem is not None:
         return RefusalCode(problem.value)
-    is_among = standing.is_among(groups, actor.user_id)
-    if actor.user_id not in standing.people or is_among is None:
-        raise DirectoryError("an emergency", again=standing.again)
+    is_among = snapshot.is_among(groups, actor.user_id)
+    if actor.user_id not in snapshot.people or is_among is None:
+        raise DirectoryError("an emergency", again=snapshot.again)
     if not is_among:
         return RefusalCode.NOT_APPROVER
-    is_barred = standing.is_among(barred, actor.user_id)
+    is_barred = snapshot.is_among(barred, actor.user_id)
     if is_barred is None:
-        raise DirectoryError("an emergency", again=standing.again)
-    return RefusalCode.EXCLUDED if is_barred else _bar(terms, standing, actor.user_id)
+        raise DirectoryError("an emergency", again=snapshot.again)
+    return RefusalCode.EXCLUDED if is_barred else _bar(terms, snapshot, actor.user_id)
 
 
-async def has_lost_glass(census: PeopleLookup, approval: Approval, user_id: str) -> bool:
+async def has_lost_glass(lookup: PeopleLookup, approval: Approval, user_id: str) -> bool:
     """Whether the person who broke glass has since lost that right.
 
     Raises:
         DirectoryError: A look-up failed.
     """
-    return await why_not_break(census, approval, Actor(user_id=user_id, team_id="")) is not None
+    return await why_not_break(lookup, approval, Actor(user_id=user_id, team_id="")) is not None
 
 
-async def left_out(census: PeopleLookup, approval: Approval, by: str) -> frozenset[str]:
+async def left_out(lookup: PeopleLookup, approval: Approval, by: str) -> frozenset[str]:
     """Return the other people who could have decided, as far as known."""
     ballot = ballot_of(approval)
     names = groups_of(ballot)
-    standing = await census.take(approval, ballot.terms, people=(), groups=names)
-    rights = Eligibility(ballot.terms, standing)
+    snapshot = await lookup.take(approval, ballot.terms, people=(), groups=names)
+    rights = Eligibility(ballot.terms, snapshot)
     people = {
-        one for name in _deciding(ballot, rights) for one in standing.members.get(name, frozenset())
+        user_id
+        for name in _deciding(ballot, rights)
+        for user_id in snapshot.members.get(name, frozenset())
     }
-    return frozenset(one for one in people - {by} if not rights.bars(one))
+    return frozenset(user_id for user_id in people - {by} if not rights.bars(user_id))
 
 
-async def was_told(census: PeopleLookup, approval: Approval, user_id: str) -> bool:
+async def was_told(lookup: PeopleLookup, approval: Approval, user_id: str) -> bool:
     """Whether a person was alerted that the call runs without them.
 
     Raises:
@@ -116,32 +118,32 @@ async def was_told(census: PeopleLookup, approval: Approval, user_id: str) -> bo
     decision, glass = approval.decision, glass_of(approval)
     if decision is None or not decision.emergency or glass is None or user_id == decision.by:
         return False
-    if user_id in await census.directory.channel_members(glass.alert):
+    if user_id in await lookup.directory.channel_members(glass.alert):
         return True
-    return user_id in await left_out(census, approval, decision.by)
+    return user_id in await left_out(lookup, approval, decision.by)
 
 
 def _deciding(ballot: Ballot, rights: Eligibility) -> set[str]:
     return {
         name
         for stage in ballot.stages
-        for one in stage.approve
-        for name in rights.groups(one, ballot.steps)
+        for requirement in stage.approve
+        for name in rights.groups(requirement, ballot.steps)
     }
 
 
-def _bar(terms: Terms, standing: PeopleSnapshot, user_id: str) -> RefusalCode | None:
+def _bar(terms: Terms, snapshot: PeopleSnapshot, user_id: str) -> RefusalCode | None:
     """Return the refusal of a person who edited the call or voted in another gate."""
-    if EDITORS in terms.exclude and user_id in standing.editors:
+    if EDITORS in terms.exclude and user_id in snapshot.editors:
         return RefusalCode.OWN_EDIT
-    return RefusalCode.USED_UP if user_id in standing.counted else None
+    return RefusalCode.USED_UP if user_id in snapshot.counted else None
 
 
 def _seen(text: str) -> str:
     """Normalize a text: case, invisible characters and spaces."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     shown = (
-        one if not one.isspace() and not unicodedata.category(one).startswith("C") else " "
-        for one in plain
+        char if not char.isspace() and not unicodedata.category(char).startswith("C") else " "
+        for char in plain
     )
     return " ".join("".join(shown).split())

@@ -82,10 +82,10 @@ def _apart(word: str) -> list[str]:
 
 def _clock(word: str) -> time | None:
     """Parse a time of day. A bare number is refused: it may be a day."""
-    found = _CLOCK.fullmatch(word)
-    if found is None or (found["minute"] is None and found["half"] is None):
+    match = _CLOCK.fullmatch(word)
+    if match is None or (match["minute"] is None and match["half"] is None):
         return None
-    hour, minute, half = int(found["hour"]), int(found["minute"] or 0), found["half"]
+    hour, minute, half = int(match["hour"]), int(match["minute"] or 0), match["half"]
     if half is not None:
         if not 1 <= hour <= 12:
             raise ValueError("not a time of day")
@@ -111,8 +111,12 @@ def _date(words: Sequence[str], now: datetime, clock: time | None) -> date:
             return _made(lambda: date.fromisoformat(day))
         case [day, month] if _DAY.fullmatch(day) and month[:3] in _MONTHS:
             number = _MONTHS.index(month[:3]) + 1
-            found = _made(lambda: date(today.year, number, int(day.rstrip("."))))
-            return found if found >= today else _made(lambda: found.replace(year=today.year + 1))
+            this_year = _made(lambda: date(today.year, number, int(day.rstrip("."))))
+            return (
+                this_year
+                if this_year >= today
+                else _made(lambda: this_year.replace(year=today.year + 1))
+            )
         case _:
             raise ValueError("not a time")
 

@@ -15,7 +15,7 @@ from bot.records.terms import TermsError
 
 
 def deciders_of(
-    approval: Approval, at_ms: int, standing: PeopleSnapshot | None = None
+    approval: Approval, at_ms: int, snapshot: PeopleSnapshot | None = None
 ) -> tuple[str, ...]:
     """Return who can decide now: ids of people, user groups and channels.
 
@@ -25,17 +25,17 @@ def deciders_of(
     Args:
         approval: A pending approval.
         at_ms: Time for rotations.
-        standing: Group memberships as looked up: people who left are not named. None names everyone
+        snapshot: Group memberships as looked up: people who left are not named. None names everyone
             on record.
     """
     ballot = ballot_of(approval)
     groups = _groups(ballot, approval.escalation.steps)
     try:
         audience = audience_of(ballot.terms, groups, at_ms)
-        if standing is not None and not ballot.is_doubt:
-            free = waits_for(ballot, standing)
+        if snapshot is not None and not ballot.is_doubt:
+            free = waits_for(ballot, snapshot)
             audience = {
-                name: by for name, by in audience.items() if _is_left(name, by, free, standing)
+                name: by for name, by in audience.items() if _is_left(name, by, free, snapshot)
             }
         names = tuple(audience)
     except TermsError:  # a time zone is unknown on this machine
@@ -44,21 +44,21 @@ def deciders_of(
 
 
 def _is_left(
-    name: str, groups: Iterable[str], free: frozenset[str], standing: PeopleSnapshot
+    name: str, groups: Iterable[str], free: frozenset[str], snapshot: PeopleSnapshot
 ) -> bool:
     """Whether a person, or a member of a group or channel, can still fill a slot."""
-    known = [standing.members[one] for one in groups if one in standing.members]
+    known = [snapshot.members[group] for group in groups if group in snapshot.members]
     if len(known) < len([*groups]):
         return True  # the look-up failed
-    return name in free if is_person(name) else any(one & free for one in known)
+    return name in free if is_person(name) else any(members & free for members in known)
 
 
 def _groups(ballot: Ballot, steps: int) -> tuple[str, ...]:
     """Return the groups that are asked; for a doubt, those of all stages."""
     terms = ballot.terms
     stages = range(len(terms.stages)) if ballot.is_doubt else [ballot.stage]
-    found = (name for stage in stages for name in asked_groups(terms, stage, steps))
-    return tuple(dict.fromkeys(found))
+    names = (name for stage in stages for name in asked_groups(terms, stage, steps))
+    return tuple(dict.fromkeys(names))
 
 
 def _left_out(approval: Approval, exclude: tuple[str, ...]) -> frozenset[str]:

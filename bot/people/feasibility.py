@@ -65,32 +65,34 @@ class FeasibilityCheck:
             return undecidable(approval, NobodyError(obstacles))
         try:
             approval = await self._with_channels(approval)
-            found = await self._prospect(approval)
+            feasibility = await self._prospect(approval)
         except TermsError as error:
             return undecidable(approval, NobodyError([("", str(error))]))
-        missing = await self._shortage(approval, found)
-        if missing is not None and found.is_never:
+        missing = await self._shortage(approval, feasibility)
+        if missing is not None and feasibility.is_never:
             return undecidable(approval, missing)
         return approval.changed(stuck=str(missing) if missing is not None else "")
 
-    async def _shortage(self, approval: Approval, found: Feasibility) -> NobodyError | None:
+    async def _shortage(self, approval: Approval, feasibility: Feasibility) -> NobodyError | None:
         """Return what is missing; channels that are too large are named first."""
-        if found.shortage is None:
+        if feasibility.shortage is None:
             return None
         groups = approval.terms.groups.values()
         obstacles = []
-        for name in dict.fromkeys(one for group in groups for one in channels_of(group, approval)):
+        for name in dict.fromkeys(
+            channel for group in groups for channel in channels_of(group, approval)
+        ):
             with suppress(DirectoryError):
                 count = len(await self.directory.channel_members(name))
                 if count > MOST_MEMBERS:
                     words = say("nobody.too_large", count=f"{count:,}", most=MOST_MEMBERS)
                     obstacles.append(("", f"<#{name}> {words}"))
         terms = approval.terms
-        if not any(named_by(terms, one) for one in terms.requirements.values()):
+        if not any(named_by(terms, requirement) for requirement in terms.requirements.values()):
             return NobodyError([])
-        if is_direct(approval) and any(one.here for one in groups):
+        if is_direct(approval) and any(group.here for group in groups):
             return NobodyError([("", say("nobody.only_here"))], is_direct=True)
-        return NobodyError([*obstacles, ("", _shortage_words(terms, found.shortage))])
+        return NobodyError([*obstacles, ("", _shortage_words(terms, feasibility.shortage))])
 
     async def _prospect(self, approval: Approval) -> Feasibility:
         """Whether distinct people can fill all slots, now or after a step.
@@ -99,16 +101,16 @@ class FeasibilityCheck:
             TermsError: The terms or the votes are invalid.
         """
         ballot = ballot_of(approval)
-        census = PeopleLookup(self.directory, self.policy, self.clock)
+        lookup = PeopleLookup(self.directory, self.policy, self.clock)
         groups = groups_of(ballot, steps=len(ballot.terms.escalate))
-        voters = {one for vote in ballot.votes for one in vote.persons}
-        standing = await census.take(approval, ballot.terms, people=(), groups=groups)
-        able = {one for members in standing.members.values() for one in members}
+        voters = {user_id for vote in ballot.votes for user_id in vote.persons}
+        snapshot = await lookup.take(approval, ballot.terms, people=(), groups=groups)
+        able = {user_id for members in snapshot.members.values() for user_id in members}
         if len(able | voters) <= _MOST_LOOKED_UP:  # above that, one person is assumed able
-            people = [Actor(user_id=one, team_id="") for one in able | voters]
-            found = await census.take(approval, ballot.terms, people=people, groups=())
-            standing = replace(standing, people=found.people)
-        return prospect(ballot, standing)
+            people = [Actor(user_id=user_id, team_id="") for user_id in able | voters]
+            people_snapshot = await lookup.take(approval, ballot.terms, people=people, groups=())
+            snapshot = replace(snapshot, people=people_snapshot.people)
+        return prospect(ballot, snapshot)
 
     async def _with_channels(self, approval: Approval) -> Approval:
         """Freeze the members of all channels that decide; none of large channels.
@@ -118,17 +120,19 @@ class FeasibilityCheck:
         """
         known = frozen_members(approval) or {}
         groups = approval.terms.groups.values()
-        places = {one for group in groups for one in channels_of(group, approval)}
+        places = {channel for group in groups for channel in channels_of(group, approval)}
         for name in sorted(places - known.keys()):
-            found = await self.directory.channel_members(name)
-            known[name] = found if len(found) <= MOST_MEMBERS else frozenset()
+            user_ids = await self.directory.channel_members(name)
+            known[name] = user_ids if len(user_ids) <= MOST_MEMBERS else frozenset()
         members = {name: tuple(sorted(people)) for name, people in known.items()}
         return approval.changed(members=members) if known else approval
 
 
 def _shortage_words(terms: Terms, shortage: MissingApprovers) -> str:
     """Describe what is required and how many approvers are left."""
-    known = {one.name: one for stage in terms.stages for one in stage.approve}
+    known = {
+        requirement.name: requirement for stage in terms.stages for requirement in stage.approve
+    }
     needs = [
         say("line.so_many", n=count, group=requirement_words(terms, known[name]))
         for name, count in shortage.needs

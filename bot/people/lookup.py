@@ -31,24 +31,24 @@ def delegations_of(records: Iterable[DelegationRecord]) -> tuple[Delegation, ...
     """Return the delegations, oldest first."""
     return tuple(
         Delegation(
-            owner=one.owner_id,
-            delegate=one.delegate_id,
-            until_ms=one.until_ms,
-            group=one.group_name,
-            approval_id=one.approval_id,
+            owner=record.owner_id,
+            delegate=record.delegate_id,
+            until_ms=record.until_ms,
+            group=record.group_name,
+            approval_id=record.approval_id,
         )
-        for one in records
-        if one.delegate_id
+        for record in records
+        if record.delegate_id
     )
 
 
 def absent_of(records: Iterable[DelegationRecord]) -> dict[str, int]:
     """Return absent people by user id, with the end of each absence."""
-    found: dict[str, int] = {}
-    for one in records:
-        if not one.delegate_id:
-            found[one.owner_id] = max(one.until_ms, found.get(one.owner_id, 0))
-    return found
+    ends: dict[str, int] = {}
+    for record in records:
+        if not record.delegate_id:
+            ends[record.owner_id] = max(record.until_ms, ends.get(record.owner_id, 0))
+    return ends
 
 
 T = TypeVar("T")
@@ -101,39 +101,43 @@ class PeopleLookup:
             handed = await self._handed(approval, terms)
         definitions = {name: self._definitions(terms, name) for name in set(groups)}
         everything = [group for both in definitions.values() for group in both]
-        actors = {one.user_id: one for one in people}
+        actors = {actor.user_id: actor for actor in people}
         name = approval.approval_id
-        handed = [one for one in handed if one.delegate in actors and one.is_for(name)]
-        for one in handed:  # both people must be active members
-            actors.setdefault(one.owner, Actor(user_id=one.owner, team_id=""))
-        found = await _Found.look_up(
+        handed = [
+            delegation
+            for delegation in handed
+            if delegation.delegate in actors and delegation.is_for(name)
+        ]
+        for delegation in handed:  # both people must be active members
+            actors.setdefault(delegation.owner, Actor(user_id=delegation.owner, team_id=""))
+        looked_up = await _Found.look_up(
             self.directory,
             people=actors,
-            usergroups={one for group in everything for one in group.usergroups},
-            channels={one for group in everything for one in channels_of(group, approval)},
+            usergroups={usergroup for group in everything for usergroup in group.usergroups},
+            channels={channel for group in everything for channel in channels_of(group, approval)},
             patience_s=patience_s,
         )
         return PeopleSnapshot(
             people={
                 name: problem_of(person, actors[name], approval.team_id)
-                for name, person in found.people.items()
+                for name, person in looked_up.people.items()
             },
-            members=view.members_by_name(definitions, found),
+            members=view.members_by_name(definitions, looked_up),
             requesters=frozenset(requesters_of(approval)),
             editors=frozenset(approval.edits.editors),
             counted=frozenset(approval.counted),
-            persons=found.people,
+            persons=looked_up.people,
             read_ms=view.at_ms,
             delegations=tuple(handed),
-            again=found.again,
+            again=looked_up.again,
         )
 
     async def _handed(self, approval: Approval, terms: Terms) -> tuple[Delegation, ...]:
         """Return the valid delegations that the terms accept."""
         if self.delegations is None or not terms.delegation:
             return ()
-        found = await self.delegations.current(approval.team_id, now_ms=self.clock())
-        return delegations_of(found) if found else ()
+        records = await self.delegations.current(approval.team_id, now_ms=self.clock())
+        return delegations_of(records) if records else ()
 
     def _definitions(self, terms: Terms, name: str) -> tuple[Group, ...]:
         """Return the frozen and the current definition: only members of both count."""
@@ -232,20 +236,20 @@ class _View:
     at_ms: int
 
     def members_by_name(
-        self, definitions: Mapping[str, Sequence[Group]], found: _Found
+        self, definitions: Mapping[str, Sequence[Group]], looked_up: _Found
     ) -> dict[str, frozenset[str]]:
         """Return the people in all definitions of a group, by name, if known."""
         members: dict[str, frozenset[str]] = {}
         for name, groups in definitions.items():
-            sets = [self.members(group, found) for group in groups]
-            known = [one for one in sets if one is not None]
-            if any(not one for one in known):
+            sets = [self.members(group, looked_up) for group in groups]
+            known = [user_ids for user_ids in sets if user_ids is not None]
+            if any(not user_ids for user_ids in known):
                 members[name] = frozenset()  # an empty group is known to be empty
             elif len(known) == len(sets):
                 members[name] = frozenset.intersection(*known)
         return members
 
-    def members(self, group: Group, found: _Found) -> frozenset[str] | None:
+    def members(self, group: Group, looked_up: _Found) -> frozenset[str] | None:
         """Return the people of a group; None if a part could not be looked up."""
         try:
             on_duty_now = on_duty(group.rotation, self.at_ms) if group.rotation else None
@@ -253,13 +257,13 @@ class _View:
             return None
         parts = [frozenset(group.users), frozenset([on_duty_now] if on_duty_now else [])]
         for name in group.usergroups:
-            if name not in found.usergroups:
+            if name not in looked_up.usergroups:
                 return None
-            parts.append(found.usergroups[name])
+            parts.append(looked_up.usergroups[name])
         for name in channels_of(group, self.approval):
-            if name not in found.channels:
+            if name not in looked_up.channels:
                 return None
-            parts.append(self._of_channel(name, found.channels[name]))
+            parts.append(self._of_channel(name, looked_up.channels[name]))
         return frozenset.union(*parts)
 
     def _of_channel(self, name: str, members: frozenset[str]) -> frozenset[str]:

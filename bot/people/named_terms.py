@@ -98,7 +98,7 @@ def under_terms(approval: Approval, terms: Terms, *, now_ms: int) -> Approval:
 def approvers_of(approval: Approval) -> tuple[str, ...]:
     """Return who is asked first: ids of people and user groups, and `channel`."""
     terms = approval.terms
-    names = [name for one in terms.stages[0].approve for name in one.groups]
+    names = [name for requirement in terms.stages[0].approve for name in requirement.groups]
     return _names(terms.groups[name] for name in names)
 
 
@@ -139,10 +139,10 @@ def added_by(terms: Terms, step: Escalation) -> tuple[str, ...]:
 
 def _names(groups: Iterable[Group]) -> tuple[str, ...]:
     """Return ids of people and user groups, and `channel`."""
-    found: dict[str, None] = {}
+    ids: dict[str, None] = {}
     for group in groups:
         rotation = group.rotation.people if group.rotation is not None else ()
-        found.update(dict.fromkeys((*group.users, *group.usergroups, *rotation)))
+        ids.update(dict.fromkeys((*group.users, *group.usergroups, *rotation)))
         if group.here or group.channels:
-            found[CHANNEL] = None
-    return tuple(found)
+            ids[CHANNEL] = None
+    return tuple(ids)

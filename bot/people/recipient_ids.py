@@ -16,15 +16,15 @@ MOST_PEOPLE = 10
 
 def asked_groups(terms: Terms, stage: int, steps: int = 0) -> tuple[str, ...]:
     """Return the groups asked in a stage after a number of escalation steps."""
-    named = [group for one in terms.stages[stage].approve for group in one.groups]
+    named = [group for requirement in terms.stages[stage].approve for group in requirement.groups]
     return tuple(dict.fromkeys((*named, *added_groups(terms, stage, range(steps)))))
 
 
 def added_groups(terms: Terms, stage: int, steps: range) -> tuple[str, ...]:
     """Return the groups that escalation steps add to a stage."""
-    names = {one.name for one in terms.stages[stage].approve}
-    found = [terms.escalate[number] for number in steps if number < len(terms.escalate)]
-    added = [group for step in found if names & {*step.requirements} for group in step.add]
+    names = {requirement.name for requirement in terms.stages[stage].approve}
+    begun_steps = [terms.escalate[number] for number in steps if number < len(terms.escalate)]
+    added = [group for step in begun_steps if names & {*step.requirements} for group in step.add]
     return tuple(dict.fromkeys(added))
 
 
@@ -37,18 +37,18 @@ def audience_of(terms: Terms, groups: Iterable[str], at_ms: int) -> dict[str, tu
     Raises:
         TermsError: The time zone of a rotation is unknown here.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    groups_by_id: dict[str, tuple[str, ...]] = {}
     for name in groups:
         group = terms.groups.get(name)
         if group is None:
             continue
         duty = on_duty(group.rotation, at_ms) if group.rotation is not None else None
         here = (CHANNEL,) if group.here else ()
-        for one in (*group.users, *group.usergroups, *([duty] if duty else []), *here):
-            found[one] = (*found.get(one, ()), name)
-        for one in group.channels:
-            found[one] = (*found.get(one, ()), name)
-    return found
+        for recipient in (*group.users, *group.usergroups, *([duty] if duty else []), *here):
+            groups_by_id[recipient] = (*groups_by_id.get(recipient, ()), name)
+        for recipient in group.channels:
+            groups_by_id[recipient] = (*groups_by_id.get(recipient, ()), name)
+    return groups_by_id
 
 
 def group_words(terms: Terms, name: str) -> str:
@@ -69,16 +69,16 @@ def group_words(terms: Terms, name: str) -> str:
 
 def requirement_words(terms: Terms, requirement: Requirement) -> str:
     """Format who can fill a requirement, as mrkdwn."""
-    found = [*dict.fromkeys(group_words(terms, one) for one in requirement.groups)]
-    if len(found) < 2:
-        return "".join(found)
-    return say("line.or", a=", ".join(found[:-1]), b=found[-1])
+    words = [*dict.fromkeys(group_words(terms, name) for name in requirement.groups)]
+    if len(words) < 2:
+        return "".join(words)
+    return say("line.or", a=", ".join(words[:-1]), b=words[-1])
 
 
 def rotations_of(terms: Terms, groups: Iterable[str]) -> tuple[Rotation, ...]:
     """Return the rotations in groups."""
-    found = (terms.groups[name].rotation for name in groups if name in terms.groups)
-    return tuple(one for one in found if one is not None)
+    rotations = (terms.groups[name].rotation for name in groups if name in terms.groups)
+    return tuple(rotation for rotation in rotations if rotation is not None)
 
 
 def is_person(name: str) -> bool:

@@ -60,14 +60,14 @@ class Audience:
             TermsError: A time zone is unknown on this machine.
         """
         ballot, groups = _asked_now(approval, terms, steps)
-        census = PeopleLookup(self.directory, self.policy, self.clock)
-        standing = await census.take(approval, terms, people=(), groups=groups)
-        found = waits_for(ballot, standing)
-        if len(found) <= MOST_LOOKED_UP:  # above that, one person is assumed able
-            people = [Actor(user_id=one, team_id="") for one in found]
-            able = await census.take(approval, terms, people=people, groups=())
-            found = waits_for(ballot, replace(standing, people=able.people))
-        return Waiting(people=found, groups=frozenset(standing.members))
+        lookup = PeopleLookup(self.directory, self.policy, self.clock)
+        snapshot = await lookup.take(approval, terms, people=(), groups=groups)
+        user_ids = waits_for(ballot, snapshot)
+        if len(user_ids) <= MOST_LOOKED_UP:  # above that, one person is assumed able
+            people = [Actor(user_id=user_id, team_id="") for user_id in user_ids]
+            able = await lookup.take(approval, terms, people=people, groups=())
+            user_ids = waits_for(ballot, replace(snapshot, people=able.people))
+        return Waiting(people=user_ids, groups=frozenset(snapshot.members))
 
     async def able(
         self, approval: Approval, terms: Terms, people: Collection[str], *, steps: int
@@ -80,19 +80,19 @@ class Audience:
             TermsError: A time zone is unknown on this machine.
         """
         ballot, groups = _asked_now(approval, terms, steps)
-        actors = [Actor(user_id=one, team_id="") for one in people]
-        census = PeopleLookup(self.directory, self.policy, self.clock)
-        standing = await census.take(approval, terms, people=actors, groups=groups)
-        if not standing.knows(groups=Eligibility(terms, standing).excluded):
+        actors = [Actor(user_id=user_id, team_id="") for user_id in people]
+        lookup = PeopleLookup(self.directory, self.policy, self.clock)
+        snapshot = await lookup.take(approval, terms, people=actors, groups=groups)
+        if not snapshot.knows(groups=Eligibility(terms, snapshot).excluded):
             return frozenset()
-        free = waits_for(ballot, standing) & {*people}
-        return frozenset(one for one in free if standing.is_able(one))
+        free = waits_for(ballot, snapshot) & {*people}
+        return frozenset(user_id for user_id in free if snapshot.is_able(user_id))
 
     async def members(self, approval: Approval, names: Iterable[str]) -> frozenset[str]:
         """Return present members of user groups among recipients, as far as known."""
         away = await self.away(approval)
-        found = await self._members([name for name in names if is_usergroup(name)])
-        return frozenset[str]().union(*found.values()) - away.keys()
+        members = await self._members([name for name in names if is_usergroup(name)])
+        return frozenset[str]().union(*members.values()) - away.keys()
 
     async def left(
         self,
@@ -106,15 +106,15 @@ class Audience:
         away = await self.away(approval)
         wanted = waiting.people - {*silent}
         members = await self._members([name for name in names if is_usergroup(name)])
-        found: dict[str, None] = {}
+        recipients: dict[str, None] = {}
         for name, groups in names.items():
             if is_person(name) and waiting.wants(name, groups) and name not in silent:
-                found.update(dict.fromkeys(away.get(name, (name,))))
+                recipients.update(dict.fromkeys(away.get(name, (name,))))
             elif is_channel(name) or (
                 is_usergroup(name) and self._is_any_left(members.get(name), wanted, away)
             ):
-                found[name] = None
-        return tuple(found)
+                recipients[name] = None
+        return tuple(recipients)
 
     async def among(
         self, approval: Approval, people: Collection[str], waiting: Waiting
@@ -123,8 +123,13 @@ class Audience:
         if not people:
             return ()
         away = await self.away(approval)
-        lent = {one for owner, found in away.items() if owner in waiting.people for one in found}
-        return tuple(one for one in people if one in waiting.people or one in lent)
+        lent = {
+            delegate
+            for owner, delegates in away.items()
+            if owner in waiting.people
+            for delegate in delegates
+        }
+        return tuple(user_id for user_id in people if user_id in waiting.people or user_id in lent)
 
     async def is_deserted(self, approval: Approval, terms: Terms) -> bool:
         """Whether all possible approvers are absent without a delegate."""
@@ -132,7 +137,7 @@ class Audience:
         if not away:
             return False
         waiting = await self.waiting(approval, terms, steps=0)
-        return bool(waiting.people) and all(away.get(one) == () for one in waiting.people)
+        return bool(waiting.people) and all(away.get(user_id) == () for user_id in waiting.people)
 
     async def absent(self, channel_id: str, people: Collection[str]) -> frozenset[str]:
         """Return people who are not in a channel; empty if unknown."""
@@ -147,15 +152,15 @@ class Audience:
 
     async def _members(self, names: Iterable[str]) -> dict[str, frozenset[str]]:
         """Return members of user groups, as far as known."""
-        found: dict[str, frozenset[str]] = {}
+        by_group: dict[str, frozenset[str]] = {}
 
         async def look(name: str) -> None:
             with suppress(DirectoryError, TimeoutError):
                 async with asyncio.timeout(PATIENCE_S):
-                    found[name] = await self.directory.group_members(name)
+                    by_group[name] = await self.directory.group_members(name)
 
         await asyncio.gather(*(look(name) for name in names))
-        return found
+        return by_group
 
     @staticmethod
     def _is_any_left(
@@ -163,7 +168,9 @@ class Audience:
         wanted: frozenset[str],
         away: Mapping[str, tuple[str, ...]],
     ) -> bool:
-        return members is None or any(one in wanted and one not in away for one in members)
+        return members is None or any(
+            user_id in wanted and user_id not in away for user_id in members
+        )
 
 
 def _asked_now(approval: Approval, terms: Terms, steps: int) -> tuple[Ballot, frozenset[str]]:
@@ -175,5 +182,5 @@ def _asked_now(approval: Approval, terms: Terms, steps: int) -> tuple[Ballot, fr
     ballot = replace(ballot_of(approval), steps=steps)
     stage = ballot.stages[0 if ballot.is_doubt else ballot.stage]
     rights = Eligibility(terms, PeopleSnapshot(people={}, members={}))
-    names = {name for one in stage.approve for name in rights.groups(one, steps)}
+    names = {name for requirement in stage.approve for name in rights.groups(requirement, steps)}
     return ballot, frozenset({*names, *rights.excluded})

@@ -26,7 +26,10 @@ def groups_of(ballot: Ballot, *, is_begun: bool = False, steps: int = 0) -> froz
     stages = ballot.stages[: ballot.stage + 1] if is_begun else ballot.stages
     steps = max([steps, ballot.steps, *(vote.steps for vote in ballot.votes)])
     names = {
-        name for stage in stages for one in stage.approve for name in rights.groups(one, steps)
+        name
+        for stage in stages
+        for requirement in stage.approve
+        for name in rights.groups(requirement, steps)
     }
     return frozenset({*names, *rights.excluded})
 
@@ -109,7 +112,7 @@ class VoteProgress:
     @property
     def is_plain(self) -> bool:
         """Whether the first vote decides, so there is no progress to show."""
-        return not self.stage and sum(one.need for one in self.tallies) < 2 and not self.votes
+        return not self.stage and sum(tally.need for tally in self.tallies) < 2 and not self.votes
 
 
 def progress_of(approval: Approval) -> VoteProgress:

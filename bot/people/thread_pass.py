@@ -116,8 +116,8 @@ class Requesters:
         if work.messages is None:
             work.messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
         known = await self._known(work)
-        found = dict.fromkeys((*(message.user_id for message in work.messages), *known))
-        return tuple(found) or (thread.requester_id,)
+        people = dict.fromkeys((*(message.user_id for message in work.messages), *known))
+        return tuple(people) or (thread.requester_id,)
 
     async def of_call(self, work: ThreadPass, address: str) -> tuple[str, ...]:
         """Return the requesters of a call as of its approval request."""
@@ -140,19 +140,21 @@ class Requesters:
             messages = await self.storage.inbox.of_turn(thread.thread_id, turn)
             people.update(dict.fromkeys(message.user_id for message in messages))
         decided = await newest_of(self.storage.approvals, thread.thread_id, limit=_LAST)
-        people.update(dict.fromkeys(_speakers(one for one in decided if not one.open)))
+        people.update(
+            dict.fromkeys(_speakers(approval for approval in decided if not approval.open))
+        )
         return [*people]
 
 
 def _speakers(decided: Iterable[Approval]) -> list[str]:
     """Return people whose words or values the agent reads, including editors."""
-    found: list[str] = []
-    for one in decided:
-        if one.status in {Status.APPROVED, Status.ANSWERED}:
-            found.extend(one.edits.editors)
-        if one.decision is not None and _says_something(one):
-            found.extend((one.decision.by, *_joint_authors(one)))
-    return found
+    speakers: list[str] = []
+    for approval in decided:
+        if approval.status in {Status.APPROVED, Status.ANSWERED}:
+            speakers.extend(approval.edits.editors)
+        if approval.decision is not None and _says_something(approval):
+            speakers.extend((approval.decision.by, *_joint_authors(approval)))
+    return speakers
 
 
 def _joint_authors(approval: Approval) -> list[str]:
@@ -161,7 +163,7 @@ def _joint_authors(approval: Approval) -> list[str]:
     The agent reads the reasons of all votes that rejected the request, and an answer that several
     people gave in the same words.
     """
-    return [one.by for one in approval.votes if (one.note if one.is_stop else one.result)]
+    return [vote.by for vote in approval.votes if (vote.note if vote.is_stop else vote.result)]
 
 
 def _says_something(approval: Approval) -> bool:

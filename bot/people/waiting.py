@@ -44,8 +44,8 @@ class Waits:
         """
         now = self.clock()
         handed = delegations_of(await self.delegations.current(team_id, now_ms=now))
-        census = PeopleLookup(self.directory, self.policy, self.clock)
-        return WaitingLook(self.directory, census, actor, handed, now)
+        lookup = PeopleLookup(self.directory, self.policy, self.clock)
+        return WaitingLook(self.directory, lookup, actor, handed, now)
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class WaitingLook:
 
     async def among(self, approvals: Iterable[Approval]) -> list[Approval]:
         """Return the pending approvals that wait for this person, in their order."""
-        return [one for one in approvals if await self.waits(one)]
+        return [approval for approval in approvals if await self.waits(approval)]
 
     async def waits(self, approval: Approval) -> bool:
         """Whether the person could decide or answer now; False if a look-up fails."""
@@ -137,21 +137,21 @@ class WaitingLook:
             return False
         ballot = ballot_of(approval)
         terms, by = ballot.terms, self.actor.user_id
-        standing = await self.census.take(
+        snapshot = await self.census.take(
             approval,
             terms,
             people=[self.actor],
             groups=groups_of(ballot, steps=ballot.steps),
             handed=self.handed if terms.delegation else (),
         )
-        rights = Eligibility(terms, standing)
+        rights = Eligibility(terms, snapshot)
         if rights.exclusion(by) in {Exclusion.OWN_REQUEST, Exclusion.EXCLUDED}:
             return False
-        needed = [one for stage in ballot.stages for one in stage.approve]
+        needed = [requirement for stage in ballot.stages for requirement in stage.approve]
         return either(
-            every((rights.holds(right, by), rights.fits(right, one, ballot.steps)))
+            every((rights.holds(right, by), rights.fits(right, requirement, ballot.steps)))
             for right in rights.of(by)
-            for one in needed
+            for requirement in needed
         )
 
     async def _may_answer(self, approval: Approval) -> bool:
@@ -167,16 +167,25 @@ class WaitingLook:
     async def _standing(self, approval: Approval, ballot: Ballot) -> PeopleSnapshot:
         """Look up an approval's people; usually the same as the previous one's."""
         groups = groups_of(ballot, is_begun=True)
-        voters = {one for vote in ballot.votes for one in vote.persons} - {self.actor.user_id}
+        voters = {user_id for vote in ballot.votes for user_id in vote.persons} - {
+            self.actor.user_id
+        }
         members = approval.members
         known = None if members is None else tuple(members.items())
         where = (approval.team_id, approval.channel_id, known)
-        about = tuple(one for one in self.handed if one.approval_id == approval.approval_id)
+        about = tuple(
+            delegation
+            for delegation in self.handed
+            if delegation.approval_id == approval.approval_id
+        )
         key = (ballot.terms.digest, *where, groups, frozenset(voters), ballot.stage, about)
-        standing = self._known.get(key)
-        if standing is None:
-            people = [self.actor, *(Actor(user_id=one, team_id="") for one in sorted(voters))]
-            standing = self._known[key] = await self.census.take(
+        snapshot = self._known.get(key)
+        if snapshot is None:
+            people = [
+                self.actor,
+                *(Actor(user_id=user_id, team_id="") for user_id in sorted(voters)),
+            ]
+            snapshot = self._known[key] = await self.census.take(
                 approval,
                 ballot.terms,
                 people=people,
@@ -184,7 +193,7 @@ class WaitingLook:
                 handed=self.handed if ballot.terms.delegation else (),
             )
         return replace(
-            standing,
+            snapshot,
             requesters=frozenset(requesters_of(approval)),
             editors=frozenset(approval.edits.editors),
             counted=frozenset(approval.counted),
@@ -193,8 +202,8 @@ class WaitingLook:
 
 def _channels(approval: Approval) -> tuple[str, ...]:
     """Return ids of channels that have a card of a request or its break-glass alert."""
-    found = [approval.channel_id, approval.place]
+    channel_ids = [approval.channel_id, approval.place]
     if approval.decision is not None and approval.decision.emergency:
         glass = glass_of(approval)
-        found.append(glass.alert if glass is not None else "")
-    return tuple(dict.fromkeys(one for one in found if one))
+        channel_ids.append(glass.alert if glass is not None else "")
+    return tuple(dict.fromkeys(channel_id for channel_id in channel_ids if channel_id))

@@ -134,21 +134,21 @@ class LoadedPolicy:
             Whether another policy is now in effect.
         """
         async with self._turn:
-            found = ""
+            file_hash = ""
             try:
                 data = await _read(self._source)
-                found = hashlib.sha256(data).hexdigest()
-                if self._is_known(found) and not anew:
+                file_hash = hashlib.sha256(data).hexdigest()
+                if self._is_known(file_hash) and not anew:
                     return False
                 policy = await self._source.check(data)
             except PolicyError as error:
-                await self._refuse(error, found, anew=anew)
+                await self._refuse(error, file_hash, anew=anew)
                 return False
             return await self._take(policy)
 
-    def _is_known(self, found: str) -> bool:
+    def _is_known(self, file_hash: str) -> bool:
         """Whether the file is in effect already, or was refused for a permanent fault."""
-        return found == (self._refused[0] or self.hash)
+        return file_hash == (self._refused[0] or self.hash)
 
     async def _take(self, policy: CheckedPolicy) -> bool:
         is_new = policy.hash != self.hash
@@ -167,16 +167,18 @@ class LoadedPolicy:
             is_settings=self._source.name == OF_SETTINGS,
         )
 
-    async def _refuse(self, error: PolicyError, found: str, *, anew: bool) -> None:
+    async def _refuse(self, error: PolicyError, file_hash: str, *, anew: bool) -> None:
         text = error.text(self.name)
         is_told = text == self._refused[1] and not anew
         # A failed look-up or read may succeed the next time, so check such a file again.
-        may_pass = not found or any(one.code == "unresolvable" for one in error.problems)
+        may_pass = not file_hash or any(
+            problem.code == "unresolvable" for problem in error.problems
+        )
         if not is_told:
             await self._source.tell(
-                PolicyNews(name=self.name, hash=found, in_force=self.hash, faults=text)
+                PolicyNews(name=self.name, hash=file_hash, in_force=self.hash, faults=text)
             )
-        self._refused = (_ANY if may_pass else found, text)
+        self._refused = (_ANY if may_pass else file_hash, text)
 
 
 def source_of(

@@ -94,8 +94,8 @@ class PeopleSnapshot:
 
     def knows(self, *, people: Iterable[str] = (), groups: Iterable[str] = ()) -> bool:
         """Whether all of these people and groups were looked up."""
-        return all(one in self.people for one in people) and all(
-            one in self.members for one in groups
+        return all(user_id in self.people for user_id in people) and all(
+            group in self.members for group in groups
         )
 
     def is_able(self, user_id: str) -> bool | None:
@@ -138,9 +138,11 @@ class Eligibility:
     def of(self, user_id: str) -> tuple[Right, ...]:
         """Return the rights that a person may use, their own first."""
         handed = [
-            Right(owner=one.owner, group=one.group)
-            for one in self.standing.delegations
-            if self.terms.delegation and one.delegate == user_id and one.owner != user_id
+            Right(owner=delegation.owner, group=delegation.group)
+            for delegation in self.standing.delegations
+            if self.terms.delegation
+            and delegation.delegate == user_id
+            and delegation.owner != user_id
         ]
         return (Right(owner=user_id), *handed)
 
@@ -157,16 +159,16 @@ class Eligibility:
             return self.standing.is_able(user_id)
         if right not in self.of(user_id):
             return False
-        return every(self.standing.is_able(one) for one in (user_id, right.owner))
+        return every(self.standing.is_able(person) for person in (user_id, right.owner))
 
     def exclusion(self, user_id: str) -> Exclusion | None:
         """Return why a person cannot approve, as far as known."""
-        standing, exclude = self.standing, self.terms.exclude
-        if REQUESTERS in exclude and user_id in standing.requesters:
+        snapshot, exclude = self.standing, self.terms.exclude
+        if REQUESTERS in exclude and user_id in snapshot.requesters:
             return Exclusion.OWN_REQUEST
-        if EDITORS in exclude and user_id in standing.editors:
+        if EDITORS in exclude and user_id in snapshot.editors:
             return Exclusion.OWN_EDIT
-        return Exclusion.EXCLUDED if standing.is_among(self.excluded, user_id) else None
+        return Exclusion.EXCLUDED if snapshot.is_among(self.excluded, user_id) else None
 
     def bars(self, user_id: str) -> bool:
         """Whether a person is excluded, or a voter of an outer gate."""

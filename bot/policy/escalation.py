@@ -159,7 +159,7 @@ def due(terms: Terms, course: EscalationState, now_ms: int) -> Due:
     steps = steps_begun(terms, course, now_ms)
     coming = _moments(terms, replace(course, steps=steps), now_ms)
     # Overdue messages are merged into one, so that people get no burst after a pause.
-    passed = [one for one in coming if one[0] <= now_ms]
+    passed = [moment for moment in coming if moment[0] <= now_ms]
     reminders = sum(1 for _, kind, _ in passed if kind is Notice.REMINDER)
     tells = [key for _, kind, key in passed if kind is Notice.ESCALATION]
     awake = tuple(str(key) for _, kind, key in passed if kind is Notice.SNOOZE_OVER)

@@ -25,7 +25,7 @@ def limits_of(terms: Terms) -> GrantTerms | None:
     """
     if terms.always_ask or terms.risk in NEVER_GRANTED:
         return None
-    slots = sum(one.count for stage in terms.stages for one in stage.approve)
+    slots = sum(requirement.count for stage in terms.stages for requirement in stage.approve)
     return terms.grants if slots == 1 else None
 
 

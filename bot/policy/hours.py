@@ -68,7 +68,7 @@ def _span_at(quiet: QuietHours | None, at_ms: int) -> Span | None:
     if quiet is None:
         return None
     spans = _spans(quiet, to_local(at_ms, zone_of(quiet.timezone)).date())
-    return next((one for one in spans if one[0] <= at_ms < one[1]), None)
+    return next((span for span in spans if span[0] <= at_ms < span[1]), None)
 
 
 def _next_quiet(quiet: QuietHours | None, at_ms: int) -> int | None:
@@ -84,9 +84,9 @@ def _spans(quiet: QuietHours, around: date) -> tuple[Span, ...]:
     """Return the quiet spans from two days before a day on, with adjacent ones joined."""
     # A span of the day before can still last, and can adjoin a whole quiet day before it.
     days = [around + (number - 2) * _DAY for number in range(_AHEAD + 3)]
-    found = sorted(span for day in days for span in _of_day(quiet, day) if span[0] < span[1])
+    spans = sorted(span for day in days for span in _of_day(quiet, day) if span[0] < span[1])
     result: list[Span] = []
-    for begin, end in found:
+    for begin, end in spans:
         if result and begin <= result[-1][1]:
             result[-1] = result[-1][0], max(end, result[-1][1])
         else:

@@ -24,7 +24,7 @@ class MissingApprovers:
     def __str__(self) -> str:
         """Return a text such as “needs 2 of sre; only @Ada is left”."""
         needs = " and ".join(f"{count} of {name}" for name, count in self.needs)
-        names = [mention(one) for one in self.left[:_MOST_NAMED]]
+        names = [mention(user_id) for user_id in self.left[:_MOST_NAMED]]
         if not names:
             return f"needs {needs}; nobody is left"
         if len(self.left) > _MOST_NAMED:
@@ -52,49 +52,51 @@ class Feasibility:
         return self.after_steps is None
 
 
-def prospect(ballot: Ballot, standing: PeopleSnapshot) -> Feasibility:
+def prospect(ballot: Ballot, snapshot: PeopleSnapshot) -> Feasibility:
     """Check whether distinct people can fill all slots, now or after a step.
 
     A failed look-up counts as possible: people are then asked, and each vote is checked with a new
     look-up.
     """
-    ballot = ballot.recounted(standing).ballot
-    shortage = _shortage(ballot, standing)
+    ballot = ballot.recounted(snapshot).ballot
+    shortage = _shortage(ballot, snapshot)
     if shortage is None:
         return Feasibility(after_steps=ballot.steps)
     later = range(ballot.steps + 1, len(ballot.terms.escalate) + 1)
-    after = (one for one in later if _shortage(replace(ballot, steps=one), standing) is None)
+    after = (steps for steps in later if _shortage(replace(ballot, steps=steps), snapshot) is None)
     return Feasibility(after_steps=next(after, None), shortage=shortage)
 
 
-def waits_for(ballot: Ballot, standing: PeopleSnapshot) -> frozenset[str]:
+def waits_for(ballot: Ballot, snapshot: PeopleSnapshot) -> frozenset[str]:
     """Return people who could fill one more slot now, by their own right.
 
     People who were not looked up count as active members.
     """
-    rights = Eligibility(ballot.terms, standing)
-    taken = {one for vote in ballot.votes for one in vote.persons}
+    rights = Eligibility(ballot.terms, snapshot)
+    taken = {user_id for vote in ballot.votes for user_id in vote.persons}
     groups = {
-        group for one in ballot.open_columns(standing) for group in rights.groups(one, ballot.steps)
+        group
+        for requirement in ballot.open_columns(snapshot)
+        for group in rights.groups(requirement, ballot.steps)
     }
-    people = {one for group in groups for one in standing.members.get(group, ())}
-    return frozenset(one for one in people - taken if _is_free(one, rights))
+    people = {user_id for group in groups for user_id in snapshot.members.get(group, ())}
+    return frozenset(user_id for user_id in people - taken if _is_free(user_id, rights))
 
 
-def _shortage(ballot: Ballot, standing: PeopleSnapshot) -> MissingApprovers | None:
+def _shortage(ballot: Ballot, snapshot: PeopleSnapshot) -> MissingApprovers | None:
     """Return the slots that cannot all be filled, and all people who fit any of them."""
-    rights = Eligibility(ballot.terms, standing)
+    rights = Eligibility(ballot.terms, snapshot)
     slots = [
-        (number, one)
+        (number, requirement)
         for number, stage in enumerate(ballot.stages)
-        for one in stage.approve
-        if standing.knows(groups=rights.groups(one, ballot.steps))
-        for _ in range(one.count)
+        for requirement in stage.approve
+        if snapshot.knows(groups=rights.groups(requirement, ballot.steps))
+        for _ in range(requirement.count)
     ]
-    fits = [_people(ballot, rights, number, one) for number, one in slots]
+    fits = [_people(ballot, rights, number, slot) for number, slot in slots]
     names = sorted(set().union(*fits))
-    places = {one: number for number, one in enumerate(names)}
-    columns = [[places[one] for one in people] for people in fits]
+    places = {name: number for number, name in enumerate(names)}
+    columns = [[places[name] for name in people] for people in fits]
     matching = match(columns)
     for row, place in enumerate(columns):
         if row not in matching.columns:
@@ -113,13 +115,13 @@ def _missing(
         slot.name for (_, slot), fits in zip(slots, columns, strict=True) if reached >= set(fits)
     )
     return MissingApprovers(
-        needs=tuple(needs.items()), left=tuple(names[one] for one in sorted(reached))
+        needs=tuple(needs.items()), left=tuple(names[column] for column in sorted(reached))
     )
 
 
 def _people(ballot: Ballot, rights: Eligibility, number: int, slot: Requirement) -> set[str]:
     """Return the people who fill, or could fill, a slot of a stage."""
-    votes = [] if ballot.is_doubt else [one for one in ballot.votes if not one.is_stop]
+    votes = [] if ballot.is_doubt else [vote for vote in ballot.votes if not vote.is_stop]
     filled = {
         vote.right.owner
         for vote in votes
@@ -128,10 +130,10 @@ def _people(ballot: Ballot, rights: Eligibility, number: int, slot: Requirement)
     }
     if number < ballot.stage:
         return filled
-    taken = {one for vote in votes for one in vote.persons}
+    taken = {user_id for vote in votes for user_id in vote.persons}
     groups = rights.groups(slot, ballot.steps)
-    members = {one for group in groups for one in rights.standing.members.get(group, ())}
-    free = {one for one in members - taken if _is_free(one, rights)}
+    members = {user_id for group in groups for user_id in rights.standing.members.get(group, ())}
+    free = {user_id for user_id in members - taken if _is_free(user_id, rights)}
     return filled | free
 
 

@@ -555,7 +555,7 @@ class AskEntry(Filled):
     def requirements(self) -> tuple[ApproveEntry, ...]:
         """All requirements of all stages; empty if the entry names none."""
         if self.stages is not None:
-            return tuple(one for stage in self.stages for one in stage.approve)
+            return tuple(requirement for stage in self.stages for requirement in stage.approve)
         return self.approve or ()
 
     def over(self, defaults: AskEntry) -> Self:

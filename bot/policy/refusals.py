@@ -147,28 +147,28 @@ class VoteResult:
         return (*self.dropped, *self.void)
 
 
-def judge_vote(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> VoteResult:
+def judge_vote(ballot: Ballot, attempt: VoteAttempt, snapshot: PeopleSnapshot) -> VoteResult:
     """Check a vote, and count it if it is valid."""
     # First the refusals that leave the ballot unchanged, then a recount: invalid votes are dropped
     # even if this vote is refused.
-    early = _early(ballot, attempt, standing)
+    early = _early(ballot, attempt, snapshot)
     if early is not None:
         return VoteResult(ballot=ballot, refusal=early)
-    recount = ballot.recounted(standing)
-    ruling = _Voter(recount.ballot, attempt, standing).judge()
+    recount = ballot.recounted(snapshot)
+    ruling = _Voter(recount.ballot, attempt, snapshot).judge()
     if isinstance(ruling, RefusalCode):
         return _result(recount, refusal=ruling)
-    after = recount.ballot.with_vote(ruling, standing)
+    after = recount.ballot.with_vote(ruling, snapshot)
     return VoteResult(
         ballot=after.ballot,
         vote=ruling,
         dropped=recount.dropped + after.dropped,
         void=recount.void + after.void,
-        decision=after.ballot.decision(standing),
+        decision=after.ballot.decision(snapshot),
     )
 
 
-def judge_take_back(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> VoteResult:
+def judge_take_back(ballot: Ballot, attempt: VoteAttempt, snapshot: PeopleSnapshot) -> VoteResult:
     """Withdraw a person's vote, if there is one. `attempt.choice` is ignored."""
     if not attempt.is_open:
         return VoteResult(ballot=ballot, refusal=RefusalCode.CLOSED)
@@ -177,13 +177,13 @@ def judge_take_back(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapsh
     vote = ballot.vote_of(attempt.by)
     if vote is None:
         return VoteResult(ballot=ballot, refusal=RefusalCode.NO_VOTE)
-    recount = ballot.without(attempt.by, standing)
+    recount = ballot.without(attempt.by, snapshot)
     return replace(_result(recount), vote=vote)
 
 
 def is_blank(text: str) -> bool:
     """Whether a reason has no visible character."""
-    return all(one.isspace() or unicodedata.category(one).startswith("C") for one in text)
+    return all(char.isspace() or unicodedata.category(char).startswith("C") for char in text)
 
 
 def _result(recount: ValidVotes, *, refusal: RefusalCode | None = None) -> VoteResult:
@@ -192,16 +192,16 @@ def _result(recount: ValidVotes, *, refusal: RefusalCode | None = None) -> VoteR
     )
 
 
-def _early(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> RefusalCode | None:
+def _early(ballot: Ballot, attempt: VoteAttempt, snapshot: PeopleSnapshot) -> RefusalCode | None:
     """Return a refusal that does not depend on the person's rights, if any."""
     if not attempt.is_open:
         return RefusalCode.CLOSED
     if attempt.digest != ballot.digest:
         return RefusalCode.OUTDATED
-    problem = standing.people.get(attempt.by)
+    problem = snapshot.people.get(attempt.by)
     if problem is not None:
         return RefusalCode(problem.value)
-    if attempt.by not in standing.people or not _Voter(ballot, attempt, standing).is_known():
+    if attempt.by not in snapshot.people or not _Voter(ballot, attempt, snapshot).is_known():
         return RefusalCode.LOOKUP_FAILED
     return RefusalCode.RULE_DENIES if attempt.is_denied else None
 
@@ -209,19 +209,19 @@ def _early(ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> Re
 class _Voter:
     """A voter and their rights on one ballot."""
 
-    def __init__(self, ballot: Ballot, attempt: VoteAttempt, standing: PeopleSnapshot) -> None:
-        self._ballot, self._attempt, self._standing = ballot, attempt, standing
-        self._rights = Eligibility(ballot.terms, standing)
+    def __init__(self, ballot: Ballot, attempt: VoteAttempt, snapshot: PeopleSnapshot) -> None:
+        self._ballot, self._attempt, self._standing = ballot, attempt, snapshot
+        self._rights = Eligibility(ballot.terms, snapshot)
         self._is_stop = attempt.choice in STOPS
 
     def is_known(self) -> bool:
         """Whether all people and groups that this vote needs were looked up."""
-        ballot, standing = self._ballot, self._standing
+        ballot, snapshot = self._ballot, self._standing
         # A rejection is safe without a complete look-up, so it needs less.
         if not self._is_stop:
-            return ballot.is_sure(standing) and self._turn() is not None
-        stops = {one for vote in ballot.votes if vote.is_stop for one in vote.persons}
-        is_counted = ballot.terms.reject == 1 or standing.knows(people=stops)
+            return ballot.is_sure(snapshot) and self._turn() is not None
+        stops = {user_id for vote in ballot.votes if vote.is_stop for user_id in vote.persons}
+        is_counted = ballot.terms.reject == 1 or snapshot.knows(people=stops)
         return is_counted and self._turn() is not None
 
     def judge(self) -> CastVote | RefusalCode:
@@ -242,13 +242,13 @@ class _Voter:
     def _usable(self) -> list[tuple[Right, bool | None]]:
         """Return the rights that may be used, and whether they are known to hold."""
         by = self._attempt.by
-        rights = [(one, self._rights.holds(one, by)) for one in self._rights.of(by)]
+        rights = [(right, self._rights.holds(right, by)) for right in self._rights.of(by)]
         return [
-            (one, holds)
-            for one, holds in rights
+            (right, holds)
+            for right, holds in rights
             if holds is not False
             # An excluded owner cannot approve through a delegate either.
-            and (self._is_stop or one.owner == by or not self._rights.exclusion(one.owner))
+            and (self._is_stop or right.owner == by or not self._rights.exclusion(right.owner))
         ]
 
     def _may(self, stages: tuple[Stage, ...], *, steps: int) -> bool | None:
@@ -256,7 +256,11 @@ class _Voter:
             fits if holds else (None if fits is not False else False)
             for right, holds in self._usable()
             for stage in stages
-            for fits in [either(self._rights.fits(right, one, steps) for one in stage.approve)]
+            for fits in [
+                either(
+                    self._rights.fits(right, requirement, steps) for requirement in stage.approve
+                )
+            ]
         )
         return either(answers)
 
@@ -294,22 +298,24 @@ class _Voter:
             for right, holds in self._usable()
             if holds
             and any(
-                self._rights.fits(right, one, ballot.steps)
+                self._rights.fits(right, requirement, ballot.steps)
                 for stage in stages
-                for one in stage.approve
+                for requirement in stage.approve
             )
         )
         vote = self._vote(right)
-        others = [one for one in ballot.votes if one.by != vote.by and one.is_stop]
-        return RefusalCode.USED_UP if any(one.persons & vote.persons for one in others) else vote
+        others = [other for other in ballot.votes if other.by != vote.by and other.is_stop]
+        return (
+            RefusalCode.USED_UP if any(other.persons & vote.persons for other in others) else vote
+        )
 
     def _slot(self) -> CastVote | RefusalCode:
         """Return an approval by the first right that fills one more slot, or a refusal."""
         refusals: list[RefusalCode] = []
         for right, holds in self._usable():
             fits = [
-                self._rights.fits(right, one, self._ballot.steps)
-                for one in self._ballot.current.approve
+                self._rights.fits(right, requirement, self._ballot.steps)
+                for requirement in self._ballot.current.approve
             ]
             if not (holds and any(fits)):
                 continue
@@ -327,14 +333,16 @@ class _Voter:
         """Return why a right of the current stage fills no slot."""
         ballot, vote = self._ballot, self._vote(right)
         own = ballot.vote_of(vote.by)
-        others = {one for other in ballot.votes if other is not own for one in other.persons}
+        others = {
+            user_id for other in ballot.votes if other is not own for user_id in other.persons
+        }
         if vote.persons & (others | self._standing.counted):
             return RefusalCode.USED_UP
         if own is not None and own.aim == vote.aim:
             is_same = own.stage == vote.stage
             return RefusalCode.ALREADY_VOTED if is_same else RefusalCode.USED_UP
         useful = ballot.open_columns(self._standing, aim=vote.aim, but=vote.by)
-        if any(self._rights.fits(right, one, ballot.steps) for one in useful):
+        if any(self._rights.fits(right, requirement, ballot.steps) for requirement in useful):
             return None
         return RefusalCode.NOT_NEEDED
 
@@ -381,7 +389,7 @@ def judge_delegation(
     problem = people[new.owner]
     if problem is not None:
         return RefusalCode(problem.value)
-    holding = [one for one in others if one.holds(now_ms)]
+    holding = [delegation for delegation in others if delegation.holds(now_ms)]
     if people[new.delegate] is not None or _leads_back(new, holding):
         return RefusalCode.BAD_DELEGATE
     return None
@@ -390,11 +398,11 @@ def judge_delegation(
 def _leads_back(new: Delegation, others: Iterable[Delegation]) -> bool:
     """Whether the delegation closes a cycle from its delegate back to its owner."""
     ways: dict[str, list[str]] = {}
-    for one in others:
-        ways.setdefault(one.owner, []).append(one.delegate)
+    for delegation in others:
+        ways.setdefault(delegation.owner, []).append(delegation.delegate)
     reached, new_ones = {new.delegate}, [new.delegate]
     while new_ones:
-        more = [one for one in ways.get(new_ones.pop(), ()) if one not in reached]
+        more = [delegate for delegate in ways.get(new_ones.pop(), ()) if delegate not in reached]
         reached.update(more)
         new_ones += more
     return new.owner in reached

@@ -40,14 +40,14 @@ class Matching:
 
     def reached(self, fits: Collection[int]) -> frozenset[int]:
         """Return the columns that moves could free for a row with these columns."""
-        found = set(fits)
-        new = list(found)
+        columns = set(fits)
+        new = list(columns)
         while new:
             row = self._rows.get(new.pop())
-            more = set() if row is None else set(self._fits[row]) - found
-            found |= more
+            more = set() if row is None else set(self._fits[row]) - columns
+            columns |= more
             new.extend(more)
-        return frozenset(found)
+        return frozenset(columns)
 
     def _place(self, row: int, tried: set[int]) -> bool:
         for column in self._fits[row]:
@@ -127,7 +127,13 @@ class Ballot:
         """The stages of the terms; for a call in doubt one, with all requirements."""
         if not self.is_doubt:
             return self.terms.stages
-        return (Stage(approve=tuple(one for stage in self.terms.stages for one in stage.approve)),)
+        return (
+            Stage(
+                approve=tuple(
+                    requirement for stage in self.terms.stages for requirement in stage.approve
+                )
+            ),
+        )
 
     @property
     def current(self) -> Stage:
@@ -138,35 +144,35 @@ class Ballot:
         """Return a person's present vote, by any right."""
         return next((vote for vote in self.votes if vote.by == user_id), None)
 
-    def progress(self, standing: PeopleSnapshot) -> tuple[Tally, ...]:
+    def progress(self, snapshot: PeopleSnapshot) -> tuple[Tally, ...]:
         """Return the progress of the current stage, by the present groups.
 
         Args:
-            standing: Its groups. People and delegations may be missing.
+            snapshot: Its groups. People and delegations may be missing.
         """
-        placed = self.filling(standing).columns.values()
+        placed = self.filling(snapshot).columns.values()
         slots = _slots(self.current)
         taken = [slots[column].name for column in placed]
         return tuple(
-            Tally(name=one.name, have=taken.count(one.name), need=one.count)
-            for one in self.current.approve
+            Tally(name=requirement.name, have=taken.count(requirement.name), need=requirement.count)
+            for requirement in self.current.approve
         )
 
     def filling(
-        self, standing: PeopleSnapshot, *, aim: tuple[str, str] = (APPROVE, ""), but: str = ""
+        self, snapshot: PeopleSnapshot, *, aim: tuple[str, str] = (APPROVE, ""), but: str = ""
     ) -> Matching:
         """Assign the votes for one choice to slots of the current stage."""
-        votes = [one for one in self.votes if one.aim == aim and one.by != but]
-        return match(self._fits(self._of_stage(votes, self.stage), standing))
+        votes = [vote for vote in self.votes if vote.aim == aim and vote.by != but]
+        return match(self._fits(self._of_stage(votes, self.stage), snapshot))
 
     def open_columns(
-        self, standing: PeopleSnapshot, *, aim: tuple[str, str] = (APPROVE, ""), but: str = ""
+        self, snapshot: PeopleSnapshot, *, aim: tuple[str, str] = (APPROVE, ""), but: str = ""
     ) -> tuple[Requirement, ...]:
         """Return the requirements of the current stage with a slot to fill.
 
         A person who fits one of these requirements can vote. Earlier voters may then change slots.
         """
-        filling, slots = self.filling(standing, aim=aim, but=but), _slots(self.current)
+        filling, slots = self.filling(snapshot, aim=aim, but=but), _slots(self.current)
         free = set(range(len(slots))) - set(filling.columns.values())
         return tuple(
             requirement
@@ -175,13 +181,13 @@ class Ballot:
             & free
         )
 
-    def recounted(self, standing: PeopleSnapshot) -> ValidVotes:
+    def recounted(self, snapshot: PeopleSnapshot) -> ValidVotes:
         """Validate all votes again, and find the stage that they reach.
 
         A vote is dropped only if its voter is known to be no longer eligible. An approval also
         requires `is_sure`.
         """
-        rights = Eligibility(self.terms, standing)
+        rights = Eligibility(self.terms, snapshot)
         # `is not False`: a vote stays valid while a look-up fails; `is_sure` guards approvals.
         valid = _alone([vote for vote in self.votes if self._is_valid(vote, rights) is not False])
         # Rejections count in every stage, so they never become void.
@@ -192,7 +198,7 @@ class Ballot:
             if stage < number:  # an earlier stage is open
                 void += votes
                 continue
-            counted = self._counted(votes, standing)
+            counted = self._counted(votes, snapshot)
             kept += counted
             if not self.is_doubt and len(counted) == len(_slots(self.stages[number])):
                 stage = min(number + 1, len(self.stages) - 1)
@@ -201,19 +207,19 @@ class Ballot:
         ballot = replace(self, votes=tuple(votes), stage=stage)
         return ValidVotes(ballot=ballot, dropped=tuple(gone), void=tuple(void))
 
-    def with_vote(self, vote: CastVote, standing: PeopleSnapshot) -> ValidVotes:
+    def with_vote(self, vote: CastVote, snapshot: PeopleSnapshot) -> ValidVotes:
         """Add a valid vote, which replaces the person's present one."""
-        others = [one for one in self.votes if one.by != vote.by and not _ends(vote, one)]
-        gone = [one for one in self.votes if one.by != vote.by and _ends(vote, one)]
-        recount = replace(self, votes=(*others, vote)).recounted(standing)
+        others = [other for other in self.votes if other.by != vote.by and not _ends(vote, other)]
+        gone = [other for other in self.votes if other.by != vote.by and _ends(vote, other)]
+        recount = replace(self, votes=(*others, vote)).recounted(snapshot)
         return replace(recount, dropped=(*gone, *recount.dropped))
 
-    def without(self, user_id: str, standing: PeopleSnapshot) -> ValidVotes:
+    def without(self, user_id: str, snapshot: PeopleSnapshot) -> ValidVotes:
         """Withdraw a person's vote."""
         votes = tuple(vote for vote in self.votes if vote.by != user_id)
-        return replace(self, votes=votes).recounted(standing)
+        return replace(self, votes=votes).recounted(snapshot)
 
-    def decision(self, standing: PeopleSnapshot) -> tuple[str, str] | None:
+    def decision(self, snapshot: PeopleSnapshot) -> tuple[str, str] | None:
         """Return the choice and result that the votes have decided, or None."""
         # Rejections first: they end the request even if approvals are complete.
         for choice in (REJECT, GIVE_UP):
@@ -222,22 +228,22 @@ class Ballot:
         if self.stage < len(self.stages) - 1:
             return None
         for aim in dict.fromkeys(vote.aim for vote in self.votes if not vote.is_stop):
-            if len(self.filling(standing, aim=aim).columns) == len(_slots(self.current)):
+            if len(self.filling(snapshot, aim=aim).columns) == len(_slots(self.current)):
                 return aim
         return None
 
-    def is_sure(self, standing: PeopleSnapshot) -> bool:
+    def is_sure(self, snapshot: PeopleSnapshot) -> bool:
         """Whether all look-ups that an approval needs succeeded."""
-        rights = Eligibility(self.terms, standing)
+        rights = Eligibility(self.terms, snapshot)
         needed = {
             group
             for stage in self.stages[: self.stage + 1]
-            for one in stage.approve
-            for group in rights.groups(one, self._steps)
+            for requirement in stage.approve
+            for group in rights.groups(requirement, self._steps)
         }
         # Later stages are not needed yet, so their groups may be unknown.
         people = {person for vote in self.votes for person in vote.persons}
-        return standing.knows(people=people, groups=(*needed, *rights.excluded))
+        return snapshot.knows(people=people, groups=(*needed, *rights.excluded))
 
     @property
     def _steps(self) -> int:
@@ -249,28 +255,30 @@ class Ballot:
     def _is_valid(self, vote: CastVote, rights: Eligibility) -> bool | None:
         if vote.digest != self.digest:
             return False
-        if not vote.is_stop and any(rights.bars(one) for one in vote.persons):
+        if not vote.is_stop and any(rights.bars(user_id) for user_id in vote.persons):
             return False
         # People of any stage may reject; an approval is bound to its stage.
         stages = self.stages if vote.is_stop or self.is_doubt else self.stages[vote.stage :][:1]
         steps = max(self.steps, vote.steps)
         fits = either(
-            rights.fits(vote.right, one, steps) for stage in stages for one in stage.approve
+            rights.fits(vote.right, requirement, steps)
+            for stage in stages
+            for requirement in stage.approve
         )
         return every((fits, rights.holds(vote.right, vote.by)))
 
-    def _counted(self, votes: Sequence[CastVote], standing: PeopleSnapshot) -> list[CastVote]:
+    def _counted(self, votes: Sequence[CastVote], snapshot: PeopleSnapshot) -> list[CastVote]:
         """Return the votes that fill a slot; earlier votes take precedence."""
         result = []
         for aim in dict.fromkeys(vote.aim for vote in votes):
             of_aim = [vote for vote in votes if vote.aim == aim]
-            placed = match(self._fits(of_aim, standing)).columns
+            placed = match(self._fits(of_aim, snapshot)).columns
             result += [vote for row, vote in enumerate(of_aim) if row in placed]
         return result
 
-    def _fits(self, votes: Sequence[CastVote], standing: PeopleSnapshot) -> list[list[int]]:
+    def _fits(self, votes: Sequence[CastVote], snapshot: PeopleSnapshot) -> list[list[int]]:
         """Return the slots of its stage that each vote may fill."""
-        rights = Eligibility(self.terms, standing)
+        rights = Eligibility(self.terms, snapshot)
         result = []
         for vote in votes:
             stage = self.stages[0 if self.is_doubt else vote.stage]
@@ -286,14 +294,14 @@ class Ballot:
 
 
 def _slots(stage: Stage) -> list[Requirement]:
-    return [one for one in stage.approve for _ in range(one.count)]
+    return [requirement for requirement in stage.approve for _ in range(requirement.count)]
 
 
 def _alone(votes: Sequence[CastVote]) -> list[CastVote]:
     """Return one vote per person; a rejection takes precedence over other votes."""
     taken: set[str] = set()
     result = []
-    for vote in sorted(votes, key=lambda one: not one.is_stop):
+    for vote in sorted(votes, key=lambda cast_vote: not cast_vote.is_stop):
         if not vote.persons & taken:
             result.append(vote)
             taken |= vote.persons

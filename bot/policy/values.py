@@ -103,12 +103,12 @@ def between(least: int, most: int, words: str) -> Callable[[object, ValidationIn
         if not isinstance(value, str):
             refuse("bad_duration", f"found {kind(value)}, and no duration", remedy)
         try:
-            found = seconds(value)
+            duration = seconds(value)
         except ValueError as error:
             refuse("bad_duration", f"{value!r} isn't valid: {error}", remedy)
-        if not (1 if info.context == FROM_SETTINGS else least) <= found <= most:
+        if not (1 if info.context == FROM_SETTINGS else least) <= duration <= most:
             refuse("bad_duration", f"{value!r} is not within {words}", remedy)
-        return found
+        return duration
 
     return read
 

@@ -228,7 +228,7 @@ class BatchCards(Protocol):
         ...
 
     async def post_batch(
-        self, keeper: Approval, message: ApprovalMessage, *, look_first: bool, items: Items
+        self, card_owner: Approval, message: ApprovalMessage, *, look_first: bool, items: Items
     ) -> ApprovalMessage:
         """Post the card in the thread or in a direct message.
 

@@ -253,7 +253,7 @@ class RecordQuestion(ABC):
     @property
     def voters(self) -> tuple[str, ...]:
         """The counted voters, and the owners of delegated rights; sorted."""
-        counted = [one for one in self.approval.votes if not one.is_stop]
+        counted = [vote for vote in self.approval.votes if not vote.is_stop]
         return tuple(sorted({person for vote in counted for person in vote.persons}))
 
     def answer_text(self) -> str:

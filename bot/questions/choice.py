@@ -80,7 +80,7 @@ class ChoiceQuestion(DrawnQuestion):
         ids = as_object(decision.answer)["selected"]
         if not isinstance(ids, list):
             return False
-        is_bound = self.digest_of([str(one) for one in ids]) == decision.digest
+        is_bound = self.digest_of([str(option_id) for option_id in ids]) == decision.digest
         return decision.status is self.yes_status and is_bound
 
     def no_status(self) -> Status:
@@ -90,7 +90,9 @@ class ChoiceQuestion(DrawnQuestion):
     def answer(self, info: object) -> object:
         """Return the selection; for a node, the selected value."""
         if not isinstance(info, ChoiceInfo | CallChoiceInfo):
-            (option,) = [one for one in self.ask.options if (one.id,) == self._selected]
+            (option,) = [
+                candidate for candidate in self.ask.options if (candidate.id,) == self._selected
+            ]
             return option.value
         decision = self.decision
         if decision.status is Status.REJECTED:
@@ -100,12 +102,12 @@ class ChoiceQuestion(DrawnQuestion):
     def read_reply(self, text: str) -> Json:
         """Return the option that a reply names by its number or label; None for other replies."""
         wanted = text.strip().casefold().rstrip(".!").strip()
-        found = {
+        ids = {
             option.id
             for number, option in enumerate(self.ask.options, 1)
             if wanted in {str(number), option.label.casefold().strip().rstrip(".!").strip()}
         }
-        return selected([*found]) if len(found) == 1 and not self.is_yes_or_no else None
+        return selected([*ids]) if len(ids) == 1 and not self.is_yes_or_no else None
 
     def reply_hint(self) -> str:
         """Say how a reply can name an option."""
@@ -203,9 +205,9 @@ class ChoiceQuestion(DrawnQuestion):
         """The selected options, with their numbers."""
         ids = self.stored.get("selected")
         chosen = [
-            f"{number}. {written(mask_call(one.label))}"
-            for number, one in enumerate(self.ask.options, 1)
-            if isinstance(ids, list) and one.id in ids
+            f"{number}. {written(mask_call(option.label))}"
+            for number, option in enumerate(self.ask.options, 1)
+            if isinstance(ids, list) and option.id in ids
         ]
         return "\n".join(chosen)
 
@@ -219,7 +221,11 @@ class ChoiceQuestion(DrawnQuestion):
             title, preview = decision.title or approval.title, decision.preview or approval.preview
             return approval.changed(title=title, preview=preview)
         ids = self.stored.get("selected")
-        values = [one.value for one in self.ask.options if isinstance(ids, list) and one.id in ids]
+        values = [
+            option.value
+            for option in self.ask.options
+            if isinstance(ids, list) and option.id in ids
+        ]
         chosen = values if self.ask.multiple else (values or [None])[0]
         return approval.changed(
             arguments={**arguments, self.ask.parameter: chosen},
@@ -275,11 +281,11 @@ class ChoiceQuestion(DrawnQuestion):
         if modal_id != ActionId.CHOOSE_MODAL:
             return super().submit(modal_id, values)
         state = read_state(values, CHOICE)
-        one = [state.get("selected_option")]
-        found = state.get("selected_options") if self.ask.multiple else one
-        listed = found if isinstance(found, list) else []
-        chosen = [one.get("value") for one in listed if isinstance(one, dict)]
-        ids = [one.id for index, one in enumerate(self.ask.options) if str(index) in chosen]
+        single = [state.get("selected_option")]
+        selection = state.get("selected_options") if self.ask.multiple else single
+        listed = selection if isinstance(selection, list) else []
+        chosen = [option.get("value") for option in listed if isinstance(option, dict)]
+        ids = [option.id for index, option in enumerate(self.ask.options) if str(index) in chosen]
         if not ids or len(ids) != len(chosen):
             return {CHOICE: say("error.choose_option")}
         return self._draft(ids)
@@ -291,7 +297,9 @@ class ChoiceQuestion(DrawnQuestion):
         if self.ask.multiple or len(options) > len(PICKS):
             return []
         labels = [option_label(option, number, LABEL) for number, option in enumerate(options, 1)]
-        short = all(is_plain(one) and "\n" not in one and width(one) <= _SHORT for one in labels)
+        short = all(
+            is_plain(label) and "\n" not in label and width(label) <= _SHORT for label in labels
+        )
         return labels if short else []
 
     @property
@@ -309,16 +317,16 @@ class ChoiceQuestion(DrawnQuestion):
 
     def _chosen(self, ids: Sequence[str]) -> list[Option]:
         """The options with these ids; empty if the selection is not valid."""
-        found = [option for option in self.ask.options if option.id in ids]
-        fits = len(found) == len(ids) and (len(found) == 1 or self.ask.multiple)
-        return found if fits else []
+        options = [option for option in self.ask.options if option.id in ids]
+        fits = len(options) == len(ids) and (len(options) == 1 or self.ask.multiple)
+        return options if fits else []
 
     @property
     def _selected(self) -> tuple[str, ...]:
-        found = self.given["selected"]
-        if not isinstance(found, list):
+        selection = self.given["selected"]
+        if not isinstance(selection, list):
             raise TypeError("the choice is no list")
-        return tuple(as_text(one) for one in found)
+        return tuple(as_text(option_id) for option_id in selection)
 
     def _modal(self) -> Block:
         """Return the form with the options, or a notice that there is no form."""
@@ -433,7 +441,9 @@ def _ask_of_values(question: str, values: Sequence[Json]) -> AnswerForm:
     """Return the form of an answer that has only a few possible values."""
     words = {True: say("line.yes"), False: say("line.no")}
     options = tuple(
-        Option(id=str(at), label=words[one] if isinstance(one, bool) else str(one), value=one)
-        for at, one in enumerate(values, 1)
+        Option(
+            id=str(at), label=words[value] if isinstance(value, bool) else str(value), value=value
+        )
+        for at, value in enumerate(values, 1)
     )
     return AnswerForm(form=Form.CHOICE, question=question, options=options)

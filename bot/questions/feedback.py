@@ -83,7 +83,7 @@ def _same(left: Sequence[str], right: Sequence[str]) -> int:
     """Return the number of equal words at the beginning."""
     pairs = zip(left, right, strict=False)
     return next(
-        (at for at, (one, other) in enumerate(pairs) if one != other), min(len(left), len(right))
+        (at for at, (word, other) in enumerate(pairs) if word != other), min(len(left), len(right))
     )
 
 
@@ -299,19 +299,19 @@ class FeedbackQuestion(DrawnQuestion):
         sides = (previous, content_of(self.approval))
         if max(map(len, sides)) > _MOST_COMPARED:
             return None
-        return compare(*(written(mask_call(one)) for one in sides))
+        return compare(*(written(mask_call(text)) for text in sides))
 
     @property
     def _version(self) -> int:
-        found = self.arguments.get("version")
-        return found if type(found) is int and 1 < found < _MOST_VERSIONS else 1
+        version = self.arguments.get("version")
+        return version if type(version) is int and 1 < version < _MOST_VERSIONS else 1
 
     def _text(self, name: str) -> str:
-        found = self.arguments.get(name)
-        return found.strip() if isinstance(found, str) else ""
+        value = self.arguments.get(name)
+        return value.strip() if isinstance(value, str) else ""
 
 
 def content_of(approval: Approval) -> str:
     """Read the text on which people give feedback."""
-    found = approval.arguments.get("content")
-    return found if isinstance(found, str) and found.strip() else "(nothing)"
+    content = approval.arguments.get("content")
+    return content if isinstance(content, str) and content.strip() else "(nothing)"

@@ -165,12 +165,12 @@ class FieldsQuestion(InputsQuestion):
         """Return the names of the missing arguments of a call."""
         naming = self._naming
         names = [naming.label(name) for name in self._properties]
-        views = [show(one, _NAME, one_line=True) for one in names[:_MOST_NAMES]]
+        views = [show(name, _NAME, one_line=True) for name in names[:_MOST_NAMES]]
         if not views:
             return Listed()
-        hidden = sum(map(length, names[_MOST_NAMES:])) + sum(one.hidden for one in views)
-        masks = [mask for one in names for mask in masks_in(one)]
-        text = ", ".join(one.text or "…" for one in views)
+        hidden = sum(map(length, names[_MOST_NAMES:])) + sum(view.hidden for view in views)
+        masks = [mask for name in names for mask in masks_in(name)]
+        text = ", ".join(view.text or "…" for view in views)
         head, _, tail = say("line.missing", fields="\0").partition("\0")
         parts = [literal(head), literal(text, "bold"), *([literal(tail)] if tail else [])]
         return Listed(
@@ -178,14 +178,14 @@ class FieldsQuestion(InputsQuestion):
             hidden=hidden,
             masked=bool(masks),
             guessed=has_guess(masks),
-            altered=any(one.altered for one in views),
-            turned=any(one.turned for one in views),
+            altered=any(view.altered for view in views),
+            turned=any(view.turned for view in views),
         )
 
     def answered(self) -> str:
         """The values, with the labels of the form."""
-        found = self.stored.get("values")
-        values = found if isinstance(found, dict) else {}
+        stored = self.stored.get("values")
+        values = stored if isinstance(stored, dict) else {}
         if self.ask.is_wrapped and set(values) == {_FIELD}:  # the default name says nothing
             return written(mask_value(_FIELD, values[_FIELD])).strip()
         naming = self._naming
@@ -204,9 +204,9 @@ class FieldsQuestion(InputsQuestion):
         """Yield the names of the missing fields."""
         if self.is_call:
             schema = self.ask.schema or {}
-            labels, found = labels_in(schema), schema.get("properties")
-            names = found if isinstance(found, dict) else ()
-            words = [labels.get(one) or humanised(one) for one in names]
+            labels, properties = labels_in(schema), schema.get("properties")
+            names = properties if isinstance(properties, dict) else ()
+            words = [labels.get(name) or humanised(name) for name in names]
             yield say("form.part_missing"), (mask_text(", ".join(words)),)
 
     def yes(self) -> Iterator[Block]:
@@ -285,8 +285,8 @@ class FieldsQuestion(InputsQuestion):
 
     @property
     def _properties(self) -> dict[str, Json]:
-        found = (self.ask.schema or {}).get("properties")
-        return found if isinstance(found, dict) else {}
+        properties = (self.ask.schema or {}).get("properties")
+        return properties if isinstance(properties, dict) else {}
 
 
 def _ask(schema: dict[str, Json]) -> AnswerForm:

@@ -123,10 +123,12 @@ class AnswerForm:
             "labels": dict(self.labels),
             "leaves": self.leaves,
         }
-        told = {name: one for name, one in fields.items() if one not in (None, False, "", [], {})}
-        if self.form in {Form.CALL, Form.TEXTS} and set(told) <= {"schema"}:
+        filled = {
+            name: value for name, value in fields.items() if value not in (None, False, "", [], {})
+        }
+        if self.form in {Form.CALL, Form.TEXTS} and set(filled) <= {"schema"}:
             return self.schema
-        return {FORM: str(self.form), **told}
+        return {FORM: str(self.form), **filled}
 
     @property
     def masks(self) -> Names:
@@ -136,8 +138,8 @@ class AnswerForm:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the fields that people fill in."""
-        found = (self.schema or {}).get("properties")
-        return tuple(found) if isinstance(found, dict) else ()
+        properties = (self.schema or {}).get("properties")
+        return tuple(properties) if isinstance(properties, dict) else ()
 
 
 _ADDED: set[str] = set()
@@ -197,15 +199,17 @@ def labels_in(schema: Mapping[str, Json]) -> dict[str, str]:
     """Return the titles of fields in a schema."""
     fields = schema.get("properties")
     titles = {
-        name: one.get("title")
-        for name, one in (fields.items() if isinstance(fields, dict) else ())
-        if isinstance(one, dict)
+        name: field_schema.get("title")
+        for name, field_schema in (fields.items() if isinstance(fields, dict) else ())
+        if isinstance(field_schema, dict)
     }
-    return {name: one for name, one in titles.items() if isinstance(one, str) and one.strip()}
+    return {
+        name: title for name, title in titles.items() if isinstance(title, str) and title.strip()
+    }
 
 
 def _ask_from(data: Mapping[str, Json]) -> AnswerForm:
-    options = tuple(_option_from(one) for one in _list(data.get("options", [])))
+    options = tuple(_option_from(option) for option in _list(data.get("options", [])))
     if len({option.id for option in options}) < len(options):
         raise ValueError("two options have one id")
     schema = data.get("schema")
@@ -218,14 +222,14 @@ def _ask_from(data: Mapping[str, Json]) -> AnswerForm:
         multiple=data.get("multiple") is True,
         parameter=_text(data, "parameter"),
         can_decline=data.get("can_decline") is True,
-        allowed=tuple(str(one) for one in _list(data.get("allowed", []))),
+        allowed=tuple(str(value) for value in _list(data.get("allowed", []))),
         reason=_text(data, "reason"),
         label=_text(data, "label"),
         program=_text(data, "program"),
-        secret=tuple(str(one) for one in _list(data.get("secret", []))),
-        shown=tuple(str(one) for one in _list(data.get("shown", []))),
-        named=tuple(str(one) for one in _list(data.get("named", []))),
-        labels={name: str(one) for name, one in _object(data.get("labels", {})).items()},
+        secret=tuple(str(name) for name in _list(data.get("secret", []))),
+        shown=tuple(str(name) for name in _list(data.get("shown", []))),
+        named=tuple(str(name) for name in _list(data.get("named", []))),
+        labels={name: str(label) for name, label in _object(data.get("labels", {})).items()},
         leaves=data.get("leaves") is True,
     )
 
@@ -257,10 +261,10 @@ def _option_from(data: Json) -> Option:
 
 
 def _text(data: Mapping[str, Json], name: str) -> str:
-    found = data.get(name, "")
-    if not isinstance(found, str):
+    value = data.get(name, "")
+    if not isinstance(value, str):
         raise TypeError(f"{name} is no text")
-    return found
+    return value
 
 
 def _list(data: Json) -> list[Json]:

@@ -105,7 +105,7 @@ class HumanQuestion(CallQuestion):
 
     def answered(self) -> str:
         """Return the text that the agent reads."""
-        return "\n".join(mask_text(one) for one in answers_of(self.approval)).strip()
+        return "\n".join(mask_text(answer) for answer in answers_of(self.approval)).strip()
 
     def agree(self, proof: Proof) -> Iterator[Block]:
         """*Approve*."""

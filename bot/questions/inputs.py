@@ -101,7 +101,7 @@ class InputsQuestion(DrawnQuestion):
             raise InvalidInputError("this form")
         draft = form.turned(values, page)
         if isinstance(draft, dict):
-            names = {name: label_of(one) for one in form.shown for name in one.block_ids}
+            names = {name: label_of(field) for field in form.shown for name in field.block_ids}
             faults = [f"{names.get(name, name)}: {words}" for name, words in draft.items()]
             return self._with_notice(before, " ".join(faults))
         if len(draft.text()) > MOST_DRAFT:

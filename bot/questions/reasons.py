@@ -171,7 +171,9 @@ def confirmed(button: Block, approval: Approval) -> Block:
     if not terms.confirm:
         return button
     what = _what_changes(approval)
-    is_alone = sum(one.count for stage in terms.stages for one in stage.approve) == 1
+    is_alone = (
+        sum(requirement.count for stage in terms.stages for requirement in stage.approve) == 1
+    )
     return {
         **button,
         "confirm": {

@@ -287,7 +287,7 @@ def _approved(approval: Approval) -> PriorApproval | None:
     decision = approval.decision
     if decision is None or not decision.by:
         return None
-    voters = [one.by for one in approval.votes if one.choice == APPROVE]
+    voters = [vote.by for vote in approval.votes if vote.choice == APPROVE]
     by = [*dict.fromkeys([decision.by, *voters])][:_MOST_APPROVED]
     return PriorApproval(by=tuple(by), at_ms=decision.at_ms)
 
@@ -339,7 +339,9 @@ def unknown_names(info: object) -> list[str]:
     if not isinstance(info, CallInfo):
         return []
     known = _valid(info.approvers)
-    return [] if known and not info.terms else [one for one in info.approvers if one not in known]
+    return (
+        [] if known and not info.terms else [name for name in info.approvers if name not in known]
+    )
 
 
 def _valid(names: Sequence[str]) -> tuple[str, ...]:

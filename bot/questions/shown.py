@@ -161,8 +161,8 @@ class ShownQuestion(RecordQuestion):
 
     def below(self) -> Listed:
         """Return the values to show below the question."""
-        found = self.arguments.get("shown")
-        return list_arguments(found.items(), SHOWN) if isinstance(found, dict) else Listed()
+        values = self.arguments.get("shown")
+        return list_arguments(values.items(), SHOWN) if isinstance(values, dict) else Listed()
 
     @property
     def stored(self) -> Mapping[str, object]:
@@ -217,10 +217,12 @@ def what_runs(approval: Approval) -> Approval:
 
 def questions_of(approval: Approval) -> list[str]:
     """Read the questions of an approval, in order; one line of text if they cannot be read."""
-    found = approval.arguments.get("questions")
-    if not isinstance(found, list) or not found:
+    questions = approval.arguments.get("questions")
+    if not isinstance(questions, list) or not questions:
         return [approval.title or "?"]
-    return [item if isinstance(item, str) and item.strip() else json.dumps(item) for item in found]
+    return [
+        item if isinstance(item, str) and item.strip() else json.dumps(item) for item in questions
+    ]
 
 
 def answers_of(approval: Approval) -> list[str]:

@@ -128,14 +128,14 @@ def _of_breakpoint(info: Question) -> QuestionDraft:
 
 def _sends(info: Question, state: Mapping[str, Json]) -> dict[str, Json]:
     """Return the nodes that run with own arguments; after an edit, the graph finds them again."""
-    found: dict[str, Json] = {}
+    by_name: dict[str, Json] = {}
     for at, send in enumerate(info.sends, 1):
         which = f" ({at} of {len(info.sends)})" if len(info.sends) > 1 else ""
         name = f"“{send.node}” gets, unless edited{which}"
         while name in state:
             name = f"{name} "
-        found[name] = readable(encode(send.arg))
-    return found
+        by_name[name] = readable(encode(send.arg))
+    return by_name
 
 
 def _state_schema(info: Question) -> dict[str, Json] | None:
@@ -155,7 +155,7 @@ def _kind(value: Json) -> Json:
     if type(value) in _KINDS:
         return {"type": _KINDS[type(value)]}
     if isinstance(value, list):
-        texts = value and all(isinstance(one, str) for one in value)
+        texts = value and all(isinstance(entry, str) for entry in value)
         return {"type": "array", **({"items": {"type": "string"}} if texts else {})}
     return {"type": "object"} if isinstance(value, dict) else {}
 

@@ -27,9 +27,9 @@ _LABEL = 1_900
 
 def texts_of(decision: Decision) -> list[str]:
     """Return the answers, one per question; empty if one of them is not a text, or blank."""
-    found = decision.answer if isinstance(decision.answer, list) else []
-    texts = [one for one in found if isinstance(one, str) and one.strip()]
-    return texts if len(texts) == len(found) else []
+    answers = decision.answer if isinstance(decision.answer, list) else []
+    texts = [answer for answer in answers if isinstance(answer, str) and answer.strip()]
+    return texts if len(texts) == len(answers) else []
 
 
 def answer_id(index: int) -> str:
@@ -49,7 +49,7 @@ class TextsQuestion(DrawnQuestion):
         """Read questions, plain values, and the question of a node without a schema."""
         match info:
             case FollowUpInfo():
-                return text_brief([str(one) for one in info.questions], about=info.about)
+                return text_brief([str(question) for question in info.questions], about=info.about)
             case Question(kind="node", schema=None):
                 return value_brief(info.value)
             case None | str() | int() | float() | list() | dict():
@@ -80,10 +80,10 @@ class TextsQuestion(DrawnQuestion):
 
     def answered(self) -> str:
         """The answers, with the numbers of their questions if there are several."""
-        answers = [mask_text(one).strip() for one in answers_of(self.approval)]
+        answers = [mask_text(answer).strip() for answer in answers_of(self.approval)]
         if len(answers) == 1:
             return answers[0]
-        return "\n".join(f"{at}. {one}" for at, one in enumerate(answers, 1))
+        return "\n".join(f"{at}. {answer}" for at, answer in enumerate(answers, 1))
 
     def yes(self) -> Iterator[Block]:
         """*Answer…*."""

@@ -45,5 +45,5 @@ def yes(action: ActionId, made: Block, proof: Proof, review: Block | None = None
 def _without_inputs(made: Block) -> Block:
     if made["type"] != "modal":
         return made
-    blocks = [one for one in made["blocks"] if one["type"] != "input"]
+    blocks = [block for block in made["blocks"] if block["type"] != "input"]
     return {**{name: made[name] for name in made if name != "submit"}, "blocks": blocks}

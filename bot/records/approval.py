@@ -696,7 +696,7 @@ class Approval(ThreadDocument):
 
     def message(self, key: str) -> ApprovalMessage | None:
         """Return the message of a key, or None."""
-        return next((one for one in self.messages if one.key == key), None)
+        return next((message for message in self.messages if message.key == key), None)
 
     @property
     def thread_card(self) -> ApprovalMessage:
@@ -713,18 +713,22 @@ class Approval(ThreadDocument):
     @property
     def copies(self) -> tuple[ApprovalMessage, ...]:
         """Further cards, in direct messages and other channels."""
-        return tuple(one for one in self.messages if one.is_card and one.key not in {CARD, BATCH})
+        return tuple(
+            message
+            for message in self.messages
+            if message.is_card and message.key not in {CARD, BATCH}
+        )
 
     @property
     def reminders(self) -> tuple[ApprovalMessage, ...]:
         """Reminders and other messages of the escalation."""
-        return tuple(one for one in self.messages if not one.is_card)
+        return tuple(message for message in self.messages if not message.is_card)
 
     def with_message(self, message: ApprovalMessage) -> Approval:
         """Return the approval with a message, which replaces the one of the same key."""
         if self.message(message.key) is None:
             return self.changed(messages=(*self.messages, message))
-        messages = (message if one.key == message.key else one for one in self.messages)
+        messages = (message if other.key == message.key else other for other in self.messages)
         return self.changed(messages=tuple(messages))
 
     def with_card_ts(self, ts: str) -> Approval:

@@ -27,8 +27,8 @@ async def get_all(approvals: ApprovalCollection, ids: Sequence[str]) -> list[App
         RecordFormatError: A record cannot be read.
     """
     where = {"id": {"$in": list(ids)}}
-    found = (await approvals.find(where, strict=True)).documents if ids else []
-    by_id = {one.approval_id: one for one in found}
+    documents = (await approvals.find(where, strict=True)).documents if ids else []
+    by_id = {approval.approval_id: approval for approval in documents}
     if missing := [name for name in ids if name not in by_id]:
         raise RecordNotFoundError("approval", missing[0])
     return [by_id[name] for name in ids]
@@ -64,16 +64,16 @@ async def calls_of(
     """Read the approvals of a tool's calls in a thread since a time, newest first."""
     where = {"thread_id": thread_id, "created_ms": {"$gte": since_ms}}
     order = ["-created_ms", "-position"]
-    found: list[Approval] = []
+    tool_calls: list[Approval] = []
     after: Place | None = None
-    while len(found) < limit:
+    while len(tool_calls) < limit:
         page = await approvals.find(where, sort=order, limit=limit, after=after)
-        calls = (one for one in page.documents if one.kind is Kind.APPROVAL)
-        found += [one for one in calls if one.tool == tool]
+        calls = (approval for approval in page.documents if approval.kind is Kind.APPROVAL)
+        tool_calls += [call for call in calls if call.tool == tool]
         after = page.last
         if after is None:
             break
-    return found[: max(limit, 0)]
+    return tool_calls[: max(limit, 0)]
 
 
 async def waiting(
@@ -105,13 +105,15 @@ async def waiting(
 
 async def ended_of(approvals: ApprovalCollection, user_id: str, *, limit: int) -> list[Approval]:
     """Read ended approvals that a person decided or requested, newest first."""
-    found: dict[str, Approval] = {}
+    by_id: dict[str, Approval] = {}
     for name in ("decision.by", "requester_id"):
         where = {name: user_id, **ENDED}
         page = await approvals.find(where, sort=["-created_ms"], limit=limit)
-        found |= {one.approval_id: one for one in page.documents}
+        by_id |= {approval.approval_id: approval for approval in page.documents}
     newest_first = sorted(
-        found.values(), key=lambda one: (one.created_ms, one.approval_id), reverse=True
+        by_id.values(),
+        key=lambda approval: (approval.created_ms, approval.approval_id),
+        reverse=True,
     )
     return newest_first[: max(limit, 0)]
 

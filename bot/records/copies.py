@@ -63,7 +63,7 @@ class RestoreStore:
         # The step is random: two restores of one backup must not have the same number.
         step = 1 + secrets.randbelow(2**32)
         begun = await update(
-            self._epochs, _EPOCH, lambda one: one.changed(number=one.number + step)
+            self._epochs, _EPOCH, lambda stored: stored.changed(number=stored.number + step)
         )
         epoch = int(begun.number) if begun is not None else 0
         # Every record in the database now is from the backup, so no comparison of times is needed.
@@ -74,7 +74,7 @@ class RestoreStore:
                 lambda key: update(
                     self._approvals,
                     key,
-                    lambda one: one.changed(restored=one.restored.changed(epoch=epoch)),
+                    lambda stored: stored.changed(restored=stored.restored.changed(epoch=epoch)),
                 ),
             )
         return epoch
@@ -94,14 +94,14 @@ class RestoreStore:
         newest = [await self._trail.newest_ms()]
         for name, field in (("messages", "received_ms"), ("threads", "active_ms")):
             places = await self._collections[name].places({}, sort=[f"-{field}"], limit=1)
-            newest += [one for one, _ in places if isinstance(one, int)]
+            newest += [at_ms for at_ms, _ in places if isinstance(at_ms, int)]
         return max(newest)
 
     async def leased(self, *, now_ms: int) -> int:
         """Count the threads and approvals under an unexpired lease."""
         where = {"leased_until_ms": {"$gt": now_ms}}
         stores = (self._collections["threads"], self._collections["approvals"])
-        return sum([await one.count(where, with_quarantined=True) for one in stores])
+        return sum([await store.count(where, with_quarantined=True) for store in stores])
 
     async def pending(self, *, limit: int, after: str = "") -> tuple[Sequence[Approval], str]:
         """Return a page of pending approvals, by id, after the given id.
@@ -110,17 +110,19 @@ class RestoreStore:
             The approvals, and the id to continue after; empty at the end.
         """
         page = await self._approvals.find({"open": True}, limit=limit, after=(after,))
-        found = page.documents
-        last = page.last or (found[-1].approval_id if found else "",)
-        return [one for one in found if one.status is Status.PENDING], str(last[-1])
+        approvals = page.documents
+        last = page.last or (approvals[-1].approval_id if approvals else "",)
+        return [approval for approval in approvals if approval.status is Status.PENDING], str(
+            last[-1]
+        )
 
     async def unfinished(self, *, limit: int, after: str = "") -> tuple[Sequence[Thread], str]:
         """Return a page of threads with an open turn or due work; see `pending`."""
-        found: dict[str, Thread] = {}
+        by_id: dict[str, Thread] = {}
         for where in ({"turn_open": True}, _DUE):
             page = await self._threads.find(where, limit=limit, after=(after,))
-            found |= {one.thread_id: one for one in page.documents}
-        threads = [found[key] for key in sorted(found)][:limit]
+            by_id |= {thread.thread_id: thread for thread in page.documents}
+        threads = [by_id[key] for key in sorted(by_id)][:limit]
         return threads, threads[-1].thread_id if threads else ""
 
     async def rewrite(
@@ -155,14 +157,16 @@ class RestoreStore:
         await _each(
             self._messages,
             unread,
-            lambda key: update(self._messages, key, lambda one: one.changed(**taken)),
+            lambda key: update(self._messages, key, lambda message: message.changed(**taken)),
         )
         marked = {"epoch": epoch, "to_ms": to_ms}
         try:
             await update(
                 self._threads,
                 thread_id,
-                lambda one: one.changed(restored=one.restored.changed(**marked), due_ms=now_ms),
+                lambda stored: stored.changed(
+                    restored=stored.restored.changed(**marked), due_ms=now_ms
+                ),
                 writes_due=True,
                 releases=True,
             )

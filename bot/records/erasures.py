@@ -34,12 +34,12 @@ class RetentionStore:
 
     async def named(self, channel_id: str, thread_ts: str) -> Sequence[str]:
         """Return the ids of the threads with this channel and `thread_ts`, in all workspaces."""
-        found: list[str] = []
+        thread_ids: list[str] = []
         for team_id in await teams_of(self._threads):
             thread_id = f"{team_id}:{channel_id}:{thread_ts}"
             if await self._threads.count({"id": thread_id}, with_quarantined=True):
-                found.append(thread_id)
-        return found
+                thread_ids.append(thread_id)
+        return thread_ids
 
     async def resting(
         self, *, before_ms: int, limit: int, after: tuple[int, str] = (-1, "")
@@ -71,7 +71,7 @@ class RetentionStore:
         """
         here = {"thread_id": thread_id}
         requests = self._collections["approvals"]
-        found = {
+        counts = {
             "requests": await _all(requests, {**here, "open": True})
             + await _all(requests, {**here, "open": False, **_DUE}),
             "messages": await _all(self._collections["messages"], {**here, "turn": 0}),
@@ -82,16 +82,16 @@ class RetentionStore:
                 self._collections["ephemeral_messages"], {**place_of(thread_id), **_DUE}
             ),
         }
-        return {name: number for name, number in found.items() if number}
+        return {name: number for name, number in counts.items() if number}
 
     async def counts(self, thread_id: str) -> Mapping[str, int]:
         """Count a thread's records by collection, without zeros."""
-        found = {
+        counts = {
             name: sum([await _all(self._collections[name], where) for where in wheres])
             for name, wheres in wheres_of(thread_id).items()
         }
-        found |= await self._ledgers.counts(thread_id)
-        return {name: number for name, number in found.items() if number}
+        counts |= await self._ledgers.counts(thread_id)
+        return {name: number for name, number in counts.items() if number}
 
     async def seal(self, thread_id: str, *, owner: str, now_ms: int, until_ms: int) -> int | None:
         """Acquire the lease of a thread at rest, in one conditional write.
@@ -158,12 +158,12 @@ def wheres_of(thread_id: str) -> dict[str, list[Where]]:
 
 async def teams_of(threads: Collection[Any]) -> list[str]:
     """Return the workspaces that have threads. Each query skips all ids of a workspace."""
-    found: list[str] = []
+    teams: list[str] = []
     while places := await threads.places(
-        {"id": {"$gte": f"{found[-1]};" if found else ""}}, limit=1
+        {"id": {"$gte": f"{teams[-1]};" if teams else ""}}, limit=1
     ):
-        found.append(str(places[0][-1]).partition(":")[0])
-    return found
+        teams.append(str(places[0][-1]).partition(":")[0])
+    return teams
 
 
 async def _all(collection: Collection[Any], where: Where) -> int:

@@ -134,9 +134,9 @@ class InboxStore:
             The given messages that belong to the turn now, oldest first.
         """
 
-        def take(one: Message) -> Message | None:
-            is_free = one.turn in {0, turn}
-            return one.changed(status=MessageStatus.TAKEN, turn=turn) if is_free else None
+        def take(message: Message) -> Message | None:
+            is_free = message.turn in {0, turn}
+            return message.changed(status=MessageStatus.TAKEN, turn=turn) if is_free else None
 
         async def taken(key: str) -> Message | None:
             try:
@@ -145,8 +145,10 @@ class InboxStore:
                 return None
 
         # Oldest first, one by one: a crash in between leaves only the newest messages unread.
-        found = [await taken(one) for one in sorted(message_ids)]
-        return sorted((one for one in found if one is not None), key=lambda one: one.ts)
+        messages = [await taken(message_id) for message_id in sorted(message_ids)]
+        return sorted(
+            (message for message in messages if message is not None), key=lambda message: message.ts
+        )
 
     async def revise(self, message_id: str, text: str) -> Message | None:
         """Change the text of a message, unless a turn has taken the message.
@@ -155,8 +157,8 @@ class InboxStore:
             The stored message; None if there is no message with this id.
         """
 
-        def revise(one: Message) -> Message | None:
-            return one.changed(text=text) if one.status is MessageStatus.NEW else None
+        def revise(message: Message) -> Message | None:
+            return message.changed(text=text) if message.status is MessageStatus.NEW else None
 
         try:
             changed = await update(self.collection, message_id, revise)
@@ -171,10 +173,10 @@ class InboxStore:
             The stored message; None if there is no message with this id.
         """
 
-        def delete(one: Message) -> Message | None:
-            if one.status is MessageStatus.NEW:
-                return one.changed(text="")
-            return None if one.is_deleted else one.changed(is_deleted=True)
+        def delete(message: Message) -> Message | None:
+            if message.status is MessageStatus.NEW:
+                return message.changed(text="")
+            return None if message.is_deleted else message.changed(is_deleted=True)
 
         try:
             changed = await update(self.collection, message_id, delete)
@@ -211,7 +213,7 @@ class PostStore:
 
     async def begin(self, post_id: str, *, ts: str) -> None:
         """Record that the message `ts` shows a part of the text."""
-        await self._change(post_id, lambda one: one.changed(ts=ts))
+        await self._change(post_id, lambda post: post.changed(ts=ts))
 
     async def finish(self, post_id: str, *, ts: str, text: str | None = None) -> None:
         """Record that the message `ts` shows the whole text.
@@ -222,8 +224,8 @@ class PostStore:
             text: The whole text, if the post was stored when its streaming began; otherwise None.
         """
 
-        def finish(one: Post) -> Post:
-            return one.changed(ts=ts, posted=True, text=one.text if text is None else text)
+        def finish(post: Post) -> Post:
+            return post.changed(ts=ts, posted=True, text=post.text if text is None else text)
 
         await self._change(post_id, finish)
 
@@ -238,13 +240,13 @@ class PostStore:
             text, time_ms = post.text, post.time_ms
             await self._change(
                 post.post_id,
-                lambda one: one.changed(text=text, time_ms=time_ms, posted=False, failure=""),
+                lambda post: post.changed(text=text, time_ms=time_ms, posted=False, failure=""),
             )
         return known
 
     async def fail(self, post_id: str, *, reason: str) -> None:
         """Record that the text will not be posted. The reason is never empty."""
-        await self._change(post_id, lambda one: one.changed(failure=reason))
+        await self._change(post_id, lambda post: post.changed(failure=reason))
 
     async def unfinished(self, thread_id: str) -> Sequence[Post]:
         """Return the posts of a thread that neither are finished nor have failed, oldest first.

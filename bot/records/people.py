@@ -185,16 +185,18 @@ class DelegationStore:
         An unreadable record is skipped: it gives no right.
         """
         where = {"team_id": team_id, "until_ms": {"$gt": now_ms}, "ended_ms": None}
-        found = (await self.collection.find(where, sort=["until_ms"])).documents
-        return sorted(found, key=lambda one: (one.created_ms, one.key))
+        delegations = (await self.collection.find(where, sort=["until_ms"])).documents
+        return sorted(delegations, key=lambda delegation: (delegation.created_ms, delegation.key))
 
     async def end(self, delegation_id: str, *, now_ms: int) -> bool:
         """End a delegation early; return False if it does not exist or was ended early before."""
-        return await _changed(self.collection, delegation_id, lambda one: one.ended(now_ms))
+        return await _changed(
+            self.collection, delegation_id, lambda delegation: delegation.ended(now_ms)
+        )
 
     async def end_all(self, *, now_ms: int) -> int:
         """End all delegations and absences; return the number ended."""
-        return await _end_all(self.collection, lambda one: one.ended(now_ms))
+        return await _end_all(self.collection, lambda delegation: delegation.ended(now_ms))
 
     async def erase(self, *, before_ms: int, limit: int) -> int:
         """Delete records that ended before `before_ms`; return the number deleted."""
@@ -226,8 +228,8 @@ class GrantStore:
         Grants that are used up are included. An unreadable record is skipped: it permits no call.
         """
         where = {"thread_id": thread_id, "until_ms": {"$gt": now_ms}, "ended_ms": None}
-        found = (await self.collection.find(where, sort=["until_ms"])).documents
-        return sorted(found, key=lambda one: (one.created_ms, one.key))
+        grants = (await self.collection.find(where, sort=["until_ms"])).documents
+        return sorted(grants, key=lambda grant: (grant.created_ms, grant.key))
 
     async def of_team(self, team_id: str, *, now_ms: int, limit: int) -> Sequence[Grant]:
         """Return grants of a workspace that a call may still use, by creation time.
@@ -235,22 +237,24 @@ class GrantStore:
         If there are more than `limit`, the ones that expire first are returned.
         """
         where = {"team_id": team_id, "until_ms": {"$gt": now_ms}, "ended_ms": None}
-        found: list[Grant] = []
+        grants: list[Grant] = []
         after = None
-        while len(found) < limit:
+        while len(grants) < limit:
             page = await self.collection.find(where, sort=["until_ms"], limit=limit, after=after)
-            found += [one for one in page.documents if not one.is_used_up]
+            grants += [grant for grant in page.documents if not grant.is_used_up]
             after = page.last
             if after is None:
                 break
-        return sorted(found[: max(limit, 0)], key=lambda one: (one.created_ms, one.grant_id))
+        return sorted(grants[: max(limit, 0)], key=lambda grant: (grant.created_ms, grant.grant_id))
 
     async def use(
         self, grant: Grant, *, call: str, now_ms: int, due_ms: int | None = None
     ) -> Grant | None:
         """Store that a call uses a grant; return None if the grant is over."""
         return await update(
-            self.collection, grant, lambda one: one.with_use(call, now_ms=now_ms, due_ms=due_ms)
+            self.collection,
+            grant,
+            lambda stored: stored.with_use(call, now_ms=now_ms, due_ms=due_ms),
         )
 
     async def end(
@@ -261,7 +265,7 @@ class GrantStore:
             return await update(
                 self.collection,
                 grant_id,
-                lambda one: one.ended(by=by, now_ms=now_ms, due_ms=due_ms),
+                lambda stored: stored.ended(by=by, now_ms=now_ms, due_ms=due_ms),
             )
         except RecordNotFoundError:
             return None
@@ -272,13 +276,13 @@ class GrantStore:
         Their messages are due at once.
         """
         return await _end_all(
-            self.collection, lambda one: one.ended(by="", now_ms=now_ms, due_ms=now_ms)
+            self.collection, lambda stored: stored.ended(by="", now_ms=now_ms, due_ms=now_ms)
         )
 
     async def mark_card(self, drawn: Grant, *, due_ms: int | None) -> None:
         """Store the `ts` of the message that shows a grant, and when it needs an update."""
         await _changed(
-            self.collection, drawn.grant_id, lambda one: one.with_card(drawn, due_ms=due_ms)
+            self.collection, drawn.grant_id, lambda stored: stored.with_card(drawn, due_ms=due_ms)
         )
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Grant]:
@@ -288,9 +292,9 @@ class GrantStore:
     async def take(self, grant: Grant, *, until_ms: int) -> bool:
         """Postpone a due update, to make it now; return False if another process took it."""
 
-        def put_off(one: Grant) -> Grant | None:
-            is_same = one.due_ms is not None and one.due_ms == grant.due_ms
-            return one.changed(due_ms=until_ms) if is_same else None
+        def put_off(stored: Grant) -> Grant | None:
+            is_same = stored.due_ms is not None and stored.due_ms == grant.due_ms
+            return stored.changed(due_ms=until_ms) if is_same else None
 
         return await _changed(self.collection, grant.grant_id, put_off)
 
@@ -307,19 +311,19 @@ class PeopleStore:
         An unreadable record is skipped: the person is notified by the defaults.
         """
         keys = [f"{team_id}:{name}" for name in sorted(user_ids)]
-        found = await self.collection.find({"id": {"$in": keys}}) if keys else None
-        return {one.user_id: one for one in (found.documents if found else ())}
+        page = await self.collection.find({"id": {"$in": keys}}) if keys else None
+        return {person.user_id: person for person in (page.documents if page else ())}
 
     async def wishing(self, team_id: str) -> Sequence[PersonRecord]:
         """Read the people of a workspace who have quiet hours or want cards by direct message."""
-        found: dict[str, PersonRecord] = {}
+        by_id: dict[str, PersonRecord] = {}
         for where, sort in (
             ({"quiet_from": {"$gt": ""}}, ["quiet_from"]),
             ({"has_copies": True}, []),
         ):
             page = await self.collection.find({"team_id": team_id, **where}, sort=sort)
-            found |= {one.person_id: one for one in page.documents}
-        return [found[key] for key in sorted(found)]
+            by_id |= {person.person_id: person for person in page.documents}
+        return [by_id[key] for key in sorted(by_id)]
 
     async def add(self, person: PersonRecord) -> bool:
         """Insert a person's record; return False if it exists."""
@@ -374,8 +378,8 @@ async def _end_all(collection: Collection[D], change: Callable[[D], D | None]) -
         page = await collection.find(
             {"ended_ms": None}, sort=["team_id", "until_ms"], limit=_PAGE, after=after
         )
-        for one in page.documents:
-            count += await _changed(collection, one.key, change)
+        for record in page.documents:
+            count += await _changed(collection, record.key, change)
         after = page.last
         if after is None:
             return count

@@ -265,7 +265,7 @@ class Terms(_Frozen):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
-        names = [one.name for stage in self.stages for one in stage.approve]
+        names = [requirement.name for stage in self.stages for requirement in stage.approve]
         if len(set(names)) < len(names):
             raise ValueError("two requirements have one name: one of them would be lost")
         return self
@@ -278,8 +278,10 @@ class Terms(_Frozen):
     @property
     def requirements(self) -> Mapping[str, Requirement]:
         """All requirements of all stages, by name."""
-        found = {one.name: one for stage in self.stages for one in stage.approve}
-        return MappingProxyType(found)
+        by_name = {
+            requirement.name: requirement for stage in self.stages for requirement in stage.approve
+        }
+        return MappingProxyType(by_name)
 
     @property
     def reminders_s(self) -> tuple[int, ...]:

@@ -153,7 +153,9 @@ class ThreadStore:
             RecordNotFoundError: No thread has this id.
         """
         with suppress(RecordFormatError):  # quarantined: a release that can read it finds the work
-            await update(self.collection, thread_id, lambda one: one.woken(now_ms), writes_due=True)
+            await update(
+                self.collection, thread_id, lambda thread: thread.woken(now_ms), writes_due=True
+            )
 
     async def wake_deleted(self, thread_id: str, *, turn: int, now_ms: int) -> None:
         """Record that a message of a turn was deleted, and make the thread due.
@@ -161,8 +163,8 @@ class ThreadStore:
         A pass that is about to store the turn's requests then leaves the thread due.
         """
 
-        def deleted(one: Thread) -> Thread:
-            return one.woken(now_ms).changed(deleted_turn=max(turn, one.deleted_turn))
+        def deleted(thread: Thread) -> Thread:
+            return thread.woken(now_ms).changed(deleted_turn=max(turn, thread.deleted_turn))
 
         with suppress(RecordFormatError, RecordNotFoundError):
             await update(self.collection, thread_id, deleted, writes_due=True)
@@ -182,13 +184,13 @@ class ThreadStore:
         out.
         """
         where = {"leased_until_ms": {"$gt": now_ms}}
-        found = (await self.collection.find(where, sort=["leased_until_ms"])).documents
+        threads = (await self.collection.find(where, sort=["leased_until_ms"])).documents
         theirs = [
-            one
-            for one in found
-            if one.turn_open and (one.team_id, one.requester_id) == (team_id, requester_id)
+            thread
+            for thread in threads
+            if thread.turn_open and (thread.team_id, thread.requester_id) == (team_id, requester_id)
         ]
-        return sorted(theirs, key=lambda one: -one.created_ms)[: max(limit, 0)]
+        return sorted(theirs, key=lambda thread: -thread.created_ms)[: max(limit, 0)]
 
     async def set_aside(self, thread_id: str, *, fence: int, why: str) -> bool:
         """Quarantine a thread with an unreadable record, and release the lease.
@@ -205,7 +207,7 @@ class ThreadStore:
         Only `release` resets the number, so work that crashes the process again stays counted.
         """
         return await self._change(
-            thread_id, fence, lambda one: one.changed(crashes=one.crashes + 1)
+            thread_id, fence, lambda thread: thread.changed(crashes=thread.crashes + 1)
         )
 
     async def set_turn(
@@ -247,8 +249,8 @@ class ThreadStore:
             Whether no work is due now. False also if the lease was lost.
         """
 
-        def release(one: Thread) -> Thread:
-            return one.released(
+        def release(thread: Thread) -> Thread:
+            return thread.released(
                 fence=fence, wakes=wakes, now_ms=now_ms, retry_ms=retry_ms, ends_turn=ends_turn
             )
 
@@ -263,11 +265,11 @@ class ThreadStore:
     async def settle(self, thread_id: str, *, fence: int, turn: int) -> bool:
         """Record that a thread was checked after a restore; `turn` waits for people, 0 for none."""
         return await self._change(
-            thread_id, fence, lambda one: one.changed(restored=one.restored.settled(turn))
+            thread_id, fence, lambda thread: thread.changed(restored=thread.restored.settled(turn))
         )
 
     async def _held(self, thread_id: str, fence: int, **changes: Any) -> bool:
-        return await self._change(thread_id, fence, lambda one: one.changed(**changes))
+        return await self._change(thread_id, fence, lambda thread: thread.changed(**changes))
 
     async def _change(self, thread_id: str, fence: int, change: Callable[[Thread], Thread]) -> bool:
         """Change a thread under its lease; return False if the lease was lost."""

@@ -140,10 +140,10 @@ def mask_title(text: str, data: object, names: Names = NO_NAMES) -> str:
         data: The arguments.
         names: The tool author's lists of names.
     """
-    found = dict(_hidden_in(data, names))
+    masks = dict(_hidden_in(data, names))
     words: Words = (text,)
-    for clear in sorted(found, key=len, reverse=True):
-        words = tuple(new for old in words for new in _replaced(old, clear, found[clear]))
+    for clear in sorted(masks, key=len, reverse=True):
+        words = tuple(new for old in words for new in _replaced(old, clear, masks[clear]))
     return "".join(
         str(part) if isinstance(part, Mask) else written(mask_call(part)) for part in words
     )
@@ -299,7 +299,7 @@ class _Masking:
             # ["--password", "…"]: the arguments of a command
             is_option = isinstance(item, str) and item.startswith("-") and is_secret_key(item)
             option = str(item) if is_option else ""
-        is_same = all(one is item for one, item in zip(masked, items, strict=True))
+        is_same = all(part is item for part, item in zip(masked, items, strict=True))
         return items if is_same else ListWithMasks(tuple(masked))
 
 
@@ -325,10 +325,10 @@ def _cut(words: Words, search: Search, *, is_guess: bool) -> Words:
 def _tokens(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the parts of findings that a guess may mask: plain tokens, lines of private keys."""
     for first, last in spans:
-        found = text[first:last]
-        if _RUN.fullmatch(found):
+        piece = text[first:last]
+        if _RUN.fullmatch(piece):
             yield from ((at, min(at + 200, last)) for at in range(first, last, 200))
-        elif found.startswith(_KEY_BEGINS):
+        elif piece.startswith(_KEY_BEGINS):
             for line in _KEY_LINE.finditer(text, first, last):
                 yield line.span()
 

@@ -85,11 +85,11 @@ class Place:
         done = at = 0
         while (before := self.before.search(text, at)) is not None:
             at = before.end()
-            found = self.value.match(text, at) if is_secret_key(before["name"]) else None
-            if found is None or not self._tells(before["name"], found[0]):
+            match = self.value.match(text, at) if is_secret_key(before["name"]) else None
+            if match is None or not self._tells(before["name"], match[0]):
                 continue
             pieces += [text[done:at], REDACTED]
-            done = at = found.end() - (len(_end_of(found[0])) if self.is_prose else 0)
+            done = at = match.end() - (len(_end_of(match[0])) if self.is_prose else 0)
         return "".join([*pieces, text[done:]])
 
     def plain_spans(self, text: str) -> Iterator[tuple[int, int]]:
@@ -107,12 +107,12 @@ class Place:
                 yield value.start("plain"), end
                 at = value.end()
 
-    def _ends(self, text: str, before: re.Match[str], found: re.Match[str]) -> bool:
+    def _ends(self, text: str, before: re.Match[str], match: re.Match[str]) -> bool:
         """Whether the value ends after the token."""
-        if found["quote"]:
-            return text.startswith(found["quote"], found.end())
+        if match["quote"]:
+            return text.startswith(match["quote"], match.end())
         follow = _END_OF_FIELD if before[0].rstrip()[-1:] == ":" else self.follow
-        return follow.match(text, found.end()) is not None
+        return follow.match(text, match.end()) is not None
 
     def _tells(self, name: str, value: str) -> bool:
         """Whether a value can be the secret itself."""
@@ -171,18 +171,18 @@ class Manifest:
                 yield first, last
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        begins = [0, *(found.start() for found in _NEXT.finditer(text)), len(text)]
+        begins = [0, *(match.start() for match in _NEXT.finditer(text)), len(text)]
         for begin, end in pairwise(begins):
             if _IS_SECRET.search(text, begin, end) is not None:
                 yield from self._values(text, begin, end)
 
     def _values(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
         is_data = False
-        for found in _LINE.finditer(text, begin, end):
-            if found["top"]:
-                is_data = found["top"] in {"data", "stringData"}
-            elif is_data and found["value"] not in _MASKED:
-                yield found.span("value")
+        for match in _LINE.finditer(text, begin, end):
+            if match["top"]:
+                is_data = match["top"] in {"data", "stringData"}
+            elif is_data and match["value"] not in _MASKED:
+                yield match.span("value")
 
 
 _NEXT = re.compile(r"^---", re.MULTILINE)
@@ -235,10 +235,10 @@ masked.
 def _end_of_nested(text: str, begin: int) -> int:
     """Return the position after the matching closing bracket."""
     depth = 0
-    for found in _BRACKET.finditer(text, begin, begin + _NESTED):
-        depth += (found[0] in "[{") - (found[0] in "]}")
+    for match in _BRACKET.finditer(text, begin, begin + _NESTED):
+        depth += (match[0] in "[{") - (match[0] in "]}")
         if depth == 0:
-            return found.end()
+            return match.end()
     return len(text)
 
 
@@ -320,10 +320,10 @@ class Encoded:
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield start and end of each word."""
-        for found in _ENCODED_WORD.finditer(text):
-            decoded = _from_base64(found[0]) if found["base64"] else unquote_plus(found[0])
-            if decoded and _has_secret(decoded, is_login=found["base64"] is not None):
-                yield found.span()
+        for match in _ENCODED_WORD.finditer(text):
+            decoded = _from_base64(match[0]) if match["base64"] else unquote_plus(match[0])
+            if decoded and _has_secret(decoded, is_login=match["base64"] is not None):
+                yield match.span()
 
 
 ENCODED = Encoded()
@@ -456,4 +456,4 @@ def searches(text: str, forms: int) -> Iterator[Search]:
 
 
 def _curl_spans(text: str) -> Iterator[tuple[int, int]]:
-    return ((found.end("keep"), found.end()) for found in CURL.finditer(text))
+    return ((match.end("keep"), match.end()) for match in CURL.finditer(text))

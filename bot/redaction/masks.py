@@ -38,10 +38,10 @@ class Mask:
     clear: str = field(repr=False, compare=False)
 
     def __str__(self) -> str:
-        told = [] if self.is_guess else ["secret"]
-        told.append(f"{self.size:,} character{'' if self.size == 1 else 's'}")
-        told += [f"#{self.fingerprint}"] if self.fingerprint else []
-        return f"{REDACTED} ({', '.join(told)})"
+        details = [] if self.is_guess else ["secret"]
+        details.append(f"{self.size:,} character{'' if self.size == 1 else 's'}")
+        details += [f"#{self.fingerprint}"] if self.fingerprint else []
+        return f"{REDACTED} ({', '.join(details)})"
 
     @classmethod
     def of(cls, clear: str, *, is_guess: bool) -> Mask:

@@ -165,5 +165,5 @@ def _is_harmless_number(key: str, value: float) -> bool:
 def is_counted(key: str, *counted: str) -> bool:
     """Whether a key is secret only because of words that can also be counted, such as tokens."""
     words = words_of(key)
-    found = {word for word in words if word in _SECRET_WORDS or word in _SECRET_LAST}
-    return bool(found) and found <= set(counted) and not rules_now().has_key(words)
+    secret_words = {word for word in words if word in _SECRET_WORDS or word in _SECRET_LAST}
+    return bool(secret_words) and secret_words <= set(counted) and not rules_now().has_key(words)

@@ -58,9 +58,9 @@ class Look:
         if not self.may_be_in(text):
             return
         has_keep = "keep" in self.pattern.groupindex
-        for found in self.pattern.finditer(text):
-            if self.is_secret is None or self.is_secret(found):
-                yield (found.end("keep") if has_keep else found.start()), found.end()
+        for match in self.pattern.finditer(text):
+            if self.is_secret is None or self.is_secret(match):
+                yield (match.end("keep") if has_keep else match.start()), match.end()
 
     def mask(self, text: str) -> str:
         """Mask the secrets of this form."""
@@ -135,17 +135,17 @@ def is_card_value(key: str, value: object) -> bool:
     return is_card(re.sub(_GAP, "", text.strip()))
 
 
-def _is_card(found: re.Match[str]) -> bool:
-    begin, end = found.span()
+def _is_card(match: re.Match[str]) -> bool:
+    begin, end = match.span()
     beside = (
-        found.string[max(begin - CARD_WORD_BEFORE, 0) : begin],
-        found.string[end : end + CARD_WORD_BEHIND],
+        match.string[max(begin - CARD_WORD_BEFORE, 0) : begin],
+        match.string[end : end + CARD_WORD_BEHIND],
     )
     if not any(map(names_card, beside)):
         return False
-    digits = "".join(re.findall("[0-9]", found[0]))
+    digits = "".join(re.findall("[0-9]", match[0]))
     # Three digits after the groups of four can be the card verification code.
-    return is_card(digits) or (len(found[0]) > len(digits) and is_card(digits[:16]))
+    return is_card(digits) or (len(match[0]) > len(digits) and is_card(digits[:16]))
 
 
 def is_card(digits: str) -> bool:
@@ -172,11 +172,11 @@ _ODD_BASE64 = re.compile("(?=[A-Za-z+/]{0,20}[0-9=])[A-Za-z0-9+/]++={0,2}+")
 """Matches base64 with a digit or padding among its first 20 characters, unlike any word."""
 
 
-def _is_credential(found: re.Match[str]) -> bool:
-    if found["keep"][:2].lower() == "be":
-        return is_random(found["value"], longest=15)
+def _is_credential(match: re.Match[str]) -> bool:
+    if match["keep"][:2].lower() == "be":
+        return is_random(match["value"], longest=15)
     # “basic” is an ordinary word, too
-    value = found["value"]
+    value = match["value"]
     is_odd = _ODD_BASE64.fullmatch(value) is not None or is_login(value)
     return is_odd or len(value) >= _LONG_WORD
 
@@ -186,17 +186,17 @@ def _token(*needles: str, form: str, whole: bool = False) -> Look:
     return Look(needles, re.compile(f"{_START}(?:{form}){_END if whole else ''}"))
 
 
-def _is_signed(found: re.Match[str]) -> bool:
+def _is_signed(match: re.Match[str]) -> bool:
     """Whether a match has the signature that Azure puts near the end of a key."""
-    return re.search(r"(?:AZDO|AzFu|\+ASt|APIM|ACDb|\+AMC|\+ABa)", found[0][30:]) is not None
+    return re.search(r"(?:AZDO|AzFu|\+ASt|APIM|ACDb|\+AMC|\+ABa)", match[0][30:]) is not None
 
 
-def _has_digit(found: re.Match[str]) -> bool:
-    return any(char.isdigit() for char in found[0])
+def _has_digit(match: re.Match[str]) -> bool:
+    return any(char.isdigit() for char in match[0])
 
 
-def _is_login(found: re.Match[str]) -> bool:
-    return is_login(found[0].removeprefix(found["keep"]))
+def _is_login(match: re.Match[str]) -> bool:
+    return is_login(match[0].removeprefix(match["keep"]))
 
 
 def is_login(text: str) -> bool:

@@ -196,8 +196,8 @@ def _join() -> None:
     global _rules  # noqa: PLW0603 - see the first lines of this file
     _rules = MaskRules(
         keys=tuple(dict.fromkeys(key for part in _parts for key in part.keys)),
-        patterns=tuple(dict.fromkeys(one for part in _parts for one in part.patterns)),
-        values=tuple(sorted({one for part in _parts for one in part.values}, key=len)[::-1]),
+        patterns=tuple(dict.fromkeys(pattern for part in _parts for pattern in part.patterns)),
+        values=tuple(sorted({value for part in _parts for value in part.values}, key=len)[::-1]),
     )
 
 
@@ -208,9 +208,9 @@ def rules_now() -> MaskRules:
 
 def own_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of the active secret texts; see `in_force`."""
-    found = sorted((at, -len(value)) for value in _rules.values for at in _places_of(value, text))
+    places = sorted((at, -len(value)) for value in _rules.values for at in _places_of(value, text))
     end = 0
-    for at, size in found:
+    for at, size in places:
         if at >= end:
             end = at - size
             yield at, end

@@ -30,9 +30,9 @@ class Suspects:
     def __init__(self, forms: Mapping[object, int]) -> None:
         self._forms = forms
 
-    def forms(self, one: object) -> int:
+    def forms(self, value: object) -> int:
         """Return the groups of secrets that a text or number may contain, as bits."""
-        return self._forms.get(one, 0)
+        return self._forms.get(value, 0)
 
     def has_none_of(self, many: Iterable[object]) -> bool:
         """Whether none of these values may need a mask. A fast check.
@@ -56,14 +56,14 @@ def suspects_in(value: object, own: int, gates: Gates | None) -> Suspects | None
     """
     if gates is None:
         return None
-    found = [*_scalars(value)]
-    scan = _Scan([one if isinstance(one, str) else _digits(one) for one in found])
+    scalars = [*_scalars(value)]
+    scan = _Scan([scalar if isinstance(scalar, str) else _digits(scalar) for scalar in scalars])
     forms: dict[object, int] = {}
     for secret in rules_now().values:
-        forms |= {found[number]: own for number in scan.that_hold(secret)}
+        forms |= {scalars[number]: own for number in scan.that_hold(secret)}
     for form, gate in gates:
         for number in scan.hits(gate):
-            forms[found[number]] = forms.get(found[number], own) | form
+            forms[scalars[number]] = forms.get(scalars[number], own) | form
     return Suspects(forms)
 
 
@@ -72,21 +72,21 @@ def _scalars(value: object) -> Iterator[str | float]:
 
     Of equal numbers, such as 1 and 1.0, one is returned.
     """
-    found: set[object] = set()
+    scalars: set[object] = set()
     parts = [value]
     while parts:
-        one = parts.pop()
-        if isinstance(one, dict):
-            found.update(one)
-            one = one.values()
-        elif not isinstance(one, list | tuple):
-            found.add(one)
+        part = parts.pop()
+        if isinstance(part, dict):
+            scalars.update(part)
+            part = part.values()
+        elif not isinstance(part, list | tuple):
+            scalars.add(part)
             continue
         try:
-            found.update(one)
+            scalars.update(part)
         except TypeError:  # a part is a list or an object
-            parts += one
-    return (one for one in found if isinstance(one, str | int | float))
+            parts += part
+    return (scalar for scalar in scalars if isinstance(scalar, str | int | float))
 
 
 _MOST_DIGITS = 30
@@ -110,8 +110,8 @@ class _Scan:
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
         self._joined = _BETWEEN.join(texts)
-        parts = texts if self._joined.isascii() else [utf8(one) for one in texts]
-        self._ends = [*accumulate(len(one) + len(_BETWEEN) for one in parts)]
+        parts = texts if self._joined.isascii() else [utf8(text) for text in texts]
+        self._ends = [*accumulate(len(part) + len(_BETWEEN) for part in parts)]
         self._data = utf8(self._joined)
 
     def that_hold(self, part: str) -> Iterator[int]:

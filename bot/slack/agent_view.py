@@ -54,14 +54,14 @@ class Unsupported:
     def covers(self, channel_id: str = _EVERYWHERE) -> bool:
         """Whether the method was recently refused in the channel or the workspace."""
         now = self.clock()
-        return any(self._until_ms.get(one, now) > now for one in (_EVERYWHERE, channel_id))
+        return any(self._until_ms.get(place, now) > now for place in (_EVERYWHERE, channel_id))
 
     def learn(self, reason: str, channel_id: str) -> bool:
         """Remember a refusal; return whether it is a lasting one."""
         if reason not in self.reasons | NOT_IN_CHANNEL:
             return False
         now = self.clock()
-        self._until_ms = {one: until for one, until in self._until_ms.items() if until > now}
+        self._until_ms = {place: until for place, until in self._until_ms.items() if until > now}
         where = channel_id if reason in NOT_IN_CHANNEL else _EVERYWHERE
         self._until_ms[where] = now + milliseconds(REST)
         return True
@@ -117,7 +117,7 @@ class SuggestedPrompts:
         """Offer prompts in a direct message, in the current language."""
         known = Prompt(title=say("message.prompt_who"), message=WHO_ARE_YOU)
         prompts = [*self.prompts, known][:MOST_PROMPTS]
-        shown = [{"title": one.title, "message": one.message} for one in prompts]
+        shown = [{"title": prompt.title, "message": prompt.message} for prompt in prompts]
         title = say("message.prompts")
         arguments = {"channel_id": channel_id, "title": title, "prompts": json.dumps(shown)}
         await self._method(channel_id, arguments)
@@ -215,10 +215,10 @@ def _chunks(tasks: Sequence[ToolTask]) -> str:
         [
             {
                 "type": "task_update",
-                "id": one.task_id,
-                "title": one.title[:_TASK_TITLE],
-                "status": str(one.status),
+                "id": task.task_id,
+                "title": task.title[:_TASK_TITLE],
+                "status": str(task.status),
             }
-            for one in tasks
+            for task in tasks
         ]
     )

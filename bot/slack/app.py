@@ -178,7 +178,7 @@ def bolt_app(slack: Slack) -> AsyncApp:
     return app
 
 
-def register(app: AsyncApp, desk: ListenerContext) -> None:
+def register(app: AsyncApp, services: ListenerContext) -> None:
     """Register all listeners.
 
     Bolt tries the listeners in order for every payload, which is slow. Therefore there are few,
@@ -186,18 +186,18 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     """
     clicks: dict[str, Press] = {}
     forms: dict[str, Submit] = {}
-    for one in (reviews, grants, break_glass, secondary_actions, admins, batches):
-        clicks |= one.CLICKS
-        forms |= one.FORMS
-    actions.register(app, desk, clicks)
-    events.register(app, desk)
-    home.register(app, desk)
-    editing.register(app, desk)
-    stops.register(app, desk)
-    views.register(app, desk, forms)
-    commands.register(app, desk)
-    shortcuts.register(app, desk)
-    errors.register(app, desk)
+    for module in (reviews, grants, break_glass, secondary_actions, admins, batches):
+        clicks |= module.CLICKS
+        forms |= module.FORMS
+    actions.register(app, services, clicks)
+    events.register(app, services)
+    home.register(app, services)
+    editing.register(app, services)
+    stops.register(app, services)
+    views.register(app, services, forms)
+    commands.register(app, services)
+    shortcuts.register(app, services)
+    errors.register(app, services)
 
 
 STOP_PATIENCE = timedelta(seconds=4)

@@ -121,9 +121,9 @@ def retry_after(error: BaseException) -> timedelta | None:
         headers = getattr(error.response, "headers", None) or {}
     else:
         return None
-    found = next((value for name, value in headers.items() if name.lower() == "retry-after"), "1")
+    header = next((value for name, value in headers.items() if name.lower() == "retry-after"), "1")
     try:
-        seconds = float(found[0] if isinstance(found, list) else found)
+        seconds = float(header[0] if isinstance(header, list) else header)
     except (TypeError, ValueError, IndexError):
         return _UNCLEAR
     if not seconds >= 0:

@@ -39,12 +39,14 @@ def spot_of(approval: Approval, message: ApprovalMessage) -> Spot:
 
 def card_of(approval: Approval, message: ApprovalMessage) -> ApprovalMessage | None:
     """Return the card that a reminder is about, unless it is the first one."""
-    copies = [one for one in approval.copies if one.is_posted]
+    copies = [copy for copy in approval.copies if copy.is_posted]
     if message.user:
-        own = next((one for one in copies if one.user == message.user), None)
+        own = next((copy for copy in copies if copy.user == message.user), None)
         if own is not None:
             return own
-    return next((one for one in copies if approval.place and one.channel == approval.place), None)
+    return next(
+        (copy for copy in copies if approval.place and copy.channel == approval.place), None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +65,15 @@ class ClickedMessage:
 
     def is_card_of(self, approval: Approval) -> bool:
         """Whether the message is an approval's card or a copy."""
-        cards = [one for one in approval.copies if one.kind != BATCH]
+        cards = [copy for copy in approval.copies if copy.kind != BATCH]
         if not approval.place and not approval.is_batched:  # else no card in the thread
             cards.append(approval.thread_card)
         return any(map(self._is, cards))
 
-    def is_batch_card_of(self, keeper: Approval) -> bool:
+    def is_batch_card_of(self, approval: Approval) -> bool:
         """Whether the message is the batch card of a keeper or a copy."""
-        copies = [one for one in keeper.copies if one.kind == BATCH]
-        return any(map(self._is, [keeper.batch_card, *copies]))
+        copies = [copy for copy in approval.copies if copy.kind == BATCH]
+        return any(map(self._is, [approval.batch_card, *copies]))
 
     def _is(self, message: ApprovalMessage) -> bool:
         """Whether it is this message; compared by channel while its `ts` is not stored."""
@@ -90,8 +92,8 @@ NO_MESSAGE = ClickedMessage()
 
 def mentioned_on(approval: Approval) -> tuple[str, ...]:
     """Return whom the first card mentions: all without a card by direct message."""
-    direct = {one.user for one in approval.copies}
-    return tuple(one for one in approval.escalation.mentioned if one not in direct)
+    direct = {copy.user for copy in approval.copies}
+    return tuple(user_id for user_id in approval.escalation.mentioned if user_id not in direct)
 
 
 def is_broadcast(approval: Approval) -> bool:
@@ -107,7 +109,7 @@ def is_broadcast(approval: Approval) -> bool:
 
 def places_of(approval: Approval) -> tuple[str, ...]:
     """Return people and channels that have the cards, unless they are in the thread."""
-    return tuple(one.user or one.channel for one in approval.copies)
+    return tuple(copy.user or copy.channel for copy in approval.copies)
 
 
 def approvers_text(approval: Approval) -> str:
@@ -122,10 +124,10 @@ def approvers_text(approval: Approval) -> str:
         names = audience_of(terms, asked_groups(terms, approval.stage), approval.created_ms)
     except TermsError:  # a time zone is unknown on this machine
         return approvers_words(())
-    told = _told(approval, terms, names)
+    notified = _told(approval, terms, names)
     held = held_of(approval)
-    shown = [*told, *(one for one in names if one in held)]
-    shown = shown if told else [CHANNEL if is_channel(one) else one for one in names]
+    shown = [*notified, *(name for name in names if name in held)]
+    shown = shown if notified else [CHANNEL if is_channel(name) else name for name in names]
     return approvers_words([*dict.fromkeys(shown)])
 
 
@@ -141,6 +143,6 @@ def _told(approval: Approval, terms: Terms, names: Iterable[str]) -> list[str]:
     asked = audience_of(
         terms, asked_groups(terms, approval.stage, len(terms.escalate)), approval.created_ms
     )
-    delegates = [one for one in known if is_person(one) and one not in asked]
-    rest = [CHANNEL] if any(is_channel(one) for one in names) else []
-    return [*(one for one in names if one in known and not is_channel(one)), *delegates, *rest]
+    delegates = [name for name in known if is_person(name) and name not in asked]
+    rest = [CHANNEL] if any(is_channel(name) for name in names) else []
+    return [*(name for name in names if name in known and not is_channel(name)), *delegates, *rest]

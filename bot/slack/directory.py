@@ -188,7 +188,9 @@ class SlackDirectory:
         """
         await self._lists.get(_ALL, self._load_people)
         return tuple(
-            one for one in self._admins if not (one.is_deleted or one.is_bot or one.is_guest)
+            admin
+            for admin in self._admins
+            if not (admin.is_deleted or admin.is_bot or admin.is_guest)
         )
 
     async def group_name(self, group_id: str) -> str:
@@ -274,12 +276,14 @@ class SlackDirectory:
         finally:
             self._changed = None
         with _well_formed("users.list"):
-            found = {str(one["id"]): self._person(str(one["id"]), one) for one in answer["members"]}
-        self._admins = tuple(one for one in found.values() if one.is_admin)
-        for user_id, person in found.items():
+            people = {
+                str(user["id"]): self._person(str(user["id"]), user) for user in answer["members"]
+            }
+        self._admins = tuple(user for user in people.values() if user.is_admin)
+        for user_id, person in people.items():
             if user_id not in changed:
                 self._people.put(user_id, person, asked_ms=asked_ms)
-        return len(found)
+        return len(people)
 
     def _person(self, user_id: str, user: dict[str, Any]) -> Person:
         grid = user.get("enterprise_user") or {}
@@ -306,8 +310,8 @@ class SlackDirectory:
         answer = await self._call("usergroups.list", {"include_users": "true"})
         with _well_formed("usergroups.list"):
             listed = answer["usergroups"]
-            self._handles = {str(one["id"]): str(one.get("handle") or "") for one in listed}
-            return {str(one["id"]): _members_of(one) for one in answer["usergroups"]}
+            self._handles = {str(group["id"]): str(group.get("handle") or "") for group in listed}
+            return {str(group["id"]): _members_of(group) for group in answer["usergroups"]}
 
     async def _load_members(self, channel_id: str) -> frozenset[str]:
         members: set[str] = set()
@@ -383,7 +387,7 @@ def _members_of(group: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(_ids(group["users"]))
 
 
-def _ids(found: object) -> Iterable[str]:
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+def _ids(ids: object) -> Iterable[str]:
+    if not isinstance(ids, list) or not all(isinstance(user_id, str) for user_id in ids):
         raise TypeError("not a list of ids")
-    return found
+    return ids

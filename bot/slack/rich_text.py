@@ -18,7 +18,7 @@ _UNREAD = frozenset({"rich_text_quote", "rich_text_preformatted"})
 def markup_of(message: Mapping[str, Any]) -> Markup | None:
     """Return what a message's blocks say about its text; None without a `rich_text` block."""
     parts = _tables(message.get("blocks"))
-    blocks = [one for one in parts if one.get("type") == "rich_text" and one.get("elements")]
+    blocks = [part for part in parts if part.get("type") == "rich_text" and part.get("elements")]
     if not blocks:
         return None
     runs = [run for block in blocks for run in _runs(block, is_read=True)]
@@ -50,4 +50,6 @@ def _names(run: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
 
 
 def _tables(value: object) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return (
+        [table for table in value if isinstance(table, Mapping)] if isinstance(value, list) else []
+    )

@@ -99,7 +99,11 @@ class SlackPresence:
 
     def way(self, channel_id: str) -> Way:
         """Return how a working agent is shown in a channel."""
-        ways = (way for way, one in self._unsupported.items() if not one.covers(channel_id))
+        ways = (
+            way
+            for way, unsupported in self._unsupported.items()
+            if not unsupported.covers(channel_id)
+        )
         return next(ways, Way.NONE)
 
     def show(self, thread: Thread, words: Words, *, message_ts: str = "", title: str = "") -> None:

@@ -306,7 +306,7 @@ class Wiring:
             outbox=self.outbox,
             clock=self.process.clock,
             stop=self.turns.stopping.stop,
-            title_of=lambda one: spoken_title(what_runs(one)),
+            title_of=lambda approval: spoken_title(what_runs(approval)),
             spoken_to=self.catalog.spoken_to,
         )
 

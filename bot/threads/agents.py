@@ -88,7 +88,7 @@ class Catalog:
         self._checkpoints = checkpoints
         self._channel_name = channel_name
         self._descriptions = descriptions
-        self._spoken_to = {key[1:]: one for key, one in agents.items() if key.startswith("@")}
+        self._spoken_to = {key[1:]: agent for key, agent in agents.items() if key.startswith("@")}
         self._begun: LRUCache[str, str] = LRUCache(_KEPT)
 
     async def runner(self, thread: Thread) -> Runner:
@@ -119,13 +119,15 @@ class Catalog:
         """
         agent = await self._of_channel(channel_id)
         parts = agent.components() if isinstance(agent, Described) else {}
-        tools = [cast("Tool", one.inner).definition for key, one in parts.items() if _is_tool(key)]
+        tools = [
+            cast("Tool", part.inner).definition for key, part in parts.items() if _is_tool(key)
+        ]
         return AgentFacts(
             name=agent.name,
             description=self._descriptions.get(agent.name)
             or str(getattr(agent, "description", "") or ""),
-            free=tuple(one.name for one in tools if not one.gates),
-            gated=tuple(one.name for one in tools if one.gates),
+            free=tuple(tool.name for tool in tools if not tool.gates),
+            gated=tuple(tool.name for tool in tools if tool.gates),
         )
 
     async def check_call(self, approval: Approval, arguments: dict[str, Any]) -> CheckedCall:
@@ -170,7 +172,7 @@ class Catalog:
         Args:
             items: All approvals of a card, in order.
         """
-        waiting = [one for one in items if one.status is Status.PENDING]
+        waiting = [approval for approval in items if approval.status is Status.PENDING]
         try:
             agent = await self._agent(items[0].checkpoint_id, items[0].channel_id)
             tool = describer_in(tool_at(agent, Address.parse(items[0].address)))
@@ -259,22 +261,22 @@ def _is_tool(key: Key) -> bool:
 
 
 def _several(tool: DescribesSeveral, items: Sequence[Approval]) -> SeveralText:
-    return tool.describe_several([deepcopy(one.arguments) for one in items])
+    return tool.describe_several([deepcopy(approval.arguments) for approval in items])
 
 
 def _title(tool: DescribesSeveral, spec: ToolSpec, items: Sequence[Approval]) -> str:
     """Return a title for several calls, with the secrets of each masked."""
     title = _several(tool, items).title
     masks = Names(secret=spec.secret, shown=spec.shown)
-    for one in items:
-        title = mask_title(title, one.arguments, masks)
+    for approval in items:
+        title = mask_title(title, approval.arguments, masks)
     return title
 
 
 def _described(tool: Tool, arguments: dict[str, Any]) -> CheckedCall:
     """Return the tool's description of a call; a default if the author's code fails."""
     try:
-        told = tool.describe(arguments)
+        description = tool.describe(arguments)
     except Exception as error:  # noqa: BLE001 - code of a tool's author; the card says less then
         logger.warning(
             "an edited call of %r has no title: %s",
@@ -287,8 +289,8 @@ def _described(tool: Tool, arguments: dict[str, Any]) -> CheckedCall:
     masks = Names(secret=spec.secret, shown=spec.shown)
     return CheckedCall(
         arguments=arguments,
-        title=mask_title(told.title, arguments, masks),
-        preview=mask_title(told.preview, arguments, masks),
+        title=mask_title(description.title, arguments, masks),
+        preview=mask_title(description.preview, arguments, masks),
     )
 
 

@@ -47,7 +47,7 @@ class Stops:
             DirectoryError: A look-up failed.
         """
         asked = {thread.requester_id, *thread.requesters}
-        if user_id in asked or any(is_requester(one, user_id) for one in waiting):
+        if user_id in asked or any(is_requester(pending, user_id) for pending in waiting):
             return True
         actor = Actor(user_id=user_id, team_id="")
         for approval in waiting:
@@ -68,17 +68,21 @@ class Stops:
         """
         write = partial(with_stop, by=by, now_ms=at_ms)
         opened = await open_of(self.storage.approvals, thread.thread_id)
-        names = [one.approval_id for one in opened if write(one) is not None]
+        names = [approval.approval_id for approval in opened if write(approval) is not None]
         approvals = self.storage.approvals
         marked = [await update_or_none(approvals, name, write, writes_due=True) for name in names]
-        return [one for one in marked if one is not None]
+        return [approval for approval in marked if approval is not None]
 
     async def told(self, thread: Thread, message: Message) -> str:
         """Describe who stopped the run, what had run by then, and what had not."""
         by = await self._name(message.user_id)
         parts = [say("message.stopped_by", who=by) if by else say("message.stopped")]
-        found = await of_turn(self.storage.approvals, thread.checkpoint_id)
-        calls = [one for one in found if one.kind is not Kind.QUESTION or one.tool]
+        approvals = await of_turn(self.storage.approvals, thread.checkpoint_id)
+        calls = [
+            approval
+            for approval in approvals
+            if approval.kind is not Kind.QUESTION or approval.tool
+        ]
         by_fate = _titles(calls)
         parts += [
             say(f"message.stopped_{fate}", what=listed(titles))
@@ -108,16 +112,16 @@ _FATES = ("ran", "finished", "failed", "doubt", "left")
 def _titles(calls: Sequence[Approval]) -> Mapping[str, Sequence[str]]:
     """Return the titles of calls by what became of them."""
     titles: dict[str, list[str]] = {fate: [] for fate in _FATES}
-    for one in calls:
-        run = run_of(one)
+    for approval in calls:
+        run = run_of(approval)
         if run is not None and run.state is RunState.RAN:
-            titles["finished" if one.stopped_by else "ran"].append(_title(one))
+            titles["finished" if approval.stopped_by else "ran"].append(_title(approval))
         elif run is not None and run.state is RunState.FAILED:
-            titles["failed"].append(_title(one))
+            titles["failed"].append(_title(approval))
         elif run is not None and run.state in {RunState.RUNNING, RunState.DOUBT}:
-            titles["doubt"].append(_title(one))
-        elif one.status in {Status.PENDING, Status.APPROVED, Status.ANSWERED}:
-            titles["left"].append(_title(one))
+            titles["doubt"].append(_title(approval))
+        elif approval.status in {Status.PENDING, Status.APPROVED, Status.ANSWERED}:
+            titles["left"].append(_title(approval))
     return titles
 
 

@@ -90,20 +90,21 @@ class ApprovalClosing:
             is_stopped: Whether a person stopped the turn.
         """
         # A process that was suspended must not cancel approvals of a later turn.
-        gone = [one for one in approvals if one.turn <= thread.turn]
+        gone = [approval for approval in approvals if approval.turn <= thread.turn]
         called_off = _CANCELLED if is_stopped else _SUPERSEDED
         ended = [
-            await self._end(one, called_off, is_unused=one.interrupt_id in unused) for one in gone
+            await self._end(approval, called_off, is_unused=approval.interrupt_id in unused)
+            for approval in gone
         ]
         entries = [
             entry
-            for one in ended
-            if one.decision is not None and one.approval_id not in noted
-            for entry in decision_entries(one, one.decision)
+            for approval in ended
+            if approval.decision is not None and approval.approval_id not in noted
+            for entry in decision_entries(approval, approval.decision)
         ]
         if entries:
             await self.storage.audit.append_all(entries)
-        still_open = [one.approval_id for one in ended if one.open]
+        still_open = [approval.approval_id for approval in ended if approval.open]
         writes = (update_or_none(self.storage.approvals, name, closed) for name in still_open)
         await asyncio.gather(*writes)
 
@@ -345,10 +346,14 @@ class RunTermination:
 
     async def note_told(self, thread: Thread, stored: StoredCheckpoint) -> None:
         """Record the answers that a crashed process gave to the run, from its claim."""
-        told = Claim.from_text(stored.claim).answers
-        if told:
+        answers = Claim.from_text(stored.claim).answers
+        if answers:
             opened = await open_of(self.storage.approvals, thread.thread_id)
-            decided = [one for one in opened if one.interrupt_id in told and one.decision]
+            decided = [
+                approval
+                for approval in opened
+                if approval.interrupt_id in answers and approval.decision
+            ]
             entries = resume_entries(decided, self.clock())
             await self.storage.audit.append_all(entries)
 
@@ -390,12 +395,12 @@ def _never_told(stored: StoredCheckpoint | None, approvals: Iterable[Approval]) 
     if stored is None or stored.status is not CheckpointStatus.RUNNING:
         return frozenset()
     try:
-        told = Claim.from_text(stored.claim).answers
+        answers = Claim.from_text(stored.claim).answers
     except CheckpointError:  # an unreadable run has no recorded answers
         return frozenset()
-    runs = ((one.interrupt_id, run_of(one)) for one in approvals)
+    runs = ((approval.interrupt_id, run_of(approval)) for approval in approvals)
     return frozenset(
         name
         for name, run in runs
-        if name not in told and (run is None or run.state is RunState.STOPPED)
+        if name not in answers and (run is None or run.state is RunState.STOPPED)
     )

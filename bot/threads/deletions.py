@@ -56,9 +56,9 @@ class Deletions:
 
         The author is told what still waits, and how to withdraw it.
         """
-        own = [one for one in await self.asked_by(message) if not one.ask_deleted]
-        over = [one for one in own if one.terms.on_delete == "withdraw"]
-        left = [one for one in own if one not in over]
+        own = [request for request in await self.asked_by(message) if not request.ask_deleted]
+        over = [request for request in own if request.terms.on_delete == "withdraw"]
+        left = [request for request in own if request not in over]
         for approval in over:
             await self._withdraw(approval, message)
         for approval in left:
@@ -76,12 +76,12 @@ class Deletions:
         """Return the pending requests of a message's turn that its author can withdraw."""
         waiting = await open_of(self.storage.approvals, message.thread_id)
         return [
-            one
-            for one in waiting
-            if one.status is Status.PENDING
-            and one.kind is not Kind.DOUBT
-            and one.checkpoint_id == f"{message.thread_id}#{message.turn}"
-            and is_requester(one, message.user_id)
+            approval
+            for approval in waiting
+            if approval.status is Status.PENDING
+            and approval.kind is not Kind.DOUBT
+            and approval.checkpoint_id == f"{message.thread_id}#{message.turn}"
+            and is_requester(approval, message.user_id)
         ]
 
     async def _withdraw(self, approval: Approval, message: Message) -> None:

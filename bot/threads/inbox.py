@@ -112,8 +112,8 @@ class ThreadInbox:
         if thread is None:
             return None
         opened = await self._open(thread)
-        pending = [one for one in opened if one.status is Status.PENDING]
-        running = [one for one in opened if must_finish(one)]
+        pending = [approval for approval in opened if approval.status is Status.PENDING]
+        running = [approval for approval in opened if must_finish(approval)]
         asks = any(a.kind is Kind.QUESTION for a in pending)
         is_for_agent = self._is_for_agent(incoming, thread, has_question=asks)
         if looks_like_stop(words) and is_for_agent:
@@ -145,13 +145,13 @@ class ThreadInbox:
         own, _ = _own(running, incoming.user_id)
         if not own or not looks_like_withdrawal(words):
             return False
-        told = f"{say('refuse.begun')} {say('refuse.begun_next')}"
-        await self._refuse_reply(incoming, words, told)
+        notice = f"{say('refuse.begun')} {say('refuse.begun_next')}"
+        await self._refuse_reply(incoming, words, notice)
         return True
 
     def _listed(self, approvals: Sequence[Approval]) -> str:
         """Return the titles of calls, for a private message."""
-        return listed([self.title_of(one) for one in approvals])
+        return listed([self.title_of(approval) for approval in approvals])
 
     async def _is_about_cards(
         self,
@@ -168,8 +168,8 @@ class ThreadInbox:
             return True
         own, offered = _own(waiting, incoming.user_id)
         if own and looks_like_withdrawal(words):
-            told = say("refuse.to_withdraw") if offered else say("refuse.begun")
-            await self._refuse_reply(incoming, words, told, offer=Offer(withdraw=offered))
+            notice = say("refuse.to_withdraw") if offered else say("refuse.begun")
+            await self._refuse_reply(incoming, words, notice, offer=Offer(withdraw=offered))
             await self._show_words(incoming, words, own)
             return True
         return await self._answers_back(incoming, words, waiting)
@@ -182,11 +182,11 @@ class ThreadInbox:
         A person who may not decide is told why instead.
         """
         actor, able, why = Actor(user_id=incoming.user_id, team_id=""), list[Approval](), ""
-        for one in waiting[:_MOST_OFFERED]:
-            choice = APPROVE if one.kind is Kind.APPROVAL else REJECT
+        for approval in waiting[:_MOST_OFFERED]:
+            choice = APPROVE if approval.kind is Kind.APPROVAL else REJECT
             try:
-                await self.approvals.votes.check(one, actor, choice=choice)
-                able.append(one)
+                await self.approvals.votes.check(approval, actor, choice=choice)
+                able.append(approval)
             except UserFacingError as error:
                 why = why or str(error)
         if not able:
@@ -206,13 +206,13 @@ class ThreadInbox:
     ) -> None:
         """Show the message on its author's pending cards until the agent reads it."""
         if not waiting:
-            told = say("message.read_after", what=self._listed(running), n=len(running))
-            await self._send_ephemeral(incoming, told)
+            notice = say("message.read_after", what=self._listed(running), n=len(running))
+            await self._send_ephemeral(incoming, notice)
             return
         own, offered = _own(waiting, incoming.user_id)
         await self._show_words(incoming, words, own)
-        told = say("refuse.noted") if offered else say("refuse.noted_only")
-        await self._send_ephemeral(incoming, told, offer=Offer(withdraw=offered))
+        notice = say("refuse.noted") if offered else say("refuse.noted_only")
+        await self._send_ephemeral(incoming, notice, offer=Offer(withdraw=offered))
 
     async def _is_readable(
         self, incoming: Incoming, thread: Thread, words: str, agent: str
@@ -225,8 +225,8 @@ class ThreadInbox:
             await self._refuse_reply(incoming, words, say("refuse.agent_of_thread", name=agent))
             return False
         if incoming.has_files:
-            told = say("refuse.files" if words else "refuse.files_alone")
-            await self._send_ephemeral(incoming, told, key="files")
+            notice = say("refuse.files" if words else "refuse.files_alone")
+            await self._send_ephemeral(incoming, notice, key="files")
         return bool(words) or not incoming.has_files
 
     async def stop_thread(self, stop: Incoming, *, address: str = "") -> str | None:
@@ -279,15 +279,15 @@ class ThreadInbox:
         marked = await self.stops.mark(thread, by=incoming.user_id, at_ms=now)
         for approval in marked:
             self.outbox.spawn(self.approvals.attendance.attend(approval.approval_id))
-        running = [one for one in marked if must_finish(one)]
-        told = say("command.stop_done")
+        running = [approval for approval in marked if must_finish(approval)]
+        notice = say("command.stop_done")
         if running:
-            told = say("message.stopping", what=self._listed(running), n=len(running))
-            told = f"{told} {say('message.stopping_rest')}"
+            notice = say("message.stopping", what=self._listed(running), n=len(running))
+            notice = f"{notice} {say('message.stopping_rest')}"
         if address:
-            self.outbox.spawn(self._respond(address, told))
+            self.outbox.spawn(self._respond(address, notice))
         elif thread.leased_until_ms > now:
-            await self._send_ephemeral(incoming, told)
+            await self._send_ephemeral(incoming, notice)
 
     async def _respond(self, address: str, text: str) -> None:
         await self.outbox.respond(address, text)
@@ -315,8 +315,8 @@ class ThreadInbox:
         elif thread.turn_open:
             await self.done_with(message)
         else:
-            told = say("message.stopped_early" if admitted else "message.stopped_late")
-            await self._refuse(thread, message, told)
+            notice = say("message.stopped_early" if admitted else "message.stopped_late")
+            await self._refuse(thread, message, notice)
         admitted.clear()
 
     async def _answers_back(
@@ -379,10 +379,10 @@ class ThreadInbox:
         work.opened = opened if is_current else None
         if new and not await self.access.directory.is_in(thread.channel_id):
             logger.info("a message from outside", extra={"action": "event_ignored"})
-            await self.storage.inbox.take([one.message_id for one in new], turn=NO_TURN)
+            await self.storage.inbox.take([message.message_id for message in new], turn=NO_TURN)
             return admitted
-        waiting = (one for one in opened if one.status is Status.PENDING)
-        questions = [one for one in waiting if one.kind is Kind.QUESTION]
+        waiting = (approval for approval in opened if approval.status is Status.PENDING)
+        questions = [approval for approval in waiting if approval.kind is Kind.QUESTION]
         for message in new:
             with speaking(await self.access.locale(message.user_id)):  # in the author's language
                 await self._sort_one(work, message, questions, admitted)
@@ -473,7 +473,9 @@ class ThreadInbox:
 
     async def _waiting(self, thread: Thread) -> list[Approval]:
         """Return the pending approvals of a thread; empty without an open turn."""
-        return [one for one in await self._open(thread) if one.status is Status.PENDING]
+        return [
+            approval for approval in await self._open(thread) if approval.status is Status.PENDING
+        ]
 
     async def _open(self, thread: Thread) -> Sequence[Approval]:
         """Return the pending approvals of a thread, and those whose run has not gone on."""
@@ -579,8 +581,8 @@ class ThreadInbox:
 
 def _own(waiting: Sequence[Approval], user_id: str) -> tuple[list[Approval], list[Approval]]:
     """Return a requester's pending approvals, and those that the requester can withdraw."""
-    own = [one for one in waiting if is_requester(one, user_id)]
-    return own, [one for one in own if one.kind is not Kind.DOUBT]
+    own = [approval for approval in waiting if is_requester(approval, user_id)]
+    return own, [approval for approval in own if approval.kind is not Kind.DOUBT]
 
 
 def _can_begin(incoming: Incoming) -> bool:

@@ -137,17 +137,17 @@ async def is_repeated(inbox: InboxStore, incoming: Incoming, waiting: Sequence[A
 
     Only older messages count, so a repeated delivery gives the same result.
     """
-    since = min(one.created_ms for one in waiting)
+    since = min(approval.created_ms for approval in waiting)
     try:
         refused = await inbox.of_turn(incoming.thread_id, NO_TURN)
     except RecordFormatError:
         return False  # fall back to the text alone
     return any(
-        one.user_id == incoming.user_id
-        and one.ts < incoming.ts
-        and one.received_ms >= since
-        and looks_like_decision(one.text)
-        for one in refused
+        message.user_id == incoming.user_id
+        and message.ts < incoming.ts
+        and message.received_ms >= since
+        and looks_like_decision(message.text)
+        for message in refused
     )
 
 

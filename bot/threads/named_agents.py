@@ -107,15 +107,15 @@ class Roster:
         Prompts of other agents begin with the agent's name.
         """
         default = self.agents.get(EVERYWHERE)
-        found = list(self._prompts_of(default, ""))
+        prompts = list(self._prompts_of(default, ""))
         for key, agent in self.agents.items():
             if key.startswith("@") and agent is not default:
-                found += self._prompts_of(agent, f"{key[1:]}: ")
-        return tuple(found[:MOST_PROMPTS])
+                prompts += self._prompts_of(agent, f"{key[1:]}: ")
+        return tuple(prompts[:MOST_PROMPTS])
 
     def _prompts_of(self, agent: Agent | None, call: str) -> Iterator[Prompt]:
-        for one in self.prompts.get(agent.name, ()) if agent is not None else ():
-            yield Prompt(title=one.title, message=f"{call}{one.message}")
+        for prompt in self.prompts.get(agent.name, ()) if agent is not None else ():
+            yield Prompt(title=prompt.title, message=f"{call}{prompt.message}")
 
 
 def load_roster(
@@ -142,7 +142,7 @@ def load_roster(
     try:
         return read_roster(data, model)
     except PolicyError as error:
-        problems = [_settings_error(path, one) for one in error.problems]
+        problems = [_settings_error(path, problem) for problem in error.problems]
         raise InvalidSettingsError(problems) from error
 
 
@@ -171,8 +171,10 @@ def _roster(file: RosterFile, loaded: Mapping[str, Agent]) -> Roster:
     entries = {loaded[name].name: entry for name, entry in file.agents.items()}
     return Roster(
         agents=places,
-        descriptions={name: one.description for name, one in entries.items() if one.description},
-        prompts={name: one.prompts for name, one in entries.items() if one.prompts},
+        descriptions={
+            name: entry.description for name, entry in entries.items() if entry.description
+        },
+        prompts={name: entry.prompts for name, entry in entries.items() if entry.prompts},
     )
 
 

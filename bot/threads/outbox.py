@@ -270,17 +270,17 @@ class Outbox:
         )
 
     async def _named(self, ids: Sequence[str]) -> list[Approval]:
-        found: list[Approval] = []
+        approvals: list[Approval] = []
         for approval_id in ids:
             try:
-                found.append(await self.storage.approvals.get(approval_id))
+                approvals.append(await self.storage.approvals.get(approval_id))
             except (RecordNotFoundError, RecordFormatError) as error:
                 logger.info(
                     "could not read a request, leaving its button out: %s",
                     error,
                     extra={"action": "whisper_without_button"},
                 )
-        return found
+        return approvals
 
     async def _known(self, post: Post) -> Post:
         return await self.storage.posts.get(post.post_id) or post

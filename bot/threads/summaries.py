@@ -61,9 +61,12 @@ class Summaries:
         if decided == 0 or (thread.fence <= _FIRST and decided == 1):
             return
         newest = await newest_of(self.storage.approvals, thread.thread_id, limit=MOST)
-        over = [one for one in reversed(newest) if _is_counted(one)]
+        over = [approval for approval in reversed(newest) if _is_counted(approval)]
         # A batch card lists all its requests: it needs no summary.
-        cards = {one.checkpoint_id if one.is_batched else one.approval_id for one in over}
+        cards = {
+            approval.checkpoint_id if approval.is_batched else approval.approval_id
+            for approval in over
+        }
         if len(cards) >= LEAST:
             await self._show(thread, over)
 

@@ -286,7 +286,7 @@ class Turns:
         work.said = segment.voice.newest
         if segment.contexts is not None and not running.is_stopped:
             opened = await open_of(self.storage.approvals, work.thread.thread_id)
-            known = {one.interrupt_id for one in opened}
+            known = {approval.interrupt_id for approval in opened}
             await self._asking.request(work, segment.contexts, known=known)
         return Progress.AGAIN
 
@@ -330,7 +330,9 @@ class Turns:
         """Record that the run receives these decisions."""
         await self._requesters.note_decided(work, decided)
         if decided:
-            noted = [one.approval_id for one in decided if self.attendance.has_told(one)]
+            noted = [
+                approval.approval_id for approval in decided if self.attendance.has_told(approval)
+            ]
             entries = resume_entries(decided, self.clock(), noted=noted)
             await self.storage.audit.append_all(entries)
         for approval in decided:
@@ -348,7 +350,7 @@ class Turns:
         """
         asked = await self._asking.look(work, pending)
         await self._call_off(work.thread, asked.gone)
-        if any(ends_run(one) for one in asked.decided):
+        if any(ends_run(approval) for approval in asked.decided):
             raise RunEndedError
         return asked
 
@@ -369,18 +371,21 @@ class Turns:
         """
         contexts = segment.contexts or ()
         work.said = segment.voice.newest
-        gone = [approval_id_of(one) for one in asked.known - {context.id for context in contexts}]
-        read = {one.approval_id: one for one in (*asked.decided, *segment.watched)}
+        gone = [
+            approval_id_of(interrupt_id)
+            for interrupt_id in asked.known - {context.id for context in contexts}
+        ]
+        read = {approval.approval_id: approval for approval in (*asked.decided, *segment.watched)}
         unread = [name for name in gone if name not in read]
         if unread:
             rest = await get_all(self.storage.approvals, unread)
-            read.update({one.approval_id: one for one in rest})
-        noted = {one.approval_id for one in asked.decided}
+            read.update({approval.approval_id: approval for approval in rest})
+        noted = {approval.approval_id for approval in asked.decided}
         # Approvals that were undecided at the resume were not passed on.
         unused = frozenset(read[name].interrupt_id for name in unread)
         left = [read[name] for name in gone]
         await self._settlement.settle(work.thread, left, unused=unused, noted=noted)
-        work.running = tuple(one for one in segment.watched if not has_ended(one))
+        work.running = tuple(approval for approval in segment.watched if not has_ended(approval))
         if segment.contexts is None:
             if not segment.voice.has_spoken and not asked.known:
                 await self._break_silence(work.thread)
@@ -410,7 +415,9 @@ class Turns:
         before = await log.load(thread.thread_id, before_turn=turn)
         entries = await log.load(thread.thread_id, before_turn=turn + 1)
         messages = read_log(entries[len(before) :])
-        return any(text_of(one).strip() for one in messages if isinstance(one, ModelResponse))
+        return any(
+            text_of(message).strip() for message in messages if isinstance(message, ModelResponse)
+        )
 
 
 def _said_before(work: ThreadPass) -> SaidBefore:
@@ -422,6 +429,6 @@ def _said_before(work: ThreadPass) -> SaidBefore:
 
 def _waits(contexts: Iterable[InterruptContext], new: Iterable[Approval]) -> Progress:
     """Return the progress after an interrupt: continue if it needs no person."""
-    is_decided = any(one.status is not Status.PENDING for one in new)
+    is_decided = any(approval.status is not Status.PENDING for approval in new)
     is_stopped = not all(map(asks_people, contexts))
     return Progress.AGAIN if is_decided or is_stopped else Progress.WAITING

@@ -553,18 +553,18 @@ def explain(error: Exception) -> str:
     """Return an error's text for the thread: what happened, and what to do."""
     match error:
         case ModelError():
-            told = _of_model(error)
+            text = _of_model(error)
         case RecordRefusedError():
-            told = say("error.turn_too_large")
+            text = say("error.turn_too_large")
         case RunEndedError() | TurnCrashedError():
-            told = str(error)
+            text = str(error)
         case NotAnsweredError(outcome=outcome):
-            told = say("error.not_answered", why=outcome)
+            text = say("error.not_answered", why=outcome)
         case AgentError():
-            told = say("error.what", why=error)
+            text = say("error.what", why=error)
         case _:
-            told = say("error.turn_ours")
-    return told
+            text = say("error.turn_ours")
+    return text
 
 
 def _of_model(error: ModelError) -> str:

@@ -45,16 +45,16 @@ class Catalogue:
 
     def text(self, key: str, values: Mapping[str, object]) -> str:
         """Return a text with its values filled in; see `say`."""
-        found = self._found(key, values.get("n"))
-        missing = sorted(set(_PLACE.findall(found)) - values.keys())
+        text = self._found(key, values.get("n"))
+        missing = sorted(set(_PLACE.findall(text)) - values.keys())
         if missing:
             raise KeyError(f"the text {key!r} needs {', '.join(missing)}")
-        return _FILLED.sub(lambda match: _set_in(str(values[match[1]]), match[2] or ""), found)
+        return _FILLED.sub(lambda match: _set_in(str(values[match[1]]), match[2] or ""), text)
 
     def has(self, key: str) -> bool:
         """Whether a key exists, with or without plural forms."""
         known = (self.texts, self.fallback)
-        return any(key in one or f"{key}.other" in one for one in known)
+        return any(key in texts or f"{key}.other" in texts for texts in known)
 
     def _found(self, key: str, number: object) -> str:
         form = plural(self.language, number) if isinstance(number, int) else "other"
@@ -220,7 +220,7 @@ def _loaded(language: str) -> Catalogue:
 
 @cache
 def _files() -> frozenset[str]:
-    names = (one.name for one in resources.files(__package__).iterdir())
+    names = (resource.name for resource in resources.files(__package__).iterdir())
     return frozenset(name.removesuffix(".json") for name in names if name.endswith(".json"))
 
 
@@ -229,8 +229,8 @@ def _texts(language: str) -> dict[str, str] | None:
     place = resources.files(__package__) / f"{language}.json"
     if not place.is_file():
         return None
-    found: dict[str, str] = json.loads(place.read_text(encoding="utf-8"))
-    return found
+    texts: dict[str, str] = json.loads(place.read_text(encoding="utf-8"))
+    return texts
 
 
 _spoken: ContextVar[Catalogue | None] = ContextVar("spoken", default=None)

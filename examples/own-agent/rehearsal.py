@@ -19,10 +19,10 @@ def answer(messages: list[ModelMessage]) -> list[ModelResponsePart]:
     if isinstance(last, ToolReturnPart):
         return [say(str(last.content))]
     text = str(last.content) if isinstance(last, UserPromptPart) else ""
-    found = re.search(r"refund (\S+) ([0-9.]+)", text)
-    if found is None:
+    match = re.search(r"refund (\S+) ([0-9.]+)", text)
+    if match is None:
         return [say("Write: refund A-1 20")]
-    refund = {"order": found[1], "amount": float(found[2]), "reason": "The parcel was empty."}
+    refund = {"order": match[1], "amount": float(match[2]), "reason": "The parcel was empty."}
     return [call("refund", refund)]
 
 

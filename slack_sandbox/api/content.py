@@ -79,9 +79,9 @@ def _fits_metadata(value: object) -> bool:
         @slack/types
     """
     if isinstance(value, dict):
-        return all(_fits_metadata(one) for one in value.values())
+        return all(_fits_metadata(inner) for inner in value.values())
     if isinstance(value, list):
-        return all(isinstance(one, dict) and _fits_metadata(one) for one in value)
+        return all(isinstance(inner, dict) and _fits_metadata(inner) for inner in value)
     return isinstance(value, str | int | float)
 
 

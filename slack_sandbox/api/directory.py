@@ -58,19 +58,19 @@ def users_info(workspace: Workspace, args: Args) -> Payload:
 def users_list(workspace: Workspace, args: Args) -> Payload:
     """users.list."""
     people, cursor = args.page(list(workspace.people.values()))
-    shown = [person_payload(workspace, one) for one in people if not one.is_hidden]
+    shown = [person_payload(workspace, person) for person in people if not person.is_hidden]
     return _paged("members", shown, cursor)
 
 
 def usergroups_list(workspace: Workspace, args: Args) -> Payload:
     """usergroups.list."""
-    found = []
+    payloads = []
     for group in workspace.groups.values():
         payload = group_payload(workspace, group)
         if args.flag("include_users"):
             payload["users"] = list(group.members)
-        found.append(payload)
-    return {"usergroups": found}
+        payloads.append(payload)
+    return {"usergroups": payloads}
 
 
 def usergroups_users_list(workspace: Workspace, args: Args) -> Payload:
@@ -103,17 +103,17 @@ def conversations_list(workspace: Workspace, args: Args) -> Payload:
     kinds = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
     if not set(wanted) <= set(kinds):
         raise RefusedError("invalid_types")
-    found = [
+    matching = [
         channel
         for channel in workspace.channels.values()
         if channel.event_type in {kinds[kind] for kind in wanted}
         and (workspace.bot_user in channel.members or channel.event_type == "channel")
         and not (channel.is_archived and args.flag("exclude_archived"))
     ]
-    for channel in found:
+    for channel in matching:
         _need_scope(workspace, channel, "read")
-    channels, cursor = args.page(found, most=workspace.features.page)
-    return _paged("channels", [channel_payload(workspace, one) for one in channels], cursor)
+    channels, cursor = args.page(matching, most=workspace.features.page)
+    return _paged("channels", [channel_payload(workspace, listed) for listed in channels], cursor)
 
 
 def conversations_open(workspace: Workspace, args: Args) -> Payload:
@@ -139,7 +139,7 @@ def conversations_history(workspace: Workspace, args: Args) -> Payload:
     channel = readable(workspace, args.need("channel"))
     _need_scope(workspace, channel, "history")
     messages = workspace.public(channel.id)
-    roots = [one for one in messages if one.thread_ts is None or one.broadcast]
+    roots = [message for message in messages if message.thread_ts is None or message.broadcast]
     return _messages(workspace, args, list(reversed(_between(roots, args))), 100)
 
 
@@ -148,7 +148,7 @@ def conversations_replies(workspace: Workspace, args: Args) -> Payload:
     channel = readable(workspace, args.need("channel"))
     _need_scope(workspace, channel, "history")
     wanted = args.need("ts")
-    root = next((one for one in workspace.public(channel.id) if one.ts == wanted), None)
+    root = next((message for message in workspace.public(channel.id) if message.ts == wanted), None)
     if root is None:
         raise RefusedError("thread_not_found")
     replies = _between(workspace.replies(channel.id, root.ts), args)
@@ -199,7 +199,7 @@ def _messages(
 ) -> Payload:
     with_metadata = args.flag("include_all_metadata")
     part, cursor = args.page(messages, default)
-    shown = [message_payload(workspace, one, with_metadata=with_metadata) for one in part]
+    shown = [message_payload(workspace, message, with_metadata=with_metadata) for message in part]
     return {**_paged("messages", shown, cursor), "has_more": bool(cursor)}
 
 

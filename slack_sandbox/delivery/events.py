@@ -136,7 +136,9 @@ class Events:
         session = workspace.agent_view.sessions.get((channel.id, thread_ts))
         if session is None or session.status != "processing":
             raise RefusedError("session_not_processing")
-        growing = [one for one in workspace.replies(channel.id, thread_ts) if one.is_streaming]
+        growing = [
+            reply for reply in workspace.replies(channel.id, thread_ts) if reply.is_streaming
+        ]
         for message in growing:
             workspace.change(message, is_streaming=False)
         self.emit(
@@ -145,7 +147,7 @@ class Events:
                 "user": user,
                 "channel": channel.id,
                 "thread_ts": thread_ts,
-                "streaming_message_ts": [one.ts for one in growing],
+                "streaming_message_ts": [reply.ts for reply in growing],
                 "event_ts": workspace.ids.ts(),
             }
         )

@@ -115,5 +115,7 @@ def metadata_key(message: SlackMessage) -> str:
 
 def doubles(messages: Iterable[SlackMessage]) -> dict[str, int]:
     """Return metadata that several of these messages have, with their number."""
-    found = Counter(metadata_key(one) for one in messages if one.metadata and not one.is_deleted)
-    return {key: count for key, count in found.items() if count > 1}
+    counts = Counter(
+        metadata_key(message) for message in messages if message.metadata and not message.is_deleted
+    )
+    return {key: count for key, count in counts.items() if count > 1}

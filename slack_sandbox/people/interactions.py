@@ -115,15 +115,15 @@ class Interactions:
         """Close a view with Cancel, or the whole modal with its x."""
         view = self.own_view(user, view_id)
         stack = self._workspace.views.stack_of(view)
-        told = stack[0] if everything and stack else view
+        closed_view = stack[0] if everything and stack else view
         payload = {
             "type": "view_closed",
             **actor_payload(self._workspace, user),
-            "view": view_payload(self._workspace, told),
+            "view": view_payload(self._workspace, closed_view),
             "is_cleared": everything,
         }
         self._workspace.views.close(view, everything=everything)
-        if told.content.get("notify_on_close"):
+        if closed_view.content.get("notify_on_close"):
             await self.send("interactive", payload)
 
     async def command(

@@ -26,7 +26,7 @@ class Speech:
     ) -> None:
         self._workspace = workspace
         self._interactions = interactions
-        self._commands = {one.name for one in surfaces.commands}
+        self._commands = {command.name for command in surfaces.commands}
 
     def say(
         self,
@@ -117,10 +117,10 @@ class Speech:
         if workspace.person(user).is_guest:
             raise RefusedError("user_is_restricted")
         mentioned = _MENTIONED.findall(workspace.typed(text).text)
-        named = [workspace.person(one).id for one in mentioned]
+        named = [workspace.person(mention).id for mention in mentioned]
         if not named:
             raise RefusedError("no_user")
-        new = [one for one in dict.fromkeys(named) if one not in channel.members]
+        new = [user_id for user_id in dict.fromkeys(named) if user_id not in channel.members]
         if not new:
             raise RefusedError("already_in_channel")
         channel.members.extend(new)

@@ -152,8 +152,8 @@ class Arrangements:
 
     def add_group_message(self, members: Sequence[str]) -> SlackChannel:
         """Open a direct message among several people and the bot."""
-        people = [self.workspace.person(one) for one in members]
-        name = f"mpdm-{'--'.join(sorted(one.name for one in people))}-1"
+        people = [self.workspace.person(member) for member in members]
+        name = f"mpdm-{'--'.join(sorted(person.name for person in people))}-1"
         return self.add_channel(
             name, [*members, self.workspace.bot_user], is_private=True, is_mpim=True
         )
@@ -172,7 +172,7 @@ class Arrangements:
         """Take a person, or the bot, out of a channel; nothing happens if they are not in it."""
         room = self.workspace.channels[channel]
         was_there = user in room.members
-        room.members = [one for one in room.members if one != user]
+        room.members = [member for member in room.members if member != user]
         if was_there:
             self._events.member_changed(user, room, joined=False)
         self._hub.refresh()
@@ -190,19 +190,19 @@ class Arrangements:
 
     def join_group(self, user: str, group: str) -> None:
         """Put a person into a user group, by its id or handle."""
-        person, found = self.workspace.person(user), self.group(group)
-        if person.id not in found.members:
-            found.members.append(person.id)
-            self._events.group_changed(found, added=user)
+        person, user_group = self.workspace.person(user), self.group(group)
+        if person.id not in user_group.members:
+            user_group.members.append(person.id)
+            self._events.group_changed(user_group, added=user)
         self._hub.refresh()
 
     def leave_group(self, user: str, group: str) -> None:
         """Take a person out of a user group; nothing happens if they are not in it."""
-        found = self.group(group)
-        was_there = user in found.members
-        found.members = [one for one in found.members if one != user]
+        user_group = self.group(group)
+        was_there = user in user_group.members
+        user_group.members = [member for member in user_group.members if member != user]
         if was_there:
-            self._events.group_changed(found, removed=user)
+            self._events.group_changed(user_group, removed=user)
         self._hub.refresh()
 
     def remove_bot(self, channel: str) -> None:
@@ -355,7 +355,9 @@ class Arrangements:
     def doubles(self) -> dict[str, int]:
         """Messages that stand more than once: their metadata as JSON, and how many there are."""
         channels = self.workspace.channels
-        return doubles(one for channel in channels for one in self.workspace.public(channel))
+        return doubles(
+            message for channel in channels for message in self.workspace.public(channel)
+        )
 
     def _set_archived(self, channel: str, *, archived: bool) -> None:
         self.workspace.channels[channel].is_archived = archived

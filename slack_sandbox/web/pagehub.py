@@ -67,7 +67,7 @@ class PageHub:
     def state(self, me: SlackUser) -> Payload:
         """The workspace as `me` sees it, without messages."""
         workspace = self._workspace
-        rooms = [one for one in workspace.channels.values() if _may_see(one, me.id)]
+        rooms = [room for room in workspace.channels.values() if _may_see(room, me.id)]
         return {
             "ok": True,
             "team": {"id": workspace.team_id, "name": workspace.team_name},
@@ -88,7 +88,7 @@ class PageHub:
                 "name": workspace.bot_name,
                 "connected": self.is_connected(),
             },
-            "examples": [list(one) for one in workspace.examples],
+            "examples": [list(example) for example in workspace.examples],
             "surfaces": asdict(self.surfaces),
             "guide": self._guide,
             "troubles": self.troubles(),
@@ -136,7 +136,9 @@ class PageHub:
         """A page was opened, or is back; it gets its open forms and that person's Home tab."""
         self._pages.setdefault(user, []).append(page)
         views = self._workspace.views
-        mine = [one for one in views.stack(user) if one.window in ("", page.window)]
+        mine = [
+            open_view for open_view in views.stack(user) if open_view.window in ("", page.window)
+        ]
         for view in [*mine, *filter(None, [views.home(user)])]:
             self._send(page, {"type": "view", "view": view_payload(self._workspace, view)})
         for (channel, thread_ts), text in self._workspace.statuses.items():
@@ -248,7 +250,7 @@ class PageHub:
             return 0
         since = self._read_until.get((me, channel.id), "")
         visible = self._workspace.visible(channel.id, me)
-        return sum(1 for one in visible if one.ts > since and one.user != me)
+        return sum(1 for message in visible if message.ts > since and message.user != me)
 
 
 def _may_see(channel: SlackChannel, user: str) -> bool:
@@ -321,8 +323,12 @@ class Notifications:
 
     def shown(self, user: str) -> list[Payload]:
         """The notifications of one person as JSON, the newest first."""
-        found = self._of.get(user, ())
-        return [_as_json(one) for one in reversed(found) if not one.message.is_deleted]
+        notifications = self._of.get(user, ())
+        return [
+            _as_json(notification)
+            for notification in reversed(notifications)
+            if not notification.message.is_deleted
+        ]
 
     def _changed(self, change: Change) -> None:
         message = change.message
@@ -350,19 +356,19 @@ class Notifications:
             return False
         root = self._workspace.thread_of(message)
         replies = self._workspace.replies(message.channel, root.ts)
-        wrote = any(one.user == user for one in (root, *replies))
+        wrote = any(reply.user == user for reply in (root, *replies))
         return wrote or self._workspace.calls(root, user)
 
 
-def _as_json(one: _Notification) -> Payload:
-    message = one.message
+def _as_json(notification: _Notification) -> Payload:
+    message = notification.message
     return {
         "channel": message.channel,
         "ts": message.ts,
         "thread_ts": message.thread_ts,
         "user": message.user,
         "bot": message.by_bot,
-        "why": one.why,
-        "text": one.text or message.text,
+        "why": notification.why,
+        "text": notification.text or message.text,
         "now": message.text,
     }

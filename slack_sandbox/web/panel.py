@@ -112,10 +112,15 @@ class Panel:
     def shown(self) -> Payload:
         """Return the panel for the page to draw."""
         switches = [
-            {"key": one.key, "label": one.label, "note": one.note, "on": self.is_on(one)}
-            for one in SWITCHES
+            {
+                "key": switch.key,
+                "label": switch.label,
+                "note": switch.note,
+                "on": self.is_on(switch),
+            }
+            for switch in SWITCHES
         ]
-        ours = sum(len(self._scene.faults.named(one.name)) for one in SWITCHES)
+        ours = sum(len(self._scene.faults.named(switch.name)) for switch in SWITCHES)
         return {
             "switches": switches,
             "others": len(self._scene.faults) - ours,

@@ -50,12 +50,16 @@ def named_blocks(blocks: list[Payload] | None, new_id: Callable[[str], str]) -> 
 
 def elements_of(block: Payload) -> list[Payload]:
     """The interactive elements of a block."""
-    found = [block.get("element"), block.get("accessory")]
+    elements = [block.get("element"), block.get("accessory")]
     if block.get("type") in {"actions", "context_actions"}:
-        found.extend(block.get("elements") or [])
+        elements.extend(block.get("elements") or [])
     if block.get("type") == "card":
-        found.extend(block.get("actions") or [])
-    return [one for one in found if isinstance(one, dict) and one.get("type") != "image"]
+        elements.extend(block.get("actions") or [])
+    return [
+        element
+        for element in elements
+        if isinstance(element, dict) and element.get("type") != "image"
+    ]
 
 
 def find_element(
@@ -111,7 +115,7 @@ def chosen(element: Payload, wanted: object) -> Any:
     if key == "selected_option":
         return _option(element, wanted)
     if key == "selected_options":
-        return [_option(element, one) for one in (wanted if isinstance(wanted, list) else [])]
+        return [_option(element, choice) for choice in (wanted if isinstance(wanted, list) else [])]
     return _as_sent(element, key or "", wanted)
 
 

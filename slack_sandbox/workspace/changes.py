@@ -29,14 +29,14 @@ class Changes:
             TimeoutError: It did not, within `timeout` seconds.
         """
         async with asyncio.timeout(timeout):
-            while not (found := predicate()):
+            while not (value := predicate()):
                 waiter = asyncio.get_running_loop().create_future()
                 self._waiting.add(waiter)
                 try:
                     await waiter
                 finally:
                     self._waiting.discard(waiter)
-        return found
+        return value
 
 
 class BackgroundTasks:

@@ -102,9 +102,9 @@ def first_cast(bot_name: str, *, with_demo: bool = True) -> Cast:
     members = [*everybody, BOT_USER]
     rooms = {PATTERNS: _PATTERNS, RULES: _RULES}
     patterns = [
-        _pattern(*one, bot_name, [*members], section)
+        _pattern(*facts, bot_name, [*members], section)
         for section, channels in rooms.items()
-        for one in channels
+        for facts in channels
     ]
     channels = (
         SlackChannel(

@@ -119,7 +119,7 @@ class SlackMessage:
 
 def called_in(message: SlackMessage) -> str:
     """All mentions in the blocks of a message, as mrkdwn: also those that are elements."""
-    found: list[str] = []
+    mentions: list[str] = []
     nodes: list[Any] = [*(message.blocks or ())]
     while nodes:
         node = nodes.pop()
@@ -128,16 +128,16 @@ def called_in(message: SlackMessage) -> str:
         elif isinstance(node, dict):
             match node.get("type"):
                 case "user":
-                    found.append(f"<@{node.get('user_id')}>")
+                    mentions.append(f"<@{node.get('user_id')}>")
                 case "usergroup":
-                    found.append(f"<!subteam^{node.get('usergroup_id')}>")
+                    mentions.append(f"<!subteam^{node.get('usergroup_id')}>")
                 case "broadcast":
-                    found.append(f"<!{node.get('range')}>")
+                    mentions.append(f"<!{node.get('range')}>")
                 case "mrkdwn":
-                    found.append(str(node.get("text")))
+                    mentions.append(str(node.get("text")))
                 case _:
                     nodes += node.values()
-    return " ".join(found)
+    return " ".join(mentions)
 
 
 @dataclass(slots=True, kw_only=True)

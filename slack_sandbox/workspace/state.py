@@ -52,7 +52,7 @@ class Workspace:
         self.verification_token = token
         self.url = ""
         self.people: dict[str, SlackUser] = {person.id: person for person in cast.people}
-        self.channels: dict[str, SlackChannel] = {one.id: one for one in cast.channels}
+        self.channels: dict[str, SlackChannel] = {channel.id: channel for channel in cast.channels}
         self.groups: dict[str, UserGroup] = {group.id: group for group in cast.groups}
         self.examples = cast.examples
         """Examples of what can be written to the app, each with a note; none without the demo."""
@@ -136,12 +136,12 @@ class Workspace:
         users = message.reactions.get(name, [])
         if (user in users) == on:
             raise RefusedError("already_reacted" if on else "no_reaction")
-        left = [*users, user] if on else [one for one in users if one != user]
+        left = [*users, user] if on else [other for other in users if other != user]
         message.reactions = {**message.reactions, name: left}
         if not left:
             del message.reactions[name]
-        for told in self.on_reaction:
-            told(message, user, name, on)
+        for listener in self.on_reaction:
+            listener(message, user, name, on)
         self.changes.tell()
 
     def remove(self, message: SlackMessage) -> None:
@@ -230,11 +230,11 @@ class Workspace:
 
     def typed(self, text: str) -> Typed:
         """Return a person's typed text as Slack stores it, with its mentions and links."""
-        rooms = [one for one in self.channels.values() if one.kind == "channel"]
+        rooms = [room for room in self.channels.values() if room.kind == "channel"]
         names = TypedNames(
             people=self._named_person,
-            rooms={one.name: one.id for one in rooms},
-            public={one.id: one.name for one in rooms if not one.is_private},
+            rooms={room.name: room.id for room in rooms},
+            public={room.id: room.name for room in rooms if not room.is_private},
         )
         return typed(text, names)
 
@@ -255,14 +255,14 @@ class Workspace:
         if self.statuses.get(key, "") == text:
             return
         self.statuses[key] = text
-        for told in self.on_status:
-            told(channel_id, thread_ts, text)
+        for listener in self.on_status:
+            listener(channel_id, thread_ts, text)
         self.changes.tell()
 
     def connection_changed(self) -> None:
         """Say that the app has come or gone."""
-        for told in self.on_connection:
-            told()
+        for listener in self.on_connection:
+            listener()
         self.changes.tell()
 
     def _named(self, blocks: list[Payload] | None) -> list[Payload] | None:
@@ -280,8 +280,8 @@ class Workspace:
         return None
 
     def _tell(self, change: Change) -> None:
-        for told in self.on_change:
-            told(change)
+        for listener in self.on_change:
+            listener(change)
         self.changes.tell()
 
 
@@ -316,14 +316,14 @@ class AgentView:
         new = AgentSession(status=status, title=title)
         after = new if before is None else replace(before, status=status)
         self.sessions[key] = after
-        for told in self.on_session:
-            told(key, after)
+        for listener in self.on_session:
+            listener(key, after)
         self.changes.tell()
         return after
 
     def suggest(self, channel_id: str, prompts: Payload) -> None:
         """Offer prompts in a direct message, in place of those before."""
         self.prompts[channel_id] = prompts
-        for told in self.on_prompts:
-            told(channel_id, prompts)
+        for listener in self.on_prompts:
+            listener(channel_id, prompts)
         self.changes.tell()

@@ -44,9 +44,9 @@ class Surfaces:
         Raises:
             RefusedError: There is none of that kind.
         """
-        for one in self.shortcuts:
-            if (one.callback_id, one.type) == (callback_id, kind):
-                return one
+        for shortcut in self.shortcuts:
+            if (shortcut.callback_id, shortcut.type) == (callback_id, kind):
+                return shortcut
         raise RefusedError("no_such_shortcut")
 
 
@@ -65,20 +65,20 @@ def surfaces_of(manifest: Mapping[str, object]) -> Surfaces:
     features = _table(manifest.get("features"))
     commands = tuple(
         SlashCommand(
-            name=str(one.get("command", "")),
-            description=str(one.get("description", "")),
-            usage_hint=str(one.get("usage_hint", "")),
+            name=str(command.get("command", "")),
+            description=str(command.get("description", "")),
+            usage_hint=str(command.get("usage_hint", "")),
         )
-        for one in _tables(features.get("slash_commands"))
+        for command in _tables(features.get("slash_commands"))
     )
     shortcuts = tuple(
         Shortcut(
-            name=str(one.get("name", "")),
-            callback_id=str(one.get("callback_id", "")),
-            type="message" if one.get("type") == "message" else "global",
-            description=str(one.get("description", "")),
+            name=str(shortcut.get("name", "")),
+            callback_id=str(shortcut.get("callback_id", "")),
+            type="message" if shortcut.get("type") == "message" else "global",
+            description=str(shortcut.get("description", "")),
         )
-        for one in _tables(features.get("shortcuts"))
+        for shortcut in _tables(features.get("shortcuts"))
     )
     has_home = _table(features.get("app_home")).get("home_tab_enabled") is True
     return Surfaces(commands=commands, shortcuts=shortcuts, has_home=has_home)
@@ -89,5 +89,5 @@ def _table(value: object) -> Mapping[str, object]:
 
 
 def _tables(value: object) -> Iterator[Mapping[str, object]]:
-    for one in value if isinstance(value, list) else []:
-        yield _table(one)
+    for entry in value if isinstance(value, list) else []:
+        yield _table(entry)

@@ -155,21 +155,21 @@ def _spans(text: str, names: TypedNames, pattern: re.Pattern[str] = _IN_TEXT) ->
 
 def _marked(match: re.Match[str], names: TypedNames) -> tuple[list[Payload], str]:
     """Return the elements of a match, and what of it is left as text; none if it is just text."""
-    found = match.groupdict()
-    if found.get("code"):
-        return [_with_style(each, "code") for each in _code(found["code"])], ""
-    if found.get("styled"):
-        inner = _spans(found["styled"], names, _IN_STYLE)
-        return [_with_style(each, _STYLES[found["mark"]]) for each in inner], ""
-    if found["person"]:
-        return _person(found["person"], names)
-    if found["room"]:
-        channel = names.rooms.get(found["room"].lower())
+    groups = match.groupdict()
+    if groups.get("code"):
+        return [_with_style(each, "code") for each in _code(groups["code"])], ""
+    if groups.get("styled"):
+        inner = _spans(groups["styled"], names, _IN_STYLE)
+        return [_with_style(each, _STYLES[groups["mark"]]) for each in inner], ""
+    if groups["person"]:
+        return _person(groups["person"], names)
+    if groups["room"]:
+        channel = names.rooms.get(groups["room"].lower())
         return [{"type": "channel", "channel_id": channel}] if channel else [], ""
-    if found["emoji"]:
-        emoji = named_element(found["emoji"], found["tone"])
+    if groups["emoji"]:
+        emoji = named_element(groups["emoji"], groups["tone"])
         return [emoji] if emoji else [], ""
-    return [_link(found)], ""
+    return [_link(groups)], ""
 
 
 def _person(name: str, names: TypedNames) -> tuple[list[Payload], str]:
@@ -180,14 +180,14 @@ def _person(name: str, names: TypedNames) -> tuple[list[Payload], str]:
     return [person] if person else [], name[len(bare) :]
 
 
-def _link(found: Mapping[str, str | None]) -> Payload:
-    if url := found["url"]:
+def _link(groups: Mapping[str, str | None]) -> Payload:
+    if url := groups["url"]:
         return {"type": "link", "url": url}
-    if mail := found["mail"]:
+    if mail := groups["mail"]:
         return {"type": "link", "url": f"mailto:{mail}", "text": mail}
-    if phone := found["phone"]:
+    if phone := groups["phone"]:
         return {"type": "link", "url": f"tel:{re.sub(r'[^0-9+]', '', phone)}", "text": phone}
-    return {"type": "link", "url": f"http://{found['domain']}", "text": found["domain"]}
+    return {"type": "link", "url": f"http://{groups['domain']}", "text": groups["domain"]}
 
 
 def _code(text: str) -> list[Payload]:

@@ -153,6 +153,6 @@ class ViewStore:
     def _tell(
         self, kind: Literal["view", "view_closed"], view: View, *, everything: bool = False
     ) -> None:
-        for told in self.on_view:
-            told(kind, view, everything)
+        for listener in self.on_view:
+            listener(kind, view, everything)
         self._changes.tell()

@@ -111,11 +111,11 @@ class ServerAddress:
 
 def secrets_of(uri: str) -> list[str]:
     """Return the parts of an address that must never be shown, the longest first."""
-    found = re.match(r"[^:/]+://(.*)@", uri)
-    if found is None:
+    match = re.match(r"[^:/]+://(.*)@", uri)
+    if match is None:
         return []
-    user, _, password = found[1].partition(":")
-    parts = (found[1], password, user if len(user) >= _SHORTEST_NAME else "")
+    user, _, password = match[1].partition(":")
+    parts = (match[1], password, user if len(user) >= _SHORTEST_NAME else "")
     spellings = {form(part) for part in parts for form in (str, unquote, unquote_plus)}
     return sorted(spellings - {""}, key=len, reverse=True)
 

@@ -241,8 +241,8 @@ class Client:
             answer = await self.command("listCollections", filter={"name": name})
         except StoreBrokenError:
             return ""  # the server lacks the command, or the user lacks the permission
-        found = answer.get("cursor", {}).get("firstBatch") or [{}]
-        text = str(found[0].get("info", {}).get("uuid") or "")
+        listed = answer.get("cursor", {}).get("firstBatch") or [{}]
+        text = str(listed[0].get("info", {}).get("uuid") or "")
         return text if text.strip("0-") else ""
 
     async def close(self) -> None:

@@ -53,7 +53,9 @@ class MongoCollection(Collection[D]):
         self._names = {name: name for name in (*indexed(kind), "v", "revision")} | {"id": "_id"}
         self._names |= {name: f"_work.{name}" for name in work}
         fields = kind.model_fields.items()
-        self._flagged = {name: one.annotation for name, one in fields if _flags(one.annotation)}
+        self._flagged = {
+            name: field.annotation for name, field in fields if _flags(field.annotation)
+        }
 
     async def delete(self, where: Where, *, limit: int) -> int:
         # MongoDB has no limit for deletes, so the keys are read first.
@@ -61,7 +63,7 @@ class MongoCollection(Collection[D]):
         return await self._commands.remove(await self._commands.keys(condition, limit), condition)
 
     async def _insert(self, documents: Sequence[D]) -> frozenset[str]:
-        return await self._commands.insert_all([self._stored(one) for one in documents])
+        return await self._commands.insert_all([self._stored(document) for document in documents])
 
     async def _rows(
         self,
@@ -74,12 +76,12 @@ class MongoCollection(Collection[D]):
     ) -> Sequence[Row]:
         condition = self._where(where)
         order: Sort = [(self._names[name], -1 if is_down else 1) for name in names]
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for more in self._ranges(names, after, is_down=is_down):
-            if len(found) < limit:
+            if len(rows) < limit:
                 where_next = both(condition, more)
-                found += await self._commands.find(where_next, order, limit - len(found))
-        return found
+                rows += await self._commands.find(where_next, order, limit - len(rows))
+        return rows
 
     def _ranges(self, names: Sequence[str], after: Place | None, *, is_down: bool) -> list[Filter]:
         """Return the conditions of the rows after a place, the nearest first, without `$or`.
@@ -91,7 +93,7 @@ class MongoCollection(Collection[D]):
         operator = "$lt" if is_down else "$gt"
         ranges = []
         for number in reversed(range(len(names))):
-            same = {self._names[names[one]]: after[one] for one in range(number)}
+            same = {self._names[names[index]]: after[index] for index in range(number)}
             ranges.append({**same, self._names[names[number]]: {operator: after[number]}})
         return ranges
 
@@ -105,11 +107,14 @@ class MongoCollection(Collection[D]):
     ) -> bool:
         update = self._setting(changes)
         if body is not None:
-            was, new = (body_of(one) for one in body)
+            was, new = (body_of(document) for document in body)
             changed = {name: value for name, value in new.items() if was.get(name) != value}
             update["$set"] |= {**changed, "revision": body[1].revision}
             update["$unset"] |= dict.fromkeys(was.keys() - new.keys(), "")
-        condition, update = self._where(where), {name: one for name, one in update.items() if one}
+        condition, update = (
+            self._where(where),
+            {name: operand for name, operand in update.items() if operand},
+        )
         if not many:
             return await self._commands.update(condition, update)
         await self._commands.update_all(condition, update)
@@ -117,7 +122,7 @@ class MongoCollection(Collection[D]):
 
     async def _claim(self, where: Where, changes: Mapping[str, Value]) -> Row | None:
         update = self._setting(changes) | {"$inc": {self._names["fence"]: 1}}
-        update = {name: one for name, one in update.items() if one}
+        update = {name: operand for name, operand in update.items() if operand}
         try:
             return await self._commands.claim(self._where(where), update, mark=_CLAIM)
         except StoreBrokenError:
@@ -194,7 +199,7 @@ class MongoCollection(Collection[D]):
         return row
 
     def _where(self, where: Where) -> Filter:
-        found: Filter = {}
+        condition: Filter = {}
         for name, wanted in where.items():
             conditions = dict(operators(wanted))
             if (
@@ -202,8 +207,8 @@ class MongoCollection(Collection[D]):
             ):  # some servers do not match a missing field with `$ne`
                 conditions = {"$nin": [conditions["$ne"]]}
             plain = set(conditions) == {"$eq"}
-            found[self._names[name]] = conditions["$eq"] if plain else conditions
-        return found
+            condition[self._names[name]] = conditions["$eq"] if plain else conditions
+        return condition
 
 
 def indexes(kind: type[Document]) -> list[list[str]]:
@@ -211,13 +216,13 @@ def indexes(kind: type[Document]) -> list[list[str]]:
 
     No index is partial, because some compatible servers implement partial indexes incorrectly.
     """
-    found = [[_BY]]
+    field_lists = [[_BY]]
     if issubclass(kind, WorkDocument):
-        found += [["_work.due_ms", "_id"], ["_work.leased_until_ms", "_id"]]
+        field_lists += [["_work.due_ms", "_id"], ["_work.leased_until_ms", "_id"]]
     for index in kind.spec.indexes:
         equal = [name for name, wanted in index.where.items() if "$eq" in operators(wanted)]
-        found.append([*dict.fromkeys([*equal, *index.fields]), "_id"])
-    return found
+        field_lists.append([*dict.fromkeys([*equal, *index.fields]), "_id"])
+    return field_lists
 
 
 def _work_of(row: Row) -> Mapping[str, Any]:
@@ -232,7 +237,7 @@ def _is_part(annotation: Any) -> TypeGuard[type[BaseModel]]:
 def _flags(annotation: Any) -> bool:
     """Whether a field or its nested parts have booleans."""
     if _is_part(annotation):
-        return any(_flags(one.annotation) for one in annotation.model_fields.values())
+        return any(_flags(field.annotation) for field in annotation.model_fields.values())
     return annotation is bool or any(map(_flags, get_args(annotation)))
 
 
@@ -243,14 +248,14 @@ def _with_flags(annotation: Any, value: Any) -> Any:
     if _is_part(annotation) and isinstance(value, dict):
         fields = annotation.model_fields
         return {
-            name: _with_flags(fields[name].annotation, one) if name in fields else one
-            for name, one in value.items()
+            name: _with_flags(fields[name].annotation, entry) if name in fields else entry
+            for name, entry in value.items()
         }
     for inner in get_args(annotation):
         if isinstance(value, list):
-            value = [_with_flags(inner, one) for one in value]
+            value = [_with_flags(inner, entry) for entry in value]
         elif isinstance(value, dict) and not _is_part(inner):
-            value = {name: _with_flags(inner, one) for name, one in value.items()}
+            value = {name: _with_flags(inner, entry) for name, entry in value.items()}
         else:
             value = _with_flags(inner, value)
     return value
@@ -280,8 +285,8 @@ class MongoLog:
     ) -> Sequence[Row]:
         order = self._order(sort or [self.key])
         chosen = None if names is None else [*self._named(dict.fromkeys(names))]
-        found = await self._commands.find(self._named(where), order, limit, names=chosen)
-        return [{**document, self.key: document["_id"]} for document in found]
+        documents = await self._commands.find(self._named(where), order, limit, names=chosen)
+        return [{**document, self.key: document["_id"]} for document in documents]
 
     async def count(self, where: Where) -> int:
         return await self._commands.count(self._named(where))
@@ -309,5 +314,5 @@ class MongoLog:
         return {"_id" if name == self.key else name: value for name, value in row.items()}
 
     def _order(self, sort: Sequence[str]) -> Sort:
-        names = [(one.removeprefix("-"), -1 if one.startswith("-") else 1) for one in sort]
+        names = [(field.removeprefix("-"), -1 if field.startswith("-") else 1) for field in sort]
         return [("_id" if name == self.key else name, way) for name, way in names]

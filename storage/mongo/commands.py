@@ -86,8 +86,8 @@ class Commands:
             return []  # MongoDB treats 0 as no limit
         async with self._client.call() as apart:
             cursor = self._collection.find(where, names, sort=list(sort) or None, limit=limit or 0)
-            found: list[Document] = await apart(cursor.to_list(limit))
-        return found
+            documents: list[Document] = await apart(cursor.to_list(limit))
+        return documents
 
     async def keys(self, where: Filter, limit: int, sort: Sort = ()) -> list[str]:
         """Return the first keys of the documents that match `where`, in the order of `sort`."""

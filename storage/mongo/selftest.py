@@ -97,9 +97,9 @@ def ferret_version(build: Mapping[str, object]) -> str:
     """Return the version of FerretDB; empty for other servers."""
     for name, value in build.items():
         if name.lower().startswith("ferretdb"):
-            found = value.get("version") if isinstance(value, dict) else value
-            if isinstance(found, str) and found.removeprefix("v")[:1].isdigit():
-                return found.removeprefix("v")
+            version = value.get("version") if isinstance(value, dict) else value
+            if isinstance(version, str) and version.removeprefix("v")[:1].isdigit():
+                return version.removeprefix("v")
     return ""
 
 
@@ -174,10 +174,10 @@ async def _all_count(server: Server, scratch: str) -> list[CheckResult]:
         await apart(server.collection(scratch).insert_one({"_id": "sum", "n": 0}))
     await asyncio.gather(*(_add(server, scratch) for _ in range(AT_ONCE)))
     async with server.call() as apart:
-        found = await apart(server.collection(scratch).find_one({"_id": "sum"}))
-    if found is not None and found["n"] == AT_ONCE:
+        document = await apart(server.collection(scratch).find_one({"_id": "sum"}))
+    if document is not None and document["n"] == AT_ONCE:
         return []
-    number = found["n"] if found is not None else "none"
+    number = document["n"] if document is not None else "none"
     text = f"of {AT_ONCE} additions at once, {number} counted; updates get lost on this server"
     return [CheckResult(text=text, remedy=_OTHER)]
 
@@ -214,8 +214,8 @@ async def _runs_once(server: Server, scratch: str) -> list[CheckResult]:
             session=session,
         )
     async with server.call() as apart:
-        found = await apart(server.collection(scratch).find_one({"_id": "again"}))
-    if found is not None and found["n"] == 1:
+        document = await apart(server.collection(scratch).find_one({"_id": "again"}))
+    if document is not None and document["n"] == 1:
         return []
     text = (
         "the server runs a write again that the driver repeats after a lost reply, so a click that "

@@ -174,8 +174,8 @@ class MongoCheckpoints(Checkpoints):
     no_content: ClassVar[Row] = dict.fromkeys(("data", "claim", "changes", "journal", "entries"))
 
     async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
-        found = await self._heads.read({self._heads.key: checkpoint_id}, [], limit=1)
-        return _stored(checkpoint_id, found[0]) if found else None
+        rows = await self._heads.read({self._heads.key: checkpoint_id}, [], limit=1)
+        return _stored(checkpoint_id, rows[0]) if rows else None
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
         where = {self._heads.key: checkpoint_id, "base": base, "v": SCHEMA_VERSION, **IS_OPEN}

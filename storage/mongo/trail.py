@@ -107,10 +107,10 @@ class MongoTrail(Trail):
             )
 
     async def heads(self) -> Mapping[str, Head]:
-        found = await self._chains.find({}, [("_id", 1)])
+        chains = await self._chains.find({}, [("_id", 1)])
         return {
             str(each["_id"]): _head(each if _is_whole(each) else await self._last(str(each["_id"])))
-            for each in found
+            for each in chains
         }
 
     async def check_key(self) -> None:
@@ -195,8 +195,8 @@ class MongoTrail(Trail):
     async def _last(self, team_id: str) -> Document:
         """Return the last sealed entry of a chain, or the start of an empty chain."""
         where: Filter = {"team_id": team_id, "seq": {"$gt": 0}}
-        found = await self._audit.find(where, [("seq", -1)], 1)
-        return found[0] if found else {"seq": 0, "hash": Head().hash, "alg": PLAIN}
+        rows = await self._audit.find(where, [("seq", -1)], 1)
+        return rows[0] if rows else {"seq": 0, "hash": Head().hash, "alg": PLAIN}
 
     async def _batch(self, chain: _Held, stored: Sequence[object]) -> list[Document]:
         """Return the ids, numbers and hashes of the next entries to seal."""
@@ -230,7 +230,7 @@ class MongoTrail(Trail):
                         ({"_id": row["entry_id"], **IS_OPEN}, {"$set": {"foreign": True}})
                     )
         await self._audit.change_each(foreign)
-        return sorted(ours, key=lambda one: bool(one[1].key))
+        return sorted(ours, key=lambda sealed: bool(sealed[1].key))
 
     async def _apply(self, chain: _Held, batch: Sequence[Document]) -> None:
         changes: list[tuple[Filter, Update]] = []

@@ -71,10 +71,10 @@ def copy_checked(source: Path, target: Path, *, mode: str = "rw", is_marked: boo
     """
     timeout = BUSY_MS / 1000
     with (
-        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode={mode}", uri=True)) as found,
+        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode={mode}", uri=True)) as original,
         closing(sqlite3.connect(target, timeout=timeout)) as copy,
     ):
-        found.backup(copy)
+        original.backup(copy)
         try:
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
             if is_marked:

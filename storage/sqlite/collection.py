@@ -66,17 +66,17 @@ class SqliteCollection(Collection[D]):
         return len(await self._database.fetch(sql, {**values, "limit": max(limit, 0)}))
 
     async def _insert(self, documents: Sequence[D]) -> frozenset[str]:
-        found: set[str] = set()
+        ids: set[str] = set()
         for start in range(0, len(documents), _ROWS):
             rows = await self._database.fetch(*self._inserting(documents[start : start + _ROWS]))
-            found |= {str(row["id"]) for row in rows}
-        return frozenset(found)
+            ids |= {str(row["id"]) for row in rows}
+        return frozenset(ids)
 
     def _inserting(self, documents: Sequence[D]) -> Statement:
         values: list[object] = []
-        for one in documents:
-            values += [one.key, self.kind.spec.version, *self._texts(one)]
-            values += [getattr(one, name) for name in self._fields]
+        for document in documents:
+            values += [document.key, self.kind.spec.version, *self._texts(document)]
+            values += [getattr(document, name) for name in self._fields]
         names = ("id", "v", "content", "body", *self._fields)
         row = f"({', '.join('?' * len(names))})"
         sql = (
@@ -257,7 +257,7 @@ def _statements(kind: type[Document]) -> list[str]:
         free = "(due_ms, leased_until_ms, quarantined_by)"
         indexes["due"] = f"{free} WHERE due_ms IS NOT NULL"
         indexes["leased"] = f"(leased_until_ms) WHERE {_LEASED}"
-    indexes |= {str(number): _index(one) for number, one in enumerate(kind.spec.indexes)}
+    indexes |= {str(number): _index(index) for number, index in enumerate(kind.spec.indexes)}
     return [
         made,
         *(
@@ -362,5 +362,5 @@ def _where(where: Where) -> tuple[str, dict[str, object]]:
 
 
 def _order(sort: Sequence[str]) -> str:
-    names = [f"{one[1:]} DESC" if one.startswith("-") else one for one in sort]
+    names = [f"{field[1:]} DESC" if field.startswith("-") else field for field in sort]
     return f" ORDER BY {', '.join(names)}" if names else ""

@@ -96,8 +96,8 @@ class Database:
         if self._worker is not None:
             return False
         if sqlite3.sqlite_version_info < MIN_SQLITE:
-            found = sqlite3.sqlite_version
-            raise StoreUnavailableError(f"SQLite 3.35 or newer is needed, this is {found}")
+            version = sqlite3.sqlite_version
+            raise StoreUnavailableError(f"SQLite 3.35 or newer is needed, this is {version}")
         target = self._prepare()
         try:
             self._worker = await _connect(target, self._prepare_connection, self._ddl)

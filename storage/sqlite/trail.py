@@ -87,7 +87,7 @@ class SqliteTrail(Trail):
         """Seal open entries. Entries of `append_all` are sealed already."""
         rows = await self._log.read(IS_OPEN, BY_TIME)
         ends = await self._ends() if rows else {}
-        sealing = [one for row in rows if (one := self._sealing(row, ends))]
+        sealing = [statement for row in rows if (statement := self._sealing(row, ends))]
         for start in range(0, len(sealing), PIECE):
             await self._database.fetch_together(sealing[start : start + PIECE])
         return len(sealing)

@@ -67,8 +67,8 @@ async def turn_to(page: Page, url: str) -> None:
 
     To load it again takes a third of a second of a processor.
     """
-    here, there = (urlsplit(one) for one in (page.url, url))
-    was, shall_be = (parse_qs(one.query).get("as") for one in (here, there))
+    here, there = (urlsplit(address) for address in (page.url, url))
+    was, shall_be = (parse_qs(place.query).get("as") for place in (here, there))
     if here.netloc != there.netloc or was in (None, shall_be):
         await page.goto(url)
         return
@@ -156,8 +156,8 @@ class Player:
 
     async def press(self, action: str, *, within: Locator | None = None) -> None:
         """Press a button of a card."""
-        found = (within or self.pane).locator(f'[data-action-id="countersign:{action}"]')
-        self._pressed = found.last
+        buttons = (within or self.pane).locator(f'[data-action-id="countersign:{action}"]')
+        self._pressed = buttons.last
         await self._pressed.click()
 
     async def agree(self) -> None:

@@ -70,8 +70,8 @@ def call(
         "terms": terms,
         **changes,
     }
-    one = an_approval(**fields)
-    return with_backups(one, *backups) if backups else one
+    approval = an_approval(**fields)
+    return with_backups(approval, *backups) if backups else approval
 
 
 SCHEMA: dict[str, Any] = {
@@ -100,9 +100,9 @@ def after(state: RunState, text: str = "", **changes: Any) -> Approval:
 
 
 def asked(answer: str = "") -> Approval:
-    one = Comment(by=ADA, text="Is the migration done?", at_ms=DECIDED, ts="1.1")
-    found = with_answer(one, by=ROSA, text=answer, ts="1.2") if answer else one
-    return call("high", dialog=(found,))
+    comment = Comment(by=ADA, text="Is the migration done?", at_ms=DECIDED, ts="1.1")
+    entry = with_answer(comment, by=ROSA, text=answer, ts="1.2") if answer else comment
+    return call("high", dialog=(entry,))
 
 
 BOTH = Stage(approve=(ON_CALL, FINANCE))

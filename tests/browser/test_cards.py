@@ -99,8 +99,8 @@ async def test_cards_are_no_higher_than_they_have_to_be(browser: Browser, galler
     assert named is not None
     assert named["height"] <= DEPLOY
     over = {state: heights[state] for state in ENDED if state not in IN_FULL}
-    assert {state: one for state, one in over.items() if one > SHORT} == {}
-    assert {state: one for state, one in heights.items() if one > HALF} == {}
+    assert {state: height for state, height in over.items() if height > SHORT} == {}
+    assert {state: height for state, height in heights.items() if height > HALF} == {}
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -115,6 +115,6 @@ async def test_cards_can_be_read(browser: Browser, gallery: Gallery, look: str) 
         axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
         await page.evaluate(axe)
         rule = "{runOnly: ['color-contrast'], resultTypes: ['violations']}"
-        found = await page.evaluate(f"axe.run('.messages', {rule})")
-        nodes = [one for fault in found["violations"] for one in fault["nodes"]]
-    assert [(one["target"], one["failureSummary"]) for one in nodes] == []
+        report = await page.evaluate(f"axe.run('.messages', {rule})")
+        nodes = [node for fault in report["violations"] for node in fault["nodes"]]
+    assert [(node["target"], node["failureSummary"]) for node in nodes] == []

@@ -42,8 +42,8 @@ async def test_each_form_fits_its_window(page: Page, stage: Stage) -> None:
     shown = page.get_by_test_id("modal")
     for name in FORMS:
         view = MODALS[name]()
-        for one in list(views.stack(user)):
-            views.close(one, everything=True)
+        for opened in list(views.stack(user)):
+            views.close(opened, everything=True)
         views.open(user, view)
         stage.sandbox.workspace.changes.tell()
         await expect(shown).to_contain_text(view["title"]["text"])

@@ -101,7 +101,7 @@ def a_home() -> dict[str, Any]:
     message_only = {"table", "card", "context_actions"}
     return {
         "type": "home",
-        "blocks": [one for one in a_card() if one["type"] not in message_only],
+        "blocks": [block for block in a_card() if block["type"] not in message_only],
     }
 
 
@@ -122,7 +122,7 @@ class Bench:
         """Wait for an interaction of a kind."""
 
         def found() -> list[dict[str, Any]]:
-            return [one for one in self.got if one.get("type") == kind]
+            return [payload for payload in self.got if payload.get("type") == kind]
 
         await self.sandbox.until(lambda: bool(found()))
         return found()[-1]
@@ -177,8 +177,8 @@ async def test_home_is_shown_follows_the_app_and_its_buttons_work(page: Page, be
     await page.goto(bench.where(ADA, dm))
     await page.get_by_test_id("tab-home").click()
     await expect(page.get_by_test_id("home")).to_contain_text("not published its Home")
-    opened = [one["event"] for one in bench.got if "event" in one]
-    assert [one["tab"] for one in opened if one["type"] == "app_home_opened"] == [
+    opened = [payload["event"] for payload in bench.got if "event" in payload]
+    assert [event["tab"] for event in opened if event["type"] == "app_home_opened"] == [
         "messages",
         "home",
     ]
@@ -202,7 +202,7 @@ async def test_menu_of_the_last_card_can_be_seen_whole(page: Page, bench: Bench)
     for number in range(12):
         bench.call("chat.postMessage", channel=OPS, text=f"Message {number}")
     words = ("Details", "Ask a question…", "I'm on it", "Snooze…", "Withdraw…")
-    menu = {"type": "overflow", "action_id": "menu", "options": [option(one) for one in words]}
+    menu = {"type": "overflow", "action_id": "menu", "options": [option(label) for label in words]}
     actions = [{"type": "actions", "elements": [menu]}]
     bench.call("chat.postMessage", channel=OPS, text="A card", blocks=actions)
     await page.goto(bench.where(ROSA))
@@ -230,7 +230,7 @@ async def test_slash_offers_commands_with_their_hints(page: Page, bench: Bench) 
     await expect(page.get_by_test_id("composer-usage")).to_contain_text("[mine | help]")
     await composer.press_sequentially("mine")
     await composer.press("Enter")
-    await bench.sandbox.until(lambda: any(one.get("command") for one in bench.got))
+    await bench.sandbox.until(lambda: any(payload.get("command") for payload in bench.got))
     assert bench.got[-1]["text"] == "mine"
     await expect(page.get_by_test_id("composer-usage")).to_be_hidden()
 
@@ -315,10 +315,10 @@ async def test_reactions_are_drawn_and_own_messages_changed(page: Page, bench: B
 
 
 async def test_own_name_is_tinted_and_not_the_message(page: Page, bench: Bench) -> None:
-    one = bench.call("chat.postMessage", channel=OPS, text=f"For <@{ROSA}> :zzz: 🛑")["ts"]
+    ts = bench.call("chat.postMessage", channel=OPS, text=f"For <@{ROSA}> :zzz: 🛑")["ts"]
     other = bench.call("chat.postMessage", channel=OPS, text=f"For <@{ADA}>")["ts"]
     await page.goto(bench.where(ROSA))
-    mine = page.get_by_test_id(f"message-{one}")
+    mine = page.get_by_test_id(f"message-{ts}")
     await expect(mine.locator(".mention-me")).to_have_text("@Rosa Ortiz")
     script = "node => getComputedStyle(node).backgroundColor"
     tinted = await mine.evaluate(script)
@@ -405,13 +405,13 @@ async def test_axe_finds_nothing_serious(browser: Browser, bench: Bench, look: s
 
         async def look_at(name: str) -> None:
             await page.evaluate(axe)
-            found = await page.evaluate("axe.run({resultTypes: ['violations']})")
+            report = await page.evaluate("axe.run({resultTypes: ['violations']})")
             await shot(page, f"axe-{look}-{name}")
             faults.extend(
-                f"{name}: {one['id']}: {node['target']} {node['failureSummary']}"
-                for one in found["violations"]
-                if one["impact"] in {"serious", "critical"}
-                for node in one["nodes"]
+                f"{name}: {violation['id']}: {node['target']} {node['failureSummary']}"
+                for violation in report["violations"]
+                if violation["impact"] in {"serious", "critical"}
+                for node in violation["nodes"]
             )
 
         await page.goto(bench.where(ADA, thread=root))

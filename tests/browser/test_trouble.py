@@ -64,8 +64,8 @@ async def test_a_switch_is_not_turned_back_by_what_was_read_before(
     await asked.wait()
     await switch.click()
     late.set()
-    told = page.get_by_test_id("trouble-connections")
-    await expect(told).to_have_text("The bot has 7 connections open.")
+    notice = page.get_by_test_id("trouble-connections")
+    await expect(notice).to_have_text("The bot has 7 connections open.")
     await expect(switch).to_be_checked()
     await page.unroute_all(behavior="ignoreErrors")
 
@@ -84,11 +84,11 @@ async def test_panel_fits_and_leaves_when_one_goes_on(page: Page, stage: Stage) 
 async def test_disconnected_bot_comes_back(page: Page, stage: Stage) -> None:
     await act_as(page, stage, "Rosa")
     await open_tool(page, "trouble")
-    told = page.get_by_test_id("trouble-connections")
-    await expect(told).to_have_text("The bot has 1 connection open.")
+    notice = page.get_by_test_id("trouble-connections")
+    await expect(notice).to_have_text("The bot has 1 connection open.")
     await page.get_by_test_id("trouble-disconnect").click()
     await stage.sandbox.until(lambda: stage.sandbox.connections_so_far >= 2)
-    await expect(told).to_have_text("The bot has 1 connection open.")
+    await expect(notice).to_have_text("The bot has 1 connection open.")
 
 
 async def test_a_decision_with_duplicate_events_and_lost_answers(page: Page, stage: Stage) -> None:

@@ -61,11 +61,11 @@ class Step:
 
 
 def step(number: int) -> Step:
-    found = re.search(
+    match = re.search(
         rf"^## {number}\. .*?(?=^## )", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL
     )
-    assert found is not None
-    return Step(found[0])
+    assert match is not None
+    return Step(match[0])
 
 
 @asynccontextmanager

@@ -197,10 +197,10 @@ async def main() -> int:
             points = points[seed % 4 :: 4]
         report = await play(arguments, seed, points)
         wrong += len(report.wrong)
-        told = ", ".join(f"{count} {name}" for name, count in sorted(report.approvals.items()))
+        counts = ", ".join(f"{count} {name}" for name, count in sorted(report.approvals.items()))
         print(
             f"| {seed} | {arguments.database} | {arguments.threads} | {report.seconds:.0f} "
-            f"| {report.deaths.total()} | {told} | {report.votes} | {report.unrecorded.total()} "
+            f"| {report.deaths.total()} | {counts} | {report.votes} | {report.unrecorded.total()} "
             f"| {report.effects} | {report.by_grant} | {report.emergencies} | {report.doubts} "
             f"| {report.given_up} | {len(report.wrong)} |",
             flush=True,

@@ -179,8 +179,8 @@ def answer(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
         return _first(number)
     if results[0].tool_name == "ask_people":
         return [_call("pay", number, 1)]
-    told = " | ".join(part.model_response_str() for part in results)
-    return [say(f"job {number} done: {told}")]
+    outcomes = " | ".join(part.model_response_str() for part in results)
+    return [say(f"job {number} done: {outcomes}")]
 
 
 def _first(number: int) -> list[ModelResponsePart]:

@@ -201,7 +201,7 @@ class Council(Play):
             presses.append(self._press_as(user, channel, card, action))
         if self.random.random() < 0.1:
             presses.append(self._claim(user, channel, card))
-        await asyncio.gather(*(self._try(one) for one in presses))
+        await asyncio.gather(*(self._try(press) for press in presses))
 
     async def _try(self, press: Coroutine[Any, Any, None]) -> None:
         with suppress(Exception):  # the app did not answer, or the card is gone: they look again
@@ -337,9 +337,9 @@ class Council(Play):
 
     def _is_done(self, number: int) -> bool:
         return super()._is_done(number) and not any(
-            buttons_that_act(one)
-            for one in self.sandbox.messages(COURT)
-            if self._is_card(one) and f"job-{number}-" in str(one["blocks"])
+            buttons_that_act(message)
+            for message in self.sandbox.messages(COURT)
+            if self._is_card(message) and f"job-{number}-" in str(message["blocks"])
         )
 
     # ---- what must be true ---------------------------------------------------------------------
@@ -355,12 +355,13 @@ class Council(Play):
         grants = []
         for approval in approvals:
             if any(
-                one.action == "granted" and one.approval_id == approval.approval_id for one in audit
+                entry.action == "granted" and entry.approval_id == approval.approval_id
+                for entry in audit
             ):
                 name = f"{approval.thread_id}:grant:{approval.approval_id}"
                 grants.append(await storage.grants.get(name))
         by_grant = tally.count_grants(grants, audit)
-        self.report.votes += sum(one.action == "voted" for one in audit)
+        self.report.votes += sum(entry.action == "voted" for entry in audit)
         self.report.by_grant += len(by_grant)
         self.report.unrecorded = tally.unrecorded
         self.report.wrong.extend(tally.wrong)
@@ -378,15 +379,17 @@ class Council(Play):
         """It is in the audit once, and the channel has heard of it; twice at the most."""
         self.report.emergencies += 1
         name = f"emergency of {approval.title!r}"
-        about = [one for one in audit if one.approval_id == approval.approval_id]
-        broken = [one for one in about if one.action == "broke_glass"]
+        about = [entry for entry in audit if entry.approval_id == approval.approval_id]
+        broken = [entry for entry in about if entry.action == "broke_glass"]
         if len(broken) != 1 or broken[0].actor_id not in self.leads:
-            self.report.wrong.append(f"{name}: {[(one.action, one.actor_id) for one in about]}")
+            self.report.wrong.append(
+                f"{name}: {[(entry.action, entry.actor_id) for entry in about]}"
+            )
         alerts = [
-            one
-            for one in self.sandbox.messages(COURT)
-            if (one.get("metadata") or {}).get("event_type") == "countersign_alert"
-            and _id_of(one) == approval.approval_id
+            message
+            for message in self.sandbox.messages(COURT)
+            if (message.get("metadata") or {}).get("event_type") == "countersign_alert"
+            and _id_of(message) == approval.approval_id
         ]
         if not 1 <= len(alerts) <= 2:
             self.report.wrong.append(f"{name}: {len(alerts)} alerts")
@@ -402,34 +405,34 @@ class Council(Play):
         for place, channel_row in self.sandbox.workspace.channels.items():
             if place == channel and not approval.place:
                 continue
-            found = [
-                one
-                for one in self.sandbox.messages(channel_row.id)
-                if self._is_card(one) and _id_of(one) == approval.approval_id
+            cards = [
+                message
+                for message in self.sandbox.messages(channel_row.id)
+                if self._is_card(message) and _id_of(message) == approval.approval_id
             ]
-            if any(buttons_that_act(one) for one in found):
+            if any(buttons_that_act(card) for card in cards):
                 self.report.wrong.append(f"card of {approval.title!r} in {place}: it has buttons")
-            if len(found) > 1:
+            if len(cards) > 1:
                 self.report.wrong.append(
-                    f"card of {approval.title!r} in {place}: there are {len(found)}"
+                    f"card of {approval.title!r} in {place}: there are {len(cards)}"
                 )
-            if place == approval.place and not found and approval.kind is Kind.APPROVAL:
+            if place == approval.place and not cards and approval.kind is Kind.APPROVAL:
                 self.report.wrong.append(f"card of {approval.title!r}: none in {place}")
 
     def _check_shared_card(self, channel: str, ts: str, approval: Approval) -> None:
         """There is one card of all that it lists, and nobody can decide on it any more."""
-        found = [
-            one
-            for one in self.sandbox.messages(channel, thread_ts=ts)
-            if (one.get("metadata") or {}).get("event_type") == BATCH
-            and _id_of(one) == approval.batch.keeper
+        cards = [
+            message
+            for message in self.sandbox.messages(channel, thread_ts=ts)
+            if (message.get("metadata") or {}).get("event_type") == BATCH
+            and _id_of(message) == approval.batch.keeper
         ]
         name = f"shared card of {approval.title!r}"
         if approval.status is Status.PENDING or approval.open:
             self.report.wrong.append(f"{name}: it is not closed ({approval.status})")
-        if len(found) != 1:
-            self.report.wrong.append(f"{name}: there are {len(found)}")
-        elif buttons_that_act(found[0]):
+        if len(cards) != 1:
+            self.report.wrong.append(f"{name}: there are {len(cards)}")
+        elif buttons_that_act(cards[0]):
             self.report.wrong.append(f"{name}: it has buttons")
 
 

@@ -42,7 +42,7 @@ def answer(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
         for part in message.parts
         if isinstance(part, UserPromptPart)
     ]
-    asked = [found for text in prompts if (found := re.search(r"job (\d+)", text))]
+    asked = [match for text in prompts if (match := re.search(r"job (\d+)", text))]
     results = [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
     if not asked:
         return [say("There is no job in that.")]
@@ -51,8 +51,8 @@ def answer(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
         return [TextPart(f"I will do job {number}."), *_first(number)]
     if results[0].tool_name == "fetch" and len(results) == 1:
         return [_call("fetch", number, part) for part in (2, 3, 4)]
-    told = " | ".join(part.model_response_str() for part in results)
-    return [say(f"job {number} done: {told}")]
+    outcomes = " | ".join(part.model_response_str() for part in results)
+    return [say(f"job {number} done: {outcomes}")]
 
 
 def _first(number: int) -> list[ModelResponsePart]:

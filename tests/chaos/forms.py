@@ -31,19 +31,19 @@ async def opened(sandbox: Sandbox, user: str) -> View:
             raise RefusedError("no_form")
         return None if loading in str(views[-1]["blocks"]) else views[-1]
 
-    found = await sandbox.until(top, timeout=PATIENCE_S)
-    assert found is not None
-    return found
+    view = await sandbox.until(top, timeout=PATIENCE_S)
+    assert view is not None
+    return view
 
 
 async def choose(
     sandbox: Sandbox, user: str, channel: str, card: dict[str, Any], action: str
 ) -> bool:
     """Choose from the menu of a card; whether that was there."""
-    found = re.search(rf"{action}=[^']+", str(card["blocks"]))
-    if found:
-        await sandbox.click(user, channel, card["ts"], MORE, selected_option={"value": found[0]})
-    return found is not None
+    match = re.search(rf"{action}=[^']+", str(card["blocks"]))
+    if match:
+        await sandbox.click(user, channel, card["ts"], MORE, selected_option={"value": match[0]})
+    return match is not None
 
 
 async def press_inside(
@@ -88,6 +88,6 @@ def _value(block: dict[str, Any], changes: dict[str, str]) -> Any:
             return element["options"][0]["value"]
         case "checkboxes":
             ticked = [] if block.get("optional") else element["options"]
-            return {"selected_options": [{"value": one["value"]} for one in ticked]}
+            return {"selected_options": [{"value": option["value"]} for option in ticked]}
         case _:
             return changes.get(word) or element.get("initial_value") or "because"

@@ -148,10 +148,10 @@ class Play:
         begin = time.monotonic()
         await self.sandbox.start()
         self._make_channels()
-        keeper: asyncio.Task[None] | None = None
+        keep_alive: asyncio.Task[None] | None = None
         try:
             self._start_bots()
-            keeper = asyncio.create_task(self._keep_alive())
+            keep_alive = asyncio.create_task(self._keep_alive())
             if self.setting.trouble:
                 self._make_trouble()
             async with asyncio.timeout(PATIENCE_S + 2 * self.setting.threads):
@@ -160,11 +160,11 @@ class Play:
                 await self._come_to_rest()
         except TimeoutError:
             left = {n: self._shows(n) for n in range(self.setting.threads) if not self._is_done(n)}
-            told = f"jobs {left}" if left else f"due for ever: {await self._due()}"
-            self.report.wrong.append(f"not done in time: {told}")
+            reason = f"jobs {left}" if left else f"due for ever: {await self._due()}"
+            self.report.wrong.append(f"not done in time: {reason}")
         finally:
-            if keeper is not None:
-                keeper.cancel()
+            if keep_alive is not None:
+                keep_alive.cancel()
             await self._stop_bots()
             self.report.seconds = time.monotonic() - begin
             await self.sandbox.stop()
@@ -238,7 +238,7 @@ class Play:
             soon = _soon()
             threads = await storage.threads.due(now_ms=soon, limit=5)
             approvals = await storage.approvals.due(now_ms=soon, limit=5)
-            return [str(one) for one in (*threads, *approvals)]
+            return [str(record) for record in (*threads, *approvals)]
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[Stores]:
@@ -283,10 +283,10 @@ class Play:
 
     def _doubt_wish(self, card: dict[str, Any]) -> str:
         """Somebody looks in the other system, and says what is true."""
-        found = re.findall(r"job-\d+-\d+", str(card["blocks"]))
+        refs = re.findall(r"job-\d+-\d+", str(card["blocks"]))
         # A step of a graph has no arguments: it is the first of its job.
         number = next((n for n, (_, ts) in self.jobs.items() if ts == card.get("thread_ts")), 0)
-        ref = found[0] if found else f"job-{number}-1"
+        ref = refs[0] if refs else f"job-{number}-1"
         ran = [done for done in effects(self.file) if done[1] == ref]
         if ran:
             return RAN
@@ -403,8 +403,10 @@ class Play:
             return False
         channel, ts = self.jobs[number]
         messages = self.sandbox.messages(channel, thread_ts=ts)
-        has_ended = any(self._ends(number, one) for one in messages)
-        return has_ended and not any(self._is_card(one) and buttons(one) for one in messages)
+        has_ended = any(self._ends(number, message) for message in messages)
+        return has_ended and not any(
+            self._is_card(message) and buttons(message) for message in messages
+        )
 
     def _ends(self, number: int, message: dict[str, Any]) -> bool:
         """Whether a message says that a job is over: done, or given up after three deaths."""
@@ -414,13 +416,16 @@ class Play:
     def _is_abandoned(self, channel: str, ts: str) -> bool:
         """Whether processes died three times in a row during the turn of a thread."""
         messages = self.sandbox.messages(channel, thread_ts=ts)
-        return any(GIVEN_UP in str(one.get("text")) for one in messages)
+        return any(GIVEN_UP in str(message.get("text")) for message in messages)
 
     def _shows(self, number: int) -> list[str]:
         """What stands about a job that is not over, for whoever reads the report."""
         channel, ts = self.jobs.get(number, ("", ""))
         messages = self.sandbox.messages(channel, thread_ts=ts) if channel else []
-        return [f"{one['ts']} {str(one.get('text'))[:80]!r} {buttons(one)}" for one in messages]
+        return [
+            f"{message['ts']} {str(message.get('text'))[:80]!r} {buttons(message)}"
+            for message in messages
+        ]
 
     def _is_card(self, message: dict[str, Any]) -> bool:
         return (message.get("metadata") or {}).get("event_type") in CARDS
@@ -442,7 +447,9 @@ class Play:
                 self.report.wrong.append(f"job {number}: no bot ever heard of it")
             is_abandoned = self._is_abandoned(channel, ts)
             self.report.given_up += is_abandoned and number not in self.setting.crashing
-            given_up = {_ref(one) for one in approvals if is_abandoned or _is_given_up(one)}
+            given_up = {
+                _ref(request) for request in approvals if is_abandoned or _is_given_up(request)
+            }
             allowed |= await self._check_rules(storage, approvals, audit)
             for approval in approvals:
                 self.report.approvals[str(approval.status)] += 1
@@ -457,7 +464,7 @@ class Play:
                     allowed.add(_ref(approval))
                     self._check_charges(approval, done, given_up)
         unasked = [f"{tool} {ref}" for tool, ref, _, _ in done if ref not in allowed]
-        self.report.wrong.extend(f"{one} happened, and nobody was asked" for one in unasked)
+        self.report.wrong.extend(f"{effect} happened, and nobody was asked" for effect in unasked)
         if 3 * self.report.given_up > self.report.deaths.total():
             self.report.wrong.append(f"{self.report.given_up} turns were given up")
         return self.report
@@ -473,14 +480,16 @@ class Play:
             self.report.wrong.append(f"job {number}: its thread is not at rest")
         channel, ts = self.jobs[number]
         said = [
-            one for one in self.sandbox.messages(channel, thread_ts=ts) if not self._is_card(one)
+            message
+            for message in self.sandbox.messages(channel, thread_ts=ts)
+            if not self._is_card(message)
         ]
-        ends = [one for one in said if self._ends(number, one)]
+        ends = [message for message in said if self._ends(number, message)]
         if len(ends) != 1:
             names = ("ts", "text", "metadata", "streaming_state", "edited")
-            told = [{name: one.get(name) for name in names} for one in ends]
+            details = [{name: message.get(name) for name in names} for message in ends]
             self.report.wrong.append(
-                f"job {number} ({ts}): said {len(ends)} times that it is done: {told}"
+                f"job {number} ({ts}): said {len(ends)} times that it is done: {details}"
             )
 
     def _check_card(
@@ -490,9 +499,10 @@ class Play:
         if approval.status is Status.PENDING or approval.open:
             self.report.wrong.append(f"{name}: it is not closed ({approval.status})")
         cards = [
-            one
-            for one in self.sandbox.messages(channel, thread_ts=ts)
-            if self._is_card(one) and one["metadata"]["event_payload"]["id"] == approval.approval_id
+            message
+            for message in self.sandbox.messages(channel, thread_ts=ts)
+            if self._is_card(message)
+            and message["metadata"]["event_payload"]["id"] == approval.approval_id
         ]
         if len(cards) != 1:
             self.report.wrong.append(f"{name}: there are {len(cards)}")
@@ -505,24 +515,26 @@ class Play:
             words = (*words, "May have run")
         if approval.status is Status.SUPERSEDED and _ref(approval) in given_up:
             words = (*words, "ancelled")  # its turn ended, and nothing replaces it
-        if buttons_that_act(cards[0]) or not any(one in shown for one in words):
+        if buttons_that_act(cards[0]) or not any(word in shown for word in words):
             self.report.wrong.append(f"{name}: it does not show {approval.status}: {shown[:300]}")
 
     def _check_effects(
         self, approval: Approval, done: list[tuple[str, str, int, str]], given_up: set[str]
     ) -> None:
         ref, tool = _ref(approval), approval.tool.strip() or "wire"
-        found = [one for one in done if one[1] == ref and one[0] == tool]
+        effects = [effect for effect in done if effect[1] == ref and effect[0] == tool]
         name = f"{tool} {ref} ({approval.status})"
         if approval.status is not Status.APPROVED:
-            if found:
+            if effects:
                 self.report.wrong.append(f"{name}: it happened")
             return
         edited = approval.decision.arguments if approval.decision else None
         wanted = approval.arguments if edited is None else edited
-        if "amount" in wanted and any(one[2] != wanted["amount"] for one in found):
+        if "amount" in wanted and any(effect[2] != wanted["amount"] for effect in effects):
             self.report.wrong.append(f"{name}: other arguments ran than were approved")
-        count = len({one[3] for one in found}) if approval.tool == "restart" else len(found)
+        count = (
+            len({effect[3] for effect in effects}) if approval.tool == "restart" else len(effects)
+        )
         if count != 1 and not (count == 0 and (ref in given_up or ref in self._refused())):
             self.report.wrong.append(f"{name}: it happened {count} times")
 
@@ -531,7 +543,7 @@ class Play:
     ) -> None:
         """What a tool does with the answer to its own question happens once, or not at all."""
         ref = _ref(approval)
-        count = len([one for one in done if one[1] == ref and one[0] == "charge"])
+        count = len([effect for effect in done if effect[1] == ref and effect[0] == "charge"])
         is_given_up = count == 0 and (ref in given_up or ref in self._refused())
         wanted = 1 if approval.status is Status.ANSWERED else 0
         if count != wanted and not is_given_up:
@@ -552,8 +564,8 @@ class Play:
             ends |= {"unusable"} if lets_run else {"unusable", "decided", "expired", "superseded"}
         for wanted in ({asked}, ends):
             if not wanted & set(actions):
-                told = " or ".join(sorted(wanted))
-                self.report.wrong.append(f"audit of {approval.title!r}: no {told} in {actions}")
+                expected = " or ".join(sorted(wanted))
+                self.report.wrong.append(f"audit of {approval.title!r}: no {expected} in {actions}")
 
 
 CARDS = {"countersign_card", "countersign_doubt", "countersign_undecidable"}
@@ -582,7 +594,7 @@ def _soon() -> int:
 
 def buttons_that_act(card: dict[str, Any]) -> list[str]:
     """Buttons of a card that would decide something."""
-    return [one for one in buttons(card) if one != "countersign:details"]
+    return [action for action in buttons(card) if action != "countersign:details"]
 
 
 def _is_about_charge(approval: Approval) -> bool:
@@ -624,9 +636,9 @@ def _words_of_end(approval: Approval) -> tuple[str, ...]:
 
 
 def _ref(approval: Approval) -> str:
-    found = re.search(r"job-\d+-\d+", str(approval.arguments))
-    if found:
-        return found[0]
+    match = re.search(r"job-\d+-\d+", str(approval.arguments))
+    if match:
+        return match[0]
     called = re.search(r":c(\d+)-(\d+)", approval.address)  # a question has no arguments
     return f"job-{called[1]}-{called[2]}" if called else ""
 

@@ -162,17 +162,17 @@ class Fragile:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._target, name)
+        attribute = getattr(self._target, name)
         if not self._name:
-            return Fragile(found, self._plan, name) if name in STORES else found
-        if name in READS or name.startswith("count") or not inspect.iscoroutinefunction(found):
-            return found
+            return Fragile(attribute, self._plan, name) if name in STORES else attribute
+        if name in READS or name.startswith("count") or not inspect.iscoroutinefunction(attribute):
+            return attribute
         plan = self._plan
 
         async def write(*args: Any, **kwargs: Any) -> Any:
             point = f"{self._name}.{change_of(*args, **kwargs) if name == 'replace' else name}"
             plan.at(f"{point} <")
-            result = await found(*args, **kwargs)
+            result = await attribute(*args, **kwargs)
             plan.at(f"{point} >")
             return result
 

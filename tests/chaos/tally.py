@@ -104,25 +104,25 @@ class Tally:
     wrong: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._excuses = [one for one in self.words if one.text in UNRECORDED]
+        self._excuses = [word for word in self.words if word.text in UNRECORDED]
         self._excused: dict[int, Word] = {}
 
     def count(self, approvals: Sequence[Approval], audit: Sequence[AuditEntry]) -> None:
         """Count the votes of one thread."""
         for approval in approvals:
             if approval.kind is Kind.APPROVAL:
-                about = [one for one in audit if one.approval_id == approval.approval_id]
+                about = [entry for entry in audit if entry.approval_id == approval.approval_id]
                 self._check_votes(approval, about)
                 self._check_end(approval, _standing(approval, about))
 
     def _check_votes(self, approval: Approval, about: Sequence[AuditEntry]) -> None:
         """No press lost, none counted twice, and no vote of nobody's."""
         name = f"votes on {approval.title!r}"
-        voted = [one for one in about if one.action == "voted"]
-        for payload, count in Counter(one.detail.get("payload") for one in voted).items():
+        voted = [entry for entry in about if entry.action == "voted"]
+        for payload, count in Counter(entry.detail.get("payload") for entry in voted).items():
             if count > 1:
                 self.wrong.append(f"{name}: one click was counted {count} times: {payload}")
-        presses = [one for one in self.presses if one.approval_id == approval.approval_id]
+        presses = [press for press in self.presses if press.approval_id == approval.approval_id]
         self._check_presses(name, presses, about)
         seats = self.seats[approval.tool]
         for vote in voted:
@@ -130,8 +130,10 @@ class Tally:
             is_early = vote.at_ms < approval.created_ms + seats.later_ms
             if choice == "approve" and vote.actor_id in seats.later and is_early:
                 self.wrong.append(f"{name}: {vote.actor_id} was not asked yet")
-            mine = [one for one in presses if (one.by, one.choice) == (vote.actor_id, choice)]
-            if not any(_within(one, vote.at_ms) for one in mine):
+            mine = [
+                press for press in presses if (press.by, press.choice) == (vote.actor_id, choice)
+            ]
+            if not any(_within(press, vote.at_ms) for press in mine):
                 self.wrong.append(f"{name}: {vote.actor_id} never pressed {choice}: {vote.at_ms}")
 
     def _check_presses(
@@ -139,11 +141,11 @@ class Tally:
     ) -> None:
         """What was answered has a trace, however long it took, or the person knows better."""
         for press in presses:
-            if not press.is_answered or any(_answers(press, one) for one in about):
+            if not press.is_answered or any(_answers(press, entry) for entry in about):
                 continue
             excuse = self._excuse(press)
             if excuse is None:
-                acts = [(one.action, one.actor_id, one.at_ms) for one in about]
+                acts = [(entry.action, entry.actor_id, entry.at_ms) for entry in about]
                 self.wrong.append(f"{name}: lost {press}: {acts}")
             else:
                 self.unrecorded[excuse.text] += 1
@@ -153,68 +155,68 @@ class Tally:
         if press.click in self._excused:
             return self._excused[press.click]
         until_ms = press.ended_ms + SOON_MS
-        for one in self._excuses:
-            is_theirs = (one.user, one.channel) == (press.by, press.channel)
-            if is_theirs and press.began_ms <= one.at_ms <= until_ms:
-                self._excuses.remove(one)
+        for excuse in self._excuses:
+            is_theirs = (excuse.user, excuse.channel) == (press.by, press.channel)
+            if is_theirs and press.began_ms <= excuse.at_ms <= until_ms:
+                self._excuses.remove(excuse)
                 if press.click:
-                    self._excused[press.click] = one
-                return one
+                    self._excused[press.click] = excuse
+                return excuse
         return None
 
-    def _check_end(self, approval: Approval, standing: Mapping[tuple[str, int], str]) -> None:
+    def _check_end(self, approval: Approval, audited: Mapping[tuple[str, int], str]) -> None:
         """Decided by just the votes that its rule needs, and by those that the record has."""
         name, seats = f"end of {approval.title!r}", self.seats[approval.tool]
         if approval.decision is not None and approval.decision.emergency:
             return  # past all votes
-        kept = {(one.by, one.at_ms): one.choice for one in approval.votes}
-        if kept != dict(standing):
-            self.wrong.append(f"{name}: the record has {kept}, the audit {dict(standing)}")
-        by = {choice: _people(standing, choice) for choice in ("approve", "reject")}
+        kept = {(vote.by, vote.at_ms): vote.choice for vote in approval.votes}
+        if kept != dict(audited):
+            self.wrong.append(f"{name}: the record has {kept}, the audit {dict(audited)}")
+        by = {choice: _people(audited, choice) for choice in ("approve", "reject")}
         if any(len(people) != len({*people}) for people in by.values()):
-            self.wrong.append(f"{name}: somebody voted twice: {dict(standing)}")
+            self.wrong.append(f"{name}: somebody voted twice: {dict(audited)}")
         is_full = _fills(by["approve"], seats.slots)
         if (approval.status is Status.APPROVED) != is_full:
-            self.wrong.append(f"{name}: {approval.status} by {dict(standing)}")
+            self.wrong.append(f"{name}: {approval.status} by {dict(audited)}")
         if (approval.status is Status.REJECTED) != (len(by["reject"]) >= seats.rejections):
-            self.wrong.append(f"{name}: {approval.status} by {dict(standing)}")
+            self.wrong.append(f"{name}: {approval.status} by {dict(audited)}")
         if len(by["approve"]) > len(seats.slots):
-            self.wrong.append(f"{name}: more votes than it needs: {dict(standing)}")
+            self.wrong.append(f"{name}: more votes than it needs: {dict(audited)}")
 
     def count_grants(self, grants: Sequence[Grant], audit: Sequence[AuditEntry]) -> set[str]:
         """Count the uses of grants; return the references of what ran by one."""
-        used = [one for one in audit if one.action == "grant_used"]
-        uses = Counter(str(one.detail["grant"]) for one in used)
+        used = [entry for entry in audit if entry.action == "grant_used"]
+        uses = Counter(str(entry.detail["grant"]) for entry in used)
         for grant in grants:
             kept = len(grant.uses)
             if uses[grant.grant_id] > min(kept, grant.max_uses) or kept > grant.max_uses:
                 self.wrong.append(
                     f"{grant.grant_id}: {uses[grant.grant_id]} uses, {kept} of {grant.max_uses}"
                 )
-        unknown = set(uses) - {one.grant_id for one in grants}
+        unknown = set(uses) - {stored.grant_id for stored in grants}
         if unknown:
             self.wrong.append(f"used and never given: {unknown}")
-        return {_argument(one, "ref") for one in used}
+        return {_argument(entry, "ref") for entry in used}
 
 
 def _standing(approval: Approval, about: Sequence[AuditEntry]) -> dict[tuple[str, int], str]:
     """The votes that stand at the end: by person and time."""
     digest = approval.digest
     gone = {
-        (one.actor_id, int(one.entry_id.split(":")[2]))
-        for one in about
-        if one.action in {"taken_back", "vote_dropped"}
+        (removal.actor_id, int(removal.entry_id.split(":")[2]))
+        for removal in about
+        if removal.action in {"taken_back", "vote_dropped"}
     }
     newest: dict[str, tuple[int, str]] = {}
-    for one in sorted(about, key=lambda one: one.at_ms):
-        if one.action == "voted" and one.detail["digest"] == digest:
-            newest[one.actor_id] = (one.at_ms, str(one.detail["choice"]))
+    for entry in sorted(about, key=lambda noted: noted.at_ms):
+        if entry.action == "voted" and entry.detail["digest"] == digest:
+            newest[entry.actor_id] = (entry.at_ms, str(entry.detail["choice"]))
     votes = {(by, at): choice for by, (at, choice) in newest.items()}
     return {key: choice for key, choice in votes.items() if key not in gone}
 
 
-def _people(standing: Mapping[tuple[str, int], str], choice: str) -> list[str]:
-    return [by for (by, _), said in standing.items() if said == choice]
+def _people(choices: Mapping[tuple[str, int], str], choice: str) -> list[str]:
+    return [by for (by, _), said in choices.items() if said == choice]
 
 
 def _fills(people: Sequence[str], slots: Sequence[frozenset[str]]) -> bool:

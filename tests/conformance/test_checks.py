@@ -21,7 +21,10 @@ async def faults_of(text: str, directory: WorldDirectory) -> list[dict[str, obje
         slack = SlackFacts(lookups=directory, bot_user_id=BOT)
         await check_all(text.encode(), policy_world(), slack)
     except PolicyError as error:
-        return [{"code": one.code, "key": one.key, "line": one.line} for one in error.problems]
+        return [
+            {"code": problem.code, "key": problem.key, "line": problem.line}
+            for problem in error.problems
+        ]
     return []
 
 
@@ -36,7 +39,7 @@ def test_the_codes_are_those_of_the_head_of_the_cases() -> None:
     words = head.partition("codes: ")[2].partition("kind: explain")[0]
     unknown = words.partition("unknown_{")[2].partition("}")[0]
     listed = {*words.replace(f"unknown_{{{unknown}}}", "").split()}
-    assert listed | {f"unknown_{one}" for one in unknown.split(",")} == CODES
+    assert listed | {f"unknown_{kind}" for kind in unknown.split(",")} == CODES
 
 
 async def test_each_id_is_looked_up_once() -> None:
@@ -48,13 +51,13 @@ async def test_each_id_is_looked_up_once() -> None:
 
 async def test_a_failed_look_up_is_a_fault_of_each_place() -> None:
     faults = await faults_of(CASES["K001"]["text"], WorldDirectory(is_down=True))
-    assert [one["code"] for one in faults] == ["unresolvable"] * 3
+    assert [fault["code"] for fault in faults] == ["unresolvable"] * 3
 
 
 def test_a_remedy_names_no_empty_list() -> None:
     text = "{version: 1, rules: [{name: a, when: {tags: [x]}, then: {deny: b}}], default: allow}"
     with pytest.raises(PolicyError) as caught:
         check(text.encode(), PolicyWorld(tools=(ToolFacts(name="t"),)))
-    assert [one.remedy for one in caught.value.problems] == [
+    assert [problem.remedy for problem in caught.value.problems] == [
         "remove it: no agent defines any (in a test file, add them under world.tools)"
     ]

@@ -20,45 +20,47 @@ from tests.support.mongo import MongoServer
 from tests.support.stores import MongoStores
 
 FLOWS = [
-    one
-    for one in read_case_file(Path(__file__).parents[1] / "data" / "cases.yaml").cases()
-    if one.kind == "flow"
+    case
+    for case in read_case_file(Path(__file__).parents[1] / "data" / "cases.yaml").cases()
+    if case.kind == "flow"
 ]
 IS_THOROUGH = settings().max_examples > settings.get_profile("quick").max_examples
 
 
 def features(case: Case) -> set[tuple[str, str]]:
     """The kinds of acts of a flow, and what it expects of a card, the audit, and other things."""
-    found: set[tuple[str, str]] = set()
+    traits: set[tuple[str, str]] = set()
     for step in case.data["timeline"]:
         expected = step.get("expect", {})
-        found |= {("step", name) for name in step} | {("expects", name) for name in expected}
-        found |= {("audit", str(one)) for one in expected.get("audit", ())}
-        found |= {("state", str(expected["state"]))} if "state" in expected else set()
-    return found
+        traits |= {("step", name) for name in step} | {("expects", name) for name in expected}
+        traits |= {("audit", str(action)) for action in expected.get("audit", ())}
+        traits |= {("state", str(expected["state"]))} if "state" in expected else set()
+    return traits
 
 
 def varied(cases: list[Case]) -> list[Case]:
     """Give few that together have all: each time one that adds the most, and is short."""
-    found: list[Case] = []
+    chosen: list[Case] = []
     left = set().union(*map(features, cases))
     while left:
-        best = max(cases, key=lambda one: (len(features(one) & left), -len(one.data["timeline"])))
-        found.append(best)
+        best = max(
+            cases, key=lambda case: (len(features(case) & left), -len(case.data["timeline"]))
+        )
+        chosen.append(best)
         left -= features(best)
-    return found
+    return chosen
 
 
 ON_MONGODB = FLOWS if IS_THOROUGH else varied(FLOWS)
 
 
-@pytest.mark.parametrize("case", FLOWS, ids=lambda one: one.id)
+@pytest.mark.parametrize("case", FLOWS, ids=lambda case: case.id)
 async def test_a_flow_goes_as_the_table_says(case: Case, storage: Stores) -> None:
     assert "\n".join(map(str, await rehearse(case, storage))) == ""
 
 
 @pytest.mark.mongo
-@pytest.mark.parametrize("case", ON_MONGODB, ids=lambda one: one.id)
+@pytest.mark.parametrize("case", ON_MONGODB, ids=lambda case: case.id)
 async def test_a_flow_goes_the_same_way_on_mongodb(case: Case, mongo_server: MongoServer) -> None:
     storage = MongoStores(mongo_server.uri, database=mongo_server.new_database())
     await storage.open()
@@ -73,5 +75,5 @@ def test_all_kinds_of_acts_and_outcomes_are_played_on_mongodb() -> None:
 
 
 def test_all_flows_are_played() -> None:
-    ids = [one.id for one in FLOWS]
+    ids = [case.id for case in FLOWS]
     assert len(ids) == len(set(ids)) >= 174

@@ -18,17 +18,17 @@ FILE = read_case_file(Path(__file__).parents[1] / "data" / "recipes.yaml")
 
 def test_each_policy_has_cases() -> None:
     assert len(FILE.policies) == 15
-    assert {one["policy"] for one in FILE.entries} == FILE.policies.keys()
+    assert {entry["policy"] for entry in FILE.entries} == FILE.policies.keys()
 
 
 @pytest.mark.parametrize("name", FILE.policies)
 async def test_a_policy_has_no_faults(name: str) -> None:
     slack = SlackFacts(lookups=WorldLookups(world=FILE.world), bot_user_id=BOT)
     text = json.dumps(FILE.policies[name]).encode()
-    found = await check_all(text, policy_world(FILE.world), slack)
-    assert found.file.version == 1
+    checked = await check_all(text, policy_world(FILE.world), slack)
+    assert checked.file.version == 1
 
 
 @pytest.mark.parametrize("case", FILE.cases(), ids=lambda case: case.id)
 async def test_a_policy_does_its_task(case: Case) -> None:
-    assert [str(one) for one in await examine(case)] == []
+    assert [str(fault) for fault in await examine(case)] == []

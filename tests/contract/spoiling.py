@@ -38,7 +38,7 @@ async def spoil(storage: Stores, table: str, key: str, **fields: Any) -> None:
     """Overwrite fields of a stored record, past all checks."""
     engine = storage.database
     if isinstance(engine, MongoStorage):
-        found = engine._client.collection(table)
+        collection = engine._client.collection(table)
         where = {"_id": key}
         if table in DOCUMENTS:
             fields = {
@@ -46,7 +46,7 @@ async def spoil(storage: Stores, table: str, key: str, **fields: Any) -> None:
                 for name, value in fields.items()
             }
             fields["revision"] = 1 << 20  # another process wrote it
-        assert (await found.update_one(where, {"$set": fields})).matched_count == 1
+        assert (await collection.update_one(where, {"$set": fields})).matched_count == 1
         return
     assert isinstance(engine, SqliteStorage)
     for trigger in _GUARDS.get(table, ()):
@@ -70,8 +70,8 @@ async def raw(storage: Stores, table: str, key: str) -> dict[str, Any]:
     """A stored record as it is; of a document, the fields of its body beside the engine's."""
     engine = storage.database
     if isinstance(engine, MongoStorage):
-        found = await engine._client.collection(table).find_one({"_id": key})
-        stored = dict(found or {})
+        document = await engine._client.collection(table).find_one({"_id": key})
+        stored = dict(document or {})
         work = stored.pop("_work", {})
         return {**_defaults(table), **stored, **work} if stored else {}
     assert isinstance(engine, SqliteStorage)
@@ -88,9 +88,9 @@ async def raw(storage: Stores, table: str, key: str) -> dict[str, Any]:
 
 def _defaults(table: str) -> dict[str, Any]:
     """What is not in a body that has it."""
-    kinds = [one for one in KINDS if one.spec.name == table]
+    kinds = [model for model in KINDS if model.spec.name == table]
     fields = [pair for kind in kinds for pair in kind.model_fields.items()]
-    return {name: one.default for name, one in fields if not one.is_required()}
+    return {name: field.default for name, field in fields if not field.is_required()}
 
 
 def _set(table: str, name: str, value: Any) -> str:

@@ -14,9 +14,9 @@ PENDING, RUNNING = CheckpointStatus.PENDING, CheckpointStatus.RUNNING
 
 @pytest.fixture(params=["adapter", "memory"])
 def store(request: pytest.FixtureRequest, storage: Stores) -> AmendingStore:
-    found = storage.checkpoints if request.param == "adapter" else MemoryCheckpointStore()
-    assert isinstance(found, AmendingStore)
-    return found
+    checkpoints = storage.checkpoints if request.param == "adapter" else MemoryCheckpointStore()
+    assert isinstance(checkpoints, AmendingStore)
+    return checkpoints
 
 
 async def test_a_change_is_added_and_the_run_waits_again_with_a_new_journal(
@@ -27,33 +27,37 @@ async def test_a_change_is_added_and_the_run_waits_again_with_a_new_journal(
     await store.append("c", "entry", base=1, index=0)
     assert await store.amend("c", '{"keys":"\u2028 \x85"}', expected_version=2) == 3
 
-    found = await store.load("c")
-    assert found is not None
-    assert (found.status, found.claim, found.data) == (PENDING, "", "data")
-    assert (found.version, found.base, tuple(found.journal)) == (3, 3, ())
-    assert tuple(found.changes) == ('{"keys":"\u2028 \x85"}',)
+    checkpoint = await store.load("c")
+    assert checkpoint is not None
+    assert (checkpoint.status, checkpoint.claim, checkpoint.data) == (PENDING, "", "data")
+    assert (checkpoint.version, checkpoint.base, tuple(checkpoint.journal)) == (3, 3, ())
+    assert tuple(checkpoint.changes) == ('{"keys":"\u2028 \x85"}',)
     with pytest.raises(CheckpointConflictError):
         await store.append("c", "late", base=1, index=0)
     assert await store.claim("c", "other", expected_version=3) == 4
     await store.append("c", "next", base=3, index=0)
     assert await store.amend("c", "second", expected_version=4) == 5
-    found = await store.load("c")
-    assert found is not None
-    assert tuple(found.changes) == ('{"keys":"\u2028 \x85"}', "second")
+    checkpoint = await store.load("c")
+    assert checkpoint is not None
+    assert tuple(checkpoint.changes) == ('{"keys":"\u2028 \x85"}', "second")
 
 
 async def test_what_is_saved_or_closed_has_no_changes(store: AmendingStore) -> None:
     await store.save("c", "data", status=RUNNING, expected_version=0)
     await store.amend("c", "change", expected_version=1)
     await store.save("c", "all", status=RUNNING, expected_version=2)
-    found = await store.load("c")
-    assert found is not None
-    assert (found.data, tuple(found.changes)) == ("all", ())
+    checkpoint = await store.load("c")
+    assert checkpoint is not None
+    assert (checkpoint.data, tuple(checkpoint.changes)) == ("all", ())
     await store.amend("c", "change", expected_version=3)
     await store.close("c", expected_version=4)
-    found = await store.load("c")
-    assert found is not None
-    assert (found.status, found.data, tuple(found.changes)) == (CheckpointStatus.CLOSED, "", ())
+    checkpoint = await store.load("c")
+    assert checkpoint is not None
+    assert (checkpoint.status, checkpoint.data, tuple(checkpoint.changes)) == (
+        CheckpointStatus.CLOSED,
+        "",
+        (),
+    )
 
 
 async def test_only_what_runs_is_changed_and_once(store: AmendingStore) -> None:

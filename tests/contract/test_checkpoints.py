@@ -52,9 +52,9 @@ async def test_two_processes_claim_once(two_processes: list[Stores]) -> None:
     status = CheckpointStatus.PENDING
     await two_processes[0].checkpoints.save(ID, "a", status=status, expected_version=0)
 
-    found = await asyncio.gather(
+    outcomes = await asyncio.gather(
         *(two_processes[i % 2].checkpoints.claim(ID, "x", expected_version=1) for i in range(20)),
         return_exceptions=True,
     )
 
-    assert sum(each == 2 for each in found) == 1
+    assert sum(each == 2 for each in outcomes) == 1

@@ -20,11 +20,11 @@ async def test_i3_two_processes_decide_once(two_processes: list[Stores]) -> None
         return await update(
             approvals,
             APPROVAL_ID,
-            lambda one: decided(one, decision, digest=DIGEST),
+            lambda approval: decided(approval, decision, digest=DIGEST),
             writes_due=True,
         )
 
-    found = await asyncio.gather(*map(click, range(50)))
+    outcomes = await asyncio.gather(*map(click, range(50)))
 
-    (winner,) = [one for one in found if one is not None]
+    (winner,) = [outcome for outcome in outcomes if outcome is not None]
     assert await two_processes[1].approvals.get(APPROVAL_ID) == winner

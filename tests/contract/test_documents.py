@@ -120,8 +120,8 @@ async def database(new_database: Callable[[], Any]) -> AsyncIterator[Any]:
 
 @pytest.fixture
 def tasks(database: Any) -> Tasks:
-    found: Tasks = database.collection(Task)
-    return found
+    collection: Tasks = database.collection(Task)
+    return collection
 
 
 def a_task(name: str = "t1", **changes: Any) -> Task:
@@ -145,8 +145,8 @@ FULL = a_task(
 async def spoil(database: Any, key: str, **fields: Any) -> None:
     """Overwrite parts of a stored task: `v`, or fields of its body."""
     if isinstance(database, MongoStorage):
-        found = database._client.collection("tasks")
-        assert (await found.update_one({"_id": key}, {"$set": fields})).matched_count
+        collection = database._client.collection("tasks")
+        assert (await collection.update_one({"_id": key}, {"$set": fields})).matched_count
         return
     version = fields.pop("v", 1)
     for name, value in fields.items():
@@ -219,7 +219,7 @@ async def test_a_document_that_is_missing_is_named(tasks: Tasks) -> None:
     with pytest.raises(RecordNotFoundError, match="no task has the id 'gone'"):
         await tasks.get("gone")
     with pytest.raises(RecordNotFoundError):
-        await update(tasks, "gone", lambda one: one.changed(rank=1))
+        await update(tasks, "gone", lambda task: task.changed(rank=1))
 
 
 @pytest.mark.parametrize("text", ["\ud800"])
@@ -228,7 +228,7 @@ async def test_what_no_database_holds_is_refused(tasks: Tasks, text: str) -> Non
         await tasks.insert(a_task(owner=text))
     await tasks.insert(a_task())
     with pytest.raises(RecordRefusedError):
-        await update(tasks, "t1", lambda one: one.changed(notes=(text,)))
+        await update(tasks, "t1", lambda task: task.changed(notes=(text,)))
 
 
 async def test_free_text_is_stored_whatever_is_in_it(database: Any) -> None:
@@ -236,7 +236,7 @@ async def test_free_text_is_stored_whatever_is_in_it(database: Any) -> None:
     await notes.insert(Note(id="n", text="a\ud83d"))
     assert (await notes.get("n")).text == "a\ufffd"
 
-    written = await update(notes, "n", lambda one: one.changed(text="\ud83d\ude00"))
+    written = await update(notes, "n", lambda note: note.changed(text="\ud83d\ude00"))
 
     assert written == await notes.get("n")
     assert written.text == "\U0001f600"
@@ -255,7 +255,7 @@ async def test_a_document_is_replaced_if_nobody_wrote_it_since(tasks: Tasks) -> 
 
 async def test_what_was_set_can_be_taken_out(tasks: Tasks) -> None:
     await tasks.insert(FULL)
-    bare = await update(tasks, "full", lambda one: one.changed(answer=None, due_ms=None))
+    bare = await update(tasks, "full", lambda task: task.changed(answer=None, due_ms=None))
     assert bare == FULL.changed(answer=None, due_ms=None, revision=1)
     assert await tasks.get("full") == bare
     assert await tasks.count({"answer.by": "U2"}) == 0
@@ -271,15 +271,15 @@ async def test_a_change_that_changes_nothing_writes_nothing(tasks: Tasks) -> Non
 async def test_a_document_at_hand_is_tried_first_and_judged_again(tasks: Tasks) -> None:
     await tasks.insert(a_task())
     old = await tasks.get("t1")
-    await update(tasks, old, lambda one: one.changed(rank=5))
-    assert (await update(tasks, old, lambda one: one.changed(rank=one.rank + 1))) == a_task(
+    await update(tasks, old, lambda task: task.changed(rank=5))
+    assert (await update(tasks, old, lambda task: task.changed(rank=task.rank + 1))) == a_task(
         rank=6, revision=2
     )
 
-    def only_six(one: Task) -> Task:
-        if one.rank != 6:
-            raise LookupError(one.rank)
-        return one.changed(rank=7)
+    def only_six(task: Task) -> Task:
+        if task.rank != 6:
+            raise LookupError(task.rank)
+        return task.changed(rank=7)
 
     assert (await update(tasks, old, only_six)) == a_task(rank=7, revision=3)
     with pytest.raises(LookupError, match="7"):
@@ -289,8 +289,8 @@ async def test_a_document_at_hand_is_tried_first_and_judged_again(tasks: Tasks) 
 async def test_of_many_writers_at_once_none_gives_up(tasks: Tasks) -> None:
     await tasks.insert(a_task())
 
-    def one_more(one: Task) -> Task:
-        return one.changed(rank=one.rank + 1)
+    def one_more(task: Task) -> Task:
+        return task.changed(rank=task.rank + 1)
 
     await asyncio.gather(*(update(tasks, "t1", one_more) for _ in range(100)))
     assert (await tasks.get("t1")).rank == 100
@@ -304,10 +304,10 @@ async def test_a_change_holds_whoever_wrote_between_reading_and_writing(
     other = await tasks.get("t1")
     calls = 0
 
-    def slow(one: Task) -> Task:
+    def slow(task: Task) -> Task:
         nonlocal calls
         calls += 1
-        return one.changed(rank=one.rank + 10)
+        return task.changed(rank=task.rank + 10)
 
     await tasks.replace(other.changed(rank=1), based_on=other)
     assert (await update(tasks, other, slow)) == a_task(rank=11, revision=2)
@@ -323,7 +323,7 @@ async def test_documents_are_found_by_their_fields(tasks: Tasks) -> None:
     )
 
     async def found(where: dict[str, object], *sort: str) -> list[str]:
-        return [one.task_id for one in (await tasks.find(where, sort=sort)).documents]
+        return [task.task_id for task in (await tasks.find(where, sort=sort)).documents]
 
     assert await found({"state": State.OPEN}, "rank") == ["b", "a"]
     assert await found({"state": "open"}, "-rank") == ["a", "b"]
@@ -343,15 +343,15 @@ async def test_documents_are_found_by_their_fields(tasks: Tasks) -> None:
 async def test_pages_follow_each_other(tasks: Tasks, sort: tuple[str, ...], size: int) -> None:
     await tasks.insert(*(a_task(f"t{n}", rank=n % 3, owner=f"U{n % 2}") for n in range(7)))
     whole = (await tasks.find({"rank": {"$gte": 0}}, sort=sort)).documents
-    found: list[Task] = []
+    read: list[Task] = []
     after = None
     for _ in range(9):
         page = await tasks.find({"rank": {"$gte": 0}}, sort=sort, limit=size, after=after)
-        found += page.documents
+        read += page.documents
         after = page.last
         if after is None:
             break
-    assert found == whole
+    assert read == whole
     assert len(whole) == 7
 
 
@@ -364,16 +364,16 @@ async def test_a_list_goes_on_after_documents_with_a_damaged_sort_field(
     await tasks.insert(*(a_task(f"t{n}", rank=n) for n in range(6)))
     for name in ("t0", "t2", "t5"):
         await spoil(database, name, rank=rank)
-    found: list[str] = []
+    ids: list[str] = []
     after = None
     for _ in range(9):
         page = await tasks.find({}, sort=[sort], limit=size, after=after)
-        found += [one.task_id for one in page.documents]
+        ids += [task.task_id for task in page.documents]
         after = page.last
         if after is None:
             break
 
-    assert found == (["t1", "t3", "t4"] if sort == "rank" else ["t4", "t3", "t1"])
+    assert ids == (["t1", "t3", "t4"] if sort == "rank" else ["t4", "t3", "t1"])
 
 
 async def test_documents_are_found_by_indexed_fields_only(tasks: Tasks) -> None:
@@ -401,11 +401,11 @@ async def test_documents_are_deleted_in_pieces(tasks: Tasks) -> None:
 async def test_what_is_due_is_claimed_once(tasks: Tasks) -> None:
     for name, due_ms in (("a", 30), ("b", 10), ("c", 99), ("d", None)):
         await tasks.insert(a_task(name, due_ms=due_ms))
-    assert [one.task_id for one in await tasks.due(now_ms=50, limit=9)] == ["b", "a"]
+    assert [task.task_id for task in await tasks.due(now_ms=50, limit=9)] == ["b", "a"]
     claims = [tasks.claim("a", owner=f"w{number}", now_ms=50, until_ms=80) for number in range(5)]
-    (held,) = [one for one in await asyncio.gather(*claims) if one is not None]
+    (held,) = [task for task in await asyncio.gather(*claims) if task is not None]
     assert (held.fence, held.leased_until_ms, held.revision) == (1, 80, 0)
-    assert [one.task_id for one in await tasks.due(now_ms=50, limit=9)] == ["b"]
+    assert [task.task_id for task in await tasks.due(now_ms=50, limit=9)] == ["b"]
     assert await tasks.claim("c", owner="w", now_ms=50, until_ms=80) is None
     assert await tasks.claim("gone", owner="w", now_ms=50, until_ms=80) is None
 
@@ -420,12 +420,12 @@ async def test_a_lease_that_ended_is_taken_over(tasks: Tasks) -> None:
     assert (second.fence, second.leased_by) == (2, "w2")
     assert not await tasks.release("t1", fence=first.fence, due_ms=None)
     with pytest.raises(RecordConflictError):
-        await update(tasks, first, lambda one: one.changed(rank=1), fence=first.fence)
-    assert (await update(tasks, second, lambda one: one.changed(rank=2), fence=2)) is not None
+        await update(tasks, first, lambda task: task.changed(rank=1), fence=first.fence)
+    assert (await update(tasks, second, lambda task: task.changed(rank=2), fence=2)) is not None
     assert await tasks.release("t1", fence=2, due_ms=50)
     assert not await tasks.release("t1", fence=2, due_ms=60)
-    found = await tasks.get("t1")
-    assert (found.due_ms, found.leased_by, found.leased_until_ms, found.rank) == (50, "", 0, 2)
+    stored = await tasks.get("t1")
+    assert (stored.due_ms, stored.leased_by, stored.leased_until_ms, stored.rank) == (50, "", 0, 2)
 
 
 async def set_work(database: Any, key: str, name: str, value: object) -> None:
@@ -456,7 +456,7 @@ async def test_a_lease_that_no_process_can_have_is_ended(
 
     await tasks.end_false_leases(now_ms=NOW)
 
-    assert [one.task_id for one in await tasks.due(now_ms=NOW, limit=9)] == ["lost"]
+    assert [task.task_id for task in await tasks.due(now_ms=NOW, limit=9)] == ["lost"]
     claimed = await tasks.claim("lost", owner="w2", now_ms=NOW, until_ms=NOW + 1)
     assert claimed is not None
     assert claimed.fence == 2
@@ -504,8 +504,8 @@ async def test_work_of_about_now_is_due_when_the_clock_was_put_back(tasks: Tasks
 
     await tasks.hasten(now_ms=NOW - hour, before_ms=NOW)
 
-    found = await tasks.due(now_ms=NOW - hour, limit=9)
-    assert {one.task_id for one in found} == {"late", "retry"}
+    due = await tasks.due(now_ms=NOW - hour, limit=9)
+    assert {task.task_id for task in due} == {"late", "retry"}
 
 
 async def test_who_may_not_claim_claims_nothing(tasks: Tasks) -> None:
@@ -531,10 +531,10 @@ async def test_a_change_of_the_due_time_is_written_with_the_document(tasks: Task
     assert await tasks.claim("t1", owner="w1", now_ms=95, until_ms=99)
     stale = await tasks.get("t1")
     await tasks.release("t1", fence=1, due_ms=200)
-    await update(tasks, stale, lambda one: one.changed(rank=1))
+    await update(tasks, stale, lambda task: task.changed(rank=1))
     assert (await tasks.get("t1")).due_ms == 200
-    await update(tasks, "t1", lambda one: one.changed(due_ms=5))
-    assert [one.task_id for one in await tasks.due(now_ms=5, limit=1)] == ["t1"]
+    await update(tasks, "t1", lambda task: task.changed(due_ms=5))
+    assert [task.task_id for task in await tasks.due(now_ms=5, limit=1)] == ["t1"]
 
 
 POISON: list[dict[str, Any]] = [
@@ -591,17 +591,22 @@ async def test_what_cannot_be_read_hides_nothing(
         await spoil(database, name, **fields)
 
     assert len((await tasks.find({}, limit=4)).documents) == 4
-    assert [one.task_id for one in await tasks.due(now_ms=99, limit=4)] == ["t1", "t3", "t4", "t5"]
+    assert [task.task_id for task in await tasks.due(now_ms=99, limit=4)] == [
+        "t1",
+        "t3",
+        "t4",
+        "t5",
+    ]
     assert await tasks.claim("t2", owner="w", now_ms=99, until_ms=100) is None
     assert await tasks.count({}) == 4
     with pytest.raises(RecordFormatError, match="task t0"):
         await tasks.get("t0")
     with pytest.raises(RecordFormatError):
-        await update(tasks, "t0", lambda one: one.changed(rank=1))
+        await update(tasks, "t0", lambda task: task.changed(rank=1))
 
-    assert [one.record_id for one in await tasks.unreadable(limit=9)] == ["t0", "t2"]
+    assert [record.record_id for record in await tasks.unreadable(limit=9)] == ["t0", "t2"]
     assert await tasks.count_quarantined() == 2
-    assert len([one for one in caplog.records if "quarantined" in one.message]) == 2
+    assert len([logged for logged in caplog.records if "quarantined" in logged.message]) == 2
 
 
 async def test_a_list_that_must_be_whole_says_what_it_lacks(database: Any, tasks: Tasks) -> None:
@@ -625,9 +630,9 @@ async def test_a_record_that_cannot_be_marked_does_not_hold_up_due_work(
 
     monkeypatch.setattr(tasks, "_change", fail)
     async with asyncio.timeout(10):
-        found = await tasks.due(now_ms=99, limit=limit)
+        due = await tasks.due(now_ms=99, limit=limit)
 
-    assert [one.task_id for one in found] == ["t2", "t4", "t5"][:limit]
+    assert [task.task_id for task in due] == ["t2", "t4", "t5"][:limit]
 
 
 async def test_a_late_answer_does_not_replace_a_newer_lease(
@@ -646,7 +651,7 @@ async def test_a_late_answer_does_not_replace_a_newer_lease(
         assert (await tasks.get("t1")).fence == 0
 
     assert tasks.known["t1"] == held
-    changed = await update(tasks, "t1", lambda one: one.changed(rank=1), fence=held.fence)
+    changed = await update(tasks, "t1", lambda task: task.changed(rank=1), fence=held.fence)
     assert changed == held.changed(rank=1, revision=1)
 
 
@@ -673,15 +678,15 @@ async def test_what_was_repaired_is_read_after_a_recheck(database: Any, tasks: T
     await spoil(database, "t1", rank=4)
     assert list(await tasks.due(now_ms=99, limit=1)) == []
     await tasks.recheck()
-    (found,) = await tasks.due(now_ms=99, limit=1)
-    assert (found.rank, found.leased_until_ms) == (4, 0)
+    (task,) = await tasks.due(now_ms=99, limit=1)
+    assert (task.rank, task.leased_until_ms) == (4, 0)
     assert await tasks.unreadable(limit=9) == []
 
 
 async def test_a_document_that_is_no_work_needs_no_due_time(database: Any) -> None:
     notes: Collection[Note] = database.collection(Note)
     assert await notes.insert(Note(id="n1", text="x")) == {"n1"}
-    changed = await update(notes, "n1", lambda one: one.changed(text="y"))
+    changed = await update(notes, "n1", lambda note: note.changed(text="y"))
     assert await notes.get("n1") == changed == Note(id="n1", text="y", revision=1)
 
 
@@ -700,7 +705,7 @@ async def test_sqlite_takes_no_damaged_part_for_an_empty_one(column: str, text: 
 
         with pytest.raises(RecordFormatError, match="task t1"):
             await tasks.get("t1")
-        assert [one.record_id for one in await tasks.unreadable(limit=9)] == ["t1"]
+        assert [record.record_id for record in await tasks.unreadable(limit=9)] == ["t1"]
 
 
 async def test_sqlite_reads_no_record_that_names_another_key() -> None:
@@ -712,8 +717,8 @@ async def test_sqlite_reads_no_record_that_names_another_key() -> None:
 
         with pytest.raises(RecordFormatError, match="field 'task_id' is damaged"):
             await tasks.get("t1")
-        assert [one.task_id for one in await tasks.due(now_ms=5, limit=9)] == ["t2"]
-        assert [one.record_id for one in await tasks.unreadable(limit=9)] == ["t1"]
+        assert [task.task_id for task in await tasks.due(now_ms=5, limit=9)] == ["t2"]
+        assert [record.record_id for record in await tasks.unreadable(limit=9)] == ["t1"]
 
 
 async def test_sqlite_goes_on_past_a_key_that_is_no_text() -> None:
@@ -723,8 +728,8 @@ async def test_sqlite_goes_on_past_a_key_that_is_no_text() -> None:
         await set_column(database, "t1", "id", b"t1")
 
         async with asyncio.timeout(10):
-            found = await tasks.due(now_ms=5, limit=1)
-        assert [one.task_id for one in found] == ["t2"]
+            due = await tasks.due(now_ms=5, limit=1)
+        assert [task.task_id for task in due] == ["t2"]
 
 
 @asynccontextmanager

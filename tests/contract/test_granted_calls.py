@@ -97,10 +97,10 @@ async def given(storage: Stores, *, uses: int) -> str:
 
 async def race(processes: Sequence[GrantCheck], calls: Sequence[NewCall]) -> int:
     used = await asyncio.gather(
-        *(processes[at % len(processes)].use(one) for at, one in enumerate(calls))
+        *(processes[at % len(processes)].use(call) for at, call in enumerate(calls))
     )
     Queue.drop_all()
-    return len([one for one in used if one is not None])
+    return len([grant for grant in used if grant is not None])
 
 
 async def test_of_many_calls_at_once_just_as_many_run_as_were_allowed(storage: Stores) -> None:
@@ -137,7 +137,7 @@ async def test_after_its_end_nothing_starts_by_it(storage: Stores) -> None:
     ended, *used = await asyncio.gather(end(), *(process.use(a_call(n)) for n in range(4)))
     Queue.drop_all()
     stored = await storage.grants.get(grant_id)
-    assert len((stored).uses) == ended == len([one for one in used if one is not None])
+    assert len((stored).uses) == ended == len([grant for grant in used if grant is not None])
     assert await process.use(a_call(9)) is None
 
 
@@ -159,7 +159,7 @@ async def test_of_two_who_find_a_grant_missing_it_is_given_once(
     assert approval.decision is not None
     decided = approval.changed(decision=approval.decision.changed(allowance=an_allowance(2)))
     await two_processes[0].approvals.insert(decided)
-    processes = [a_process(one) for one in two_processes]
+    processes = [a_process(stores) for stores in two_processes]
 
     async def complete(process: GrantCheck, storage: Stores) -> None:
         stored = await storage.approvals.get(approval.approval_id)
@@ -171,5 +171,5 @@ async def test_of_two_who_find_a_grant_missing_it_is_given_once(
     expected = a_grant(approval, an_allowance(2))
     assert await two_processes[1].grants.current(approval.thread_id, now_ms=AT_MS) == [expected]
     entries = await two_processes[1].audit.of_thread(approval.thread_id, limit=99)
-    assert [one.action for one in entries].count("granted") == 1
+    assert [entry.action for entry in entries].count("granted") == 1
     assert await race(processes, [a_call(1), a_call(2), a_call(3)]) == 2

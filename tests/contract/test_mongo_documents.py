@@ -37,9 +37,9 @@ def collection(storage: MongoStores, name: str) -> Any:
 
 
 async def journal_of(mongo: MongoStores) -> list[str]:
-    found = await mongo.checkpoints.load("c")
-    assert found is not None
-    return list(found.journal)
+    checkpoint = await mongo.checkpoints.load("c")
+    assert checkpoint is not None
+    return list(checkpoint.journal)
 
 
 async def test_a_closed_run_keeps_no_content_and_leaves_nothing_beside_it(
@@ -84,9 +84,9 @@ async def test_i4_a_thread_that_a_message_woke_meanwhile_is_not_deleted(
     read = Commands.keys
 
     async def read_and_wake(self: Commands, *rest: Any) -> Any:
-        found = await read(self, *rest)
+        keys = await read(self, *rest)
         await mongo.threads.wake(THREAD_ID, now_ms=6)
-        return found
+        return keys
 
     monkeypatch.setattr(Commands, "keys", read_and_wake)
 
@@ -130,7 +130,7 @@ async def test_opening_makes_each_index_once(mongo: MongoStores) -> None:
 
     for name, wanted in INDEXES.items():
         with by_hand():
-            found = await collection(mongo, name).index_information()
-        keys = [[field for field, _ in index["key"]] for index in found.values()]
+            indexes = await collection(mongo, name).index_information()
+        keys = [[field for field, _ in index["key"]] for index in indexes.values()]
         made = [key for key in keys if key != ["seq", "team_id"]]  # not every server can make it
         assert sorted(made) == sorted([["_id"], *(list(fields) for fields in wanted)])

@@ -29,9 +29,9 @@ async def _ask_and_go_on(address: str) -> None:
         (asked,) = contexts(await collect(runner.query("go", checkpoint_id="1"))).values()
     async with open_store(address) as store:
         runner = Runner(agent(say("done")), checkpoint_store=store.checkpoints)
-        told = await collect(runner.resume("1", {asked.id: asked.info.approve(by="ada")}))  # type: ignore[attr-defined]
+        events = await collect(runner.resume("1", {asked.id: asked.info.approve(by="ada")}))  # type: ignore[attr-defined]
 
-    assert brief(told) == ["tool refund#c1 ran: refunded 5", "says done"]
+    assert brief(events) == ["tool refund#c1 ran: refunded 5", "says done"]
 
 
 async def test_a_directory(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ async def test_what_is_written_meanwhile_is_read(new_storage: Callable[[], Store
             return
         await reader.open_to_read()
         await writer.audit.append(an_entry("2"))
-        assert [one.entry_id for one in await reader.audit.of_thread(THREAD_ID, limit=9)] == [
+        assert [entry.entry_id for entry in await reader.audit.of_thread(THREAD_ID, limit=9)] == [
             *("1", "2")
         ]
     finally:
@@ -74,7 +74,7 @@ async def test_a_reader_makes_no_index(mongo_server: MongoServer) -> None:
     try:
         assert await storage.audit.of_thread(THREAD_ID, limit=1) == []
         with by_hand():
-            found = await storage._client.collection("audit").index_information()
-        assert set(found) <= {"_id_"}
+            indexes = await storage._client.collection("audit").index_information()
+        assert set(indexes) <= {"_id_"}
     finally:
         await storage.close()

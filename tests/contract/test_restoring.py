@@ -57,13 +57,13 @@ async def test_pending_approvals_come_page_by_page(storage: Stores) -> None:
     )
     await storage.approvals.insert(an_approval(approval_id="apr_6", open=False))
 
-    found: list[str] = []
+    ids: list[str] = []
     page, after = await storage.restoring.pending(limit=2)
     while after:
-        found += [one.approval_id for one in page]
+        ids += [approval.approval_id for approval in page]
         page, after = await storage.restoring.pending(limit=2, after=after)
 
-    assert found == [f"apr_{number}" for number in range(5)]
+    assert ids == [f"apr_{number}" for number in range(5)]
 
 
 @pytest.mark.parametrize("changes", [{"turn_open": True}, {"due_ms": 5}, {"due_ms": 0}])
@@ -84,13 +84,13 @@ async def test_threads_come_page_by_page(storage: Stores) -> None:
         changes: dict[str, Any] = {"turn_open": True} if number % 2 else {"due_ms": 5}
         await storage.threads.ensure(a_thread(thread_id=f"T1:C1:{number}", **changes))
 
-    found: list[str] = []
+    ids: list[str] = []
     page, after = await storage.restoring.unfinished(limit=1)
     while after:
-        found += [one.thread_id for one in page]
+        ids += [thread.thread_id for thread in page]
         page, after = await storage.restoring.unfinished(limit=1, after=after)
 
-    assert found == [f"T1:C1:{number}" for number in range(4)]
+    assert ids == [f"T1:C1:{number}" for number in range(4)]
 
 
 async def test_an_approval_that_is_asked_anew_has_no_holder(storage: Stores) -> None:
@@ -102,11 +102,13 @@ async def test_an_approval_that_is_asked_anew_has_no_holder(storage: Stores) -> 
     assert await storage.restoring.rewrite(APPROVAL_ID, anew, now_ms=20)
 
     expected = anew(old)
-    found = await storage.approvals.get(APPROVAL_ID)
-    assert found == expected.changed(revision=found.revision)
-    assert [one.fence for one in await storage.approvals.due(now_ms=20, limit=9)] == [found.fence]
+    stored = await storage.approvals.get(APPROVAL_ID)
+    assert stored == expected.changed(revision=stored.revision)
+    assert [due.fence for due in await storage.approvals.due(now_ms=20, limit=9)] == [stored.fence]
     for owner in ("new", None):  # before and after the next claim
-        assert not await write_held(storage.approvals, old, lambda one: one.with_card_ts("1.1"))
+        assert not await write_held(
+            storage.approvals, old, lambda approval: approval.with_card_ts("1.1")
+        )
         new = await storage.approvals.claim(
             APPROVAL_ID, owner=owner or "late", now_ms=20, until_ms=99
         )
@@ -136,7 +138,7 @@ async def test_messages_that_stand_unread_in_the_copy_are_read_by_no_turn(storag
     await storage.restoring.mark(THREAD_ID, epoch=7, now_ms=50, to_ms=40)
     await storage.inbox.add(a_message("since"))
 
-    assert [one.ts for one in await storage.inbox.new(THREAD_ID, limit=9)] == ["since"]
+    assert [message.ts for message in await storage.inbox.new(THREAD_ID, limit=9)] == ["since"]
     (old,) = await storage.inbox.of_turn(THREAD_ID, a_thread().unread_turn)
     assert old.message_id == a_message().message_id
     assert len(await storage.inbox.new("T1:C1:1", limit=9)) == 1
@@ -186,8 +188,8 @@ async def test_what_is_of_the_copy_is_stamped_with_the_epoch(storage: Stores) ->
     async def stamp(approval_id: str) -> int:
         return (await storage.approvals.get(approval_id)).restored.epoch
 
-    assert [await stamp(one) for one in (APPROVAL_ID, "due")] == [epoch, epoch]
-    assert [await stamp(one) for one in ("over", "since")] == [0, 0]
+    assert [await stamp(key) for key in (APPROVAL_ID, "due")] == [epoch, epoch]
+    assert [await stamp(key) for key in ("over", "since")] == [0, 0]
 
 
 async def test_a_database_is_no_copy_until_somebody_puts_one_in_its_place(storage: Stores) -> None:

@@ -229,14 +229,14 @@ async def test_resting_threads_come_longest_ago_first_page_by_page(storage: Stor
     await storage.threads.ensure(a_thread(thread_id="T1:C1:a", active_ms=60, turn_open=True))
     await storage.threads.ensure(a_thread(thread_id="T1:C1:b", active_ms=60, due_ms=1))
 
-    found: list[str] = []
+    thread_ids: list[str] = []
     after = (-1, "")
     while page := await storage.retention.resting(before_ms=200, limit=2, after=after):
         assert len(page) <= 2
-        found += [thread_id for _, thread_id in page]
+        thread_ids += [thread_id for _, thread_id in page]
         after = page[-1]
 
-    assert found == ["T1:C1:8", *(f"T1:C1:{number}" for number in range(5))]
+    assert thread_ids == ["T1:C1:8", *(f"T1:C1:{number}" for number in range(5))]
     assert await storage.retention.resting(before_ms=50, limit=9) == []
 
 
@@ -257,9 +257,9 @@ async def test_a_thread_is_found_by_its_place(storage: Stores) -> None:
             thread_id = f"{team}:{channel}:1700000000.000100"
             await storage.threads.ensure(a_thread(thread_id=thread_id))
 
-    found = await storage.retention.named("C2", "1700000000.000100")
-    assert set(found) == {f"{team}:C2:1700000000.000100" for team in ("T1", "T10", "T2")}
-    assert len(found) == 3
+    thread_ids = await storage.retention.named("C2", "1700000000.000100")
+    assert set(thread_ids) == {f"{team}:C2:1700000000.000100" for team in ("T1", "T10", "T2")}
+    assert len(thread_ids) == 3
     assert await storage.retention.named("C2", "1700000000.000101") == []
 
 

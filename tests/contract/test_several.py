@@ -54,7 +54,7 @@ async def test_i4_what_people_and_programs_write_can_always_be_stored(storage: S
     asked = Comment(by="U1", text=odd, at_ms=1)
     why = Emergency(what=odd, why_now=odd)
     vote = CastVote(by="U1", choice="reject", at_ms=1, digest="d", note=odd, result=odd)
-    one = an_approval(
+    approval = an_approval(
         title=odd,
         why=odd,
         preview=odd,
@@ -65,7 +65,7 @@ async def test_i4_what_people_and_programs_write_can_always_be_stored(storage: S
         edits=StoredEdits(last=LastEdit(at_ms=1, shown="d", note=odd)),
         run=Run(state=RunState.FAILED, at_ms=1, text=odd),
     )
-    await storage.approvals.insert(one)
+    await storage.approvals.insert(approval)
 
     assert str(await storage.approvals.get(APPROVAL_ID)).count(whole) == 17
 

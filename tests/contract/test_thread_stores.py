@@ -14,14 +14,14 @@ PENDING, RUNNING = CheckpointStatus.PENDING, CheckpointStatus.RUNNING
 
 @pytest.fixture(params=["adapter", "memory"])
 def store(request: pytest.FixtureRequest, storage: Stores) -> GraphThreadStore:
-    found = storage.checkpoints if request.param == "adapter" else MemoryCheckpointStore()
-    assert isinstance(found, GraphThreadStore)
-    return found
+    checkpoints = storage.checkpoints if request.param == "adapter" else MemoryCheckpointStore()
+    assert isinstance(checkpoints, GraphThreadStore)
+    return checkpoints
 
 
 async def save(store: GraphThreadStore, *ids: str, status: CheckpointStatus = PENDING) -> None:
-    for one in ids:
-        await store.save(one, "data", status=status, expected_version=0)
+    for thread_id in ids:
+        await store.save(thread_id, "data", status=status, expected_version=0)
 
 
 async def test_ids_are_told_in_order_page_by_page(store: GraphThreadStore) -> None:

@@ -71,9 +71,9 @@ async def test_what_is_appended_is_sealed_in_order(storage: Stores) -> None:
     await seal(storage)
 
     assert await numbers(storage) == [(number, f"e{number}") for number in range(1, 6)]
-    found = await verdict(storage)
-    assert (found.ok, found.seq, found.count) == (True, 5, 5)
-    assert await storage.trail.heads() == {TEAM: Head(5, found.hash)}
+    verified = await verdict(storage)
+    assert (verified.ok, verified.seq, verified.count) == (True, 5, 5)
+    assert await storage.trail.heads() == {TEAM: Head(5, verified.hash)}
     assert await storage.trail.unsealed() == Unsealed()
     assert await storage.trail.open_links(limit=9) == []
     assert await seal(storage) == 0
@@ -166,8 +166,8 @@ async def test_a_forgotten_thread_leaves_a_chain_that_holds(storage: Stores) -> 
         pass
     await seal(storage)
 
-    found = await verdict(storage, head=Head(before.seq, before.hash))
-    assert (found.ok, found.seq) == (True, 3)
+    verified = await verdict(storage, head=Head(before.seq, before.hash))
+    assert (verified.ok, verified.seq) == (True, 3)
     first, last = await storage.audit.of_thread(THREAD_ID, limit=9)
     assert first == an_entry("a", at_ms=1, detail={"digest": CONTENT["digest"]}, erased=True)
     assert last.detail == {"how": "x"}
@@ -277,8 +277,8 @@ async def test_two_connections_to_one_file_append_to_one_chain(tmp_path: Path) -
 
     await asyncio.gather(append(bot, "a"), append(beside, "b"))
 
-    found = await verdict(bot)
-    assert (found.ok, found.seq) == (True, 60)
+    verified = await verdict(bot)
+    assert (verified.ok, verified.seq) == (True, 60)
     await beside.close()
     await bot.close()
 
@@ -311,8 +311,8 @@ async def test_a_chain_with_a_key_does_not_go_on_without(
     await keyed.audit.append(an_entry("b", at_ms=2))
     await seal(keyed)
     assert (await verdict(keyed, KEYED)).fault == Flaw(1, Wrong.UNKEYED)
-    found = await verdict(keyed, KEYED, plain_until=plain_until)
-    assert (found.ok, found.seq, found.unkeyed) == (True, 2, 1)
+    verified = await verdict(keyed, KEYED, plain_until=plain_until)
+    assert (verified.ok, verified.seq, verified.unkeyed) == (True, 2, 1)
     await keyed.close()
 
     for other in (NO_KEY, Seal(b"o" * MIN_KEY)):
@@ -375,8 +375,8 @@ async def test_a101_two_processes_append_and_seal_at_once(two_processes: list[St
     await asyncio.gather(work(first, "a"), work(second, "b"))
     await seal(first, now_ms=NOW + 99 * LEASE_MS)
 
-    found = await verdict(first)
-    assert (found.ok, found.seq, found.count) == (True, 80, 80)
+    verified = await verdict(first)
+    assert (verified.ok, verified.seq, verified.count) == (True, 80, 80)
 
 
 @pytest.mark.mongo
@@ -403,15 +403,15 @@ class Crashing:
         self._inner, self._left, self._after = inner, left, after
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._inner, name)
+        attribute = getattr(self._inner, name)
         if name not in self.WRITES:
-            return found
+            return attribute
 
         async def write(*values: Any, **named: Any) -> Any:
             self._left[0] -= 1
             if self._left[0] == 0 and not self._after:
                 raise CrashError
-            result = await found(*values, **named)
+            result = await attribute(*values, **named)
             if self._left[0] == 0:
                 raise CrashError
             return result
@@ -466,9 +466,9 @@ async def test_i4_the_sealer_may_die_at_each_of_its_writes(
         await mongo.audit.append(an_entry(f"{wave}-3", at_ms=0, thread_id=thread_id))
         await seal(mongo, now_ms=now + LEASE_MS)
 
-        found = await verdict(mongo, team_id=f"T{wave}")
-        assert (found.ok, found.count) == (True, 3 + begun)
-        assert (await mongo.trail.heads())[f"T{wave}"] == Head(found.seq, found.hash)
+        verified = await verdict(mongo, team_id=f"T{wave}")
+        assert (verified.ok, verified.count) == (True, 3 + begun)
+        assert (await mongo.trail.heads())[f"T{wave}"] == Head(verified.seq, verified.hash)
         assert await mongo.trail.unsealed() == Unsealed()
         if not died:
             break

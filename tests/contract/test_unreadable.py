@@ -78,7 +78,7 @@ async def add(storage: Stores, table: str, key: str, *, due_ms: int = 5) -> None
 
 
 async def names(storage: Stores) -> set[str]:
-    return {one.record_id for one in await storage.unreadable(limit=9)}
+    return {record.record_id for record in await storage.unreadable(limit=9)}
 
 
 @pytest.mark.parametrize(("table", "fields", "is_readable"), CASES)
@@ -266,7 +266,7 @@ async def test_a_thread_that_is_set_aside_has_no_holder_and_takes_no_other_with_
 
     kept = await raw(storage, "threads", THREAD_ID)
     assert (kept["leased_by"], kept["leased_until_ms"]) == ("", 0)
-    assert [one.record_id for one in await storage.unreadable(limit=9)] == [THREAD_ID]
+    assert [record.record_id for record in await storage.unreadable(limit=9)] == [THREAD_ID]
     assert await storage.threads.extend(OTHER, fence=other.fence, until_ms=90)
 
 
@@ -298,9 +298,9 @@ async def test_an_unreadable_approval_is_left_out_where_it_is_only_shown(storage
     await storage.approvals.insert(an_approval(approval_id="apr_2", position=1))
     await spoil(storage, "approvals", APPROVAL_ID, kind="vote")
 
-    found = await newest_of(storage.approvals, THREAD_ID, limit=9)
+    approvals = await newest_of(storage.approvals, THREAD_ID, limit=9)
 
-    assert [one.approval_id for one in found] == ["apr_2"]
+    assert [approval.approval_id for approval in approvals] == ["apr_2"]
 
 
 async def test_what_was_decided_stays_decided_when_it_cannot_be_read(storage: Stores) -> None:
@@ -311,8 +311,8 @@ async def test_what_was_decided_stays_decided_when_it_cannot_be_read(storage: St
 
     await spoil(storage, "approvals", APPROVAL_ID, kind="approval")
 
-    found = await storage.approvals.get(APPROVAL_ID)
-    assert found == decided.changed(revision=found.revision)
+    stored = await storage.approvals.get(APPROVAL_ID)
+    assert stored == decided.changed(revision=stored.revision)
 
 
 @pytest.mark.parametrize("fields", [{"status": "new", "received_ms": "late"}, NEWER])
@@ -339,9 +339,9 @@ async def test_an_unreadable_post_does_not_hold_up_the_others(
     await spoil(storage, "posts", "post-1", created_ms="noon")
 
     with caplog.at_level(logging.ERROR, documents.__name__):
-        found = [await storage.posts.unfinished(THREAD_ID) for _ in range(3)]
+        unfinished = [await storage.posts.unfinished(THREAD_ID) for _ in range(3)]
 
-    assert [[post.post_id for post in each] for each in found] == [["post-0", "post-2"]] * 3
+    assert [[post.post_id for post in each] for each in unfinished] == [["post-0", "post-2"]] * 3
     assert len(caplog.records) == 1
     assert await names(storage) == {"post-1"}
 
@@ -351,11 +351,11 @@ async def test_the_audit_says_that_an_entry_cannot_be_read(storage: Stores) -> N
         await storage.audit.append(an_entry(f"entry-{number}", at_ms=number))
     await spoil(storage, "audit", "entry-1", detail="[1]")
 
-    found = await storage.audit.of_thread(THREAD_ID, limit=9)
+    entries = await storage.audit.of_thread(THREAD_ID, limit=9)
 
-    assert [entry.action for entry in found] == ["decided", "unreadable", "decided"]
-    assert (found[1].entry_id, found[1].approval_id) == ("entry-1", APPROVAL_ID)
-    assert "field 'detail' is damaged" in str(found[1].detail["why"])
+    assert [entry.action for entry in entries] == ["decided", "unreadable", "decided"]
+    assert (entries[1].entry_id, entries[1].approval_id) == ("entry-1", APPROVAL_ID)
+    assert "field 'detail' is damaged" in str(entries[1].detail["why"])
 
 
 async def test_an_entry_with_a_damaged_time_holds_up_no_restore(storage: Stores) -> None:
@@ -391,9 +391,9 @@ async def test_a_text_that_is_none_is_the_fault_of_its_record_alone(name: str) -
         await add(storage, "approvals", key)
     await spoil(storage, "approvals", POISON, **{name: b"\xff\xfe"})
 
-    found = await storage.approvals.due(now_ms=9, limit=9)
+    approvals = await storage.approvals.due(now_ms=9, limit=9)
 
-    assert [one.approval_id for one in found] == [GOOD]
+    assert [approval.approval_id for approval in approvals] == [GOOD]
     await storage.close()
 
 

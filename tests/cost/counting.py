@@ -107,16 +107,18 @@ class Count:
     def lines(self) -> list[str]:
         """A listing for people who want fewer of them."""
         return [
-            f"{number:4} {'W' if one.is_write else ' '} {one.size or '':>6} "
-            f"{one.verb:<13} {one.target:<11} {one.asked_by}"
-            for number, one in enumerate(self.commands, 1)
+            f"{number:4} {'W' if command.is_write else ' '} {command.size or '':>6} "
+            f"{command.verb:<13} {command.target:<11} {command.asked_by}"
+            for number, command in enumerate(self.commands, 1)
         ]
 
     def by_call(self) -> Mapping[str, int]:
         """How many commands each method of a store sent, most first."""
-        names = sorted(one.asked_by.partition(" ")[0] or one.target for one in self.commands)
-        found = {name: len(list(group)) for name, group in itertools.groupby(names)}
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+        names = sorted(
+            command.asked_by.partition(" ")[0] or command.target for command in self.commands
+        )
+        counts = {name: len(list(group)) for name, group in itertools.groupby(names)}
+        return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
 
 _counts: list[Count] = []
@@ -211,7 +213,7 @@ def _who(target: str) -> str:
     """Who may have sent a statement: it runs in another thread, so that we have to guess."""
     store = _TABLES.get(target, target)
     running = list(_running.values())
-    fitting = [one for one in running if one.startswith(f"{store}.")]
+    fitting = [name for name in running if name.startswith(f"{store}.")]
     names = list(dict.fromkeys(fitting or running))
     return " | ".join(names)
 
@@ -232,7 +234,9 @@ class _Listener(monitoring.CommandListener):
                 verb=name,
                 target=str(command.get(name, "")),
                 is_write=is_write,
-                size=sum(len(bson.encode(one)) for one in _brought(command)) if is_write else 0,
+                size=sum(len(bson.encode(document)) for document in _brought(command))
+                if is_write
+                else 0,
                 text=str(command.get("filter") or command.get("query") or "")[:300],
                 asked_by=_asked_by.get(),
             )
@@ -253,14 +257,14 @@ class _Listener(monitoring.CommandListener):
 
 def _brought(command: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What a command brings to be written."""
-    found: list[Mapping[str, Any]] = list(command.get("documents", ()))
-    updates = [one.get("u") for one in command.get("updates", ())] + [command.get("update")]
+    documents: list[Mapping[str, Any]] = list(command.get("documents", ()))
+    updates = [change.get("u") for change in command.get("updates", ())] + [command.get("update")]
     for update in updates:
         if isinstance(update, Mapping):
-            found.append(update)
+            documents.append(update)
         elif isinstance(update, list):
-            found.extend(update)
-    return found
+            documents.extend(update)
+    return documents
 
 
 # Who asked
@@ -287,8 +291,8 @@ class _ToldStore:
         self._store = store
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        return _noted(f"{self._name}.{name}", found) if callable(found) else found
+        attribute = getattr(self._store, name)
+        return _noted(f"{self._name}.{name}", attribute) if callable(attribute) else attribute
 
 
 def _noted(name: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
@@ -312,12 +316,12 @@ def _noted(name: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Aw
 
 def _callers(frame: FrameType | None, most: int = 3) -> Sequence[str]:
     """Our functions up the stack; those that only pass a call on are left out."""
-    found: list[str] = []
-    while frame is not None and len(found) < most:
+    callers: list[str] = []
+    while frame is not None and len(callers) < most:
         if module := _module(frame.f_code.co_filename):
-            found.append(f"{module}.{frame.f_code.co_name}")
+            callers.append(f"{module}.{frame.f_code.co_name}")
         frame = frame.f_back
-    return found
+    return callers
 
 
 @functools.cache

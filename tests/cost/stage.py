@@ -53,7 +53,9 @@ Kind = Literal["sqlite", "memory", "motor", "pymongo"]
 
 ROSA, ADA = "U0ROSA00001", "U0ADA000001"
 CHANNEL = "C0OPS000001"
-APPROVE, APPROVE_ALL, CHOOSE = (f"countersign:{one}" for one in ("approve", "approve_all", "batch"))
+APPROVE, APPROVE_ALL, CHOOSE = (
+    f"countersign:{name}" for name in ("approve", "approve_all", "batch")
+)
 
 Body = dict[str, Any]
 
@@ -322,13 +324,13 @@ class TurnStage:
 
 def _buttons(block: object, action: str) -> Iterator[Body]:
     if isinstance(block, list):
-        for one in block:
-            yield from _buttons(one, action)
+        for part in block:
+            yield from _buttons(part, action)
     elif isinstance(block, dict):
         if block.get("action_id") == action:
             yield block
-        for one in block.values():
-            yield from _buttons(one, action)
+        for part in block.values():
+            yield from _buttons(part, action)
 
 
 def make_database(kind: Kind, directory: Path, server: MongoServer | None = None) -> Stores:

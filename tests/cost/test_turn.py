@@ -30,7 +30,7 @@ async def expect_few(kind: Kind, directory: Path, server: MongoServer | None) ->
             with counting() as count:
                 await stage.turn()
             counts.append(count)
-    count = min(counts, key=lambda one: one.writes)
+    count = min(counts, key=lambda counted: counted.writes)
     listing = "\n".join(count.lines())
     assert 0 < count.writes <= WRITES, listing
     assert count.writes < count.total <= COMMANDS, listing
@@ -52,7 +52,7 @@ async def expect_few_of_a_click(stage: TurnStage) -> None:
             await stage.click(*card)
             await stage.settled()
         counts.append(count)
-    count = min(counts[1:], key=lambda one: one.total)
+    count = min(counts[1:], key=lambda counted: counted.total)
     listing = "\n".join(count.lines())
     assert 0 < count.writes <= CLICK_WRITES, listing
     assert count.writes < count.total <= CLICK, listing
@@ -85,7 +85,7 @@ async def test_what_is_common_to_a_batch_is_done_once(tmp_path: Path) -> None:
             assert len(PAID) == before + 8
             counts.append(count)
     for name in ("threads.wake", "delegations", "approvals.get"):
-        count = min(counts, key=lambda one: one.by_call().get(name, 0))
+        count = min(counts, key=lambda counted: counted.by_call().get(name, 0))
         assert count.by_call().get(name, 0) <= 8 // 2, "\n".join(count.lines())
     looks = [
         [line for line in count.lines() if "open_of < thread_reactions" in line] for count in counts
@@ -101,7 +101,7 @@ async def test_the_sign_is_looked_at_once_for_all_that_ends_together(tmp_path: P
         with counting() as count:
             await stage.approve_all()
     assert len(PAID) == before + 20
-    looks = [one for one in count.lines() if "open_of < thread_reactions" in one]
+    looks = [line for line in count.lines() if "open_of < thread_reactions" in line]
     assert 1 <= len(looks) < 10, "\n".join(count.lines())  # by itself each of the 20 looks twice
 
 
@@ -125,7 +125,7 @@ def test_each_statement_is_counted_and_its_bytes() -> None:
             connection.execute("COMMIT")
             connection.execute("SELECT name FROM notes")
         connection.close()
-    assert [(one.verb, one.target, one.size) for one in count.commands] == [
+    assert [(command.verb, command.target, command.size) for command in count.commands] == [
         ("INSERT", "notes", 4),
         ("UPDATE", "notes", 1),
         ("UPDATE", "notes", 1),

@@ -27,7 +27,7 @@ def done(stage: Stage) -> int:
 
 
 async def ways_of_clicks(directory: Path) -> list[Way]:
-    found = []
+    ways = []
     with watching_calls() as watch:
         async with a_stage(directory, "http") as stage:
             for number in range(1, TRIES + 1):
@@ -41,16 +41,16 @@ async def ways_of_clicks(directory: Path) -> list[Way]:
                 await stage.sandbox.until(lambda: done(stage) == number)  # noqa: B023 - waited for
                 watch.way = None
                 assert way.is_done
-                found.append(way)
+                ways.append(way)
                 await stage.bot.tasks.idle()
                 stage.clock.forward(seconds=60)
-    return found
+    return ways
 
 
 async def test_a_click_passes_few_files_and_functions(tmp_path: Path) -> None:
     ways = await ways_of_clicks(tmp_path)
-    way = min(ways, key=lambda one: len(one.until(RUNS)))
-    sys.stdout.write("\n".join(["", *(one.table() for one in ways), way.listing(RUNS), ""]))
+    way = min(ways, key=lambda walk: len(walk.until(RUNS)))
+    sys.stdout.write("\n".join(["", *(walk.table() for walk in ways), way.listing(RUNS), ""]))
     for part in ENDS:
         assert 0 < len(way.files(part)) <= FILES[part], way.listing(part)
         assert 0 < len(way.until(part)) <= FUNCTIONS[part], way.listing(part)

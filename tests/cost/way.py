@@ -90,7 +90,9 @@ class Way:
         while branch > 0:
             branch, until = self.origins[branch]
             bounds[branch] = until
-        return [visit for at, (found, visit) in enumerate(self.calls) if at < bounds.get(found, 0)]
+        return [
+            visited for at, (caller, visited) in enumerate(self.calls) if at < bounds.get(caller, 0)
+        ]
 
     def until(self, part: str) -> Sequence[Visit]:
         """The visits of a part, each once."""
@@ -103,10 +105,10 @@ class Way:
 
     def files(self, part: str) -> Mapping[str, Sequence[str]]:
         """By file, in the order of first visits, the functions that were called."""
-        found: dict[str, list[str]] = {}
+        by_file: dict[str, list[str]] = {}
         for file, function in self.until(part):
-            found.setdefault(file, []).append(function)
-        return found
+            by_file.setdefault(file, []).append(function)
+        return by_file
 
     def table(self) -> str:
         """Files and functions of each part, by package."""

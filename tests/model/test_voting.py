@@ -37,7 +37,7 @@ MOST = 300_000
 def clicks(*people: str, on_edited: bool | None = None) -> frozenset[Click]:
     """Return clicks of these people on the first call, on the edited call, or (None) on both."""
     calls = (False, True) if on_edited is None else (on_edited,)
-    return frozenset(Click(by, on_edited=one) for by in people for one in calls)
+    return frozenset(Click(by, on_edited=is_edited) for by in people for is_edited in calls)
 
 
 WORLDS = {
@@ -85,24 +85,28 @@ def test_no_order_of_moves_breaks_an_invariant(name: str) -> None:
     assert explore(WORLDS[name], voting.moves, most=MOST) > 100
 
 
-def blindly(one: Approval, judged: Approval, **_: Any) -> Approval | None:
+def blindly(approval: Approval, judged: Approval, **_: Any) -> Approval | None:
     """Write what was judged over what others wrote meanwhile."""
-    if one.status is not Status.PENDING:
+    if approval.status is not Status.PENDING:
         return None
     names = ("votes", "status", "decision", "stage")
     made = {name: getattr(judged, name) for name in names}
-    return one.changed(**made, shown_revision=one.shown_revision + 1)
+    return approval.changed(**made, shown_revision=approval.shown_revision + 1)
 
 
-def over_votes(one: Approval, judged: Approval, *, found: Approval, now_ms: int) -> Approval | None:
+def over_votes(
+    approval: Approval, judged: Approval, *, before: Approval, now_ms: int
+) -> Approval | None:
     """Write an edit over votes that came since it was judged."""
-    return edited(one.changed(revision=found.revision), judged, found=found, now_ms=now_ms)
+    return edited(
+        approval.changed(revision=before.revision), judged, unedited=before, now_ms=now_ms
+    )
 
 
-def decided_again(one: Approval, decision: Decision, **_: Any) -> Approval | None:
+def decided_again(approval: Approval, decision: Decision, **_: Any) -> Approval | None:
     """Decide what is decided already."""
-    is_in_time = decision.status is Status.EXPIRED or decision.at_ms < one.expires_ms
-    return one.changed(status=decision.status, decision=decision) if is_in_time else None
+    is_in_time = decision.status is Status.EXPIRED or decision.at_ms < approval.expires_ms
+    return approval.changed(status=decision.status, decision=decision) if is_in_time else None
 
 
 def with_votes_kept(approval: Approval, *rest: Any, **more: Any) -> Approval:
@@ -112,7 +116,7 @@ def with_votes_kept(approval: Approval, *rest: Any, **more: Any) -> Approval:
 
 def by_the_first_vote(ballot: Ballot, _: PeopleSnapshot) -> tuple[str, str] | None:
     """Decide by one vote."""
-    return next((one.aim for one in ballot.votes), None)
+    return next((vote.aim for vote in ballot.votes), None)
 
 
 def without_deciding(approval: Approval, result: VoteResult, _: Decision | None) -> Approval:
@@ -127,7 +131,7 @@ FAULTS: dict[str, tuple[str, list[Plant]]] = {
     "a decision was changed": ("an escalation", [(changes, "decided", decided_again)]),
     "it was decided after its deadline": (
         "an edit",
-        [(changes, "_waits", lambda one, _: one.status is Status.PENDING)],
+        [(changes, "_waits", lambda approval, _: approval.status is Status.PENDING)],
     ),
     "what was decided is not what the card shows": (
         "an edit while the last vote is judged",
@@ -166,6 +170,6 @@ def test_each_invariant_falls_by_a_planted_fault(
     name, plants = FAULTS[invariant]
     for where, function, faulty in plants:
         monkeypatch.setattr(where, function, faulty)
-    with pytest.raises(Violation) as found:
+    with pytest.raises(Violation) as caught:
         explore(WORLDS[name], voting.moves, most=MOST)
-    assert found.value.wrong == invariant
+    assert caught.value.wrong == invariant

@@ -21,35 +21,35 @@ def test_no_order_of_work_and_deaths_breaks_an_invariant() -> None:
     assert explore(WORLD, moves, most=MOST) > 1_000
 
 
-def never_due(one: Approval, *args: Any, **more: Any) -> Approval | None:
+def never_due(approval: Approval, *args: Any, **more: Any) -> Approval | None:
     """Decide, and leave it to chance when somebody looks at the approval."""
-    new = decided(one, *args, **more)
-    return new and new.changed(due_ms=one.due_ms)
+    new = decided(approval, *args, **more)
+    return new and new.changed(due_ms=approval.due_ms)
 
 
-def released_blindly(one: Approval, *, revision: int, **more: Any) -> Approval:
+def released_blindly(approval: Approval, *, revision: int, **more: Any) -> Approval:
     """Give an approval back as done, whatever happened meanwhile."""
-    return released(one, revision=one.shown_revision, **more)
+    return released(approval, revision=approval.shown_revision, **more)
 
 
-def without_deadline(one: Approval, *, due_ms: int | None, **more: Any) -> Approval:
+def without_deadline(approval: Approval, *, due_ms: int | None, **more: Any) -> Approval:
     """Give a pending approval back, and never look at it again."""
-    return released(one, due_ms=None, **more)
+    return released(approval, due_ms=None, **more)
 
 
-def without_intent(one: Approval, _: ApprovalMessage) -> Approval:
+def without_intent(approval: Approval, _: ApprovalMessage) -> Approval:
     """Begin a post, and put nothing on record."""
-    return one
+    return approval
 
 
-def over_what_is_known(one: Approval, run: Run, *, was: Run, **more: Any) -> Approval | None:
+def over_what_is_known(approval: Approval, run: Run, *, was: Run, **more: Any) -> Approval | None:
     """Tell how a call goes on, whatever was told of it."""
-    return with_run(one, run, was=one.run, **more)
+    return with_run(approval, run, was=approval.run, **more)
 
 
-def rejected_too(one: Approval) -> bool:
+def rejected_too(approval: Approval) -> bool:
     """Let what people have rejected run."""
-    return one.status in {Status.APPROVED, Status.REJECTED}
+    return approval.status in {Status.APPROVED, Status.REJECTED}
 
 
 FAULTS: dict[str, tuple[Any, str, Any]] = {
@@ -69,6 +69,6 @@ def test_each_invariant_falls_by_a_planted_fault(
 ) -> None:
     where, name, faulty = FAULTS[invariant]
     monkeypatch.setattr(where, name, faulty)
-    with pytest.raises(Violation) as found:
+    with pytest.raises(Violation) as caught:
         explore(WORLD, moves, most=MOST)
-    assert found.value.wrong == invariant
+    assert caught.value.wrong == invariant

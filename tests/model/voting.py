@@ -132,7 +132,9 @@ class VotingWorld:
 
     def key(self) -> Hashable:
         """Return what tells this world from others."""
-        judged = frozenset((one.click, body_of(one.read), body_of(one.made)) for one in self.judged)
+        judged = frozenset(
+            (entry.click, body_of(entry.read), body_of(entry.made)) for entry in self.judged
+        )
         edit = None if self.edit is None else (body_of(self.edit.read), body_of(self.edit.made))
         return (
             body_of(self.approval), self.now_ms, self.clicks, judged, self.editor, edit,
@@ -144,14 +146,14 @@ class VotingWorld:
         """Return which invariant does not hold; empty when all hold."""
         if self.broken:
             return self.broken
-        one = self.approval
-        ballot = ballot_of(one)
+        approval = self.approval
+        ballot = ballot_of(approval)
         made = {(vote.by, vote.digest) for vote in ballot.votes}
-        if not self.acknowledged <= made and one.status is Status.PENDING:
+        if not self.acknowledged <= made and approval.status is Status.PENDING:
             return "a counted vote is gone"
-        if any(vote.digest != one.digest for vote in ballot.votes):
+        if any(vote.digest != approval.digest for vote in ballot.votes):
             return "a vote counts for another call"
-        if one.status is Status.PENDING and ballot.decision(self.people) is not None:
+        if approval.status is Status.PENDING and ballot.decision(self.people) is not None:
             return "enough votes decide nothing"
         return ""
 
@@ -221,75 +223,82 @@ def moves(world: VotingWorld) -> Iterator[tuple[str, VotingWorld]]:
 
 
 def _time(world: VotingWorld) -> Iterator[tuple[str, VotingWorld]]:
-    one = world.approval
+    approval = world.approval
     if world.now_ms < ESCALATES_MS:
         yield "time passes to the escalation", replace(world, now_ms=ESCALATES_MS)
     elif world.now_ms < EXPIRES_MS:
         yield "time passes to the deadline", replace(world, now_ms=EXPIRES_MS)
     if world.now_ms >= EXPIRES_MS:
         decision = Decision(status=Status.EXPIRED, by="", at_ms=world.now_ms)
-        yield "it expires", stored(world, changes.decided(one, decision, digest=one.digest))
-    if world.now_ms >= ESCALATES_MS and not one.escalation.steps and one.status is Status.PENDING:
-        judged = one.changed(escalation=one.escalation.changed(steps=1))
-        new = changes.escalated(one, judged, now_ms=world.now_ms, redraws=True)
+        yield (
+            "it expires",
+            stored(world, changes.decided(approval, decision, digest=approval.digest)),
+        )
+    if (
+        world.now_ms >= ESCALATES_MS
+        and not approval.escalation.steps
+        and approval.status is Status.PENDING
+    ):
+        judged = approval.changed(escalation=approval.escalation.changed(steps=1))
+        new = changes.escalated(approval, judged, now_ms=world.now_ms, redraws=True)
         yield "it escalates", stored(world, new)
 
 
 def _read(world: VotingWorld, click: Click) -> VotingWorld:
     """Judge a click by the approval as it is. What is refused changes nothing."""
     world = replace(world, clicks=world.clicks - {click})
-    one = world.approval
-    shown = edited_digest(one, EDITED.arguments if click.on_edited else ASKED)
+    approval = world.approval
+    shown = edited_digest(approval, EDITED.arguments if click.on_edited else ASKED)
     attempt = VoteAttempt(
         by=click.by,
         choice=REJECT if click.choice == REJECT else APPROVE,
         at_ms=world.now_ms,
         digest=shown,
-        is_open=one.status is Status.PENDING and world.now_ms < one.expires_ms,
+        is_open=approval.status is Status.PENDING and world.now_ms < approval.expires_ms,
     )
     judge = judge_take_back if click.choice == TAKE_BACK else judge_vote
-    result = judge(ballot_of(one), attempt, world.people)
+    result = judge(ballot_of(approval), attempt, world.people)
     if result.refusal is not None and not result.gone:
         return world
-    made = _made(world, one, result, click, shown)
-    return replace(world, judged=(*world.judged, Judged(click, one, made, result.vote)))
+    made = _made(world, approval, result, click, shown)
+    return replace(world, judged=(*world.judged, Judged(click, approval, made, result.vote)))
 
 
 def _made(
-    world: VotingWorld, one: Approval, result: VoteResult, click: Click, shown: str
+    world: VotingWorld, approval: Approval, result: VoteResult, click: Click, shown: str
 ) -> Approval:
     decision = None
     if click.choice != TAKE_BACK:
         decision = Decision(
             status=STATUS[click.choice], by=click.by, at_ms=world.now_ms, digest=shown
         )
-    return counted(one, result, decision)
+    return counted(approval, result, decision)
 
 
 def _write(world: VotingWorld, judged: Judged) -> VotingWorld:
     """Write what was judged; a click that others came before is read again."""
     click, read, made, vote = judged
-    world = replace(world, judged=tuple(one for one in world.judged if one is not judged))
+    world = replace(world, judged=tuple(other for other in world.judged if other is not judged))
     new = changes.voted(world.approval, made, now_ms=world.now_ms)
     if new is None:
         is_open = world.approval.status is Status.PENDING
         again = is_open and world.now_ms < EXPIRES_MS and world.approval.digest == read.digest
         return replace(world, clicks=world.clicks | {click}) if again else world
     world = stored(world, new)
-    kept = {(one.by, one.digest) for one in ballot_of(new).votes}
+    kept = {(cast.by, cast.digest) for cast in ballot_of(new).votes}
     counts = frozenset() if vote is None or click.choice == TAKE_BACK else {(vote.by, vote.digest)}
     # What a judgement removes is removed for a reason, which `judge_vote` has tests of its own for.
-    gone = {(one.by, one.digest) for one in ballot_of(read).votes} - kept
+    gone = {(cast.by, cast.digest) for cast in ballot_of(read).votes} - kept
     return replace(world, acknowledged=(world.acknowledged - gone) | counts)
 
 
 def _judge_edit(world: VotingWorld, by: str) -> VotingWorld:
     """The editor changes the arguments; the edit counts as a vote if the terms permit it."""
-    one = world.approval
+    approval = world.approval
     world = replace(world, editor="")
-    if one.status is not Status.PENDING or world.now_ms >= EXPIRES_MS:
+    if approval.status is not Status.PENDING or world.now_ms >= EXPIRES_MS:
         return world
-    made = with_call(one, EDITED, None, RULES, by=by, now_ms=world.now_ms)
+    made = with_call(approval, EDITED, None, RULES, by=by, now_ms=world.now_ms)
     attempt = VoteAttempt(by=by, choice=APPROVE, at_ms=world.now_ms, digest=made.digest)
     result = judge_vote(
         ballot_of(made), attempt, snapshot(world.members, world.delegations, made.edits.editors)
@@ -297,20 +306,20 @@ def _judge_edit(world: VotingWorld, by: str) -> VotingWorld:
     if result.refusal is None:
         decision = Decision(status=Status.APPROVED, by=by, at_ms=world.now_ms, digest=made.digest)
         made = counted(made, result, decision)
-    return replace(world, edit=Edit(by, one, made))
+    return replace(world, edit=Edit(by, approval, made))
 
 
 def _write_edit(world: VotingWorld, edit: Edit) -> VotingWorld:
     """Write an edit; one that others came before is judged again."""
-    one = world.approval
+    approval = world.approval
     world = replace(world, edit=None)
-    new = changes.edited(one, edit.made, found=edit.read, now_ms=world.now_ms)
+    new = changes.edited(approval, edit.made, unedited=edit.read, now_ms=world.now_ms)
     if new is None:
         return replace(world, editor=edit.by)
     votes = {(vote.by, vote.digest) for vote in ballot_of(new).votes}
-    told = {by for by, _ in world.acknowledged}
+    voters = {by for by, _ in world.acknowledged}
     world = replace(stored(world, new), acknowledged=frozenset(votes))
-    is_noted = told <= {vote.by for vote in edit.read.votes} and told <= set(new.edits.voided)
+    is_noted = voters <= {vote.by for vote in edit.read.votes} and voters <= set(new.edits.voided)
     return world if is_noted else replace(world, broken="a vote is void, and nobody knows")
 
 
@@ -339,13 +348,13 @@ def _broken(world: VotingWorld, old: Approval, new: Approval) -> str:
 
 def _of_approvers(world: VotingWorld, new: Approval) -> str:
     ballot = ballot_of(new)
-    votes = [one for one in ballot.votes if one.choice == APPROVE]
-    persons = [person for one in votes for person in one.persons]
-    needed = sum(one.count for stage in ballot.terms.stages for one in stage.approve)
+    votes = [vote for vote in ballot.votes if vote.choice == APPROVE]
+    persons = [person for vote in votes for person in vote.persons]
+    needed = sum(slot.count for stage in ballot.terms.stages for slot in stage.approve)
     are_editors_excluded = "editors" in ballot.terms.exclude
     faults = {
-        "one person counts twice": len(votes) != len({one.right.owner for one in votes})
-        or any(one.by in other.persons for one in votes for other in votes if one != other),
+        "one person counts twice": len(votes) != len({vote.right.owner for vote in votes})
+        or any(vote.by in other.persons for vote in votes for other in votes if vote != other),
         "too few people approved": len(votes) < needed,
         "somebody who is excluded approved": ROSA in persons
         or (are_editors_excluded and new.edits.by in persons),

@@ -69,21 +69,29 @@ class WorkingWorld:
 
     def key(self) -> Hashable:
         """Return what tells this world from others."""
-        one, worker = self.approval, self.worker
+        approval, worker = self.approval, self.worker
         held = None if worker is None else (body_of(worker.held), worker.step, worker.is_first)
         rest = replace(self, approval=START, worker=None)
-        return body_of(one), one.due_ms, one.fence, held, tuple(vars(rest).values())[1:]
+        return (
+            body_of(approval),
+            approval.due_ms,
+            approval.fence,
+            held,
+            tuple(vars(rest).values())[1:],
+        )
 
     def wrong(self) -> str:
         """Return which invariant does not hold; empty when all hold."""
-        one = self.approval
+        approval = self.approval
         faults = {
             "the card was posted twice": self.posts > 1,
-            "a call ran that nobody approved": self.has_run and one.status is not Status.APPROVED,
-            "the end of a call was changed": self.ended not in {"", one.run and one.run.state},
+            "a call ran that nobody approved": self.has_run
+            and approval.status is not Status.APPROVED,
+            "the end of a call was changed": self.ended
+            not in {"", approval.run and approval.run.state},
         }
-        found = next((what for what, is_so in faults.items() if is_so), "")
-        return found or ("" if self._is_in_work() else self._left_undone())
+        fault = next((what for what, is_so in faults.items() if is_so), "")
+        return fault or ("" if self._is_in_work() else self._left_undone())
 
     def _is_in_work(self) -> bool:
         due_ms = self.approval.due_ms
@@ -92,12 +100,12 @@ class WorkingWorld:
 
     def _left_undone(self) -> str:
         """Return what nobody is about to do."""
-        one = self.approval
-        is_pending = one.status is Status.PENDING
+        approval = self.approval
+        is_pending = approval.status is Status.PENDING
         faults = {
-            "nobody waits for the deadline": is_pending and one.due_ms is None,
-            "the thread was not told the decision": not is_pending and one.open,
-            "the card shows an old state": self.shown != one.shown_revision,
+            "nobody waits for the deadline": is_pending and approval.due_ms is None,
+            "the thread was not told the decision": not is_pending and approval.open,
+            "the card shows an old state": self.shown != approval.shown_revision,
         }
         return next((what for what, is_so in faults.items() if is_so), "")
 
@@ -107,16 +115,18 @@ START = asked(the_terms(1))
 
 def moves(world: WorkingWorld) -> Iterator[tuple[str, WorkingWorld]]:
     """Return all that can happen next."""
-    one = world.approval
+    approval = world.approval
     if world.words:
         said = (Said(by="UROSA", text="please", at_ms=world.now_ms),)
-        new = changes.with_said(one, said, revision=one.shown_revision, now_ms=world.now_ms)
-        yield "Rosa adds words", replace(world, words=0, approval=new or one)
+        new = changes.with_said(
+            approval, said, revision=approval.shown_revision, now_ms=world.now_ms
+        )
+        yield "Rosa adds words", replace(world, words=0, approval=new or approval)
     if world.decides:
         for status in (Status.APPROVED, Status.REJECTED):
-            decision = Decision(status=status, by=ADA, at_ms=world.now_ms, digest=one.digest)
-            new = changes.decided(one, decision, digest=one.digest)
-            yield f"Ada: {status}", replace(world, decides=False, approval=new or one)
+            decision = Decision(status=status, by=ADA, at_ms=world.now_ms, digest=approval.digest)
+            new = changes.decided(approval, decision, digest=approval.digest)
+            yield f"Ada: {status}", replace(world, decides=False, approval=new or approval)
     if world.now_ms < EXPIRES_MS:
         yield "time passes to the deadline", replace(world, now_ms=EXPIRES_MS)
     yield from _work(world)
@@ -125,15 +135,15 @@ def moves(world: WorkingWorld) -> Iterator[tuple[str, WorkingWorld]]:
 
 
 def _work(world: WorkingWorld) -> Iterator[tuple[str, WorkingWorld]]:
-    one, worker = world.approval, world.worker
+    approval, worker = world.approval, world.worker
     if worker is None:
-        if one.due_ms is not None and one.due_ms <= world.now_ms:
-            held = one.changed(fence=one.fence + 1)
+        if approval.due_ms is not None and approval.due_ms <= world.now_ms:
+            held = approval.changed(fence=approval.fence + 1)
             yield "a process claims it", replace(world, approval=held, worker=Worker(held=held))
         return
     if world.deaths:
         # The lease ends, and the approval is due again.
-        free = one.changed(due_ms=world.now_ms)
+        free = approval.changed(due_ms=world.now_ms)
         yield (
             "the process dies",
             replace(world, approval=free, worker=None, deaths=world.deaths - 1),
@@ -144,13 +154,13 @@ def _work(world: WorkingWorld) -> Iterator[tuple[str, WorkingWorld]]:
 
 def _start(world: WorkingWorld, worker: Worker) -> WorkingWorld:
     """Expire what is over; store the intent before the first post."""
-    one, held = world.approval, worker.held
+    approval, held = world.approval, worker.held
     if held.status is Status.PENDING and world.now_ms >= held.expires_ms:
         decision = Decision(status=Status.EXPIRED, by="", at_ms=world.now_ms)
-        one = held = changes.decided(one, decision, digest=held.digest) or one
+        approval = held = changes.decided(approval, decision, digest=held.digest) or approval
     if held.message(CARD) is None:
-        one, worker = one.with_message(held.thread_card), replace(worker, is_first=True)
-    return replace(world, approval=one, worker=replace(worker, held=held, step=DRAWS))
+        approval, worker = approval.with_message(held.thread_card), replace(worker, is_first=True)
+    return replace(world, approval=approval, worker=replace(worker, held=held, step=DRAWS))
 
 
 def _draw(world: WorkingWorld, worker: Worker) -> WorkingWorld:
@@ -187,23 +197,27 @@ def _release(world: WorkingWorld, worker: Worker) -> WorkingWorld:
 
 def _resume(world: WorkingWorld) -> Iterator[tuple[str, WorkingWorld]]:
     """The thread's turn: start, run, tell the end, close. It may stop after any of them."""
-    one = world.approval
-    if not lets_run(one):
+    approval = world.approval
+    if not lets_run(approval):
         yield "the thread goes on", _close(world)
-    elif not world.is_started and not has_ended(one):
-        started = changes.with_run(one, _run(RunState.RUNNING), was=one.run, now_ms=START_MS)
+    elif not world.is_started and not has_ended(approval):
+        started = changes.with_run(
+            approval, _run(RunState.RUNNING), was=approval.run, now_ms=START_MS
+        )
         yield (
             "the call starts",
-            replace(world, is_started=True, has_run=True, approval=started or one),
+            replace(world, is_started=True, has_run=True, approval=started or approval),
         )
-        stopped = changes.with_run(one, _run(RunState.STOPPED), was=one.run, now_ms=START_MS)
+        stopped = changes.with_run(
+            approval, _run(RunState.STOPPED), was=approval.run, now_ms=START_MS
+        )
         yield "the start is refused", _ended(world, stopped, RunState.STOPPED)
-    elif not has_ended(one):
-        ran = changes.with_run(one, _run(RunState.RAN), was=one.run, now_ms=START_MS)
+    elif not has_ended(approval):
+        ran = changes.with_run(approval, _run(RunState.RAN), was=approval.run, now_ms=START_MS)
         yield "the call ends", _ended(world, ran, RunState.RAN)
     else:
         # Somebody who read the approval before the call ended tells it late.
-        late = changes.with_run(one, _run(RunState.FAILED), was=None, now_ms=START_MS)
+        late = changes.with_run(approval, _run(RunState.FAILED), was=None, now_ms=START_MS)
         yield "an old end is told late", _ended(world, late, RunState.FAILED)
         yield "the thread goes on", _close(world)
 

@@ -35,24 +35,26 @@ def main() -> int:
 
 def report(measured: list[Measured], accepted: Accepted) -> int:
     """Print the share of each module, and what no test noticed."""
-    results = [one for each in measured for one in each.results]
-    holes = [one for one in results if not one.is_killed and accepted.reason(one) is None]
+    results = [mutant for each in measured for mutant in each.results]
+    holes = [
+        mutant for mutant in results if not mutant.is_killed and accepted.reason(mutant) is None
+    ]
     print(
         f"\n{'module':36}{'mutants':>8}{'tried':>8}{'killed':>8}{'accepted':>9}{'left':>6}{'share':>9}"
     )
     for path in [*sorted({each.path for each in measured}), ""]:
         size = sum(each.size for each in measured if path in {"", each.path})
-        tried = [one for one in results if path in {"", one.path}]
-        left = len([one for one in holes if path in {"", one.path}])
-        killed = len([one for one in tried if one.is_killed])
+        tried = [mutant for mutant in results if path in {"", mutant.path}]
+        left = len([mutant for mutant in holes if path in {"", mutant.path}])
+        killed = len([mutant for mutant in tried if mutant.is_killed])
         spared = len(tried) - killed - left
         print(
             f"{path or 'all':36}{size:8}{len(tried):8}{killed:8}{spared:9}{left:6}"
             f"{share(killed, left):8.1f}%"
         )
-    for one in holes:
-        print(f"\n{one.path}, {one.place}\n{one.diff}")
-    total = share(len([one for one in results if one.is_killed]), len(holes))
+    for hole in holes:
+        print(f"\n{hole.path}, {hole.place}\n{hole.diff}")
+    total = share(len([mutant for mutant in results if mutant.is_killed]), len(holes))
     if not results or total < ENOUGH:
         print(f"\n{total:.1f} % were noticed; it has to be {ENOUGH:g} %.", file=sys.stderr)
         return 1

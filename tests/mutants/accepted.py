@@ -33,12 +33,12 @@ class Accepted:
 
 def read_accepted() -> Accepted:
     """Read accepted.toml; each entry has a reason."""
-    found = tomllib.loads(FILE.read_text())
+    document = tomllib.loads(FILE.read_text())
     return Accepted(
         {
-            (one["path"], one["place"], _lines(diff)): one["why"]
-            for one in found["accepted"]
-            for diff in one["diffs"]
+            (entry["path"], entry["place"], _lines(diff)): entry["why"]
+            for entry in document["accepted"]
+            for diff in entry["diffs"]
         }
     )
 

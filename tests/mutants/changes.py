@@ -63,7 +63,7 @@ def changes(source: str, *, store: Store = "") -> Iterator[Change]:
     for index, node in enumerate(ast.walk(tree)):
         for what, edit in _edits(node, store):
             changed = copy.deepcopy(tree)
-            edit(next(one for at, one in enumerate(ast.walk(changed)) if at == index))
+            edit(next(twin for at, twin in enumerate(ast.walk(changed)) if at == index))
             text = ast.unparse(ast.fix_missing_locations(changed))
             yield Change(_place_of(node, _noted(node).place), what, text)
 
@@ -78,8 +78,8 @@ class _Note:
 
 
 def _noted(node: ast.AST) -> _Note:
-    found = getattr(node, "note", None)
-    return found if isinstance(found, _Note) else _Note()
+    note = getattr(node, "note", None)
+    return note if isinstance(note, _Note) else _Note()
 
 
 def _mark(node: ast.AST, note: _Note) -> None:
@@ -104,7 +104,7 @@ def _place_of(node: ast.AST, before: str) -> str:
             name = "" if before[:1].islower() else found
         case _:
             pass
-    return ".".join(one for one in (before, name) if one)
+    return ".".join(part for part in (before, name) if part)
 
 
 def _edits(node: ast.AST, store: Store) -> Iterator[tuple[str, Edit]]:
@@ -120,16 +120,19 @@ def _of_code(node: ast.AST) -> Iterator[tuple[str, Edit]]:
     match node:
         case ast.Compare(ops=[op]) if type(op) in _COMPARE:
             new = _COMPARE[type(op)]
-            yield f"{type(op).__name__} is {new.__name__}", lambda one: setattr(one, "ops", [new()])
+            yield (
+                f"{type(op).__name__} is {new.__name__}",
+                lambda twin: setattr(twin, "ops", [new()]),
+            )
         case ast.Constant(value=bool() as value):
-            yield f"{value} is {not value}", lambda one: setattr(one, "value", not value)
+            yield f"{value} is {not value}", lambda twin: setattr(twin, "value", not value)
         case ast.Constant(value=int() | float() as number):
-            yield f"{number} is {number + 1}", lambda one: setattr(one, "value", number + 1)
+            yield f"{number} is {number + 1}", lambda twin: setattr(twin, "value", number + 1)
         case ast.BoolOp(op=op):
             other = ast.Or if isinstance(op, ast.And) else ast.And
-            yield f"now {other.__name__}", lambda one: setattr(one, "op", other())
+            yield f"now {other.__name__}", lambda twin: setattr(twin, "op", other())
         case ast.Return(value=ast.expr()):
-            yield "returns None", lambda one: setattr(one, "value", ast.Constant(None))
+            yield "returns None", lambda twin: setattr(twin, "value", ast.Constant(None))
         case _:
             pass
 
@@ -140,17 +143,17 @@ def _of_dict(node: ast.AST) -> Iterator[tuple[str, Edit]]:
     for at, key in enumerate(node.keys):
         what = ast.unparse(key) if key is not None else f"**{ast.unparse(node.values[at])}"
 
-        def drop(one: ast.AST, at: int = at) -> None:
-            assert isinstance(one, ast.Dict)
-            del one.keys[at], one.values[at]
+        def drop(twin: ast.AST, at: int = at) -> None:
+            assert isinstance(twin, ast.Dict)
+            del twin.keys[at], twin.values[at]
 
         yield f"without {what}", drop
         if isinstance(key, ast.Constant) and key.value in _MONGO:
             new = _MONGO[key.value]
 
-            def swap(one: ast.AST, at: int = at, new: str = new) -> None:
-                assert isinstance(one, ast.Dict)
-                one.keys[at] = ast.Constant(new)
+            def swap(twin: ast.AST, at: int = at, new: str = new) -> None:
+                assert isinstance(twin, ast.Dict)
+                twin.keys[at] = ast.Constant(new)
 
             yield f"{key.value} is {new}", swap
 
@@ -169,7 +172,7 @@ def _of_text(node: ast.AST) -> Iterator[tuple[str, Edit]]:
         return
     parts = value.values if isinstance(value, ast.JoinedStr) else []
     for what, new in _of_sql(text):
-        yield what, lambda one, new=new: setattr(one, "value", _filled(new, parts))  # type: ignore[misc]
+        yield what, lambda twin, new=new: setattr(twin, "value", _filled(new, parts))  # type: ignore[misc]
 
 
 def _is_text(value: ast.expr | None) -> bool:
@@ -184,8 +187,8 @@ def _template(value: ast.expr) -> str:
         return str(value.value)
     assert isinstance(value, ast.JoinedStr)
     return "".join(
-        str(one.value) if isinstance(one, ast.Constant) else f"{_HOLE}{at}{_HOLE}"
-        for at, one in enumerate(value.values)
+        str(part.value) if isinstance(part, ast.Constant) else f"{_HOLE}{at}{_HOLE}"
+        for at, part in enumerate(value.values)
     )
 
 
@@ -199,14 +202,14 @@ def _filled(text: str, parts: list[ast.expr]) -> ast.expr:
 
 
 def _of_sql(text: str) -> Iterator[tuple[str, str]]:
-    for found in _COMPARISON.finditer(text):
-        new = _NEXT[found[0]]
-        around = text[max(found.start() - 18, 0) : found.end() + 12].strip()
+    for match in _COMPARISON.finditer(text):
+        new = _NEXT[match[0]]
+        around = text[max(match.start() - 18, 0) : match.end() + 12].strip()
         yield (
-            f"{found[0]} is {new} in {_line(around)}",
-            (text[: found.start()] + new + text[found.end() :]),
+            f"{match[0]} is {new} in {_line(around)}",
+            (text[: match.start()] + new + text[match.end() :]),
         )
-    where = [found.end() for found in re.finditer(r"\bWHERE\s", text)]
+    where = [clause.end() for clause in re.finditer(r"\bWHERE\s", text)]
     for start in where or ([] if re.match(r"\s*[A-Z]{5}", text) else [0]):
         for begin, end in _pieces(text, start, r"\s+AND\s+"):
             yield f"without {_line(text[begin:end])}", text[:begin] + "1" + text[end:]
@@ -230,10 +233,10 @@ def _pieces(text: str, start: int, between: str, *, ends: str = "") -> list[tupl
         depth += {"(": 1, ")": -1}.get(text[at], 0)
         if depth < 0 or (depth == 0 and end.match(text, at)):
             break
-        found = separator.match(text, at) if depth == 0 else None
-        if found:
+        match = separator.match(text, at) if depth == 0 else None
+        if match:
             pieces.append((begin, at))
-            begin = at = found.end()
+            begin = at = match.end()
         else:
             at += 1
     return [*pieces, (begin, at)]

@@ -32,8 +32,8 @@ def run_mutmut(only: str, jobs: int, most: int) -> Iterator[Measured]:
             continue
         shutil.rmtree(PLACE, ignore_errors=True)  # of another module
         _call(path, str(jobs), str(most), *tests)
-        found = json.loads(FOUND.read_text())
-        yield Measured(path, [_result(path, *one) for one in found["tried"]], found["size"])
+        saved = json.loads(FOUND.read_text())
+        yield Measured(path, [_result(path, *row) for row in saved["tried"]], saved["size"])
 
 
 def _result(path: str, name: str, is_killed: bool, diff: str) -> Result:
@@ -41,8 +41,8 @@ def _result(path: str, name: str, is_killed: bool, diff: str) -> Result:
 
 
 def _place(name: str) -> str:
-    found = name.rpartition(".")[2].rpartition("__mutmut_")[0]
-    return re.sub("^x_", "", found).removeprefix("xǁ").replace("ǁ", ".")
+    function = name.rpartition(".")[2].rpartition("__mutmut_")[0]
+    return re.sub("^x_", "", function).removeprefix("xǁ").replace("ǁ", ".")
 
 
 def _changed_lines(diff: str) -> str:

@@ -78,9 +78,9 @@ class Loop:
     def _try(self, session: pytest.Session, name: str, calls: dict[str, list[object]]) -> None:
         function = mangled_name_from_mutant_name(name)
         seconds = {test: each[0] for test, each in calls.items() if function in each[1:]}
-        items = [one for one in session.items if one.nodeid in seconds]
-        items.sort(key=lambda one: float(str(seconds[one.nodeid])))
-        limit = 20 + int(10 * sum(float(str(one)) for one in seconds.values()))
+        items = [node for node in session.items if node.nodeid in seconds]
+        items.sort(key=lambda node: float(str(seconds[node.nodeid])))
+        limit = 20 + int(10 * sum(float(str(spent)) for spent in seconds.values()))
 
         def run() -> int:
             signal.alarm(limit)  # whatever hangs is noticed, too
@@ -152,7 +152,7 @@ def main(path: str, jobs: str, most: str, *tests: str) -> None:
     setup_source_paths()
     program.create_mutants(1)
     names = sorted(json.loads(Path(PLACE, f"{path}.meta").read_text())["exit_code_by_key"])
-    for name in [one for one in sys.modules if one.partition(".")[0] == "tests"]:
+    for name in [module for module in sys.modules if module.partition(".")[0] == "tests"]:
         del sys.modules[name]  # the tests beside the changed modules are a copy
     options = ["-xq", "--rootdir=.", "--tb=no", "--assert=plain", *settings.pytest_add_cli_args]
     loop = Loop(sample(names, int(most)), int(jobs), [*options, *tests])

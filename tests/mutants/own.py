@@ -43,17 +43,17 @@ def run_own(only: str, most: int) -> Iterator[Measured]:
         only: A file or a folder; empty means all.
         most: How many changes of a module are tried; 0 means all.
     """
-    found = nearest(only)
-    if not found:
+    tests_by_path = nearest(only)
+    if not tests_by_path:
         return
     _copy()
     for name in HEAVY:
         importlib.import_module(name)
-    with _mongo_server(is_needed=any("/mongo/" in path for path in found)), chdir(PLACE):
+    with _mongo_server(is_needed=any("/mongo/" in path for path in tests_by_path)), chdir(PLACE):
         _forget_ours()
         sys.path.insert(0, str(Path.cwd()))
         sys.dont_write_bytecode = True  # two changes within one second would look the same
-        for path, tests in found.items():
+        for path, tests in tests_by_path.items():
             start = time.monotonic()
             if not _passes(tests, PATIENCE):
                 raise SystemExit(
@@ -62,7 +62,7 @@ def run_own(only: str, most: int) -> Iterator[Measured]:
                 )
             limit = LEAST + int(3 * (time.monotonic() - start))
             every = list(_changes(path))
-            results = [_tried(path, one, tests, limit) for one in sample(every, most)]
+            results = [_tried(path, change, tests, limit) for change in sample(every, most)]
             yield Measured(path, results, len(every))
 
 
@@ -149,7 +149,7 @@ def _pytest(*words: str) -> int:
 
 
 def _forget_ours() -> None:
-    for name in [one for one in sys.modules if one.partition(".")[0] in OURS]:
+    for name in [module for module in sys.modules if module.partition(".")[0] in OURS]:
         del sys.modules[name]
 
 

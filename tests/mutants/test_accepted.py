@@ -44,13 +44,13 @@ def _dense(text: str) -> str:
     return "".join(text.split())
 
 
-@pytest.mark.parametrize("one", ACCEPTED, ids=lambda one: f"{one['path']} {one['place']}")
-def test_no_exception_outlives_the_code_that_it_is_about(one: dict[str, Any]) -> None:
-    assert one["path"] in NEAREST
-    code = places(one["path"])[one["place"]]
+@pytest.mark.parametrize("entry", ACCEPTED, ids=lambda entry: f"{entry['path']} {entry['place']}")
+def test_no_exception_outlives_the_code_that_it_is_about(entry: dict[str, Any]) -> None:
+    assert entry["path"] in NEAREST
+    code = places(entry["path"])[entry["place"]]
     changed = [
         line.removeprefix("- ")
-        for diff in one["diffs"]
+        for diff in entry["diffs"]
         for line in diff.splitlines()
         if line.startswith("- ")
     ]
@@ -59,6 +59,6 @@ def test_no_exception_outlives_the_code_that_it_is_about(one: dict[str, Any]) ->
 
 @pytest.mark.parametrize("path", NEAREST)
 def test_modules_and_their_nearest_tests_exist(path: str) -> None:
-    tests = [one for one in NEAREST[path] if one.startswith("tests/")]
+    tests = [test for test in NEAREST[path] if test.startswith("tests/")]
     assert tests
-    assert [one for one in (path, *tests) if not (ROOT / one).is_file()] == []
+    assert [file for file in (path, *tests) if not (ROOT / file).is_file()] == []

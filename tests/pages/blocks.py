@@ -49,7 +49,7 @@ def read_blocks(path: Path) -> tuple[Block, ...]:
 
 def _blocks(path: Path, page: str, start: int, end: int) -> tuple[Block, ...]:
     fences = list(_FENCE.finditer(page, start, end))
-    found = []
+    blocks = []
     for at, fence in enumerate(fences):
         if fence[1] != "python":
             continue
@@ -60,5 +60,5 @@ def _blocks(path: Path, page: str, start: int, end: int) -> tuple[Block, ...]:
             and not page[fence.end() : following.start()].strip()
         )
         printed = following[2] if following is not None and is_output else None
-        found.append(Block(path, page.count("\n", 0, fence.start(2)) + 1, fence[2], printed))
-    return tuple(found)
+        blocks.append(Block(path, page.count("\n", 0, fence.start(2)) + 1, fence[2], printed))
+    return tuple(blocks)

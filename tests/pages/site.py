@@ -38,24 +38,24 @@ def written_pages() -> list[Path]:
     pages = [DOCS / "index.md", DOCS / "tutorial.md"]
     for folder in ("how-to", "reference", "explanation", "contributing"):
         pages += sorted((DOCS / folder).rglob("*.md"))
-    return [page for page in pages if not any(one in page.read_text("utf-8") for one in OTHERS)]
+    return [page for page in pages if not any(other in page.read_text("utf-8") for other in OTHERS)]
 
 
 def fences(page: Path) -> Iterator[Fence]:
     """Give the fenced blocks of a page, in order."""
     text = page.read_text("utf-8")
     end = 0
-    for found in _FENCE.finditer(text):
-        above = text[end : found.start()].strip().rpartition("\n\n")[2]
+    for match in _FENCE.finditer(text):
+        above = text[end : match.start()].strip().rpartition("\n\n")[2]
         names = _FILE.findall(above) if above.endswith(":") else []
         yield Fence(
-            kind=found[2],
-            argument=found[3].strip(),
-            text=found[4],
-            line=text.count("\n", 0, found.start(4)) + 1,
+            kind=match[2],
+            argument=match[3].strip(),
+            text=match[4],
+            line=text.count("\n", 0, match.start(4)) + 1,
             name=names[0] if names else "",
         )
-        end = found.end()
+        end = match.end()
 
 
 def prose(page: Path) -> str:

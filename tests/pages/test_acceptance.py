@@ -277,17 +277,17 @@ def functions_of(path: str) -> dict[str, ast.AsyncFunctionDef | ast.FunctionDef]
     """The test functions of a file, by name."""
     tree = ast.parse((ROOT / path).read_text("utf-8"))
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return {one.name: one for one in tree.body if isinstance(one, kinds)}
+    return {function.name: function for function in tree.body if isinstance(function, kinds)}
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_each_check_has_tests_that_exist_and_can_fail(check: str) -> None:
     for named in CHECKS[check]:
         path, name = named.split("::")
-        found = functions_of(path).get(name)
-        assert found is not None, f"{named} is not there: which test shows “{check}” now?"
-        assert not any("skip" in ast.unparse(one) for one in found.decorator_list)
-        words = ast.unparse(found)
+        function = functions_of(path).get(name)
+        assert function is not None, f"{named} is not there: which test shows “{check}” now?"
+        assert not any("skip" in ast.unparse(decorator) for decorator in function.decorator_list)
+        words = ast.unparse(function)
         assert any(word in words for word in SURE) or "player" in words
 
 

@@ -146,7 +146,9 @@ async def test_the_secret_of_a_tool_is_in_the_request_and_nowhere_else(
     assert isinstance(context.info, ReviewEditInfo)
     answer = {context.id: context.info.accept(by="ada")}
     events += [event async for event in runner.resume("1", answer)]
-    assert [one.outcome for one in events if isinstance(one, ToolEvent)] == ["ran"]
+    assert [tool_event.outcome for tool_event in events if isinstance(tool_event, ToolEvent)] == [
+        "ran"
+    ]
     ((token, key),) = refunds
     assert (token, bool(key)) == (f"Bearer {SECRET}", True)
     assert SECRET not in f"{events} {waiting}"
@@ -168,13 +170,13 @@ def test_names_that_a_migration_is_told_exist() -> None:
 
 def known_names() -> dict[str, list[object]]:
     """Every name of every module of the runtime, with what it may mean."""
-    found: dict[str, list[object]] = {"agents": [agents]}
+    by_name: dict[str, list[object]] = {"agents": [agents]}
     for info in pkgutil.walk_packages(agents.__path__, "agents."):
         owner = importlib.import_module(info.name)
         for name, value in vars(owner).items():
             if not name.startswith("_"):
-                found.setdefault(name, []).append(value)
-    return found
+                by_name.setdefault(name, []).append(value)
+    return by_name
 
 
 def has(value: object, name: str) -> bool:
@@ -182,7 +184,7 @@ def has(value: object, name: str) -> bool:
     if (
         inspect.isclass(value)
         and is_dataclass(value)
-        and name in {one.name for one in fields_of(value)}
+        and name in {field.name for field in fields_of(value)}
     ):
         return True
     return hasattr(value, name) or name in getattr(value, "__annotations__", {})

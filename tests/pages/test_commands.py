@@ -21,14 +21,14 @@ FENCE = re.compile(r"^\s*```sh\n(.*?)^\s*```$", re.MULTILINE | re.DOTALL)
 
 def typed(page: Path) -> list[list[str]]:
     """The calls of `countersign` in the blocks of a page, each as its arguments."""
-    found = []
+    calls = []
     for block in FENCE.findall(page.read_text("utf-8")):
         for line in re.sub(r"\$\(.*?\)", "now", block.replace("\\\n", " ")).splitlines():
             words = shlex.split(line, comments=True)
             at = next((at for at, word in enumerate(words) if is_ours(word)), None)
             if at is not None:
-                found.append([*until_the_shell(words[at + 1 :])])
-    return found
+                calls.append([*until_the_shell(words[at + 1 :])])
+    return calls
 
 
 def is_ours(word: str) -> bool:

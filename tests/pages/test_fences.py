@@ -66,12 +66,17 @@ POLICIES = [page for page in PAGES if any(fence.name == "policy.yaml" for fence 
 
 @pytest.mark.parametrize("page", POLICIES, ids=name_of)
 def test_a_policy_of_a_guide_is_checked_and_its_cases_are_run(page: Path) -> None:
-    found = list(fences(page))
-    blocks = [commands(fence.text) for fence in found if fence.kind == "console"]
+    fenced = list(fences(page))
+    blocks = [commands(fence.text) for fence in fenced if fence.kind == "console"]
     typed = [command for block in blocks for command, _ in block]
-    assert any(re.search(r"countersign policy (check|test) policy.yaml", one) for one in typed)
-    has_cases = any(fence.name == "cases.yaml" for fence in found)
-    assert has_cases == any("policy test policy.yaml cases.yaml" in one for one in typed)
+    assert any(
+        re.search(r"countersign policy (check|test) policy.yaml", typed_line)
+        for typed_line in typed
+    )
+    has_cases = any(fence.name == "cases.yaml" for fence in fenced)
+    assert has_cases == any(
+        "policy test policy.yaml cases.yaml" in typed_line for typed_line in typed
+    )
 
 
 def test_there_are_guides_with_policies() -> None:
@@ -93,12 +98,12 @@ def save(fence: Fence, page: Path, folder: Path, script: list[str]) -> None:
 def commands(text: str) -> list[tuple[str, str]]:
     """Split a block into commands and their outputs."""
     parts = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
-    found = []
+    pairs = []
     for part in parts:
         lines = part.splitlines()
         end = next(at for at, line in enumerate(lines) if not line.endswith("\\")) + 1
-        found.append(("\n".join(lines[:end]), "\n".join(lines[end:])))
-    return found
+        pairs.append(("\n".join(lines[:end]), "\n".join(lines[end:])))
+    return pairs
 
 
 def run(script: str, folder: Path, programs: Path) -> str:

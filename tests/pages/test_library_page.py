@@ -15,9 +15,9 @@ PAGE = ROOT / "docs" / "how-to" / "use-the-library-alone.md"
 
 
 def test_another_process_resumes_the_run_as_the_page_shows(tmp_path: Path) -> None:
-    found = list(fences(PAGE))
-    (script,) = [fence for fence in found if fence.name]
-    (shown,) = [fence for fence in found if fence.kind == "console"]
+    fenced = list(fences(PAGE))
+    (script,) = [fence for fence in fenced if fence.name]
+    (shown,) = [fence for fence in fenced if fence.kind == "console"]
     (tmp_path / script.name).write_text(script.text, "utf-8")
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     printed = ""

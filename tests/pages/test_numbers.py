@@ -33,7 +33,7 @@ from tests.pages.test_writing import MOST_IN_FIRST_PARAGRAPH
 from tests.unit.bot.words.test_nowhere_else import MOST_WORDS, PLACES
 
 DAY_MS = 86_400_000
-PEOPLE = len([one for one in first_cast("bot").people if not one.is_bot])
+PEOPLE = len([person for person in first_cast("bot").people if not person.is_bot])
 WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 NAMES = {**dict(enumerate(WORDS, start=2)), 15: "fifteen", 30: "thirty"}
 KUBERNETES = ROOT / "deploy" / "kubernetes" / "countersign.yaml"
@@ -41,7 +41,11 @@ KUBERNETES = ROOT / "deploy" / "kubernetes" / "countersign.yaml"
 
 def replicas() -> int:
     documents = yaml.safe_load_all(KUBERNETES.read_text("utf-8"))
-    return next(int(one["spec"]["replicas"]) for one in documents if one["kind"] == "Deployment")
+    return next(
+        int(document["spec"]["replicas"])
+        for document in documents
+        if document["kind"] == "Deployment"
+    )
 
 
 def most(made: Tool, name: str) -> int:
@@ -140,15 +144,15 @@ def said_on(page: Path) -> str:
 def written(number: int) -> tuple[str, ...]:
     """The ways to write a number."""
     word = NAMES.get(number, "")
-    return tuple(one for one in (f"{number:,}", word, word.capitalize()) if one)
+    return tuple(spelling for spelling in (f"{number:,}", word, word.capitalize()) if spelling)
 
 
 @pytest.mark.parametrize(("page", "phrase", "number"), OF_CODE)
 def test_a_number_on_a_page_is_that_of_the_code(page: str, phrase: str, number: int) -> None:
     before, _, after = phrase.partition("{}")
-    found = re.findall(rf"{re.escape(before)}(\S+){re.escape(after)}", said_on(ROOT / page))
-    assert found
-    assert [one for one in found if one not in written(number)] == []
+    figures = re.findall(rf"{re.escape(before)}(\S+){re.escape(after)}", said_on(ROOT / page))
+    assert figures
+    assert [figure for figure in figures if figure not in written(number)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
@@ -156,8 +160,8 @@ def test_a_quantity_on_a_page_has_a_source(page: Path) -> None:
     name = page.relative_to(ROOT).as_posix()
     text = re.sub(r"`[^`]*`", "`", said_on(page))
     for place, phrase, number in OF_CODE:
-        for one in written(number) if place == name else ():
-            text = text.replace(re.sub(r"`[^`]*`", "`", phrase.format(one)), "")
+        for spelling in written(number) if place == name else ():
+            text = text.replace(re.sub(r"`[^`]*`", "`", phrase.format(spelling)), "")
     for phrase in OF_OTHERS.get(name, ()):
         assert phrase in text, "it is not on the page: remove it here"
         text = text.replace(phrase, "")

@@ -32,24 +32,24 @@ def files_of(name: str) -> list[Path]:
 
 
 def names_in(path: Path) -> set[str]:
-    found = ast.walk(ast.parse(path.read_text("utf-8")))
-    return {node.name for node in found if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    return {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 def methods() -> dict[str, set[str]]:
     """What each class of ours has, and its bases: methods, properties and fields."""
-    found: dict[str, set[str]] = {}
+    by_class: dict[str, set[str]] = {}
     bases: dict[str, set[str]] = {}
     for folder in ("agents", "bot", "slack_sandbox", "storage"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):
                 if isinstance(node, ast.ClassDef):
-                    found.setdefault(node.name, set()).update(members(node))
+                    by_class.setdefault(node.name, set()).update(members(node))
                     names = {base.id for base in node.bases if isinstance(base, ast.Name)}
                     bases.setdefault(node.name, set()).update(names)
     for name, above in bases.items():
-        found[name] = found[name].union(*(found.get(base, set()) for base in above))
-    return found
+        by_class[name] = by_class[name].union(*(by_class.get(base, set()) for base in above))
+    return by_class
 
 
 def members(node: ast.ClassDef) -> set[str]:
@@ -90,8 +90,8 @@ def test_the_methods_that_pages_name_are_there() -> None:
 
 def test_what_is_looked_for_in_pages_is_found() -> None:
     text = "`bot/main.py`, `tests/pages/test_pages.py::test_x` `test_way.py` `bot/slack/cards/`"
-    found = [name for name, _ in PATH.findall(text)]
-    assert found == ["bot/main.py", "tests/pages/test_pages.py", "test_way.py", "bot/slack/cards/"]
+    paths = [name for name, _ in PATH.findall(text)]
+    assert paths == ["bot/main.py", "tests/pages/test_pages.py", "test_way.py", "bot/slack/cards/"]
     assert METHOD.findall("`Turns.step` and `Turns.step(work)`") == [("Turns", "step")] * 2
     assert files_of("bot/nothing.py") == files_of("test_nothing.py") == []
 

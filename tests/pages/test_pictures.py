@@ -27,16 +27,16 @@ def readme_pictures() -> Shown:
 
 def site_pictures() -> Shown:
     """Return the pictures of the site."""
-    found: Shown = {}
+    texts: Shown = {}
     for page in written_pages():
         for fence in fences(page):
             if fence.kind == "{image}":
                 name = Path(fence.argument).name
                 options = dict(re.findall(r"^:(\w+): (.+)$", fence.text, re.MULTILINE))
                 assert options["class"] == f"only-{name.removesuffix('.png').rpartition('-')[2]}"
-                found[page, name] = options["alt"]
+                texts[page, name] = options["alt"]
         assert "![" not in prose(page), page
-    return found
+    return texts
 
 
 SHOWN = {**readme_pictures(), **site_pictures()}
@@ -50,7 +50,7 @@ def test_the_pictures_are_those_that_are_made_and_shown() -> None:
 def test_each_picture_is_there_in_light_and_in_dark_with_the_same_text() -> None:
     for (page, name), text in SHOWN.items():
         both = (re.sub(r"(light|dark)\.png", f"{theme}.png", name) for theme in ("light", "dark"))
-        assert [SHOWN[page, one] for one in both] == [text, text]
+        assert [SHOWN[page, picture] for picture in both] == [text, text]
 
 
 def test_each_picture_says_in_words_what_it_shows() -> None:

@@ -71,7 +71,9 @@ def places_of(page: Path) -> set[str]:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     own = re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings} | {*own}
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings} | {
+        *own
+    }
 
 
 def test_each_page_outside_of_the_site_is_on_the_map() -> None:

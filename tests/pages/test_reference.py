@@ -121,15 +121,15 @@ def test_a_setting_has_a_text_and_an_example_that_is_accepted(name: str, tmp_pat
     if name.startswith("COUNTERSIGN_ESCALATE"):
         needed = {"COUNTERSIGN_ESCALATE_AFTER": "1h", "COUNTERSIGN_ESCALATE_TO": "U0BENBENBE"}
     base = {
-        one: said for one, said in BASE.items() if name != "COUNTERSIGN_POLICY" or one[0] == "S"
+        key: said for key, said in BASE.items() if name != "COUNTERSIGN_POLICY" or key[0] == "S"
     }
     Settings.load({**base, **needed, name: example})  # raises if it is refused
 
 
 RANGES = {
-    name: found.groups()
+    name: match.groups()
     for name, field in settings.fields().items()
-    if (found := re.fullmatch(r"`(\w+)` to `(\w+)`", settings.values_of(field)))
+    if (match := re.fullmatch(r"`(\w+)` to `(\w+)`", settings.values_of(field)))
 }
 
 
@@ -189,9 +189,9 @@ def test_a_default_on_the_page_is_the_default() -> None:
 
 def test_every_command_and_argument_is_on_the_page_and_has_a_text() -> None:
     page = page_of("command-line")
-    found = command_line.commands()
-    assert len(found) > 20
-    for name, parser in found:
+    commands = command_line.commands()
+    assert len(commands) > 20
+    for name, parser in commands:
         assert f"## `{name}`" in page
         assert command_line.summary_of(name), name
         for argument in command_line.arguments(parser):
@@ -286,9 +286,9 @@ async def test_entries_have_the_fields_of_the_page() -> None:
 def test_every_metric_is_on_the_page_and_says_when_to_act() -> None:
     page = page_of("metrics")
     shown = set(re.findall(r"^# TYPE (\w+) ", Metrics().text().decode(), re.MULTILINE))
-    found = {one.name: one for one in metrics.metrics()}
-    assert {name for name in shown if not name.endswith("_created")} == set(found)
-    for name, metric in found.items():
+    by_name = {declared.name: declared for declared in metrics.metrics()}
+    assert {name for name in shown if not name.endswith("_created")} == set(by_name)
+    for name, metric in by_name.items():
         assert f"| `{name}` | {metric.kind} |" in page
         assert len(re.findall(r"[.](?:\s|$)", metric.help)) == 2, name
 
@@ -353,8 +353,8 @@ def test_every_refusal_and_error_class_is_on_the_page() -> None:
             assert f"| `{error.__name__}` |" in page
             assert is_sentence(errors.meaning_of(error)), error
     offered = {*core_errors.__all__, *graph.__all__, *legacy.__all__}
-    names = {one for one in offered if one.endswith("Error")}
-    listed = {one.__name__ for one in errors.classes(AgentError)}
+    names = {name for name in offered if name.endswith("Error")}
+    listed = {kind.__name__ for kind in errors.classes(AgentError)}
     assert names - listed == {"ArgumentError", "InterruptAndRerunError", "ProcessExitError"}
 
 
@@ -363,13 +363,13 @@ def test_every_refusal_and_error_class_is_on_the_page() -> None:
 
 def test_every_limit_is_on_the_page_with_its_value() -> None:
     page = page_of("limits")
-    found = list(limits.limits())
-    assert len(found) > 40
-    assert limits.grouped() == len(found)
-    for limit in found:
+    every_limit = list(limits.limits())
+    assert len(every_limit) > 40
+    assert limits.grouped() == len(every_limit)
+    for limit in every_limit:
         assert f"| {limit.meaning} | {limit.value} |" in page
         assert is_sentence(limit.meaning), limit
-    values = {limit.place: limit.value for limit in found}
+    values = {limit.place: limit.value for limit in every_limit}
     assert values["bot.leases.LEASE"] == "15 seconds"
     assert values["bot.policy.parser.source.MAX_BYTES"] == "262,144 bytes"
     assert values["bot.records.approval.CLAIM_MS"] == "`30m`"
@@ -403,9 +403,9 @@ def test_every_scope_and_event_has_a_reason_and_a_user() -> None:
 
 def test_every_key_of_a_case_is_on_the_page() -> None:
     page = page_of("policy-cases")
-    found = policy_cases.all_models()
-    assert models.EventEntry in found
-    for model in found:
+    case_models = policy_cases.all_models()
+    assert models.EventEntry in case_models
+    for model in case_models:
         for key in entries.keys_of(model):
             assert is_sentence(key.meaning), (model, key.name)
             assert f"| `{key.name}` |" in page

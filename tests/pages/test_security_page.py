@@ -21,9 +21,9 @@ def text_of(page: str) -> str:
 
 
 CLAIMS = [
-    pytest.param(found[3], found[4], found[5], id=f"{page}: {found[1]}")
+    pytest.param(match[3], match[4], match[5], id=f"{page}: {match[1]}")
     for page in PAGES
-    for found in ROW.finditer(text_of(page))
+    for match in ROW.finditer(text_of(page))
 ]
 
 
@@ -31,11 +31,11 @@ CLAIMS = [
 def test_a_claim_has_its_code_and_a_test(code: str, path: str, name: str) -> None:
     named = re.findall(r"`([^`]+)`", code)
     assert named
-    assert [one for one in named if not (ROOT / one).exists()] == []
-    found = functions_of(path).get(name)
-    assert found is not None, f"{path}::{name} is not there"
-    assert not any("skip" in ast.unparse(one) for one in found.decorator_list)
-    assert any(word in ast.unparse(found) for word in SURE | {"play("})
+    assert [file for file in named if not (ROOT / file).exists()] == []
+    function = functions_of(path).get(name)
+    assert function is not None, f"{path}::{name} is not there"
+    assert not any("skip" in ast.unparse(decorator) for decorator in function.decorator_list)
+    assert any(word in ast.unparse(function) for word in SURE | {"play("})
 
 
 def test_each_invariant_has_one_row() -> None:

@@ -36,7 +36,7 @@ def test_what_a_guide_quotes_is_what_countersign_says(guide: str, fewest: int) -
     text = prose(DOCS / "how-to" / f"{guide}.md")
     quoted = re.findall(r"(?<![*\w])\*([^*\n]+(?:\n[^*\n]+)?)\*(?![*\w])", text)
     assert len(quoted) > fewest
-    assert [one for one in quoted if not is_said(" ".join(one.split()))] == []
+    assert [quote for quote in quoted if not is_said(" ".join(quote.split()))] == []
 
 
 def test_another_text_is_noticed() -> None:

@@ -31,9 +31,9 @@ def blocks(kind: str) -> Iterator[tuple[str, str]]:
     """Each block of a kind, with a name for it."""
     for page in PAGES:
         text = page.read_text("utf-8")
-        for found in FENCE.finditer(text):
-            if found[1] == kind:
-                yield f"{page.stem}-{text.count(chr(10), 0, found.start()) + 1}", found[2]
+        for match in FENCE.finditer(text):
+            if match[1] == kind:
+                yield f"{page.stem}-{text.count(chr(10), 0, match.start()) + 1}", match[2]
 
 
 def assignments(block: str) -> dict[str, str]:
@@ -43,14 +43,14 @@ def assignments(block: str) -> dict[str, str]:
     return {name: value for name, sign, value in pairs if sign and name in variables()}
 
 
-SET = {name: found for name, block in blocks("sh") if (found := assignments(block))}
+SET = {name: assigned for name, block in blocks("sh") if (assigned := assignments(block))}
 POLICIES = {name: block for name, block in blocks("yaml") if "\nrules:\n" in block}
 ROSTERS = {name: block for name, block in blocks("yaml") if "\nagents:\n" in f"\n{block}"}
 
 
-@pytest.mark.parametrize("found", SET.values(), ids=SET)
-def test_settings_to_copy_are_taken(found: dict[str, str]) -> None:
-    given = {name: value for name, value in found.items() if "…" not in value}
+@pytest.mark.parametrize("assigned", SET.values(), ids=SET)
+def test_settings_to_copy_are_taken(assigned: dict[str, str]) -> None:
+    given = {name: value for name, value in assigned.items() if "…" not in value}
     given.pop("COUNTERSIGN_LANGUAGE", "")  # of a translation that the reader writes
     both = {**BASE, **given}
     if "COUNTERSIGN_POLICY" in both:  # takes the place of approvers

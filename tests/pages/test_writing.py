@@ -28,7 +28,7 @@ def name_of(page: Path) -> str:
 
 
 def paragraphs(page: Path) -> list[str]:
-    return [one.strip() for one in prose(page).split("\n\n") if one.strip()]
+    return [paragraph.strip() for paragraph in prose(page).split("\n\n") if paragraph.strip()]
 
 
 def test_all_pages_together_are_short() -> None:
@@ -70,7 +70,7 @@ def messages(page: Path) -> list[str]:
     """Messages in the first column of the table of what may go wrong."""
     text = page.read_text("utf-8").partition("## If something is wrong")[2].partition("\n## ")[0]
     cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("|")][2:]
-    quoted = [found for cell in cells for found in re.findall(r"`([^`]+)`|\*([^*]+)\*", cell)]
+    quoted = [pair for cell in cells for pair in re.findall(r"`([^`]+)`|\*([^*]+)\*", cell)]
     return [code or said for code, said in quoted]
 
 

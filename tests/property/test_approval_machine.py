@@ -109,7 +109,7 @@ def test_i4_a_message_that_nobody_lived_to_acknowledge_comes_again() -> None:
     history.somebody_acts("ask", 0, ROSA, 0, pace="threads", then="die")
     history.check()
     history.end()
-    asked = {one.arguments["ref"] for one in history.all}
+    asked = {approval.arguments["ref"] for approval in history.all}
     assert (asked, len(history.all)) == ({"job-1", "job-2"}, 2)
 
 
@@ -134,14 +134,14 @@ def test_i13_an_edit_after_the_escalation_is_the_approval_of_who_made_it(
     history.something_happens("wait", 0, [3], "")
     history.something_happens("tick", 0, [0], "")
     history.check()
-    assert [one.escalation.begun_ms for one in history.all] == [history.world.clock()]
+    assert [approval.escalation.begun_ms for approval in history.all] == [history.world.clock()]
     pace, then = ("", "go on") if not seconds else ("threads", "die")
     history.somebody_acts("decide", 0, ADA, which, pace=pace, then=then)
     history.check()
     assert len(history.world.effects) == (not seconds)
     history.world.clock.forward(seconds=seconds)
     history.end()
-    assert [one.amount for one in history.world.effects] == [amount]
+    assert [effect.amount for effect in history.world.effects] == [amount]
 
 
 def test_i2_a_decision_that_could_not_start_in_time_is_asked_anew() -> None:
@@ -152,7 +152,7 @@ def test_i2_a_decision_that_could_not_start_in_time_is_asked_anew() -> None:
     history.world.clock.forward(minutes=16)
     history.something_happens("tick", 0, [0], "")
     history.check()
-    assert {one.status for one in history.all} == {Status.APPROVED, Status.PENDING}
+    assert {approval.status for approval in history.all} == {Status.APPROVED, Status.PENDING}
     assert history.world.effects == []
     history.somebody_acts("decide", 0, ADA, 0, pace="", then="go on")
     history.end()

@@ -73,25 +73,25 @@ votes = st.lists(
 
 
 def played(
-    start: Ballot, found: PeopleSnapshot, tried: Sequence[tuple[str, str]]
+    start: Ballot, snapshot: PeopleSnapshot, tried: Sequence[tuple[str, str]]
 ) -> tuple[Ballot, str]:
     """The ballot after these votes, and what they decided."""
     ballot = start
     for at_ms, (by, choice) in enumerate(tried):
         attempt = VoteAttempt(by=by, choice=choice, at_ms=at_ms, digest="d")
-        result = judge_vote(ballot, attempt, found)
+        result = judge_vote(ballot, attempt, snapshot)
         ballot = result.ballot
         if result.decision is not None:
             return ballot, result.decision[0]
     return ballot, ""
 
 
-def fits(ballot: Ballot, found: PeopleSnapshot, user_id: str) -> list[int]:
-    slots = [one for one in ballot.current.approve for _ in range(one.count)]
+def fits(ballot: Ballot, snapshot: PeopleSnapshot, user_id: str) -> list[int]:
+    slots = [entry for entry in ballot.current.approve for _ in range(entry.count)]
     return [
         column
         for column, slot in enumerate(slots)
-        if any(user_id in found.members[name] for name in slot.groups)
+        if any(user_id in snapshot.members[name] for name in slot.groups)
     ]
 
 
@@ -127,12 +127,12 @@ def test_a_matching_is_as_large_as_the_best_that_can_be_found(rows: list[set[int
 
 @given(ballots(most_stages=1), standings(), st.permutations(PEOPLE))
 def test_the_order_of_approvals_does_not_matter(
-    start: Ballot, found: PeopleSnapshot, order: list[str]
+    start: Ballot, snapshot: PeopleSnapshot, order: list[str]
 ) -> None:
     """All ask to approve, over and over: how many slots are filled depends on nobody's hurry."""
-    found = replace(found, delegations=())
+    snapshot = replace(snapshot, delegations=())
     filled = [
-        len(played(start, found, [(by, APPROVE) for by in people * 2])[0].votes)
+        len(played(start, snapshot, [(by, APPROVE) for by in people * 2])[0].votes)
         for people in ([*PEOPLE], order)
     ]
     assert filled[0] == filled[1]
@@ -140,28 +140,30 @@ def test_the_order_of_approvals_does_not_matter(
 
 @given(ballots(), standings(), votes)
 def test_no_person_fills_two_slots(
-    start: Ballot, found: PeopleSnapshot, tried: list[tuple[str, str]]
+    start: Ballot, snapshot: PeopleSnapshot, tried: list[tuple[str, str]]
 ) -> None:
-    ballot, _ = played(start, found, tried)
+    ballot, _ = played(start, snapshot, tried)
     people = [person for vote in ballot.votes for person in vote.persons]
     assert len(people) == len(set(people))
 
 
 @given(ballots(), standings(), votes)
 def test_excluded_people_and_those_with_a_problem_never_approve(
-    start: Ballot, found: PeopleSnapshot, tried: list[tuple[str, str]]
+    start: Ballot, snapshot: PeopleSnapshot, tried: list[tuple[str, str]]
 ) -> None:
-    ballot, _ = played(start, found, tried)
-    counted = {one for vote in ballot.votes if vote.choice == APPROVE for one in vote.persons}
-    assert not counted & found.requesters
-    assert not {one for vote in ballot.votes for one in vote.persons if found.people[one]}
+    ballot, _ = played(start, snapshot, tried)
+    counted = {person for vote in ballot.votes if vote.choice == APPROVE for person in vote.persons}
+    assert not counted & snapshot.requesters
+    assert not {
+        person for vote in ballot.votes for person in vote.persons if snapshot.people[person]
+    }
 
 
 @given(ballots(), standings(), votes)
 def test_it_is_approved_only_when_distinct_people_fill_all_slots(
-    start: Ballot, found: PeopleSnapshot, tried: list[tuple[str, str]]
+    start: Ballot, snapshot: PeopleSnapshot, tried: list[tuple[str, str]]
 ) -> None:
-    ballot, decision = played(start, found, tried)
+    ballot, decision = played(start, snapshot, tried)
     if decision != APPROVE:
         return
     owners = [(vote.right.owner, vote.stage) for vote in ballot.votes if vote.choice == APPROVE]
@@ -169,7 +171,7 @@ def test_it_is_approved_only_when_distinct_people_fill_all_slots(
         {
             owner
             for owner, stage in owners
-            if stage == number and any(owner in found.members[name] for name in slot.groups)
+            if stage == number and any(owner in snapshot.members[name] for name in slot.groups)
         }
         for number, stage_ in enumerate(ballot.stages)
         for slot in stage_.approve
@@ -180,12 +182,14 @@ def test_it_is_approved_only_when_distinct_people_fill_all_slots(
 
 @given(ballots(), standings(), votes, st.frozensets(st.sampled_from(PEOPLE), max_size=2))
 def test_people_who_leave_never_make_votes(
-    start: Ballot, found: PeopleSnapshot, tried: list[tuple[str, str]], gone: frozenset[str]
+    start: Ballot, snapshot: PeopleSnapshot, tried: list[tuple[str, str]], gone: frozenset[str]
 ) -> None:
-    ballot, _ = played(start, found, tried)
-    left = replace(found, members={name: members - gone for name, members in found.members.items()})
+    ballot, _ = played(start, snapshot, tried)
+    left = replace(
+        snapshot, members={name: members - gone for name, members in snapshot.members.items()}
+    )
     fewer = ballot.recounted(left)
-    assert set(fewer.ballot.votes) <= set(ballot.recounted(found).ballot.votes)
+    assert set(fewer.ballot.votes) <= set(ballot.recounted(snapshot).ballot.votes)
     assert not {vote.right.owner for vote in fewer.ballot.votes} & gone
     assert fewer.ballot.stage <= ballot.stage
     assert {*fewer.ballot.votes, *fewer.dropped, *fewer.void} == set(ballot.votes)
@@ -195,38 +199,40 @@ def test_people_who_leave_never_make_votes(
 
 @given(ballots(), standings(), votes)
 def test_a_look_up_that_changes_nothing_drops_nothing(
-    start: Ballot, found: PeopleSnapshot, tried: list[tuple[str, str]]
+    start: Ballot, snapshot: PeopleSnapshot, tried: list[tuple[str, str]]
 ) -> None:
-    ballot, _ = played(start, found, tried)
-    recount = ballot.recounted(found)
+    ballot, _ = played(start, snapshot, tried)
+    recount = ballot.recounted(snapshot)
     assert (recount.ballot, recount.dropped, recount.void) == (ballot, (), ())
 
 
 @given(ballots(), standings())
 def test_somebody_can_decide_exactly_when_distinct_people_fit(
-    start: Ballot, found: PeopleSnapshot
+    start: Ballot, snapshot: PeopleSnapshot
 ) -> None:
-    able = {one for one in PEOPLE if found.people[one] is None} - found.requesters
+    able = {user_id for user_id in PEOPLE if snapshot.people[user_id] is None} - snapshot.requesters
     slots = [
-        {one for name in slot.groups for one in found.members[name] if one in able}
+        {member for name in slot.groups for member in snapshot.members[name] if member in able}
         for stage in start.stages
         for slot in stage.approve
         for _ in range(slot.count)
     ]
-    assert (prospect(start, found).shortage is None) == can_fill_all(slots)
+    assert (prospect(start, snapshot).shortage is None) == can_fill_all(slots)
 
 
 @given(ballots(), standings(), votes)
 def test_a_card_waits_for_just_those_whose_vote_would_count(
-    start: Ballot, found: PeopleSnapshot, tried: list[tuple[str, str]]
+    start: Ballot, snapshot: PeopleSnapshot, tried: list[tuple[str, str]]
 ) -> None:
-    found = replace(found, delegations=())
-    ballot, decision = played(start, found, [one for one in tried if one[1] == APPROVE])
+    snapshot = replace(snapshot, delegations=())
+    ballot, decision = played(start, snapshot, [pair for pair in tried if pair[1] == APPROVE])
     if decision:
         return
     wanted = {
         by
         for by in PEOPLE
-        if judge_vote(ballot, VoteAttempt(by=by, choice=APPROVE, at_ms=99, digest="d"), found).vote
+        if judge_vote(
+            ballot, VoteAttempt(by=by, choice=APPROVE, at_ms=99, digest="d"), snapshot
+        ).vote
     }
-    assert waits_for(ballot, found) == wanted
+    assert waits_for(ballot, snapshot) == wanted

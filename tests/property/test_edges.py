@@ -108,13 +108,13 @@ class Edge:
 
     async def whispers(self) -> list[str]:
         """All private answers: those that were told, and those that wait for their turn."""
-        told = [
-            str(one.args.get("text"))
-            for one in self.stage.sandbox.calls
-            if one.method == "chat.postEphemeral"
+        texts = [
+            str(call.args.get("text"))
+            for call in self.stage.sandbox.calls
+            if call.method == "chat.postEphemeral"
         ]
         waiting = await self.storage.ephemeral_messages.due(now_ms=10**15, limit=10_000)
-        return told + [one.text for one in waiting]
+        return texts + [message.text for message in waiting]
 
     async def nothing_leaked(self) -> None:
         """Nobody was told what only a log may say."""
@@ -227,16 +227,16 @@ CROWD = [
 ]
 
 
-@pytest.mark.parametrize(("who", "team", "more", "told"), [one[1:] for one in CROWD])
+@pytest.mark.parametrize(("who", "team", "more", "refusal"), [row[1:] for row in CROWD])
 async def test_i7_people_of_elsewhere_are_told_why_not(
-    edge: Edge, who: str, team: str, more: dict[str, Any], told: str
+    edge: Edge, who: str, team: str, more: dict[str, Any], refusal: str
 ) -> None:
     await edge.send({**by(edge.payloads["click"], who, team), **more}, "click")
-    assert told in "".join(await edge.whispers())
+    assert refusal in "".join(await edge.whispers())
     if who == ROSA:  # what she sends with the form to reject takes her request back
         return
     form = {**by(edge.payloads[f"submission {REJECT}"], who, team), **more}
-    assert told in await edge.send(form, "submission")
+    assert refusal in await edge.send(form, "submission")
 
 
 NO_EVENTS: tuple[object, ...] = (

@@ -102,7 +102,7 @@ class Case:
             self.faults.append(f"{effect.arguments} runs; people decided {self.decisions}")
         if self.starts <= len(self.effects):
             self.faults.append("it runs, and nobody knows that it has started")
-        keys = {one.key for one in self.effects}
+        keys = {earlier.key for earlier in self.effects}
         if self.is_idempotent and not keys <= {effect.key}:
             self.faults.append("it runs again with another key")
         if not self.is_idempotent and len(self.effects) > self.said("again"):
@@ -124,20 +124,20 @@ class Case:
         assert len(returned) == 1
         self._check_told(returned[0])
 
-    def _check_told(self, told: str) -> None:
+    def _check_told(self, answer: str) -> None:
         """The agent is told what is true, as far as anybody knows it."""
         if self.said("reject"):
             assert self.effects == []
-            assert "Rejected by a person" in told
+            assert "Rejected by a person" in answer
         elif self.said("expire"):
             assert self.effects == []
-            assert "Nobody answered in time" in told
-        elif "unknown whether" in told:
+            assert "Nobody answered in time" in answer
+        elif "unknown whether" in answer:
             assert self.said("give_up")
-        elif "says a person" in told:
+        elif "says a person" in answer:
             assert self.said("ran")
         else:
-            assert "pay ok" in told
+            assert "pay ok" in answer
             assert self.effects
 
 
@@ -233,7 +233,7 @@ class Process:
         """What is on record; or else people decide now."""
         case, info = self.case, context.info
         is_doubt = isinstance(info, InDoubtInfo)
-        left = [one for one in case.doubts if not case.said(one)] or ["give_up"]
+        left = [choice for choice in case.doubts if not case.said(choice)] or ["give_up"]
         options = tuple(left) if is_doubt else case.verdicts
         recorded = case.decisions.get(context.id)
         outcome = await self.worker.step("decide", (recorded,) if recorded else options)
@@ -344,9 +344,9 @@ async def test_i1_i5_every_order_of_two_workers_that_may_die(
         case = Case(durability, is_idempotent, store=copy.deepcopy(store))
         await play(case, order, "ab", "c")
 
-    found = await explore(one)
-    assert found.states > 200
-    assert found.runs > 200
+    explored = await explore(one)
+    assert explored.states > 200
+    assert explored.runs > 200
 
 
 @both

@@ -142,15 +142,19 @@ def old_ones(town: Town) -> list[Shown]:
     """Cards that show what is no longer asked, if there are any; else all."""
     waiting = town.waiting()
     ids = {card.approval_id for card in waiting}
-    found = [card for card in town.cards if card.approval_id in ids and card not in waiting]
-    return found or town.cards
+    stale = [card for card in town.cards if card.approval_id in ids and card not in waiting]
+    return stale or town.cards
 
 
 def likely(town: Town, who: str, card: Shown) -> str:
     """One of those who may agree to a card, if there is anybody; the next one after this."""
     at = PEOPLE.index(who)
-    found = [one for one in (*PEOPLE[at:], *PEOPLE[:at]) if town.ledger.gates_for(one, card)]
-    return found[0] if found else who
+    candidates = [
+        candidate
+        for candidate in (*PEOPLE[at:], *PEOPLE[:at])
+        if town.ledger.gates_for(candidate, card)
+    ]
+    return candidates[0] if candidates else who
 
 
 def ends(town: Town) -> None:
@@ -161,15 +165,15 @@ def ends(town: Town) -> None:
         town.passes(1)
         town.passes(1)
         for _ in range(12):
-            found = [
+            pairs = [
                 (who, card)
                 for card in town.waiting()
                 for who in PEOPLE
                 if town.ledger.surely_may(who, card)
             ]
-            if not found:
+            if not pairs:
                 break
-            who, card = found[0]
+            who, card = pairs[0]
             town.clicks(who, card, "again" if card.is_doubt else "approve")
         assert town.ledger.faults == []
     finally:

@@ -152,13 +152,13 @@ async def test_whichever_write_it_dies_at(scene: str, storage: SqliteStores) -> 
     whole = await house.play(SCENES[scene])
     assert (whole.faults, whole.deaths, whole.doubts) == ([], 0, 0)
     assert len(whole.writes) > FEWEST
-    found = {}
+    faults_by_death = {}
     for write, is_after in deaths(scene, whole.writes):
         ending = await house.play(SCENES[scene], dies(write, is_after=is_after))
         assert ending.deaths == 1, write
         if faults := [*ending.faults, *differences(whole, ending)]:
-            found[write, is_after, whole.writes[write - 1]] = faults
-    assert found == {}
+            faults_by_death[write, is_after, whole.writes[write - 1]] = faults
+    assert faults_by_death == {}
 
 
 def deaths(scene: str, writes: Sequence[str]) -> list[tuple[int, bool]]:
@@ -175,21 +175,21 @@ def deaths(scene: str, writes: Sequence[str]) -> list[tuple[int, bool]]:
 
 def differences(whole: Ending, ending: Ending) -> list[str]:
     """What ended otherwise than where nobody died; a call in doubt is one more question."""
-    found = []
+    problems = []
     states = ending.states
     if ending.doubts:  # no grant covers words such as who settles a doubt says
         states = states[: len(whole.states)]
     if (states, ending.ran) != (whole.states, whole.ran):
-        found.append(f"{ending.states}, {ending.ran}")
+        problems.append(f"{ending.states}, {ending.ran}")
     noted, missing = apart(ending.audit, whole.audit)
     if not ending.doubts and (noted or set(missing) - LATE):
-        found.append(f"in the audit too often {noted}, missing {missing}")
+        problems.append(f"in the audit too often {noted}, missing {missing}")
     more, less = apart(ending.posted, whole.posted)
     if states != ending.states:  # one more question has messages of its own
-        return found
+        return problems
     if more - doubted(ending.doubts) or less:
-        found.append(f"posted too often {more}, missing {less}")
-    return found
+        problems.append(f"posted too often {more}, missing {less}")
+    return problems
 
 
 def doubted(count: int) -> Counter[str]:
@@ -198,6 +198,6 @@ def doubted(count: int) -> Counter[str]:
     return Counter(dict.fromkeys(kinds, count))
 
 
-def apart(one: Counter[T], other: Counter[T]) -> tuple[Counter[T], Counter[T]]:
+def apart(first: Counter[T], other: Counter[T]) -> tuple[Counter[T], Counter[T]]:
     """What is in the first alone, and in the second alone."""
-    return one - other, other - one
+    return first - other, other - first

@@ -115,7 +115,7 @@ async def ends_well(relay: Relay, play: Play) -> None:
     texts = [text for key, text in relay.notifier.texts.items() if key.startswith(play.thread_id)]
     assert len(texts) == 2
     messages = relay.notifier.messages.items()
-    assert all(len(found) == 1 for key, found in messages if key.startswith(play.thread_id))
+    assert all(len(posted) == 1 for key, posted in messages if key.startswith(play.thread_id))
     assert f"for {play.job}" in texts[-1] or play.doubts
 
 
@@ -125,7 +125,7 @@ async def all_is_noted(storage: Stores, play: Play) -> None:
     What came of a doubt is its own story. Who edited a call is said once more where it is decided.
     """
     kept = await storage.audit.of_thread(play.thread_id, limit=100)
-    assert play.doubts or {one.action for one in kept} >= {*COURSE, "requested"}
+    assert play.doubts or {noted.action for noted in kept} >= {*COURSE, "requested"}
     acts: dict[tuple[str, str], None] = {}
     for _, entry in play.entries():
         acts.setdefault((entry.approval_id, entry.action))
@@ -141,16 +141,18 @@ async def decided_before_it_began(storage: Stores, play: Play) -> None:
     assert (decision.by, decision.status) == (BEN, Status.APPROVED)
     noted = next(at for at, entry in play.entries() if entry.action == "decided")
     started = next(at for at, entry in play.entries() if entry.action == "started")
-    begun = next(at for at, (_, _, told) in enumerate(play.done) if '"started"' in str(told[1:2]))
+    begun = next(
+        at for at, (_, _, values) in enumerate(play.done) if '"started"' in str(values[1:2])
+    )
     assert decided < noted <= started < begun < begin
     acts = [entry.action for _, entry in play.entries()]
     assert acts.index("decided") < acts.index("started")
     entries = await storage.audit.of_thread(play.thread_id, limit=100)
-    (about, *_) = [one for one in entries if one.action == "decided"]
+    (about, *_) = [record for record in entries if record.action == "decided"]
     assert (about.actor_id, about.detail["digest"]) == (BEN, decision.digest)
     assert about.detail["edited_by"] == ADA
-    for told in (about, next(one for one in entries if one.action == "started")):
-        assert told.detail["arguments"] == {
+    for audited in (about, next(record for record in entries if record.action == "started")):
+        assert audited.detail["arguments"] == {
             "ref": play.job,
             "amount": FINAL.amount,
             "to": FINAL.to,

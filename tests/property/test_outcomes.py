@@ -81,7 +81,10 @@ DENIED = re.compile(r"(?:nothing|may have|have|didn't|whether this|what) ran?\b"
 
 def all_ended() -> Iterator[Approval]:
     """Every way to decide, with every execution that can follow."""
-    runs = [None, *(Run(state=one, at_ms=DECIDED + 60_000, text=TEXTS[one]) for one in RunState)]
+    runs = [
+        None,
+        *(Run(state=state, at_ms=DECIDED + 60_000, text=TEXTS[state]) for state in RunState),
+    ]
     for base, status in product(BASES, set(Status) - {Status.PENDING}):
         for approval in decided_as(base, status):
             if status in YES and not (base.kind is Kind.DOUBT and status is Status.ANSWERED):
@@ -157,7 +160,9 @@ def logged(entries: list[AuditEntry]) -> str:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
-    return "\n".join(f"{one.getMessage()} {vars(one).get('outcome', '')}" for one in handler.buffer)
+    return "\n".join(
+        f"{record.getMessage()} {vars(record).get('outcome', '')}" for record in handler.buffer
+    )
 
 
 def entries_of(approval: Approval) -> list[AuditEntry]:
@@ -196,16 +201,16 @@ def words(shown: Card | dict[str, Any]) -> str:
 
 def _texts(part: object) -> Iterator[str]:
     if isinstance(part, list | tuple):
-        for one in part:
-            yield from _texts(one)
+        for inner in part:
+            yield from _texts(inner)
     elif isinstance(part, dict):
         if part.get("type") == "emoji":
             yield str(part["name"])
-        for name, one in part.items():
-            if name == "text" and isinstance(one, str):
-                yield one
+        for name, inner in part.items():
+            if name == "text" and isinstance(inner, str):
+                yield inner
             elif name not in {"accessibility_label", "options", "initial_option"}:
-                yield from _texts(one)
+                yield from _texts(inner)
 
 
 def test_no_surface_tells_of_a_success_what_did_not_succeed() -> None:

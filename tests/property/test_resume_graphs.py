@@ -100,13 +100,13 @@ class Trial:
 
         def node(state: dict[str, Any]) -> object:
             where = f"{path}{state.get('sent', '')}"
-            found = []
+            answers = []
             for at in range(spec.questions):
                 question = f"{where}?{at}"
-                found.append(str(node_interrupt(question)))
+                answers.append(str(node_interrupt(question)))
                 assert question in self.given
             self.finished[where] += 1
-            return {"log": [f"{where}={','.join(found)}"]}
+            return {"log": [f"{where}={','.join(answers)}"]}
 
         graph.add_node(name, node)
 
@@ -140,9 +140,11 @@ class Trial:
     async def answer(self, result: GraphResult, chosen: list[int]) -> GraphResult:
         answers = {}
         for at in chosen:
-            one = result.interrupts[at]
-            self.given.add(str(one.value))
-            answers[one.id] = f"A({one.value})" if one.kind == "node" else _go(one.value)
+            interrupt = result.interrupts[at]
+            self.given.add(str(interrupt.value))
+            answers[interrupt.id] = (
+                f"A({interrupt.value})" if interrupt.kind == "node" else _go(interrupt.value)
+            )
         return await self.graph().invoke(thread_id="t", resume_map=answers)
 
 
@@ -164,9 +166,9 @@ async def bit_by_bit(trial: Trial, draw: Any) -> list[str]:
     while result.interrupts:
         count = len(result.interrupts)
         chosen = draw(st.lists(st.integers(0, count - 1), min_size=1, unique=True))
-        kept = {one.id for at, one in enumerate(result.interrupts) if at not in chosen}
+        kept = {interrupt.id for at, interrupt in enumerate(result.interrupts) if at not in chosen}
         result = await trial.answer(result, chosen)
-        assert kept <= {one.id for one in result.interrupts}
+        assert kept <= {interrupt.id for interrupt in result.interrupts}
     return list(result.values["log"])
 
 

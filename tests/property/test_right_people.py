@@ -115,7 +115,9 @@ def test_i13_what_people_may_do_is_done() -> None:
         crowd.decide(BEN, 0, "approve")
         assert crowd.agreed == []
         crowd.decide("UCLEO", 0, "approve")
-        assert [(one.by, one.is_entitled) for one in crowd.agreed] == [("UCLEO", True)]
+        assert [(agreement.by, agreement.is_entitled) for agreement in crowd.agreed] == [
+            ("UCLEO", True)
+        ]
         check(crowd)
     finally:
         crowd.close()

@@ -29,8 +29,10 @@ yes_no = st.booleans()
 
 
 def _approve() -> st.SearchStrategy[list[dict[str, Any]]]:
-    one = st.fixed_dictionaries({"from": groups, "count": st.integers(1, 3)})
-    return st.lists(one, min_size=1, max_size=2, unique_by=lambda entry: tuple(entry["from"]))
+    requirement = st.fixed_dictionaries({"from": groups, "count": st.integers(1, 3)})
+    return st.lists(
+        requirement, min_size=1, max_size=2, unique_by=lambda entry: tuple(entry["from"])
+    )
 
 
 @st.composite
@@ -95,7 +97,7 @@ def asks(draw: st.DrawFn, *, stages: bool = True) -> dict[str, Any]:
 
 def _names(ask: dict[str, Any]) -> list[str]:
     stages = ask.get("stages", [ask])
-    return ["+".join(one["from"]) for stage in stages for one in stage["approve"]]
+    return ["+".join(requirement["from"]) for stage in stages for requirement in stage["approve"]]
 
 
 thens = (
@@ -157,7 +159,7 @@ def test_undecided_is_as_strict_as_every_world(
     file: PolicyFile, tool: ToolFacts, values: dict[str, Any]
 ) -> None:
     ruling = _judge(file, tool, values).ruling
-    worlds = ([TRUE, FALSE] if one == UNDECIDED else [one] for one in values.values())
+    worlds = ([TRUE, FALSE] if value == UNDECIDED else [value] for value in values.values())
     for world in product(*worlds):
         assert is_at_least(ruling, _judge(file, tool, dict(zip(values, world, strict=True))).ruling)
 
@@ -209,7 +211,7 @@ def test_with_stages_only_their_borders_depend_on_the_grouping(parts: list[Verdi
 def test_names_of_requirements_stay_unique(parts: list[Verdict]) -> None:
     merged = merge(parts)
     if isinstance(merged, Terms):
-        names = [one.name for stage in merged.stages for one in stage.approve]
+        names = [requirement.name for stage in merged.stages for requirement in stage.approve]
         assert len(set(names)) == len(names)
         assert {name for step in merged.escalate for name in step.requirements} <= set(names)
 
@@ -239,7 +241,7 @@ def test_a_rule_of_code_never_widens(
     file: PolicyFile, tool: ToolFacts, values: dict[str, Any], code: list[Ruling]
 ) -> None:
     alone = _judge(file, tool, values).ruling
-    kinds = {one.kind for one in code if isinstance(one, Ask)}
+    kinds = {ruling.kind for ruling in code if isinstance(ruling, Ask)}
     if kinds == {"review"} and tool.gate == "none":
         # Of who may edit, a file that is silent takes what code says (1.16).
         alone = _judge(file, replace(tool, gate="review"), values).ruling

@@ -46,7 +46,7 @@ KINDS: list[Any] = [object, Any, str, bool, str | None, int | list[str]]
 """The kinds of answers that are asked for; none names an outcome."""
 
 
-@pytest.mark.parametrize("asker", ASKERS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("asker", ASKERS, ids=lambda asker: asker.__name__)
 async def test_i1_nothing_that_asked_goes_on_without_an_answer(
     asker: Callable[[Office], Agent],
 ) -> None:
@@ -55,7 +55,7 @@ async def test_i1_nothing_that_asked_goes_on_without_an_answer(
         runner = Runner(asker(office), checkpoint_store=MemoryCheckpointStore())
         (*_, asked) = [event async for event in runner.query("Go.", checkpoint_id="1")]
         assert isinstance(asked, InterruptEvent)
-        answers = {one.id: outcome for one in asked.contexts}
+        answers = {context.id: outcome for context in asked.contexts}
         events: list[object] = []
         try:
             events += [event async for event in runner.resume("1", answers)]
@@ -68,7 +68,7 @@ async def test_i1_nothing_that_asked_goes_on_without_an_answer(
         assert {event.outcome for event in called} <= {wanted}
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: type(outcome).__name__)
 async def test_i1_a_graph_of_ones_own_program_does_not_go_on_without_an_answer(
     outcome: object,
 ) -> None:
@@ -82,7 +82,7 @@ async def test_i1_a_graph_of_ones_own_program_does_not_go_on_without_an_answer(
         assert office.acted == []
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: type(outcome).__name__)
 async def test_i9_who_asks_for_an_outcome_by_its_type_gets_it(outcome: object) -> None:
     got: list[object] = []
 

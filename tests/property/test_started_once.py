@@ -31,10 +31,10 @@ async def play(
             return doubts
         else:
             asked = await runner.pending("1")
-            in_doubt = {one.id for one in asked if isinstance(one.info, InDoubtInfo)}
+            in_doubt = {context.id for context in asked if isinstance(context.info, InDoubtInfo)}
             doubts += len(in_doubt)
-            targets: dict[str, object] = dict.fromkeys((one.id for one in asked), "yes")
-            answered |= {one.id for one in asked if one.is_root_cause} - in_doubt
+            targets: dict[str, object] = dict.fromkeys((context.id for context in asked), "yes")
+            answered |= {context.id for context in asked if context.is_root_cause} - in_doubt
             targets |= dict.fromkeys(in_doubt, InDoubtResult(choice=choice))  # type: ignore[arg-type]
             await collect(runner.resume_with_params("1", ResumeParams(targets=targets)))
     pytest.fail("the run did not end")
@@ -43,7 +43,7 @@ async def play(
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("choice", ["ran", "again"])
 @pytest.mark.parametrize("durability", ["step", "interrupt"])
-@pytest.mark.parametrize("asker", ASKERS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("asker", ASKERS, ids=lambda asker: asker.__name__)
 async def test_i5_what_acts_on_an_answer_acts_once_or_people_are_asked(
     asker: Callable[[Office], Agent], durability: str, choice: str, *, before: bool
 ) -> None:

@@ -40,7 +40,7 @@ def an_agent(ran: list[str]) -> Agent:
     async def go_on(
         messages: list[ModelMessage], _: AgentInfo
     ) -> AsyncIterator[str | DeltaToolCalls]:
-        asked = [at for at, one in enumerate(messages) if _is_asked(one)]
+        asked = [at for at, message in enumerate(messages) if _is_asked(message)]
         done = sum(map(_calls, messages[asked[-1] :]))
         if done >= MOST_CALLS:
             yield "All paid."
@@ -88,6 +88,6 @@ async def test_i6_whoever_has_the_thread_next_leaves_alone_what_waits(
             await office.hear("<@UBOT> pay", ts=ROOT)
         else:
             await office.hear("<@UBOT> and be quick", ts=f"1800000000.{step + 2:06d}")
-        found = await newest_of(storage.approvals, THREAD_ID, limit=STEPS * MOST_CALLS)
-        assert {one.status for one in found} <= ENDED
+        approvals = await newest_of(storage.approvals, THREAD_ID, limit=STEPS * MOST_CALLS)
+        assert {approval.status for approval in approvals} <= ENDED
         assert len(ran) == decided

@@ -110,8 +110,8 @@ def has_approve(approval: Approval) -> bool:
 
 def plain_words(approval: Approval) -> str:
     """All texts that are drawn, one after the other, as they are read."""
-    found = re.findall(r'"text": "((?:[^"\\]|\\.)*)"', drawn(approval))
-    return "".join(json.loads(f'"{text}"', strict=False) for text in found)
+    literals = re.findall(r'"text": "((?:[^"\\]|\\.)*)"', drawn(approval))
+    return "".join(json.loads(f'"{text}"', strict=False) for text in literals)
 
 
 @many
@@ -142,15 +142,15 @@ def test_what_the_card_hides_makes_approve_impossible_until_it_is_opened(
 @many
 @given(calls, calls, declared, declared, st.sampled_from([None, *Opened]))
 def test_no_two_calls_look_alike_where_approve_is_live(
-    one: dict[str, Any],
+    first: dict[str, Any],
     other: dict[str, Any],
     secret: tuple[str, ...],
     shown: tuple[str, ...],
     what: Opened | None,
 ) -> None:
     with in_force(NO_RULES, key=b"installation"):
-        approvals = [holding(call, secret, shown) for call in (one, other)]
-        assume(in_order(one) != in_order(other))
+        approvals = [holding(call, secret, shown) for call in (first, other)]
+        assume(in_order(first) != in_order(other))
         if what is not None:
             approvals = [opened(approval, what) for approval in approvals]
         assume(all(is_live(each) and has_approve(each) for each in approvals))
@@ -178,8 +178,8 @@ def twins_of(value: Any) -> list[Any]:
 @settings(many, max_examples=max(settings().max_examples, 30))
 @given(values | texts, st.sampled_from(["token", "note", "n" * 90]), st.booleans())
 def test_what_looks_nearly_the_same_is_told_apart(value: Any, name: str, is_nested: bool) -> None:
-    def call_of(one: Any) -> dict[str, Any]:
-        return {"a": 1, name: [one] if is_nested else one}
+    def call_of(argument: Any) -> dict[str, Any]:
+        return {"a": 1, name: [argument] if is_nested else argument}
 
     with in_force(NO_RULES, key=b"installation"):
         pictures = pictures_of(call_of(value))
@@ -192,7 +192,7 @@ def pictures_of(call: dict[str, Any]) -> set[str]:
     """All that Ada may see when her Approve is taken: as it is asked, and opened."""
     approval = holding(call, (), ())
     both = (approval, opened(approval, Opened.CLEAR))
-    return {drawn(one) for one in both if is_live(one) and has_approve(one)}
+    return {drawn(card) for card in both if is_live(card) and has_approve(card)}
 
 
 @many

@@ -106,7 +106,7 @@ def texts(*between: str) -> st.SearchStrategy[str]:
     """Texts of odd words, with one of some separators between them."""
     word = st.sampled_from(WORDS) | st.text(max_size=5)
     pieces = st.lists(st.tuples(word, st.sampled_from(between)), min_size=1, max_size=8)
-    joined = pieces.map(lambda found: "".join(f"{word}{space}" for word, space in found).strip())
+    joined = pieces.map(lambda pairs: "".join(f"{word}{space}" for word, space in pairs).strip())
     return joined.filter(lambda text: not LISTED.search(text))
 
 

@@ -88,7 +88,7 @@ events = st.one_of(*[st.sampled_from(LIKELY)] * 3, st.sampled_from(RARE))
 
 def a_policy(ask: dict[str, Any], change: dict[str, Any]) -> Forced:
     """A policy that asks like this about amounts that are neither small nor large."""
-    groups = {name: one for name, one in {**GROUPS, **change}.items() if name != "deny"}
+    groups = {name: members for name, members in {**GROUPS, **change}.items() if name != "deny"}
     bounds = ("le", SMALL, "allow"), ("ge", LARGE, {"deny": "Too much."})
     rules = [
         {"name": op, "when": {"args": [{"path": "amount", "op": op, "value": value}]}, "then": then}
@@ -133,8 +133,8 @@ class History:
 
     async def record(self) -> Approval:
         """The only approval there is."""
-        (found,) = await newest_of(self.office.storage.approvals, THREAD_ID, limit=9)
-        return found
+        (approval,) = await newest_of(self.office.storage.approvals, THREAD_ID, limit=9)
+        return approval
 
     # ---- what happens -----------------------------------------------------------------------
 
@@ -199,8 +199,8 @@ class History:
 
     def _check_votes(self, card: Approval) -> None:
         votes = card.votes
-        assert len({one.by for one in votes}) == len(votes), "somebody is counted twice"
-        assert {one.digest for one in votes} <= {card.digest}, "a vote is for another call"
+        assert len({vote.by for vote in votes}) == len(votes), "somebody is counted twice"
+        assert {vote.digest for vote in votes} <= {card.digest}, "a vote is for another call"
 
     def _check_transition(self, name: str, before: Approval, after: Approval) -> None:
         if before.status is not Status.PENDING:
@@ -221,11 +221,11 @@ class History:
         assert not self.denies, "it is denied by now"
         assert not self.office.directory.is_down, "nobody could be looked up"
         terms = card.terms
-        votes = [one for one in card.votes if one.choice == "approve"]
+        votes = [vote for vote in card.votes if vote.choice == "approve"]
         barred = self._barred(card, terms)
         for number, stage in enumerate(terms.stages):
-            slots = [one.groups for one in stage.approve for _ in range(one.count)]
-            voters = [one.by for one in votes if one.stage == number]
+            slots = [slot.groups for slot in stage.approve for _ in range(slot.count)]
+            voters = [vote.by for vote in votes if vote.stage == number]
             able = [who for who in voters if who not in barred]
             assert any(
                 all(

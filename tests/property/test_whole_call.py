@@ -102,7 +102,7 @@ many = settings(
 
 
 def holding(arguments: Mapping[str, Any], preview: str, title: str, secret: bool) -> Approval:
-    schema: dict[str, Any] = {"type": "object", "properties": {one: {} for one in arguments}}
+    schema: dict[str, Any] = {"type": "object", "properties": {name: {} for name in arguments}}
     ask = AnswerForm(
         form=Form.CALL, secret=("password",) if secret else (), named=("to",), schema=schema
     )
@@ -119,7 +119,7 @@ def holding(arguments: Mapping[str, Any], preview: str, title: str, secret: bool
 
 def marks_in(arguments: Mapping[str, Any], preview: str, title: str, secret: bool) -> set[str]:
     """The marks of all that runs, but for what its author declared secret."""
-    open_ones = {n: one for n, one in arguments.items() if not (secret and n == "password")}
+    open_ones = {n: value for n, value in arguments.items() if not (secret and n == "password")}
     return set(MARK.findall(json.dumps([open_ones, preview, title])))
 
 
@@ -128,9 +128,11 @@ def texts_of(blocks: object) -> str:
     if isinstance(blocks, list):
         return "\n".join(map(texts_of, blocks))
     if isinstance(blocks, dict):
-        found = [blocks.get(name) for name in ("text", "initial_value")]
-        own = [one for one in found if isinstance(one, str)]
-        rest = [texts_of(one) for name, one in blocks.items() if name not in {"value", "block_id"}]
+        values = [blocks.get(name) for name in ("text", "initial_value")]
+        own = [text for text in values if isinstance(text, str)]
+        rest = [
+            texts_of(inner) for name, inner in blocks.items() if name not in {"value", "block_id"}
+        ]
         return "\n".join([*own, *rest])
     return ""
 
@@ -138,33 +140,35 @@ def texts_of(blocks: object) -> str:
 def actions_in(blocks: object) -> list[tuple[str, str]]:
     """The action ids of all that can be pressed, with their labels."""
     if isinstance(blocks, list):
-        return [found for one in blocks for found in actions_in(one)]
+        return [action for block in blocks for action in actions_in(block)]
     if not isinstance(blocks, dict):
         return []
     text = blocks.get("text")
     label = str(text.get("text")) if isinstance(text, dict) else ""
     own = [(str(blocks["action_id"]), label)] if "action_id" in blocks else []
-    return [*own, *(found for one in blocks.values() for found in actions_in(one))]
+    return [*own, *(action for value in blocks.values() for action in actions_in(value))]
 
 
 def _on_batch_card(approval: Approval) -> list[Block]:
-    one = approval.changed(batch=StoredBatch(keeper=approval.approval_id))
-    other = one.changed(approval_id="apr_" + "f" * 32, title="Another one")
-    card = batch_card([one, other], BatchWords(), approvers_text="")
+    first = approval.changed(batch=StoredBatch(keeper=approval.approval_id))
+    other = first.changed(approval_id="apr_" + "f" * 32, title="Another one")
+    card = batch_card([first, other], BatchWords(), approvers_text="")
     return list(card.blocks)
 
 
 READER = FormReader(can_approve=True, can_reject=True, has_read=False)
 DRAWN: dict[Surface, list[Callable[[Approval], list[Block]]]] = {
-    Surface.CARD: [lambda one: list(card_for(one, approvers_text="").blocks)],
+    Surface.CARD: [lambda approval: list(card_for(approval, approvers_text="").blocks)],
     Surface.LINE: [_on_batch_card],
-    Surface.LISTED: [lambda one: list(batch_modal(one, [one])["blocks"])],
+    Surface.LISTED: [lambda approval: list(batch_modal(approval, [approval])["blocks"])],
     Surface.FORM: [
-        lambda one: list(form_of(one, grant_modal(one, GRANTS.grants))["blocks"]),
-        lambda one: list(form_of(one, override_modal(one, GLASS))["blocks"]),
+        lambda approval: list(form_of(approval, grant_modal(approval, GRANTS.grants))["blocks"]),
+        lambda approval: list(form_of(approval, override_modal(approval, GLASS))["blocks"]),
     ],
-    Surface.EDIT_FORM: [lambda one: list(form_of(one, opened_by(one, ActionId.EDIT))["blocks"])],
-    Surface.REVIEW: [lambda one: list(review_modal(one, READER)["blocks"])],
+    Surface.EDIT_FORM: [
+        lambda approval: list(form_of(approval, opened_by(approval, ActionId.EDIT))["blocks"])
+    ],
+    Surface.REVIEW: [lambda approval: list(review_modal(approval, READER)["blocks"])],
 }
 """How each surface draws a call."""
 DIRECT = {ActionId.APPROVE, ActionId.APPROVE_ALL, ActionId.GRANT, ActionId.EDIT, ActionId.OVERRIDE}
@@ -227,18 +231,18 @@ def _home(approval: Approval, show: Shown) -> HomePage:
 
 
 LISTS: dict[str, Callable[[Approval], object]] = {
-    "Home": lambda one: home_view(_home(one, Shown.WAITING)),
-    "own requests on Home": lambda one: home_view(_home(one, Shown.MINE)),
-    "a list": lambda one: list_blocks(_home(one, Shown.WAITING)),
-    "one of a list": lambda one: _shown(one, PEOPLE, CLOCK, ADA),
-    "a reply": lambda one: choice_card("Mean this?", [one]).blocks,
+    "Home": lambda approval: home_view(_home(approval, Shown.WAITING)),
+    "own requests on Home": lambda approval: home_view(_home(approval, Shown.MINE)),
+    "a list": lambda approval: list_blocks(_home(approval, Shown.WAITING)),
+    "one of a list": lambda approval: _shown(approval, PEOPLE, CLOCK, ADA),
+    "a reply": lambda approval: choice_card("Mean this?", [approval]).blocks,
 }
 """Where calls are named, and nothing more of them is shown for certain."""
 CARDS: dict[str, Callable[[Approval], object]] = {
-    "the card": lambda one: card_for(one, approvers_text="").blocks,
-    "a copy": lambda one: card_for(one, approvers_text="", lead=["For you."]).blocks,
-    "a card of two": lambda one: _batch_card(one, 2),
-    "a card of many": lambda one: _batch_card(one, MOST_TARGETS + 1),
+    "the card": lambda approval: card_for(approval, approvers_text="").blocks,
+    "a copy": lambda approval: card_for(approval, approvers_text="", lead=["For you."]).blocks,
+    "a card of two": lambda approval: _batch_card(approval, 2),
+    "a card of many": lambda approval: _batch_card(approval, MOST_TARGETS + 1),
 }
 COUNTS = {"a card of two": 2, "a card of many": MOST_TARGETS + 1}
 
@@ -277,11 +281,11 @@ def check_several(approval: Approval, marks_of: Callable[[Approval], set[str]]) 
     calls_of_turn = several(approval, 3)
     view = batch_modal(approval, calls_of_turn)
     offered, shown = json.dumps(view["blocks"]), set(MARK.findall(texts_of(view)))
-    listed = [one for one in calls_of_turn if one.approval_id in offered]
+    listed = [call for call in calls_of_turn if call.approval_id in offered]
     assert says_yes(view) == bool(listed)
-    for one in listed:
-        assert not guesses(one)
-        assert marks_of(one) <= shown, "the form of several hides a part"
+    for listed_call in listed:
+        assert not guesses(listed_call)
+        assert marks_of(listed_call) <= shown, "the form of several hides a part"
 
 
 @many
@@ -298,7 +302,7 @@ def test_no_button_and_no_form_says_yes_beside_less_than_the_whole_call(
     approval = holding(arguments, preview, title, secret)
     wanted = marks_in(arguments, preview, title, secret)
     for name, draw in LISTS.items():
-        actions = {one for one, _ in actions_in(draw(approval))}
+        actions = {action for action, _ in actions_in(draw(approval))}
         assert not (DIRECT | AGREES) & actions, f"{name} says yes"
     for name, draw in CARDS.items():
         picture = draw(approval)
@@ -306,7 +310,7 @@ def test_no_button_and_no_form_says_yes_beside_less_than_the_whole_call(
         beside = {f"{mark}{number:03}z" for number in range(1, count) for mark in "xy"}
         check_picture(approval, name, picture, wanted=wanted | beside)
     check_review(approval, wanted)
-    check_several(approval, lambda one: marks_in(arguments, preview, one.title, secret))
+    check_several(approval, lambda call: marks_in(arguments, preview, call.title, secret))
 
 
 Trimmed = Annotated[str, StringConstraints(strip_whitespace=True)]
@@ -367,9 +371,9 @@ class Asked:
 
     async def is_untouched(self) -> bool:
         """Whether nothing was decided about it, changed in it, or ran."""
-        found, memo = await self.now(), self.approval.arguments["memo"]
-        is_open = found.status is Status.PENDING and not found.votes
-        return is_open and found.digest == self.approval.digest and memo not in RAN
+        current, memo = await self.now(), self.approval.arguments["memo"]
+        is_open = current.status is Status.PENDING and not current.votes
+        return is_open and current.digest == self.approval.digest and memo not in RAN
 
 
 @asynccontextmanager
@@ -395,7 +399,7 @@ async def asked(given: dict[str, Any], name: str = "pay") -> AsyncIterator[Asked
             channel_name=no_name,
         )
         counter = Counter.on(office, catalog.check_call)
-        waiting = sorted(await office.open_approvals(), key=lambda one: one.position)
+        waiting = sorted(await office.open_approvals(), key=lambda approval: approval.position)
         yield Asked(counter, *waiting)
     finally:
         await storage.close()
@@ -410,7 +414,7 @@ def forged(approval: Approval, other: Approval) -> dict[str, tuple[Surface, dict
     value = encode(approval.approval_id, approval.digest)
     ticks = {"type": "checkboxes", "selected_options": [{"value": value}]}
     several = a_click(approval, ActionId.APPROVE_ALL)
-    pairs = [(one.approval_id, one.digest) for one in (approval, other)]
+    pairs = [(card.approval_id, card.digest) for card in (approval, other)]
     several["actions"][0]["value"] = encode_all(pairs)
     amount = {**typed("for", "1h"), **typed("times", "2"), **typed("reason", "as usual")}
     sure = {"sure": {"countersign:value": {"selected_options": [{"value": "yes"}]}}}
@@ -420,8 +424,8 @@ def forged(approval: Approval, other: Approval) -> dict[str, tuple[Surface, dict
     edits: list[dict[str, Any]] = []
     for memo in ("changed", f"{given['memo']} "):
         texts = [memo, given["effect"], json.dumps(given["more"])]
-        inputs = [typed(f"argument_{n}", one) for n, one in enumerate(texts)]
-        edits.append({name: value for one in inputs for name, value in one.items()})
+        inputs = [typed(f"argument_{n}", text) for n, text in enumerate(texts)]
+        edits.append({name: value for field in inputs for name, value in field.items()})
     edited, unchanged = edits
     review = a_submission(approval, ActionId.REVIEW_MODAL, note, page="technical")
     return {
@@ -509,9 +513,9 @@ async def test_a_yes_from_what_shows_all_counts(way: str) -> None:
     async with asked({"memo": "soon", "effect": "", "more": {"to": "acme"}}) as stage:
         _, payload = forged(stage.approval, stage.other)[way]
         await stage.counter.send(payload)
-        found = await stage.now()
-        assert found.status is Status.APPROVED
-        assert (found.digest != stage.approval.digest) == (way == "the form of an edit")
+        current = await stage.now()
+        assert current.status is Status.APPROVED
+        assert (current.digest != stage.approval.digest) == (way == "the form of an edit")
 
 
 WAYS = [
@@ -542,7 +546,7 @@ async def test_an_edit_that_changes_nothing_is_no_yes_to_a_page_that_was_not_tur
     async with asked({"memo": "soon", "options": {"o119": 5}}, "tune") as stage:
         assert shows_all(stage.approval, Surface.CARD)
         form = form_of(stage.approval, opened_by(stage.approval, ActionId.EDIT))
-        inputs = [one["label"]["text"] for one in form["blocks"] if one["type"] == "input"]
+        inputs = [block["label"]["text"] for block in form["blocks"] if block["type"] == "input"]
         assert inputs
         assert not any("O119" in label for label in inputs)
         values = submitted(form["blocks"], argument_0="soon ")

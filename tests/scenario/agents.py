@@ -72,7 +72,7 @@ def _agent(*turns: Turn) -> Agent:
 def thrice(_: Model) -> Agent:
     """Sends three texts in one turn."""
     texts = ("the report", "the invoice", "a <!channel> joke")
-    return _agent([call("send", {"text": one}, id=one) for one in texts], say("That was it."))
+    return _agent([call("send", {"text": text}, id=text) for text in texts], say("That was it."))
 
 
 def failing(_: Model) -> Agent:

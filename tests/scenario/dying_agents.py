@@ -83,15 +83,15 @@ def greet() -> str:
 
 
 TOOLS: list[Tool] = [leave, leave_in_loop, crash, kill, crash_approved, greet]
-_NAMES = {one.definition.name: one for one in TOOLS}
+_NAMES = {each_tool.definition.name: each_tool for each_tool in TOOLS}
 
 
 def _answer(messages: list[ModelMessage]) -> Iterable[ModelResponsePart]:
     last = messages[-1]
     parts = last.parts if isinstance(last, ModelRequest) else ()
-    told = [part for part in parts if isinstance(part, ToolReturnPart)]
-    if told:
-        return [say(f"The result: {told[-1].content}")]
+    returns = [part for part in parts if isinstance(part, ToolReturnPart)]
+    if returns:
+        return [say(f"The result: {returns[-1].content}")]
     texts = [str(part.content) for part in parts if isinstance(part, UserPromptPart)]
     words = texts[-1].split() if texts else []
     named = [word for word in words if word in _NAMES]

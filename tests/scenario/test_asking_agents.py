@@ -46,13 +46,15 @@ async def test_the_agents_answer_stands_on_the_card(stage: Stage) -> None:
     assert "The call would do this: Deploy payments 1.4.2 to production." in str(card)
     assert "Replaces 1.4.1" in str(card)
     assert APPROVE in buttons(card)
-    (told,) = [
-        one for one in stage.messages() if "about" in one["text"] and "replace" in one["text"]
+    (notice,) = [
+        message
+        for message in stage.messages()
+        if "about" in message["text"] and "replace" in message["text"]
     ]
-    assert stage.user("Ada") in str(told)
-    assert "<@" + stage.user("Rosa") not in str(told)
-    assert "Answered. See the answer on the card." in str(told)
-    assert [fault for one in stage.messages() for fault in message_errors(one)] == []
+    assert stage.user("Ada") in str(notice)
+    assert "<@" + stage.user("Rosa") not in str(notice)
+    assert "Answered. See the answer on the card." in str(notice)
+    assert [fault for message in stage.messages() for fault in message_errors(message)] == []
 
     await stage.click("Ada", card, APPROVE)
     await stage.said("1.4.2.*production")

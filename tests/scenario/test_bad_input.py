@@ -102,18 +102,18 @@ async def test_an_argument_that_nobody_can_read_cannot_be_approved(opened: Openi
 
 def obeyed(payload: object) -> list[str]:
     """The texts in a payload in which Slack would obey control characters."""
-    found: list[str] = []
+    texts: list[str] = []
     if isinstance(payload, dict):
         if payload.get("type") in {"user", "usergroup", "broadcast", "channel"}:
-            found.append(str(payload))
+            texts.append(str(payload))
         if payload.get("type") == "mrkdwn":
-            found.append(str(payload.get("text")))
+            texts.append(str(payload.get("text")))
         for value in payload.values():
-            found.extend(obeyed(value))
+            texts.extend(obeyed(value))
     if isinstance(payload, list):
         for value in payload:
-            found.extend(obeyed(value))
-    return found
+            texts.extend(obeyed(value))
+    return texts
 
 
 async def test_markup_is_shown_and_never_obeyed(opened: Opening) -> None:

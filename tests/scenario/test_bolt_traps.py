@@ -145,7 +145,7 @@ def is_final(stage: Stage) -> bool:
 
 def is_acknowledged(stage: Stage) -> bool:
     """Whether the newest click or form was, and all before it were."""
-    acks = [one.ok for one in stage.sandbox.stats.acks if one.kind == "interactive"]
+    acks = [ack.ok for ack in stage.sandbox.stats.acks if ack.kind == "interactive"]
     return bool(acks) and all(acks)
 
 
@@ -420,12 +420,14 @@ async def test_6_updates_of_cards_carry_text_and_blocks(stage: Stage) -> None:
     await stage.click("Ada", card, APPROVE)
     await sooner_or_later(stage, lambda: is_final(stage) and is_live(stage))
     updates = [
-        one.args
-        for one in stage.sandbox.calls
-        if one.method == "chat.update" and one.args["ts"] == card["ts"]
+        call.args
+        for call in stage.sandbox.calls
+        if call.method == "chat.update" and call.args["ts"] == card["ts"]
     ]
     assert updates
-    assert all(one["text"] and len(one["text"]) <= 4_000 and one["blocks"] for one in updates)
+    assert all(
+        update["text"] and len(update["text"]) <= 4_000 and update["blocks"] for update in updates
+    )
 
 
 # ---- 8: replayed requests -----------------------------------------------------------------------
@@ -510,11 +512,13 @@ async def test_9_of_many_clicks_at_once_one_decides(stage: Stage) -> None:
     await quiet(stage)
     await sooner_or_later(stage, lambda: is_final(stage) and is_live(stage))
     assert is_live(stage) == 1
-    told = [
-        one["text"] for who in ("Ada", "Ben") for one in stage.sandbox.ephemerals(stage.user(who))
+    texts = [
+        message["text"]
+        for who in ("Ada", "Ben")
+        for message in stage.sandbox.ephemerals(stage.user(who))
     ]
-    assert told
-    assert all("was first" in text or "approved" in text.lower() for text in told)
+    assert texts
+    assert all("was first" in text or "approved" in text.lower() for text in texts)
 
 
 # ---- 12: the environment ------------------------------------------------------------------------

@@ -49,8 +49,8 @@ async def fill(stage: Stage, user: str, values: dict[str, Any], **labels: str) -
 
 def errors_of(outcome: dict[str, Any]) -> dict[str, str]:
     assert outcome["response_action"] == "errors", outcome
-    found: dict[str, str] = outcome["errors"]
-    return found
+    errors: dict[str, str] = outcome["errors"]
+    return errors
 
 
 async def final(stage: Stage, word: str, *, number: int = 1) -> dict[str, Any]:
@@ -72,7 +72,7 @@ async def test_feedback_by_reply_by_form_and_one_click(opened: Open) -> None:
         second = await stage.card(number=2, word="Second draft")
         await stage.choose("Ada", second, "countersign:compare")
         view = await stage.modal("Ada")
-        assert all(one in str(view["blocks"]) for one in ("First", "Second"))
+        assert all(draft in str(view["blocks"]) for draft in ("First", "Second"))
         await stage.sandbox.close_view(stage.user("Ada"), view)
         await stage.click("Ada", second, ANSWER)
         assert errors_of(await fill(stage, "Ada", {"answer_0": " "})) == {
@@ -85,7 +85,7 @@ async def test_feedback_by_reply_by_form_and_one_click(opened: Open) -> None:
         await stage.click("Ben", third, ACCEPT)
         assert stage.user("Ben") in str(await final(stage, "Approved by", number=3))
         # What people wished stands on their cards; the bot does not say it once more.
-        assert not [one for one in stage.texts() if "shorter" in one or "friendlier" in one]
+        assert not [text for text in stage.texts() if "shorter" in text or "friendlier" in text]
 
 
 async def test_feedback_loop_ends_with_the_documented_words(opened: Open) -> None:
@@ -121,9 +121,14 @@ async def test_none_of_the_options(opened: Open) -> None:
     async with opened("choose") as (stage, _):
         card = await stage.card(word="Where to?")
         menu = next(
-            one for row in card["blocks"] for one in row.get("elements", ()) if "options" in one
+            element
+            for row in card["blocks"]
+            for element in row.get("elements", ())
+            if "options" in element
         )
-        (none,) = [one["value"] for one in menu["options"] if one["value"].startswith(REJECT)]
+        (none,) = [
+            option["value"] for option in menu["options"] if option["value"].startswith(REJECT)
+        ]
         rosa = stage.user("Rosa")
         await stage.sandbox.click(rosa, stage.channel, card["ts"], MORE, selected_option=none)
         await fill(stage, "Rosa", {"reason": "I stay at home."})
@@ -145,7 +150,7 @@ async def test_several_options(opened: Open) -> None:
     async with opened("choose_several") as (stage, _):
         await stage.click("Ada", await stage.card(word="Which ones?"), CHOOSE)
         view = await stage.modal("Ada")
-        (block,) = [one for one in view["blocks"] if one["type"] == "input"]
+        (block,) = [candidate for candidate in view["blocks"] if candidate["type"] == "input"]
         wanted = block["element"]["options"][::2]
         picked = {"type": "checkboxes", "selected_options": wanted}
         await stage.sandbox.submit(
@@ -378,7 +383,9 @@ async def test_graph_shows_what_its_nodes_are_sent_and_people_edit_the_rest(open
         assert [f"({number} of 2)" in str(card) for number in (1, 2)] == [True, True]
         await stage.click("Ada", card, EDIT)
         labels = [
-            one["label"]["text"] for one in (await stage.modal("Ada"))["blocks"] if "label" in one
+            block["label"]["text"]
+            for block in (await stage.modal("Ada"))["blocks"]
+            if "label" in block
         ]
         assert labels == ["Input", "Note", "Parts"]
         await fill(stage, "Ada", {"argument_1": "wages"})

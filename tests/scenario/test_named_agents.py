@@ -57,7 +57,7 @@ async def offered(stage: Stage) -> list[tuple[str, str]]:
     sandbox.open_home(rosa, "messages")
     direct, prompts = sandbox.dm_id(rosa), sandbox.workspace.agent_view.prompts
     await sandbox.until(lambda: direct in prompts)
-    return [(one["title"], one["message"]) for one in prompts[direct]["prompts"]]
+    return [(prompt["title"], prompt["message"]) for prompt in prompts[direct]["prompts"]]
 
 
 def test_there_are_ten_broken_files() -> None:

@@ -169,15 +169,15 @@ class Race:
         works = [bot.press(self.cards[click.card], click) for click in clicks]
         tasks = [asyncio.create_task(work) for work in works]
         restart = asyncio.create_task(self._restart(number, tasks)) if number else None
-        found = await asyncio.gather(*tasks, return_exceptions=True)
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         if restart is not None:
             await restart
         left: list[Click] = []
-        for click, one in zip(clicks, found, strict=True):
-            if isinstance(one, Answer):
-                self.answers.append(one)
+        for click, outcome in zip(clicks, outcomes, strict=True):
+            if isinstance(outcome, Answer):
+                self.answers.append(outcome)
             else:
-                assert isinstance(one, asyncio.CancelledError | StoreUnavailableError)
+                assert isinstance(outcome, asyncio.CancelledError | StoreUnavailableError)
                 left.append(click)
         if left:
             self.cut += left
@@ -225,12 +225,12 @@ class Race:
         """A call that was cut off with its bot: somebody looks whether it ran."""
         storage = self.bots[0].storage
         for card in self.cards:
-            for one in await open_of(storage.approvals, card.thread_id):
-                if one.kind is Kind.DOUBT and one.status is Status.PENDING:
+            for approval in await open_of(storage.approvals, card.thread_id):
+                if approval.kind is Kind.DOUBT and approval.status is Status.PENDING:
                     has_run = self.town.effects[f"card-{card.thread_ts[-2:].lstrip('0')}"]
                     choice = "ran" if has_run else "again"
                     status = Status.ANSWERED if has_run else Status.APPROVED
-                    await self._settle(one, status, {"choice": choice, "result": "yes"})
+                    await self._settle(approval, status, {"choice": choice, "result": "yes"})
 
     async def _settle(self, doubt: Approval, status: Status, answer: Json) -> None:
         use = self.bots[0].office.approvals
@@ -293,17 +293,17 @@ async def the_card(bot: Bot, number: int) -> Approval:
 
 async def check_card(race: Race, number: int, card: Approval) -> None:
     """One decision, one execution, and everybody knows."""
-    answers = [one for one in race.answers if one.click.card == number]
+    answers = [reply for reply in race.answers if reply.click.card == number]
     decision = card.decision
     assert decision is not None
     assert decision.by in {ADA, BEN}
-    winners = [one for one in answers if one.recorded is not None]
+    winners = [reply for reply in answers if reply.recorded is not None]
     # The winner may have died before it could say so.
     is_cut = Click(number, decision.by, decision.status) in race.cut
     assert len(winners) == 1 or (not winners and is_cut)
-    assert all(one.recorded and one.recorded.decision == decision for one in winners)
-    for one in answers:
-        check_told(one, card)
+    assert all(winner.recorded and winner.recorded.decision == decision for winner in winners)
+    for answer in answers:
+        check_told(answer, card)
     assert race.town.effects[f"card-{number}"] == (card.status is Status.APPROVED)
     assert not card.open
     assert card.card.revision == card.shown_revision

@@ -141,13 +141,13 @@ class Street:
     def told(self, card: int, who: str) -> list[str]:
         """What a person was told about a card."""
         thread_ts = self.cards()[card]["thread_ts"]
-        found = self.sandbox.ephemerals(self.sandbox.user_id(who))
-        return [one["text"] for one in found if one["thread_ts"] == thread_ts]
+        messages = self.sandbox.ephemerals(self.sandbox.user_id(who))
+        return [message["text"] for message in messages if message["thread_ts"] == thread_ts]
 
     def is_told(self) -> bool:
         """Whether everybody has an answer to every click, but those who won."""
         missing = [n - len(self.told(*key)) for key, n in self.clicks.items()]
-        return sum(missing) <= CARDS and all(one <= 1 for one in missing)
+        return sum(missing) <= CARDS and all(count <= 1 for count in missing)
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ async def test_i3_i5_i7_a_card_of_several_that_people_decide_at_once_in_two_bots
     finally:
         bots.close()
     (card,) = cards_of_several(sandbox, channel)
-    assert [one for one in buttons(card) if one != ActionId.BATCH_DETAILS] == []
+    assert [action_id for action_id in buttons(card) if action_id != ActionId.BATCH_DETAILS] == []
     assert sorted(file.read_text().split()) == ["1234", "1240", "1251", "1262", "1270"]
     assert street.cards() == [], "nothing left it"
 
@@ -242,7 +242,7 @@ def cards_of_several(sandbox: Sandbox, channel: str) -> list[dict[str, Any]]:
 
 def has_button(sandbox: Sandbox, channel: str, press: str) -> bool:
     """Whether the cards of several have a button."""
-    return any(press in buttons(one) for one in cards_of_several(sandbox, channel))
+    return any(press in buttons(card) for card in cards_of_several(sandbox, channel))
 
 
 async def everybody_clicks(street: Street, bots: Bots) -> None:
@@ -262,7 +262,7 @@ async def everybody_clicks(street: Street, bots: Bots) -> None:
         for card, who in clicks
     ]
     for wave in range(3):
-        presses = [street.press(*one) for one in ready[wave::3]]
+        presses = [street.press(*click) for click in ready[wave::3]]
         restart = asyncio.create_task(bots.restart()) if wave else None
         if restart is not None:
             # What is on its way when a bot stops is answered by another one 15 seconds later.
@@ -277,7 +277,9 @@ def check(street: Street) -> None:
     assert sum(street.clicks.values()) == CARDS * CLICKS
     for number, card in enumerate(street.cards()):
         approvers = ("Ada", "Ben", "Mia")
-        (winner,) = (one for one in approvers if street.sandbox.user_id(one) in str(card["blocks"]))
+        (winner,) = (
+            name for name in approvers if street.sandbox.user_id(name) in str(card["blocks"])
+        )
         for who in set(CROWD):
             texts = street.told(number, who)
             assert len(texts) >= street.clicks[number, who] - (who == winner)

@@ -119,16 +119,16 @@ def broken(_: Model) -> Agent:
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
     root = logging.getLogger()
-    known = [root, *(one for one in root.manager.loggerDict.values())]
-    levels = [(one, one.level) for one in known if isinstance(one, logging.Logger)]
+    known = [root, *(child for child in root.manager.loggerDict.values())]
+    levels = [(entry, entry.level) for entry in known if isinstance(entry, logging.Logger)]
     handlers, stream = root.handlers, io.StringIO()
     configure(Log(level="DEBUG", as_json=True), stream=stream)
     yield stream
     root.handlers = handlers
     for name in ("agents", "bot", "storage", "slack_bolt", "slack_sdk", "apscheduler", "asyncio"):
         logging.getLogger(name).setLevel(logging.NOTSET)
-    for one, level in levels:
-        one.setLevel(level)
+    for logger, level in levels:
+        logger.setLevel(level)
 
 
 @pytest.fixture(params=["socket", "http"])
@@ -148,8 +148,8 @@ async def stage(
 
 def sent(stage: Stage) -> str:
     """Everything that the bot has sent to Slack, but for what one person asked to see alone."""
-    calls = [one for one in stage.sandbox.calls if not is_reveal(one.method, one.args)]
-    return "\n".join(f"{one.method} {one.args}" for one in calls)
+    calls = [call for call in stage.sandbox.calls if not is_reveal(call.method, call.args)]
+    return "\n".join(f"{call.method} {call.args}" for call in calls)
 
 
 def is_reveal(method: str, args: object) -> bool:
@@ -166,7 +166,7 @@ async def put_on_record(stage: Stage) -> str:
         thread_id = f"{stage.sandbox.workspace.team_id}:{stage.channel}:{message['ts']}"
         entries += await story(storage, thread_id=thread_id)
     assert entries
-    return "\n".join(f"{one} {json_line(one)}" for one in entries)
+    return "\n".join(f"{entry} {json_line(entry)}" for entry in entries)
 
 
 async def measured(log: io.StringIO) -> str:
@@ -187,10 +187,14 @@ async def assert_nothing_leaked(stage: Stage, log: io.StringIO) -> None:
     assert found_in(await measured(log)) == set()
     assert found_in(log.getvalue()) == set()
     records = [json.loads(line) for line in log.getvalue().splitlines()]
-    ours = [one for one in records if one["logger"].startswith(("agents", "bot", "storage"))]
+    ours = [
+        record for record in records if record["logger"].startswith(("agents", "bot", "storage"))
+    ]
     assert ours
-    assert [one for one in ours if not one.get("action")] == []
-    assert [one for one in records if one["level"] != "DEBUG" and NO_MATTER in str(one)] == []
+    assert [record for record in ours if not record.get("action")] == []
+    assert [
+        record for record in records if record["level"] != "DEBUG" and NO_MATTER in str(record)
+    ] == []
 
 
 async def test_planted_secrets_leave_no_trace(  # noqa: PLR0915 - one long story
@@ -221,7 +225,7 @@ async def test_planted_secrets_leave_no_trace(  # noqa: PLR0915 - one long story
     assert len(RAN) == 1
     name, password, note, settings = RAN[0]
     assert (name, password, note) == ("db", ARGUMENT, f"password={EDITED}")
-    assert all(one in settings for one in (NESTED, NAMED, CARD))
+    assert all(secret in settings for secret in (NESTED, NAMED, CARD))
     final = await stage.card(word="Edited by")
     assert buttons(final) == []
     assert "redacted" in str(final)

@@ -36,5 +36,5 @@ async def test_a_start_says_what_it_waits_for(
                 stack,
                 outside=Outside(storage=SqliteStores(None)),
             )
-    said = [one.getMessage() for one in caplog.records if one.name == "bot.main"]
+    said = [record.getMessage() for record in caplog.records if record.name == "bot.main"]
     assert said == [f"opening {kind}", "connecting to Slack"]

@@ -31,7 +31,7 @@ async def test_an_answer_arrives_as_it_was_typed(tmp_path: Path, way: str, words
         else:
             await stage.click("Rosa", card, ANSWER)
             view = await stage.modal("Rosa")
-            (field,) = [one["block_id"] for one in view["blocks"] if one["type"] == "input"]
+            (field,) = [block["block_id"] for block in view["blocks"] if block["type"] == "input"]
             await fill(stage, "Rosa", {field: words})
         await stage.until(lambda: [words] == RAN)
 

@@ -31,7 +31,7 @@ def change_of(
     if releases:
         return "release"
     for name, fields in CHANGES.items():
-        if any(_value(document, one) != _value(based_on, one) for one in fields):
+        if any(_value(document, field) != _value(based_on, field) for field in fields):
             return name
     return "replace"
 

@@ -154,7 +154,7 @@ class FakeNotices:
         if self.is_down:
             raise DeliveryError("chat.postMessage", self.fault)
         shown = self.summaries.setdefault(thread.thread_id, [])
-        shown.append([str(one.status) for one in over])
+        shown.append([str(approval.status) for approval in over])
         return ts or f"1900000001.{len(self.summaries):06d}"
 
     async def show_seen(
@@ -314,7 +314,7 @@ class FakeNotifier:
     def nudges(self) -> dict[str, tuple[str, str]]:
         """Kind and approval id of the messages beside cards, by `ts`."""
         asking = self.asking.items()
-        return {one.ts: (one.kind, approval_id) for (approval_id, _), one in asking}
+        return {message.ts: (message.kind, approval_id) for (approval_id, _), message in asking}
 
     def next_ts(self) -> str:
         self._count += 1
@@ -332,9 +332,9 @@ class FakeNotifier:
         self.check("card")
         drawn = await newest()
         if look_first and approval.approval_id in self.cards:
-            found = self.cards[approval.approval_id].thread_card.ts or "found"
-            self.cards[approval.approval_id] = drawn.with_card_ts(found)
-            return message.changed(ts=found)
+            ts = self.cards[approval.approval_id].thread_card.ts or "found"
+            self.cards[approval.approval_id] = drawn.with_card_ts(ts)
+            return message.changed(ts=ts)
         self.posts.append(approval.approval_id)
         self.cards[approval.approval_id] = drawn
         self.deleted.discard(approval.approval_id)
@@ -439,17 +439,17 @@ class FakeNotifier:
 
     async def close(self, approval: Approval, message: ApprovalMessage) -> None:
         self.check("close")
-        found = self.asking.pop((approval.approval_id, message.key), None)
-        if found is not None:
-            self.closed.append(found)
+        removed = self.asking.pop((approval.approval_id, message.key), None)
+        if removed is not None:
+            self.closed.append(removed)
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
         self.check("say")
         if look_first:
             self.looked.append(post.post_id)
-        found = post.ts or (self.messages.get(post.post_id, [""])[0] if look_first else "")
+        posted_ts = post.ts or (self.messages.get(post.post_id, [""])[0] if look_first else "")
         self.texts[post.post_id] = post.text
-        ts = found or self.appears(post.post_id)
+        ts = posted_ts or self.appears(post.post_id)
         if "say" in self.lost:
             raise DeliveryError("say", "no answer in time")
         return ts
@@ -552,8 +552,8 @@ class FakeBatchCards:
     async def update_batch(self, message: ApprovalMessage, *, items: Items) -> bool:
         if message.user:
             self.notifier.check("copy update")
-            found = [*await items()]
-            self.copies[message.key, self.shown[message.key, message.ts]] = found
+            listed = [*await items()]
+            self.copies[message.key, self.shown[message.key, message.ts]] = listed
             return True
         self.notifier.check("batch update")
         name = self.shown.get((message.key, message.ts)) or message.ts.removeprefix("found-")

@@ -90,7 +90,7 @@ def _end(payload: str) -> Command:
     said = f"{_first.get()},{bare}".encode()
     key = _mac(salted, b"Client Key")
     sign = _mac(hashlib.sha256(key).digest(), said)
-    right = bytes(one ^ other for one, other in zip(key, sign, strict=True))
+    right = bytes(byte ^ other for byte, other in zip(key, sign, strict=True))
     is_user = _part(_first.get(), "n") == USER
     if not (is_user and hmac.compare_digest(base64.b64decode(proof), right)):
         text = "Authentication failed."
@@ -101,7 +101,7 @@ def _end(payload: str) -> Command:
 
 
 def _part(text: str, name: str) -> str:
-    return next(one[2:] for one in text.split(",") if one.startswith(f"{name}="))
+    return next(field[2:] for field in text.split(",") if field.startswith(f"{name}="))
 
 
 def _mac(key: bytes, text: bytes) -> bytes:

@@ -199,8 +199,8 @@ COMMANDS = {"mongod": _mongod, "java": _java, "nx": _nx}
 
 def spawn_mongo_server(directory: Path, *, is_kept: bool = True) -> MongoServer:
     """Start a server of our own in a directory; the caller stops it."""
-    found = "mongod" if shutil.which("mongod") else "nx"
-    kind = os.environ.get(KIND_VARIABLE, "") or found
+    default = "mongod" if shutil.which("mongod") else "nx"
+    kind = os.environ.get(KIND_VARIABLE, "") or default
     server = MongoServer(kind, directory, is_kept=is_kept)
     assert server.kind in COMMANDS, f"{KIND_VARIABLE}: there is no {server.kind!r}"
     assert server.kind != "java" or JARS.is_dir(), "run `make test-mongo SERVER=java`"

@@ -30,8 +30,8 @@ class Read:
         """Take the fields of a condition."""
         for name, wanted in condition.items():
             if name == "$and":
-                for one in wanted:
-                    self.add(one)
+                for part in wanted:
+                    self.add(part)
             elif not isinstance(wanted, Mapping) or "$eq" in wanted:
                 self.equal.add(name)
             elif "$in" in wanted and name not in self.sort:
@@ -116,9 +116,9 @@ def _reads(command: Mapping[str, Any]) -> Iterator[Read]:
             {k: v for stage in command["pipeline"] for k, v in stage.get("$match", {}).items()}
         ]
     elif name == "update":
-        conditions = [one["q"] for one in command["updates"]]
+        conditions = [statement["q"] for statement in command["updates"]]
     elif name == "delete":
-        conditions = [one["q"] for one in command["deletes"]]
+        conditions = [statement["q"] for statement in command["deletes"]]
     for condition in conditions:
         read = Read(command[name], sort=list(command.get("sort", {})))
         read.add(condition)

@@ -155,15 +155,22 @@ Growth = Iterator[tuple[str, dict[str, tuple[int, bool]]]]
 def _growth(command: Mapping[str, Any]) -> Growth:
     """Yield the key of each written document, and the bytes that its fields then have, or gain."""
     for document in command.get("documents", ()):
-        yield str(document["_id"]), {name: (_size(one), False) for name, one in document.items()}
-    changes = [(one["q"], one["u"]) for one in command.get("updates", ())]
+        yield (
+            str(document["_id"]),
+            {name: (_size(value), False) for name, value in document.items()},
+        )
+    changes = [(statement["q"], statement["u"]) for statement in command.get("updates", ())]
     if "findAndModify" in command:
         changes.append((command["query"], command["update"]))
     for query, update in changes:
         if "_id" in query:
-            written = {name: (_size(one), False) for name, one in update.get("$set", {}).items()}
+            written = {
+                name: (_size(value), False) for name, value in update.get("$set", {}).items()
+            }
             written |= dict.fromkeys(update.get("$unset", {}), (0, False))
-            written |= {name: (_size(one), True) for name, one in update.get("$push", {}).items()}
+            written |= {
+                name: (_size(value), True) for name, value in update.get("$push", {}).items()
+            }
             yield str(query["_id"]), written
 
 

@@ -111,9 +111,9 @@ def _transaction_number(name: str, command: Command) -> Iterator[str]:
         yield f"T1 a transaction number on {name} (72; docs retryable-writes)"
     if "lsid" not in command:
         yield "T2 a transaction number without a session (20; docs retryable-writes)"
-    if any(one.get("multi") for one in command.get("updates", ())):
+    if any(statement.get("multi") for statement in command.get("updates", ())):
         yield "T3 a transaction number with multi: true (72; docs retryable-writes)"
-    if any(one.get("limit") == 0 for one in command.get("deletes", ())):
+    if any(statement.get("limit") == 0 for statement in command.get("deletes", ())):
         yield "T4 a transaction number with limit: 0 (72; docs retryable-writes)"
 
 
@@ -193,8 +193,8 @@ def _all_of(name: str, wanted: object) -> Iterator[str]:
     if not isinstance(wanted, list) or not wanted:
         yield f"F3 {name} needs an array that is not empty (2; docs and, or)"
         return
-    for one in wanted:
-        yield from _filter(one)
+    for condition in wanted:
+        yield from _filter(condition)
 
 
 def _compared(wanted: Mapping[str, Any]) -> Iterator[str]:
@@ -206,14 +206,14 @@ def _compared(wanted: Mapping[str, Any]) -> Iterator[str]:
     for name in operators & {"$in", "$nin"}:
         if not isinstance(wanted[name], list):
             yield f"F4 {name} needs an array (2; docs in)"
-        elif any(name[:1] == "$" for one in wanted[name] for name in _all_names(one)):
+        elif any(name[:1] == "$" for value in wanted[name] for name in _all_names(value)):
             yield f"F5 {name} with an operator inside (2; docs in)"
 
 
 def _by_key(condition: Mapping[str, Any]) -> Iterator[str]:
     """A cluster finds one document by its shard key, which is `_id`."""
     keys = [condition, *condition.get("$and", ())]
-    if not any("_id" in one and not isinstance(one["_id"], Mapping) for one in keys):
+    if not any("_id" in part and not isinstance(part["_id"], Mapping) for part in keys):
         yield "H1 one document is changed without its _id (61; docs sharded-cluster-requirements)"
 
 
@@ -276,25 +276,25 @@ def _insert(command: Command) -> Iterator[str]:
 
 def _delete(command: Command) -> Iterator[str]:
     yield from _batch(command["deletes"])
-    for one in command["deletes"]:
-        if unknown := one.keys() - {"q", "limit"}:
+    for statement in command["deletes"]:
+        if unknown := statement.keys() - {"q", "limit"}:
             yield f"C1 unknown fields {sorted(unknown)} of a delete (40415; IDL parser)"
-        yield from _filter(one["q"])
-        if one.get("limit") not in {0, 1}:
+        yield from _filter(statement["q"])
+        if statement.get("limit") not in {0, 1}:
             yield "D1 the limit of a delete is 0 or 1 (9; docs delete)"
-        if one.get("limit") == 1:
-            yield from _by_key(one["q"])
+        if statement.get("limit") == 1:
+            yield from _by_key(statement["q"])
 
 
 def _update(command: Command) -> Iterator[str]:
     yield from _batch(command["updates"])
-    for one in command["updates"]:
-        if unknown := one.keys() - {"q", "u", "multi", "upsert"}:
+    for statement in command["updates"]:
+        if unknown := statement.keys() - {"q", "u", "multi", "upsert"}:
             yield f"C1 unknown fields {sorted(unknown)} of an update (40415; IDL parser)"
-        yield from _filter(one["q"])
-        yield from _changes(one["u"])
-        if not one.get("multi"):
-            yield from _by_key(one["q"])
+        yield from _filter(statement["q"])
+        yield from _changes(statement["u"])
+        if not statement.get("multi"):
+            yield from _by_key(statement["q"])
 
 
 def _find_and_modify(command: Command) -> Iterator[str]:
@@ -351,7 +351,7 @@ def _operand(update: Mapping[str, Any], operator: str) -> Mapping[str, Any]:
 def _collisions(paths: Iterable[str]) -> bool:
     """Whether a path is there twice, or is the beginning of another one."""
     counted = Counter(list(paths))
-    inside = any(one != two and two.startswith(f"{one}.") for one in counted for two in counted)
+    inside = any(path != two and two.startswith(f"{path}.") for path in counted for two in counted)
     return inside or any(number > 1 for number in counted.values())
 
 

@@ -36,7 +36,7 @@ GATES = {"approval": approval_gate, "review": review_edit_gate}
 
 def world_tools() -> list[Tool]:
     """The tools, with their gates."""
-    found: list[Tool] = []
+    tools: list[Tool] = []
     for name, facts in WORLD["tools"].items():
         spec = ToolSpec(
             name=name,
@@ -46,8 +46,8 @@ def world_tools() -> list[Tool]:
             risk=facts["risk"],
         )
         made: Tool = WorldTool(spec)
-        found.append(GATES[facts["gate"]](made) if facts["gate"] in GATES else made)
-    return found
+        tools.append(GATES[facts["gate"]](made) if facts["gate"] in GATES else made)
+    return tools
 
 
 def build(model: Model) -> Mapping[str, Agent]:

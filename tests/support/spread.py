@@ -40,7 +40,7 @@ def spread(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
     for item in items:
         if _wait_s(item):
             files.setdefault(item.path, []).append(item)
-    for file in sorted(files.values(), key=lambda one: -sum(map(_wait_s, one))):
+    for file in sorted(files.values(), key=lambda group: -sum(map(_wait_s, group))):
         min(heads, key=lambda head: sum(map(_wait_s, head))).extend(file)
     rest = iter([item for item in items if not _wait_s(item)])
     parts: list[list[pytest.Item]] = []

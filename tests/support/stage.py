@@ -193,9 +193,11 @@ class Stage:
     async def choose(self, user: str, card: dict[str, Any], action_id: str) -> None:
         """Choose what a card's menu has."""
         rows = [row.get("elements", ()) for row in card["blocks"] if row["type"] == "actions"]
-        (menu,) = [one for row in rows for one in row if one["type"] == "overflow"]
+        (menu,) = [element for row in rows for element in row if element["type"] == "overflow"]
         (value,) = [
-            one["value"] for one in menu["options"] if one["value"].startswith(f"{action_id}=")
+            option["value"]
+            for option in menu["options"]
+            if option["value"].startswith(f"{action_id}=")
         ]
         place = (self.user(user), self.channel, card["ts"], menu["action_id"])
         await self.sandbox.click(*place, selected_option=value)
@@ -227,8 +229,12 @@ class Stage:
 
 def buttons(message: dict[str, Any]) -> list[str]:
     """Action ids of everything in a message that can be pressed, but for what shows its details."""
-    found = re.findall(r"'action_id': '([^']+)'", str(message.get("blocks")))
-    return [one for one in found if one not in {ActionId.DETAILS, ActionId.BATCH_DETAILS}]
+    action_ids = re.findall(r"'action_id': '([^']+)'", str(message.get("blocks")))
+    return [
+        action_id
+        for action_id in action_ids
+        if action_id not in {ActionId.DETAILS, ActionId.BATCH_DETAILS}
+    ]
 
 
 @asynccontextmanager

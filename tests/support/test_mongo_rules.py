@@ -86,7 +86,7 @@ SOUND = [
 ]
 
 
-@pytest.mark.parametrize("command", SOUND, ids=lambda one: str(next(iter(one))))
+@pytest.mark.parametrize("command", SOUND, ids=lambda command: str(next(iter(command))))
 def test_a_sound_command_breaks_no_rule(command: Command) -> None:
     assert broken_rules(command) == []
 

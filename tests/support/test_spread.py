@@ -38,7 +38,7 @@ def names(items: list[Any]) -> list[str]:
 def test_no_test_is_lost_or_comes_twice(workers: int) -> None:
     items = all_items()
     ordered = spread(items, workers)
-    assert sorted(one.nodeid for one in ordered) == sorted(one.nodeid for one in items)
+    assert sorted(test.nodeid for test in ordered) == sorted(test.nodeid for test in items)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -50,7 +50,7 @@ def test_what_waits_begins_the_parts_of_all_workers_but_two() -> None:
     ordered = names(spread(all_items(), 4))
     parts = [ordered[start : start + 25] for start in range(0, 100, 25)]
     assert [part[0] in {"browser", "scenario"} for part in parts] == [True, True, False, False]
-    waiting = [sum(one in {"browser", "scenario"} for one in part) for part in parts]
+    waiting = [sum(folder in {"browser", "scenario"} for folder in part) for part in parts]
     assert waiting[2:] == [0, 0]
     assert sum(waiting) == 17
 
@@ -58,7 +58,7 @@ def test_what_waits_begins_the_parts_of_all_workers_but_two() -> None:
 def test_the_tests_of_a_file_stay_together_and_in_order() -> None:
     ordered = spread(all_items(), 5)
     for name, count in FILES.items():
-        places = [at for at, one in enumerate(ordered) if one.path == TESTS / name]
+        places = [at for at, test in enumerate(ordered) if test.path == TESTS / name]
         assert [ordered[at].nodeid for at in places] == [f"{name}::{n}" for n in range(count)]
         if "browser" in name or "scenario" in name:
             assert places == list(range(places[0], places[0] + count))
@@ -71,6 +71,6 @@ def test_each_worker_begins_at_another_file_and_reads_all() -> None:
         *(TESTS / "unit" / "storage").rglob("test_*.py"),
         *Path(__file__).parent.glob("test_*"),
     ]
-    assert all(sorted(one[:-2]) == sorted(map(str, files)) for one in orders)
-    assert all(one[-2:] == ["examples", "x.py::test_y"] for one in orders)
-    assert len({one[0] for one in orders}) == 3
+    assert all(sorted(order[:-2]) == sorted(map(str, files)) for order in orders)
+    assert all(order[-2:] == ["examples", "x.py::test_y"] for order in orders)
+    assert len({order[0] for order in orders}) == 3

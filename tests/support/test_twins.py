@@ -22,7 +22,7 @@ def test_one_of_each_family_stays() -> None:
 
 
 def test_both_are_chosen_in_turn() -> None:
-    names = [f"t.py::test_{n}[{one}]" for n in range(40) for one in ("motor", "pymongo")]
+    names = [f"t.py::test_{n}[{driver}]" for n in range(40) for driver in ("motor", "pymongo")]
     stay = [name for name in names if name not in left_out(names)]
     assert len(stay) == 40
     assert 5 < sum("pymongo" in name for name in stay) < 35

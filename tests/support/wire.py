@@ -116,7 +116,7 @@ def _leading_to(place: str, uri: str) -> str:
     address, _, options = uri.partition("?")
     hosts, _, database = address.partition("://")[2].partition("/")
     login, at, _ = hosts.rpartition("@")
-    kept = [one for one in options.split("&") if not one.lower().startswith(_ENDING_HERE)]
+    kept = [option for option in options.split("&") if not option.lower().startswith(_ENDING_HERE)]
     given = f"?{'&'.join(kept)}" if any(kept) else ""
     return f"mongodb://{login}{at}{place}/{database}{given}"
 
@@ -159,18 +159,18 @@ def _document(head: bytes, body: bytes) -> Command:
     if kind == _QUERY:  # the first command of a connection
         return bson.decode(body[body.index(b"\0", 4) + 9 :])
     assert kind == _MSG, f"the proxy does not know the operation {kind}"
-    found: Command = {}
+    command: Command = {}
     place = 4
     while place < len(body):
         size = int.from_bytes(body[place + 1 : place + 5], "little")
         section = body[place + 1 : place + 1 + size]
         if body[place] == 0:
-            found |= bson.decode(section)
+            command |= bson.decode(section)
         else:
             name, _, documents = section[4:].partition(b"\0")
-            found[name.decode()] = list(bson.decode_iter(documents))
+            command[name.decode()] = list(bson.decode_iter(documents))
         place += 1 + size
-    return found
+    return command
 
 
 def _message(asked: bytes, command: Command) -> bytes:

@@ -52,8 +52,8 @@ class Cancelled:
         check_texts(self, "by", "reason")
 
     def __str__(self) -> str:
-        told = f"{self.fact[0].lower()}{self.fact[1:]}"
-        return f"{told}: {self.reason.strip()}" if self.reason.strip() else told
+        fact = f"{self.fact[0].lower()}{self.fact[1:]}"
+        return f"{fact}: {self.reason.strip()}" if self.reason.strip() else fact
 
 
 @register("countersign.withdrawn/1")
@@ -211,7 +211,7 @@ def names_outcome(kind: object, outcome: Expired | Cancelled) -> bool:
     if get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     if get_origin(kind) in {Union, UnionType}:
-        return any(names_outcome(one, outcome) for one in get_args(kind))
+        return any(names_outcome(member, outcome) for member in get_args(kind))
     if not isinstance(kind, type) or not issubclass(kind, Expired | Cancelled):
         return False
     return isinstance(outcome, kind)
@@ -222,7 +222,7 @@ def without_outcomes(kind: object) -> object:
     if get_origin(kind) not in {Union, UnionType}:
         named = isinstance(kind, type) and issubclass(kind, Expired | Cancelled)
         return None if named else kind
-    left = [one for one in get_args(kind) if without_outcomes(one) is not None]
+    left = [member for member in get_args(kind) if without_outcomes(member) is not None]
     return Union[tuple(left)] if left else None  # noqa: UP007 - the members are only known at run time
 
 
@@ -236,7 +236,7 @@ def check_bools(record: object, *names: str) -> None:
 
 def check_voters(voters: object, name: str = "voters") -> None:
     """Refuse voters without a name: an unknown voter could vote twice."""
-    is_fit = isinstance(voters, tuple) and all(isinstance(one, str) and one for one in voters)
+    is_fit = isinstance(voters, tuple) and all(isinstance(voter, str) and voter for voter in voters)
     if not is_fit:
         raise TypeError(f"{name} must be a tuple of names")
 

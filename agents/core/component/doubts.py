@@ -62,7 +62,7 @@ class HeldAnswers:
         point = run.topmost(address)
         if only_own and point is not None:
             point = _own(point, address, run)
-        ids = [one.id for one in point.walk()] if point else []
+        ids = [node.id for node in point.walk()] if point else []
         answers = {key: run.answers[key] for key in ids if key in run.answers}
         return cls(point=point.to_json() if point else None, answers=answers)
 
@@ -178,9 +178,9 @@ def has_new_answer(run: RunContext, point: InterruptNode | None) -> bool:
     """Whether a hook's interrupt was answered in this resume, not in an earlier one."""
     if point is None or run.waiting is None:
         return False
-    waiting = {one.id for one in run.waiting.walk()}
-    own = (one for one in point.walk() if _is_own(one, point.address))
-    return any(one.id in waiting and _has_answer(one, run) for one in own)
+    waiting = {node.id for node in run.waiting.walk()}
+    own = (node for node in point.walk() if _is_own(node, point.address))
+    return any(node.id in waiting and _has_answer(node, run) for node in own)
 
 
 def _own(point: InterruptNode, address: Address, run: RunContext) -> InterruptNode | None:

@@ -43,10 +43,10 @@ class contained:  # noqa: N801 - used like the function that `contextmanager` wo
 
 def _exit_in(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
     """Return the exception of a task group that would end the process, if any."""
-    found: BaseException | None = group.subgroup(_EXITS)
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found
+    exit_error: BaseException | None = group.subgroup(_EXITS)
+    while isinstance(exit_error, BaseExceptionGroup):
+        exit_error = exit_error.exceptions[0]
+    return exit_error
 
 
 async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:

@@ -46,15 +46,15 @@ class Gatekeeper:
             breakpoints.
         """
         gate, signals = [], []
-        for one in state.gate:
-            passed, signal = self._pass(one, state)
+        for stop in state.gate:
+            passed, signal = self._pass(stop, state)
             gate.append(passed)
             if signal is not None:
                 signals.append(signal)
         if signals:
             return replace(state, gate=tuple(gate)), signals
         # All breakpoints are passed. The application may still void the decisions.
-        ids, first = tuple(one.id for one in gate), gate[0].node
+        ids, first = tuple(stop.id for stop in gate), gate[0].node
         said = await may_start(first, {}, decisions=ids)
         if isinstance(said, AskAgain):
             return self._ask_all(state, asked_again=said.reason)
@@ -62,15 +62,17 @@ class Gatekeeper:
             return await self._edited(state, gate), []
         except Exception as error:
             # Without an edit the fault is in the graph, so asking again cannot help.
-            if not any(one.edit for one in gate):
+            if not any(stop.edit for stop in gate):
                 raise
             return self._ask_anew(state, error)
 
     async def _edited(self, state: GraphState, gate: list[Break]) -> GraphState:
         """Write all edits, and follow the edges of the last step again."""
         values = state.values
-        for one in gate:
-            values = self._topology.channels.replace(values, one.edit, f"the edit at {one.node!r}")
+        for stop in gate:
+            values = self._topology.channels.replace(
+                values, stop.edit, f"the edit at {stop.node!r}"
+            )
         if encode(values) == encode(state.values):
             return _opened(state)
         new = await self._topology.again(state, values)
@@ -82,8 +84,10 @@ class Gatekeeper:
         self, state: GraphState, error: Exception
     ) -> tuple[GraphState, list[InterruptSignal]]:
         """Withdraw an edit with an invalid target and ask again at all breakpoints."""
-        told = f"the edit of the state leads nowhere: {type(error).__name__}: {error}; nothing ran"
-        refusal = ResumeDataError(told)
+        problem = (
+            f"the edit of the state leads nowhere: {type(error).__name__}: {error}; nothing ran"
+        )
+        refusal = ResumeDataError(problem)
         refusal.__cause__ = error
         state, signals = self._ask_all(state)
         return state, [InterruptSignal(signals[0].point, (refusal,)), *signals[1:]]
@@ -91,59 +95,59 @@ class Gatekeeper:
     def _ask_all(
         self, state: GraphState, *, asked_again: str = ""
     ) -> tuple[GraphState, list[InterruptSignal]]:
-        gate = tuple(replace(one, id="", edit={}) for one in state.gate)
+        gate = tuple(replace(stop, id="", edit={}) for stop in state.gate)
         state = replace(state, gate=gate)
-        asked = [self._question(one, state, asked_again) for one in gate]
+        asked = [self._question(stop, state, asked_again) for stop in gate]
         return state, [InterruptSignal(question) for question in asked]
 
-    def _pass(self, one: Break, state: GraphState) -> tuple[Break, InterruptSignal | None]:
-        if one.id:
-            return one, None
+    def _pass(self, stop: Break, state: GraphState) -> tuple[Break, InterruptSignal | None]:
+        if stop.id:
+            return stop, None
         run = self._scope.run
-        point = run.claim(self._scope.address, one.slot)
+        point = run.claim(self._scope.address, stop.slot)
         if point is None or (point.id not in run.answers and run.untargeted == "reenter"):
-            return one, InterruptSignal(self._question(one, state))
+            return stop, InterruptSignal(self._question(stop, state))
         if point.id in run.answers:
-            return self._answered(one, point, state)
+            return self._answered(stop, point, state)
         # An answer must not pass a breakpoint whose state has changed since.
-        new = self._question(one, state)
-        return one, InterruptSignal(point if _is_same(point, new) else new)
+        new = self._question(stop, state)
+        return stop, InterruptSignal(point if _is_same(point, new) else new)
 
     def _answered(
-        self, one: Break, point: InterruptNode, state: GraphState
+        self, stop: Break, point: InterruptNode, state: GraphState
     ) -> tuple[Break, InterruptSignal | None]:
         answer = self._scope.run.answers[point.id]
         # A refusal holds for any state; an approval holds only for the state that people saw.
         refusal = refuses(answer)
         if refusal:
-            outcome, told = _stopped(one, answer)
+            outcome, message = _stopped(stop, answer)
             raise NodeRefusedError(
-                self._topology.name, one.node, refusal, outcome=outcome, told=told
+                self._topology.name, stop.node, refusal, outcome=outcome, message=message
             )
-        new = self._question(one, state)
+        new = self._question(stop, state)
         if not _is_same(point, new):
             fault = (
-                f"the breakpoint {one.kind} {one.node!r} shows another state now than the one that "
-                "was agreed to; nothing ran, and it is asked anew"
+                f"the breakpoint {stop.kind} {stop.node!r} shows another state now than the one "
+                "that was agreed to; nothing ran, and it is asked anew"
             )
-            return one, InterruptSignal(new, (ResumeDataError(fault, target=point.id),))
+            return stop, InterruptSignal(new, (ResumeDataError(fault, target=point.id),))
         try:
             edit = read_edit(self._topology, answer, state.values)
         except ResumeDataError as error:
-            return one, InterruptSignal(point, (error,))
-        return replace(one, id=point.id, edit=edit), None
+            return stop, InterruptSignal(point, (error,))
+        return replace(stop, id=point.id, edit=edit), None
 
-    def _question(self, one: Break, state: GraphState, asked_again: str = "") -> InterruptNode:
+    def _question(self, stop: Break, state: GraphState, asked_again: str = "") -> InterruptNode:
         sends = tuple(
             Send(task.node, task.sent[0])
             for task in state.tasks
-            if task.sent is not None and (one.kind == "after" or task.node == one.node)
+            if task.sent is not None and (stop.kind == "after" or task.node == stop.node)
         )
-        shown: list[object] = [one.kind, one.node, state.values]
+        shown: list[object] = [stop.kind, stop.node, state.values]
         question = Question(
-            kind=one.kind,
-            node=one.node,
-            value=one.node,
+            kind=stop.kind,
+            node=stop.node,
+            value=stop.node,
             fingerprint=fingerprint([*shown, sends] if sends else shown, None),
             state=state.values,
             state_schema=self._topology.channels.schemas(),
@@ -155,7 +159,7 @@ class Gatekeeper:
         return InterruptNode(
             id=self._scope.run.new_id(),
             address=self._scope.address,
-            slot=one.slot,
+            slot=stop.slot,
             info=question,
         )
 
@@ -174,19 +178,19 @@ def _is_same(asked: InterruptNode, now: InterruptNode) -> bool:
 
 def _unseen(old: GraphState, new: GraphState) -> list[Break]:
     """Return new breakpoints of nodes that the editing person has not seen."""
-    passed = {one.slot for one in old.gate}
-    found = []
-    for one in new.gate:
-        is_new = one.slot not in passed or _runs(new, one.node) - _runs(old, one.node)
-        if one.kind == "before" and is_new:
-            found.append(one)
-    return found
+    passed = {stop.slot for stop in old.gate}
+    unseen = []
+    for stop in new.gate:
+        is_new = stop.slot not in passed or _runs(new, stop.node) - _runs(old, stop.node)
+        if stop.kind == "before" and is_new:
+            unseen.append(stop)
+    return unseen
 
 
 def _runs(state: GraphState, node: str) -> Counter[str]:
     """Count a node's runs by arguments; an empty text means the graph's state."""
     sent = [task.sent for task in state.tasks if task.node == node]
-    return Counter("" if one is None else to_text({"arg": encode(one[0])}) for one in sent)
+    return Counter("" if boxed is None else to_text({"arg": encode(boxed[0])}) for boxed in sent)
 
 
 def refuses(answer: object) -> str:
@@ -205,24 +209,24 @@ def refuses(answer: object) -> str:
             return "rejected"
 
 
-def _stopped(one: Break, answer: object) -> tuple[ToolOutcome, str]:
+def _stopped(stop: Break, answer: object) -> tuple[ToolOutcome, str]:
     """Return the outcome of a refusing answer, and its text for people."""
-    where = f"Stopped {one.kind} “{one.node}”"
+    where = f"Stopped {stop.kind} “{stop.node}”"
     match answer:
         case Expired(waited=waited):
-            told = f"nobody answered in time{f' ({waited})' if waited else ''}."
-            return ToolOutcome.EXPIRED, f"{where}: {told} This is not a rejection."
+            text = f"nobody answered in time{f' ({waited})' if waited else ''}."
+            return ToolOutcome.EXPIRED, f"{where}: {text} This is not a rejection."
         case Cancelled(fact=fact, reason=reason):
-            told = f"{where}: {fact[0].lower()}{fact[1:]}. This is not a rejection."
-            return ToolOutcome.CANCELLED, _with_reason(told, reason)
+            text = f"{where}: {fact[0].lower()}{fact[1:]}. This is not a rejection."
+            return ToolOutcome.CANCELLED, _with_reason(text, reason)
         case ApprovalResult(reason=reason):
             return ToolOutcome.REJECTED, _with_reason(f"{where}, as you asked.", reason or "")
         case _:
             return ToolOutcome.REJECTED, f"{where}, as you asked."
 
 
-def _with_reason(told: str, reason: str) -> str:
-    return f"{told} Reason: {reason.strip()}" if reason.strip() else told
+def _with_reason(text: str, reason: str) -> str:
+    return f"{text} Reason: {reason.strip()}" if reason.strip() else text
 
 
 def read_edit(topology: Topology, answer: object, values: Values) -> dict[str, object]:
@@ -255,8 +259,8 @@ async def apply_edit(
     except ResumeDataError as error:
         keep_waiting(cast("ResumeError", error))
     except Exception as error:  # noqa: BLE001 - a router that cannot bear the edit
-        told = f"the edit of the state leads nowhere: {type(error).__name__}: {error}"
-        keep_waiting(ResumeDataError(told, target=point.id))
+        problem = f"the edit of the state leads nowhere: {type(error).__name__}: {error}"
+        keep_waiting(ResumeDataError(problem, target=point.id))
 
 
 def stop_signal(scope: Scope) -> InterruptSignal:

@@ -107,9 +107,9 @@ def _outcome_of(answer: object) -> ToolOutcome:
 def refuse_failed(here: OuterGraph) -> None:
     """Raise if the node's failure is journaled."""
     scope = current_scope("refuse_failed()")
-    told = _failure(scope.run.journal, str(scope.address))
-    if told is not None:
-        raise NodeFailedError(here.node.name, str(told))
+    failure = _failure(scope.run.journal, str(scope.address))
+    if failure is not None:
+        raise NodeFailedError(here.node.name, str(failure))
 
 
 async def note_failure(node_run: NodeRun, error: Exception, *, is_gated: bool) -> None:
@@ -125,9 +125,9 @@ async def note_failure(node_run: NodeRun, error: Exception, *, is_gated: bool) -
         return
     if _failure(journal, at) is not None:  # the node was refused because of the recorded failure
         return
-    told = well_formed(f"{type(error).__name__}: {error}".rstrip(": "))
-    await journal.append(NODE_FAILED, at, {"error": told})
-    journal.keep(NODE_FAILED, at, told)
+    failure = well_formed(f"{type(error).__name__}: {error}".rstrip(": "))
+    await journal.append(NODE_FAILED, at, {"error": failure})
+    journal.keep(NODE_FAILED, at, failure)
 
 
 def _failure(journal: Journal, at: str) -> object | None:

@@ -189,7 +189,7 @@ class _Begun:
             return True
         if self.child is not None or self.here.node.is_idempotent:
             return False
-        answers = (one.value for one in self.node_run.answered.values())
+        answers = (answer.value for answer in self.node_run.answered.values())
         has_answer = not all(map(is_unanswered, answers))
         return has_answer or acts_on_answer(self.scope.run, self.scope.address)
 
@@ -261,9 +261,13 @@ class _Begun:
         if child is None and self._starts_once:
             await note_failure(node_run, error, is_gated=self.is_gated)
         error.add_note(f"in node {self.task.node!r} of graph {self.here.topology.name!r}")
-        told = f"{type(error).__name__}: {error}".rstrip(": ")
+        failure = f"{type(error).__name__}: {error}".rstrip(": ")
         failed = replace(
-            self.task, status="failed", error=told, answered=_answers(node_run), kept=node_run.kept
+            self.task,
+            status="failed",
+            error=failure,
+            answered=_answers(node_run),
+            kept=node_run.kept,
         )
         # Without tasks the sub-graph failed before its first step, so there is nothing to resume.
         has_begun = child is not None and bool(child.state.tasks)

@@ -140,21 +140,21 @@ class NodeRun:
     @property
     def approvals(self) -> tuple[str, ...]:
         """Ids of interrupts whose new answers approved something here."""
-        return tuple(one.id for _, one in self._approved())
+        return tuple(answer.id for _, answer in self._approved())
 
     def lapse(self, why: str) -> None:
         """Void the new approvals, and the answers after them, and ask people again."""
         first = min(index for index, _ in self._approved())
-        self.answered = {at: one for at, one in self.answered.items() if at < first}
+        self.answered = {at: answer for at, answer in self.answered.items() if at < first}
         self.pending.pop(first, None)
         self.queue.clear()
         self.lapsed[first] = why
 
     def _approved(self) -> Iterator[tuple[int, Answered]]:
-        for index, one in self.answered.items():
-            is_yes = isinstance(one.value, ApprovalResult) and one.value.approved
-            if is_yes and one.id in self.run.answers:
-                yield index, one
+        for index, answer in self.answered.items():
+            is_yes = isinstance(answer.value, ApprovalResult) and answer.value.approved
+            if is_yes and answer.id in self.run.answers:
+                yield index, answer
 
     def take_answers(self) -> None:
         """Read the pending interrupts and their answers."""
@@ -238,11 +238,13 @@ class NodeRun:
         """Withdraw this answer and all later ones, which depend on it, and interrupt."""
         dropped = [self.answered.pop(at) for at in sorted(self.answered) if at >= question.index]
         self.queue.clear()
-        unused = [one.id for one in dropped if one.id in self.run.answers]
+        unused = [answer.id for answer in dropped if answer.id in self.run.answers]
         detail = "is not the one that people were asked"
         refusals = [
-            QuestionChangedError(self.node, question.index, detail, target=one, is_asked_anew=True)
-            for one in unused
+            QuestionChangedError(
+                self.node, question.index, detail, target=unused_id, is_asked_anew=True
+            )
+            for unused_id in unused
         ]
         self._raise(question, None, *refusals)
 

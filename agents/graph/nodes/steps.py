@@ -147,10 +147,10 @@ class GraphRun:
         self.state = await apply_edit(self._topology, self._run, point, self.state)
 
     async def _pass_gate(self) -> None:
-        keeper = Gatekeeper(self._topology, self._scope)
+        gatekeeper = Gatekeeper(self._topology, self._scope)
         # An edit at a breakpoint can lead to other nodes, whose breakpoints form a new gate.
         while self.state.gate:
-            self.state, signals = await keeper.pass_gate(self.state)
+            self.state, signals = await gatekeeper.pass_gate(self.state)
             if signals:
                 self._interrupt(dict(enumerate(signals)))
 
@@ -209,10 +209,10 @@ class GraphRun:
     def _tell_update(self, name: str, outcome: Outcome, *, cached: bool = False) -> None:
         if self._topology.nodes[name].is_hidden:
             return
-        told: dict[str, object] = {name: deepcopy(outcome.update)}
+        update: dict[str, object] = {name: deepcopy(outcome.update)}
         if cached:
-            told["__metadata__"] = {"cached": True}
-        self._hooks.tell("updates", told)
+            update["__metadata__"] = {"cached": True}
+        self._hooks.tell("updates", update)
 
     def _fail(self, errors: dict[int, Exception]) -> NoReturn:
         first, *others = [errors[at] for at in sorted(errors)]
@@ -286,7 +286,7 @@ def read_state(topology: Topology, point: InterruptNode) -> GraphState:
     if state.graph != topology.name:
         was, now = f"the graph {state.graph!r}", f"the graph {topology.name!r}"
         raise AgentChangedError(str(point.address), was, now)
-    names = {*(task.node for task in state.tasks), *(one.node for one in state.gate)}
+    names = {*(task.node for task in state.tasks), *(gate_stop.node for gate_stop in state.gate)}
     for name in sorted(names - set(topology.nodes)):
         raise AgentChangedError(str(point.address), f"a node {name!r}", "none of that name")
     if names and (lost := topology.lost_join(state)):

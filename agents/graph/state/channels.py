@@ -71,8 +71,8 @@ class Channels:
 
     def __init__(self, schema: type) -> None:
         self._model = _model_of(schema)
-        found = _read_model(schema, self._model) if self._model else _read(schema)
-        self._channels = {channel.name: channel for channel in found}
+        channels = _read_model(schema, self._model) if self._model else _read(schema)
+        self._channels = {channel.name: channel for channel in channels}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,8 +85,8 @@ class Channels:
 
     def schemas(self) -> dict[str, Json]:
         """JSON schemas by key, for keys with a self-contained schema."""
-        found = {name: _schema(channel.kind) for name, channel in self._channels.items()}
-        return {name: schema for name, schema in found.items() if schema}
+        schemas = {name: _schema(channel.kind) for name, channel in self._channels.items()}
+        return {name: schema for name, schema in schemas.items() if schema}
 
     def initial(self) -> Values:
         """Return the state before the first write."""
@@ -272,9 +272,9 @@ def _make(name: str, hint: object, default: Callable[[], object] | None) -> Chan
     metadata: Sequence[Any] = ()
     if get_origin(hint) is Annotated:
         plain, *metadata = get_args(hint)
-    found = [item for item in metadata if callable(item) and not isinstance(item, type)]
-    reducer = found[-1] if found else None
-    kind = _annotated(plain, [item for item in metadata if item not in found])
+    reducers = [item for item in metadata if callable(item) and not isinstance(item, type)]
+    reducer = reducers[-1] if reducers else None
+    kind = _annotated(plain, [item for item in metadata if item not in reducers])
     if reducer is not None:
         _check_reducer(name, reducer)
     if reducer is not None and default is None:
@@ -311,8 +311,8 @@ def type_fault(kind: object) -> Callable[[object], str]:
         try:
             adapter.validate_python(value, strict=True)
         except ValidationError as error:
-            found = error.errors(include_url=False, include_input=False, include_context=False)
-            return "; ".join(told(one["loc"], one["msg"]) for one in found)
+            problems = error.errors(include_url=False, include_input=False, include_context=False)
+            return "; ".join(told(problem["loc"], problem["msg"]) for problem in problems)
         return ""
 
     return fault
@@ -320,10 +320,10 @@ def type_fault(kind: object) -> Callable[[object], str]:
 
 def _schema(kind: object) -> dict[str, Json]:
     try:
-        found = TypeAdapter(cast("Any", kind)).json_schema()
+        schema = TypeAdapter(cast("Any", kind)).json_schema()
     except (PydanticUserError, NameError, TypeError):
         return {}
-    return {} if "$defs" in found or "$ref" in found else cast("dict[str, Json]", found)
+    return {} if "$defs" in schema or "$ref" in schema else cast("dict[str, Json]", schema)
 
 
 def _adapter(kind: object) -> TypeAdapter[Any] | None:
@@ -340,11 +340,11 @@ def _plain(kind: object) -> tuple[type, ...]:
     if get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     if get_origin(kind) in {Union, pytypes.UnionType}:
-        return tuple(one for part in get_args(kind) for one in _plain(part))
+        return tuple(base for part in get_args(kind) for base in _plain(part))
     if is_typeddict(kind):
         return (dict,)
-    found = get_origin(kind) or kind
-    return (found,) if isinstance(found, type) else (object,)
+    origin = get_origin(kind) or kind
+    return (origin,) if isinstance(origin, type) else (object,)
 
 
 def _name(value: object) -> str:

@@ -176,7 +176,7 @@ class GraphState:
     @property
     def next(self) -> tuple[str, ...]:
         """Names of the unfinished nodes of this step, and of nodes that a command added."""
-        added = (one.node if isinstance(one, Send) else one for one in self.queued)
+        added = (target.node if isinstance(target, Send) else target for target in self.queued)
         return (*self.unfinished, *(name for name in added if name != END))
 
     @property
@@ -188,19 +188,22 @@ class GraphState:
     def updates(self) -> list[tuple[str, dict[str, object]]]:
         """The updates of the finished nodes of this step, each with its writer."""
         outcomes = [(f"node {task.node!r}", task.outcome) for task in self.tasks if task.outcome]
-        return [(who, one.update) for who, one in outcomes if not one.is_for_parent]
+        return [(who, outcome.update) for who, outcome in outcomes if not outcome.is_for_parent]
 
     @property
     def remembered(self) -> dict[str, Memory]:
         """The memories, including the memories of this step's finished nodes."""
         outcomes = [(task.node, task.outcome) for task in self.tasks if task.outcome]
-        return {**self.memories, **{node: one.memory for node, one in outcomes if one.memory}}
+        return {
+            **self.memories,
+            **{node: outcome.memory for node, outcome in outcomes if outcome.memory},
+        }
 
     @property
     def answered_ids(self) -> set[str]:
         """Ids of the answered questions of this step."""
-        found = {answer.id for task in self.tasks for answer in task.answered}
-        return found | {one.id for one in self.gate if one.id}
+        ids = {answer.id for task in self.tasks for answer in task.answered}
+        return ids | {stop.id for stop in self.gate if stop.id}
 
     def with_task(self, at: int, task: StepTask) -> GraphState:
         """Return the state with one task changed."""

@@ -224,7 +224,7 @@ class Topology:
 
     def lost_join(self, state: GraphState) -> str:
         """Return an edge that nodes have reached and that is gone, else an empty text."""
-        known = {join_key(*one) for one in self.joins}
+        known = {join_key(*join) for join in self.joins}
         lost = [key for key in state.joins if key not in known]
         return lost[0] if lost else ""
 
@@ -355,14 +355,14 @@ class Draft:
 
     def reachable(self) -> set[str]:
         """Names of the nodes that a run can reach."""
-        found: set[str] = set()
+        reached: set[str] = set()
         open_ends = [START]
         while open_ends:
             for name in self._from(open_ends.pop()):
-                if name not in found and name != END:
-                    found.add(name)
+                if name not in reached and name != END:
+                    reached.add(name)
                     open_ends.append(name)
-        return found
+        return reached
 
     def _from(self, name: str) -> list[str]:
         targets = list(self.edges.get(name, ()))

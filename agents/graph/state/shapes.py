@@ -45,8 +45,8 @@ def read_answer(kind: object, answer: object) -> object:
             return adapter.validate_json(to_json(answer), strict=True)
         return adapter.validate_python(answer, strict=True)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False, include_context=False)
-        lines = [(".".join(map(str, one["loc"])), one["msg"]) for one in found]
+        problems = error.errors(include_url=False, include_input=False, include_context=False)
+        lines = [(".".join(map(str, problem["loc"])), problem["msg"]) for problem in problems]
         raise ValueError("; ".join(f"{at}: {m}" if at else m for at, m in lines)) from error
 
 
@@ -83,10 +83,10 @@ def misfit(schema: Json, value: object, root: Json = None) -> str:
 
 
 def _resolve(reference: str, root: Json) -> Json:
-    found = root
+    target = root
     for step in reference.removeprefix("#/").split("/"):
-        found = found.get(step) if isinstance(found, dict) else None
-    return found
+        target = target.get(step) if isinstance(target, dict) else None
+    return target
 
 
 def _wrong_kind(schema: Mapping[str, Json], value: object) -> str:

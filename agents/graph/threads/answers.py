@@ -141,7 +141,7 @@ def _answered_ids(head: RunDocument) -> set[str]:
     """Return the answered ids of the current steps, of sub-graphs as well."""
     states = [decode(point.state) for point in graph_point(head).walk()]
     graphs = [state for state in states if isinstance(state, GraphState)]
-    return {one for state in graphs for one in state.answered_ids}
+    return {answered_id for state in graphs for answered_id in state.answered_ids}
 
 
 def sort_answers(topology: Topology, head: RunDocument, named: Mapping[str, object]) -> Sorted:
@@ -182,18 +182,18 @@ def _state_at(point: InterruptNode) -> Values:
 
 def _graph_at(topology: Topology, address: Address) -> Topology | None:
     """Return the graph or sub-graph at an address; None inside a function or a tool."""
-    found: Topology | None = topology
+    graph: Topology | None = topology
     for segment in address.segments[1:]:
-        node = found.nodes.get(segment.id) if found and segment.type == "node" else None
-        found = node.graph if node else None
-    return found
+        node = graph.nodes.get(segment.id) if graph and segment.type == "node" else None
+        graph = node.graph if node else None
+    return graph
 
 
 def can_go_on(head: RunDocument) -> bool:
     """Whether the thread can continue without an answer."""
     state, point = graph_state(head), graph_point(head)
     asked = {child.slot for child in point.children if child.address == point.address}
-    waiting = [one.slot for one in state.gate if not one.id]
+    waiting = [stop.slot for stop in state.gate if not stop.id]
     if waiting:
         return not asked.issuperset(waiting)
     return any(task.status in {"todo", "failed"} for task in state.tasks)
@@ -214,7 +214,7 @@ def late_error(thread: GraphThread, request: Resume) -> Exception:
         return CheckpointConflictError(thread.thread_id)
     pending = _pending_ids(head)
     ids = request.get("resume_map", {})
-    taken = [one for one in thread.claimed.answers if not ids or one in ids]
+    taken = [key for key in thread.claimed.answers if not ids or key in ids]
     if has_answers(request) and taken:
-        return AlreadyAnsweredError(taken[0], [one for one in pending if one not in taken])
+        return AlreadyAnsweredError(taken[0], [key for key in pending if key not in taken])
     return ThreadBusyError(thread.thread_id)

@@ -141,7 +141,7 @@ class Execution:
         tell("updates", {"__interrupt__": result.interrupts})
         tell("values", {**deepcopy(result.values), "__interrupt__": result.interrupts})
         tell("interrupts", result.interrupts)
-        contexts = tuple(one.context for one in result.interrupts)
+        contexts = tuple(interrupt.context for interrupt in result.interrupts)
         run.observers.tell(RunInterrupted(checkpoint_id=run.checkpoint_id, contexts=contexts))
         self._refuse(*signal.refusals, *self._unused(point))
         return result

@@ -52,8 +52,8 @@ async def edited(
 
 
 def _unfinished(state: GraphState, name: str) -> int | None:
-    found = [at for at, task in enumerate(state.tasks) if task.node == name]
-    return next((at for at in found if state.tasks[at].status != "done"), None)
+    positions = [at for at, task in enumerate(state.tasks) if task.node == name]
+    return next((at for at in positions if state.tasks[at].status != "done"), None)
 
 
 async def _finish_task(
@@ -63,8 +63,8 @@ async def _finish_task(
     state, point = graph_state(head), graph_point(head)
     task = replace(state.tasks[at], status="done", outcome=Outcome(update=update), error="")
     address = task.address(point.address)
-    gate = tuple(one for one in state.gate if (one.kind, one.node) != ("before", task.node))
-    slots = {one.slot for one in gate}
+    gate = tuple(stop for stop in state.gate if (stop.kind, stop.node) != ("before", task.node))
+    slots = {stop.slot for stop in gate}
     children = tuple(
         child
         for child in point.children
@@ -74,7 +74,10 @@ async def _finish_task(
     state = replace(state.with_task(at, task), gate=gate)
     if not state.unfinished and not gate:
         values = topology.channels.merge(state.values, state.updates)
-        done = [(one.node, one.outcome.goto if one.outcome else None) for one in state.tasks]
+        done = [
+            (finished.node, finished.outcome.goto if finished.outcome else None)
+            for finished in state.tasks
+        ]
         ended = replace(state, step=state.step + 1, memories=state.remembered)
         state = await topology.advance(ended, values, done)
         children = ()
@@ -90,7 +93,7 @@ def _reset(tasks: tuple[StepTask, ...]) -> tuple[StepTask, ...]:
 
 
 def _ask_again(state: GraphState) -> tuple[Break, ...]:
-    return tuple(replace(one, id="", edit={}) for one in state.gate)
+    return tuple(replace(stop, id="", edit={}) for stop in state.gate)
 
 
 def _stored(
@@ -124,9 +127,11 @@ def forked(source: RunDocument, head: RunDocument, new_id: Callable[[], str]) ->
         old = task.address(graph)
         counts[task.node] += 1
         moved = replace(task, run=counts[task.node])
-        inside = [one for one in point.children if old.is_prefix_of(one.address)]
+        inside = [child for child in point.children if old.is_prefix_of(child.address)]
         kept = [
-            _renamed(one, old, moved.address(graph), new_id) for one in inside if _is_plain(one)
+            _renamed(child, old, moved.address(graph), new_id)
+            for child in inside
+            if _is_plain(child)
         ]
         children += kept
         is_lost = task.status == "waiting" and not kept
@@ -142,7 +147,7 @@ def forked(source: RunDocument, head: RunDocument, new_id: Callable[[], str]) ->
 def _is_plain(point: InterruptNode) -> bool:
     """Whether all pending interrupts are of graphs, which are not bound to a thread."""
     return all(
-        isinstance(one.info, Question | GraphInfo) for one in point.walk() if not one.children
+        isinstance(node.info, Question | GraphInfo) for node in point.walk() if not node.children
     )
 
 

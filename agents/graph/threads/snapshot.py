@@ -147,11 +147,14 @@ def task_views(
     views = []
     for task in state.tasks:
         address = task.address(graph)
-        inside = tuple(one for one in waiting if address.is_prefix_of(one.context.address))
+        inside = tuple(
+            interrupt for interrupt in waiting if address.is_prefix_of(interrupt.context.address)
+        )
         at_gate = tuple(
-            one
-            for one in waiting
-            if one.context.address == graph and (one.kind, one.node) == ("before", task.node)
+            interrupt
+            for interrupt in waiting
+            if interrupt.context.address == graph
+            and (interrupt.kind, interrupt.node) == ("before", task.node)
         )
         views.append(
             Task(

@@ -57,8 +57,8 @@ class GraphThreads:
         """
         thread = self._thread(thread_id, "get_state()")
         head = await thread.need_head(self.topology)
-        found = head if checkpoint is None else await thread.read(checkpoint)
-        return self._snapshot(thread_id, found)
+        document = head if checkpoint is None else await thread.read(checkpoint)
+        return self._snapshot(thread_id, document)
 
     async def history(self, thread_id: str, *, limit: int | None = None) -> list[StateSnapshot]:
         """Read the checkpoints of a thread, newest first.
@@ -145,14 +145,14 @@ class GraphThreads:
         Raises:
             NoCheckpointerError: The graph has no store that can list.
         """
-        store, found = self._listing("threads()"), list[StateSnapshot]()
+        store, snapshots = self._listing("threads()"), list[StateSnapshot]()
         last = stored_id(after) if after else ""
-        while len(found) < limit and (page := await store.ids(after=last)):
+        while len(snapshots) < limit and (page := await store.ids(after=last)):
             last = page[-1]
             for thread_id in filter(None, map(thread_of, page)):
                 snapshot = await self._known(store, thread_id)
-                found += [snapshot] if snapshot else []
-        return found[:limit]
+                snapshots += [snapshot] if snapshot else []
+        return snapshots[:limit]
 
     async def delete_thread(self, thread_id: str) -> None:
         """Delete a thread with its whole history. This cannot be undone.
@@ -175,8 +175,8 @@ class GraphThreads:
             raise ThreadBusyError(thread_id)
         copies = await _copies(store, key)
         for copy in copies:
-            found = await store.load(copy)
-            await store.delete(copy, expected_version=found.version if found else 0)
+            stored = await store.load(copy)
+            await store.delete(copy, expected_version=stored.version if stored else 0)
         # The head last: after an error before this, the thread still exists and can be deleted
         # again.
         await store.delete(key, expected_version=head.version if head else 0)
@@ -246,8 +246,8 @@ class GraphThreads:
 
 async def _copies(store: GraphThreadStore, key: str) -> list[str]:
     """Return the storage ids of a thread's history."""
-    found, last = list[str](), ""
+    copies, last = list[str](), ""
     while page := await store.ids(prefix=f"{key}@", after=last):
         last = page[-1]
-        found += [one for one in page if is_copy(one, key)]
-    return found
+        copies += [copy_id for copy_id in page if is_copy(copy_id, key)]
+    return copies

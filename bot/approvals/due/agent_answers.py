@@ -60,25 +60,25 @@ class AgentAnswers:
         """Ask the agent each open question, once at a time in this process."""
         if approval.status is not Status.PENDING:
             return
-        for one in approval.dialog:
-            key = one.key(approval)
-            if _is_due(one) and key not in self._asked:
+        for comment in approval.dialog:
+            key = comment.key(approval)
+            if _is_due(comment) and key not in self._asked:
                 self._asked.add(key)
-                self.spawn(self._answer(approval, one))
+                self.spawn(self._answer(approval, comment))
 
-    async def _answer(self, approval: Approval, one: Comment) -> None:
+    async def _answer(self, approval: Approval, comment: Comment) -> None:
         try:
-            await self._keep(approval, one, await self._text(approval, one))
+            await self._keep(approval, comment, await self._text(approval, comment))
         finally:
-            self._asked.discard(one.key(approval))
+            self._asked.discard(comment.key(approval))
         await self.attend(approval.approval_id)
 
     @said_to_all
-    async def _text(self, approval: Approval, one: Comment) -> str:
+    async def _text(self, approval: Approval, comment: Comment) -> str:
         text: str | None = None
         try:
             async with asyncio.timeout(self.patience.total_seconds()):
-                text = await self.explain(approval, one.text)
+                text = await self.explain(approval, comment.text)
         except TimeoutError:
             logger.warning(
                 "the agent did not answer a question in time",
@@ -86,15 +86,15 @@ class AgentAnswers:
             )
         return text if text and text.strip() else say("message.agent_silent")
 
-    async def _keep(self, asked: Approval, one: Comment, text: str) -> None:
+    async def _keep(self, asked: Approval, comment: Comment, text: str) -> None:
         """Store the answer if the question is still open and the call unchanged."""
         for _ in range(_TRIES):
             try:
                 approval = await self.storage.approvals.get(asked.approval_id)
             except RecordNotFoundError:
                 return
-            known = {found.key(approval): found for found in approval.dialog}
-            question = known.get(one.key(asked))
+            known = {comment.key(approval): comment for comment in approval.dialog}
+            question = known.get(comment.key(asked))
             if question is None or not _is_due(question) or approval.digest != asked.digest:
                 return
             if approval.status is not Status.PENDING:
@@ -105,8 +105,8 @@ class AgentAnswers:
                 return
 
 
-def _is_due(one: Comment) -> bool:
-    return one.to == AGENT and bool(one.ts or one.closed) and one.is_open
+def _is_due(comment: Comment) -> bool:
+    return comment.to == AGENT and bool(comment.ts or comment.closed) and comment.is_open
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,24 +125,26 @@ class BackQuestions:
         Raises:
             DeliveryError: Slack refused a message for now.
         """
-        for one in approval.dialog:
-            if not _is_post_due(approval, one):
+        for comment in approval.dialog:
+            if not _is_post_due(approval, comment):
                 continue
-            after = await (self._closed(approval, one) if one.ts else self._posted(approval, one))
+            after = await (
+                self._closed(approval, comment) if comment.ts else self._posted(approval, comment)
+            )
             write = partial(with_message, asked=after)
             if await write_held(self.approvals, approval, write) is None:
                 return approval
             approval = with_message(approval, after)
         return approval
 
-    async def _posted(self, approval: Approval, one: Comment) -> Comment:
+    async def _posted(self, approval: Approval, comment: Comment) -> Comment:
         try:
             ts = await self.notifier.ask_back(
                 approval,
-                key=one.key(approval),
-                by=one.by,
-                text=one.text,
-                mentions=_mentions(approval, one),
+                key=comment.key(approval),
+                by=comment.by,
+                text=comment.text,
+                mentions=_mentions(approval, comment),
             )
         except DeliveryError as error:
             if not error.is_permanent:
@@ -152,13 +154,17 @@ class BackQuestions:
                 error,
                 extra={"action": "question_undeliverable"},
             )
-            return one.changed(closed=True)
-        return one.changed(ts=ts)
+            return comment.changed(closed=True)
+        return comment.changed(ts=ts)
 
-    async def _closed(self, approval: Approval, one: Comment) -> Comment:
+    async def _closed(self, approval: Approval, comment: Comment) -> Comment:
         try:
             await self.notifier.close_question(
-                approval, ts=one.ts, by=one.by, text=one.text, is_answered=not one.is_open
+                approval,
+                ts=comment.ts,
+                by=comment.by,
+                text=comment.text,
+                is_answered=not comment.is_open,
             )
         except DeliveryError as error:
             if not error.is_permanent:
@@ -168,16 +174,16 @@ class BackQuestions:
                 error,
                 extra={"action": "question_undeliverable"},
             )
-        return one.changed(closed=True)
+        return comment.changed(closed=True)
 
 
-def _mentions(approval: Approval, one: Comment) -> Sequence[str]:
-    if one.to == AGENT:
+def _mentions(approval: Approval, comment: Comment) -> Sequence[str]:
+    if comment.to == AGENT:
         return ()
-    return [one.to] if one.to else requesters_of(approval)
+    return [comment.to] if comment.to else requesters_of(approval)
 
 
-def _is_post_due(approval: Approval, one: Comment) -> bool:
+def _is_post_due(approval: Approval, comment: Comment) -> bool:
     is_pending = approval.status is Status.PENDING
-    is_wanted = is_pending if not one.ts else not (is_pending and one.is_open)
-    return is_wanted and not one.closed
+    is_wanted = is_pending if not comment.ts else not (is_pending and comment.is_open)
+    return is_wanted and not comment.closed

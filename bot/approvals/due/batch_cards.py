@@ -50,41 +50,41 @@ class Debouncer:
     _waiting: set[str] = field(default_factory=set)
     _drawn_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
-    async def write(self, keeper: str, redraw: Callable[[], Awaitable[None]]) -> None:
+    async def write(self, batch_id: str, redraw: Callable[[], Awaitable[None]]) -> None:
         """Store that a card must be updated: one write for all previous changes."""
-        write = self._wanted.get(keeper)
+        write = self._wanted.get(batch_id)
         if write is None:
-            write = self._wanted[keeper] = asyncio.create_task(self._write(keeper, redraw))
+            write = self._wanted[batch_id] = asyncio.create_task(self._write(batch_id, redraw))
         await asyncio.shield(write)
 
-    async def _write(self, keeper: str, redraw: Callable[[], Awaitable[None]]) -> None:
+    async def _write(self, batch_id: str, redraw: Callable[[], Awaitable[None]]) -> None:
         """Write after the current write has ended; later callers need another write."""
-        lock: asyncio.Lock = self._writing.setdefault(keeper, asyncio.Lock())
+        lock: asyncio.Lock = self._writing.setdefault(batch_id, asyncio.Lock())
         async with lock:
             await asyncio.sleep(GATHER_S)
-            del self._wanted[keeper]
+            del self._wanted[batch_id]
             await redraw()
 
     async def wait(
-        self, keeper: str, clock: Clock, pause: Callable[[float], Awaitable[None]]
+        self, batch_id: str, clock: Clock, pause: Callable[[float], Awaitable[None]]
     ) -> bool:
         """Wait until a card may be updated again; False if another task does that.
 
         Args:
-            keeper: Id of the approval that keeps the card.
+            batch_id: Id of the approval that keeps the card.
             clock: The time now.
             pause: Waits for some seconds.
         """
-        if keeper in self._waiting:
+        if batch_id in self._waiting:
             return False
-        wait_ms = self._drawn_ms.get(keeper, 0) + milliseconds(TOGETHER) - clock()
-        self._waiting.add(keeper)
+        wait_ms = self._drawn_ms.get(batch_id, 0) + milliseconds(TOGETHER) - clock()
+        self._waiting.add(batch_id)
         try:
             if wait_ms > 0:
                 await pause(wait_ms / 1_000)
         finally:
-            self._waiting.discard(keeper)
-        self._drawn_ms[keeper] = clock()
+            self._waiting.discard(batch_id)
+        self._drawn_ms[batch_id] = clock()
         return True
 
 
@@ -99,25 +99,25 @@ def together(approvals: Sequence[Approval], takes: Callable[[Approval], bool]) -
         The approvals, in the same order.
     """
     groups: dict[tuple[object, ...], list[str]] = {}
-    for one in approvals:
-        likeness = _likeness(one)
-        if likeness and takes(one):
-            groups.setdefault(likeness, []).append(one.approval_id)
+    for approval in approvals:
+        likeness = _likeness(approval)
+        if likeness and takes(approval):
+            groups.setdefault(likeness, []).append(approval.approval_id)
     keepers: dict[str, str] = {}
     for names in groups.values():
         for start in range(0, len(names), MOST_ON_CARD):
             page = names[start : start + MOST_ON_CARD]
             if len(page) > 1:
                 keepers |= dict.fromkeys(page, page[0])
-    return [_kept(one, keepers.get(one.approval_id, "")) for one in approvals]
+    return [_kept(approval, keepers.get(approval.approval_id, "")) for approval in approvals]
 
 
-def _kept(approval: Approval, keeper: str) -> Approval:
+def _kept(approval: Approval, batch_id: str) -> Approval:
     """Return the approval on the keeper's card, including its direct messages."""
-    if not keeper:
+    if not batch_id:
         return approval
-    kept = approval.changed(batch=StoredBatch(keeper=keeper), messages=approval.reminders)
-    if approval.approval_id != keeper:
+    kept = approval.changed(batch=StoredBatch(keeper=batch_id), messages=approval.reminders)
+    if approval.approval_id != batch_id:
         return kept
     cards = (approval.batch_card, *map(of_several, approval.copies))
     return kept.changed(messages=(*cards, *kept.messages))
@@ -130,12 +130,15 @@ def _likeness(approval: Approval) -> tuple[object, ...]:
     need a separate card, for the progress of their votes or for another place.
     """
     ruling = common_ruling(approval)
-    is_own = all(one.key.startswith(OWN) for one in approval.copies)
+    is_own = all(copy.key.startswith(OWN) for copy in approval.copies)
     is_elsewhere = bool(approval.place) or not is_own
     shared = approval.changed(batch=StoredBatch(keeper=approval.approval_id))
     if not ruling or is_elsewhere or not stays(shared):
         return ()
-    if sum(one.count for stage in approval.terms.stages for one in stage.approve) != 1:
+    if (
+        sum(requirement.count for stage in approval.terms.stages for requirement in stage.approve)
+        != 1
+    ):
         return ()
     return (
         approval.tool,
@@ -144,7 +147,7 @@ def _likeness(approval: Approval) -> tuple[object, ...]:
         approval.requesters,
         approval.escalation.mentioned,
         approval.expires_ms,
-        *(one.user for one in approval.copies),
+        *(copy.user for copy in approval.copies),
     )
 
 
@@ -172,9 +175,9 @@ class SharedCards:
     async def on_card(self, approval: Approval) -> list[Approval]:
         """Read the approvals on a card, in order."""
         turn = await of_turn(self.approvals, approval.checkpoint_id)
-        return [one for one in turn if one.shares_batch(approval) and stays(one)]
+        return [other for other in turn if other.shares_batch(approval) and stays(other)]
 
-    async def see_to(self, approval: Approval, visit: Visit) -> Approval | None:
+    async def see_to(self, approval: Approval, worker_pass: Visit) -> Approval | None:
         """Update the batch card of an approval.
 
         Returns:
@@ -188,24 +191,24 @@ class SharedCards:
                 return None
             approval = off_batch(approval)
         if approval.batch.keeper == approval.approval_id:
-            return approval if await self._draw(approval, visit) else None
+            return approval if await self._draw(approval, worker_pass) else None
         if approval.shown_revision > 1 and (approval.is_batched or not approval.thread_card.ts):
             await self.want(approval.batch.keeper)
-            visit.keepers.add(approval.batch.keeper)
+            worker_pass.keepers.add(approval.batch.keeper)
         return approval
 
-    async def _draw(self, keeper: Approval, visit: Visit) -> bool:
+    async def _draw(self, card_owner: Approval, worker_pass: Visit) -> bool:
         """Update the card from all records; False if the lease was lost."""
 
         async def items() -> Sequence[Approval]:
-            return await self.on_card(keeper)
+            return await self.on_card(card_owner)
 
         reconciler = Reconciler(self.approvals)
         update = partial(self.cards.update_batch, items=items)
-        post = partial(self.cards.post_batch, keeper, items=items)
+        post = partial(self.cards.post_batch, card_owner, items=items)
         try:
             if not await reconciler.show(
-                keeper, keeper.batch_card, visit, update=update, post=post
+                card_owner, card_owner.batch_card, worker_pass, update=update, post=post
             ):
                 return False
         except DeliveryError as error:
@@ -214,11 +217,13 @@ class SharedCards:
             logger.error(  # noqa: TRY400 - what Slack does not take says nothing by its place
                 "could not show a combined card, splitting it: %s",
                 error,
-                extra={"action": "batch_split", "approval_id": keeper.approval_id},
+                extra={"action": "batch_split", "approval_id": card_owner.approval_id},
             )
-            visit.keepers.update(await self.split(keeper))
-        copies = [one for one in keeper.copies if one.kind == BATCH]
-        fault = await reconciler.show_copies(keeper, copies, visit, update=update, post=post)
+            worker_pass.keepers.update(await self.split(card_owner))
+        copies = [copy for copy in card_owner.copies if copy.kind == BATCH]
+        fault = await reconciler.show_copies(
+            card_owner, copies, worker_pass, update=update, post=post
+        )
         if fault is not None:
             raise fault
         return True
@@ -227,21 +232,23 @@ class SharedCards:
         """Give all pending approvals of a card cards of their own; return their ids."""
         write = partial(split_off, batch=approval.batch.keeper, now_ms=self.clock())
         turn = await of_turn(self.approvals, approval.checkpoint_id)
-        names = [one.approval_id for one in turn if one.shares_batch(approval)]
-        found = await asyncio.gather(
+        names = [other.approval_id for other in turn if other.shares_batch(approval)]
+        written = await asyncio.gather(
             *(update_or_none(self.approvals, name, write, writes_due=True) for name in names)
         )
-        return frozenset(one.approval_id for one in found if one is not None)
+        return frozenset(other.approval_id for other in written if other is not None)
 
     async def as_one(self, approval: Approval, items: Sequence[Approval]) -> Approval:
         """Return the approval as thread messages show it: with the title of its batch."""
-        keeper = next((one for one in items if one.approval_id == approval.batch.keeper), None)
-        if keeper is None:
-            keeper = await self.approvals.get(approval.batch.keeper)
-        waiting = [one for one in items if one.status is Status.PENDING]
+        card_owner = next(
+            (other for other in items if other.approval_id == approval.batch.keeper), None
+        )
+        if card_owner is None:
+            card_owner = await self.approvals.get(approval.batch.keeper)
+        waiting = [other for other in items if other.status is Status.PENDING]
         title = await self.cards.title_of(waiting or items)
-        made = approval.with_card_ts(keeper.batch_card.ts).changed(title=title)
-        if len({(one.status, one.decision and one.decision.by) for one in items}) > 1:
+        made = approval.with_card_ts(card_owner.batch_card.ts).changed(title=title)
+        if len({(other.status, other.decision and other.decision.by) for other in items}) > 1:
             # With mixed outcomes, the message names none: the card shows them.
             made = made.changed(status=Status.APPROVED, decision=None, run=None)
         return made

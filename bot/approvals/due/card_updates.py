@@ -44,7 +44,7 @@ class Drawing:
     clock: Clock
     shared: SharedCards | None = None
 
-    async def draw(self, approval: Approval, visit: Visit) -> Approval:
+    async def draw(self, approval: Approval, worker_pass: Visit) -> Approval:
         """Update the cards; return the approval, with the places of its messages.
 
         A card that Slack refuses for good is marked. It is retried with the next reminder,
@@ -57,53 +57,55 @@ class Drawing:
         if approval.card.revision >= approval.shown_revision:
             return approval
         try:
-            approval = await self._draw(approval, visit)
+            approval = await self._draw(approval, worker_pass)
         except DeliveryError as error:
             if not (error.is_permanent or error.is_refusal):
                 raise
             approval = await self._note_undeliverable(approval, error)
             if not error.is_permanent:
                 raise
-        return with_places(approval, visit.places)
+        return with_places(approval, worker_pass.places)
 
-    async def _draw(self, approval: Approval, visit: Visit) -> Approval:
+    async def _draw(self, approval: Approval, worker_pass: Visit) -> Approval:
         """Update the copies, then the card in the thread: its own or a batch card."""
         revision = approval.shown_revision
 
         async def newest() -> Approval:
             # Read again after a wait. Later changes are drawn next: the release detects them.
             nonlocal revision
-            is_new = self.clock() - visit.hold.since_ms <= milliseconds(JUST_READ)
-            found = approval if is_new else await self.approvals.get(approval.approval_id)
-            revision = found.shown_revision
-            return found
+            is_new = self.clock() - worker_pass.hold.since_ms <= milliseconds(JUST_READ)
+            newest = approval if is_new else await self.approvals.get(approval.approval_id)
+            revision = newest.shown_revision
+            return newest
 
         update = partial(self.notifier.update_card, newest=newest)
         post = partial(self.notifier.post_card, approval, newest=newest)
         reconciler = Reconciler(self.approvals)
-        copies = [one for one in approval.copies if one.kind != BATCH]
-        fault = await reconciler.show_copies(approval, copies, visit, update=update, post=post)
+        copies = [copy for copy in approval.copies if copy.kind != BATCH]
+        fault = await reconciler.show_copies(
+            approval, copies, worker_pass, update=update, post=post
+        )
         if self.shared is not None and approval.batch.keeper:
-            seen = await self.shared.see_to(approval, visit)
+            seen = await self.shared.see_to(approval, worker_pass)
             if seen is None:
                 return approval
             approval = seen
         is_shown = approval.is_batched or await reconciler.show(
-            approval, approval.thread_card, visit, update=update, post=post
+            approval, approval.thread_card, worker_pass, update=update, post=post
         )
         if fault is not None:  # the thread's card does not wait for it
             raise fault
         if not is_shown:
             return approval
-        visit.shows = approval.shown_revision if approval.is_batched else revision
+        worker_pass.shows = approval.shown_revision if approval.is_batched else revision
         return approval.changed(card=approval.card.changed(error=""))
 
     async def _note_undeliverable(self, approval: Approval, error: DeliveryError) -> Approval:
         if approval.card.error == error.reason:
             return approval
 
-        def refused(one: Approval) -> Approval:
-            return one.changed(card=one.card.changed(error=error.reason))
+        def refused(stored: Approval) -> Approval:
+            return stored.changed(card=stored.card.changed(error=error.reason))
 
         logger.error(
             "Slack rejected a card%s: %s",

@@ -116,7 +116,7 @@ class OwnCards:
         members = wants & await self.audience.members(approval, names)
         able = sorted(await self.asking(approval, terms, members, steps=steps))[:MOST_DIRECT]
         held = await self.consideration.quiet(approval, able)
-        return tuple(own_card(approval, one) for one in able if one not in held), held
+        return tuple(own_card(approval, user_id) for user_id in able if user_id not in held), held
 
     async def late(
         self, approval: Approval, terms: Terms, now_ms: int
@@ -125,15 +125,15 @@ class OwnCards:
         claim = approval.claim
         people = {claim.by} if claim.holds(now_ms) else set[str]()
         if approval.batch.keeper and not stays(approval):
-            keeper = await self.approvals.get(approval.batch.keeper)
-            people |= {one.user for one in keeper.copies if one.kind == BATCH}
+            card_owner = await self.approvals.get(approval.batch.keeper)
+            people |= {copy.user for copy in card_owner.copies if copy.kind == BATCH}
         people -= users_of(approval)
         if not people:
             return ()
         alone, steps = approval.changed(batch=StoredBatch()), approval.escalation.steps
         able = await self.asking(alone, terms, people, steps=steps)
         held = await self.consideration.quiet(approval, able)
-        return tuple(own_card(approval, one) for one in sorted(able - held.keys()))
+        return tuple(own_card(approval, user_id) for user_id in sorted(able - held.keys()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class EscalationPlanner:
         """
         terms = _ladder_terms(approval)
         try:
-            found = due(terms, course_of(approval, terms), now_ms)
+            due_step = due(terms, course_of(approval, terms), now_ms)
         except TermsError as error:
             logger.warning(
                 "could not plan reminders and escalation: %s",
@@ -195,17 +195,17 @@ class EscalationPlanner:
             )
             return approval, frozenset()
         await self._note(approval, approval.escalation.noted)
-        if not found.expires:
-            found = await self._hastened(approval, terms, found, now_ms)
-        late = () if found.expires else await self._own.late(approval, terms, now_ms)
-        if found.expires or not (found.is_any or late):
+        if not due_step.expires:
+            due_step = await self._hastened(approval, terms, due_step, now_ms)
+        late = () if due_step.expires else await self._own.late(approval, terms, now_ms)
+        if due_step.expires or not (due_step.is_any or late):
             return approval, frozenset()
-        plan = await self._plan(approval, terms, found, now_ms)
-        known = {one.user for one in plan.cards}
-        late = tuple(one for one in late if one.user not in known)
+        plan = await self._plan(approval, terms, due_step, now_ms)
+        known = {card.user for card in plan.cards}
+        late = tuple(card for card in late if card.user not in known)
         plan = replace(plan, cards=(*plan.cards, *late))
-        changed = climbed_by(approval, terms, found, plan, now_ms)
-        redraws = bool(found.begun or found.awake or plan.cards)
+        changed = climbed_by(approval, terms, due_step, plan, now_ms)
+        redraws = bool(due_step.begun or due_step.awake or plan.cards)
         write = partial(escalated, judged=changed, now_ms=now_ms, redraws=redraws)
         climbed = await write_held(self.approvals, approval, write)
         if climbed is None:  # another process wrote first: return its version
@@ -227,16 +227,16 @@ class EscalationPlanner:
         next_ms, leaves_ms = self.next_ms(approval), await self.leaves(approval)
         return next_ms if leaves_ms is None else min(next_ms, leaves_ms)
 
-    async def _hastened(self, approval: Approval, terms: Terms, found: Due, now_ms: int) -> Due:
+    async def _hastened(self, approval: Approval, terms: Terms, due_step: Due, now_ms: int) -> Due:
         """Return what is due, with an early escalation if no approver is left.
 
         Checked on every pass, because approvers can leave while an approval is pending.
         """
         course = course_of(approval, terms)
-        if found.course.steps or not can_hasten(approval, terms):
-            return found
+        if due_step.course.steps or not can_hasten(approval, terms):
+            return due_step
         if not await self.audience.is_deserted(approval, terms):
-            return found
+            return due_step
         return due(terms, replace(course, is_deserted=True), now_ms)
 
     async def _note(self, approval: Approval, noted: int) -> None:
@@ -254,20 +254,20 @@ class EscalationPlanner:
         if approval.place == DM:
             return await self._direct(approval, terms, names) if is_told else NOTHING
         place = approval.place or approval.channel_id
-        channels = [one for one in names if is_channel(one) and one not in {CHANNEL, place}]
-        cards = [new_card(approval, channel=one) for one in channels]
+        channels = [name for name in names if is_channel(name) and name not in {CHANNEL, place}]
+        cards = [new_card(approval, channel=channel) for channel in channels]
         people: tuple[str, ...] = ()
         here: tuple[str, ...] = ()
         held: Mapping[str, int] = {}
         if is_told and terms.mention:
             waiting = await self.audience.waiting(approval, terms, steps=steps)
             left, held = await self._awake(approval, names, waiting, silent=())
-            people = _few(tuple(one for one in left if not is_channel(one)))
-            absent = await self.audience.absent(place, [one for one in people if is_person(one)])
+            people = _few(tuple(name for name in left if not is_channel(name)))
+            absent = await self.audience.absent(place, [name for name in people if is_person(name)])
             wants = await self._own.asking(approval, terms, {*people} - absent, steps=steps)
-            here = tuple(one for one in people if one not in absent | wants)
-            cards += [new_card(approval, user=one) for one in people if one in absent]
-            cards += [own_card(approval, one) for one in people if one in wants]
+            here = tuple(name for name in people if name not in absent | wants)
+            cards += [new_card(approval, user=name) for name in people if name in absent]
+            cards += [own_card(approval, name) for name in people if name in wants]
             own, later = await self._own.of_groups(
                 approval, terms, names, waiting.people, steps=steps
             )
@@ -281,14 +281,14 @@ class EscalationPlanner:
     ) -> EscalationPlan:
         """Plan a direct card for each approver. People named in the policy come first."""
         waiting = await self.audience.waiting(approval, terms, steps=approval.escalation.steps)
-        named = [one for one in names if is_person(one)]
+        named = [name for name in names if is_person(name)]
         others = sorted(waiting.people - {*named})
-        people = [one for one in (*named, *others) if waiting.wants(one, names.get(one, ()))]
+        people = [name for name in (*named, *others) if waiting.wants(name, names.get(name, ()))]
         known = users_of(approval)
-        new = [one for one in people[:MOST_DIRECT] if one not in known]
+        new = [user_id for user_id in people[:MOST_DIRECT] if user_id not in known]
         held = await self.consideration.quiet(approval, new)
-        new = [one for one in new if one not in held]
-        cards = tuple(new_card(approval, user=one) for one in new)
+        new = [user_id for user_id in new if user_id not in held]
+        cards = tuple(new_card(approval, user=user_id) for user_id in new)
         return EscalationPlan(names=tuple(new), cards=cards, held=held)
 
     async def _awake(
@@ -304,41 +304,47 @@ class EscalationPlanner:
         A mention of a user group notifies all of its members. They are therefore never deferred.
         """
         left = await self.audience.left(approval, names, waiting, silent=silent)
-        groups = [one for one in left if is_usergroup(one)]
+        groups = [name for name in left if is_usergroup(name)]
         people = {*left, *(waiting.people if groups else ())} - {*silent}
-        held = await self.consideration.quiet(approval, [one for one in people if is_person(one)])
+        held = await self.consideration.quiet(
+            approval, [name for name in people if is_person(name)]
+        )
         if not held:
             return left, held
         named = {*left}
         left = await self.audience.left(approval, names, waiting, silent=(*silent, *held))
-        left = tuple(one for one in left if one not in held)
-        is_reached = any(is_usergroup(one) for one in left)
-        return left, {one: end for one, end in held.items() if one in named or not is_reached}
+        left = tuple(name for name in left if name not in held)
+        is_reached = any(is_usergroup(name) for name in left)
+        return left, {
+            user_id: end for user_id, end in held.items() if user_id in named or not is_reached
+        }
 
     async def _plan(
-        self, approval: Approval, terms: Terms, found: Due, now_ms: int
+        self, approval: Approval, terms: Terms, due_step: Due, now_ms: int
     ) -> EscalationPlan:
         """Plan the message of a due step: its recipients and its channels."""
-        if found.notice is None:
+        if due_step.notice is None:
             return NOTHING
         if approval.kind is Kind.QUESTION:
-            return await self._plan_question(approval, found, now_ms)
-        waiting = await self.audience.waiting(approval, terms, steps=found.course.steps)
-        names = due_audience(approval, terms, found, now_ms)
-        silent = found.course.snoozes
+            return await self._plan_question(approval, due_step, now_ms)
+        waiting = await self.audience.waiting(approval, terms, steps=due_step.course.steps)
+        names = due_audience(approval, terms, due_step, now_ms)
+        silent = due_step.course.snoozes
         left, held = await self._awake(approval, names, waiting, silent=silent)
-        awake = await self.audience.among(approval, found.awake, waiting)
-        awake = tuple(one for one in awake if one not in left)
+        awake = await self.audience.among(approval, due_step.awake, waiting)
+        awake = tuple(name for name in awake if name not in left)
         left = (*left, *awake)
-        plan = await self._told(approval, terms, found, left, now_ms)
-        steps, others = found.course.steps, waiting.people - {*left, *silent}
+        plan = await self._told(approval, terms, due_step, left, now_ms)
+        steps, others = due_step.course.steps, waiting.people - {*left, *silent}
         own, later = await self._own.of_groups(approval, terms, names, others, steps=steps)
         cards = (*plan.cards, *own)
         return replace(plan, cards=cards, held={**plan.held, **held, **later})
 
-    async def _plan_question(self, approval: Approval, found: Due, now_ms: int) -> EscalationPlan:
+    async def _plan_question(
+        self, approval: Approval, due_step: Due, now_ms: int
+    ) -> EscalationPlan:
         """Plan a reminder of the requester, in the thread; quiet hours delay it."""
-        if not found.reminds and not found.awake:
+        if not due_step.reminds and not due_step.awake:
             return NOTHING
         asked = approval.requester_id
         if later := await self.consideration.later(approval, asked):
@@ -347,69 +353,73 @@ class EscalationPlanner:
         return EscalationPlan(messages=(message.changed(mentions=(asked,)),))
 
     async def _told(
-        self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
+        self, approval: Approval, terms: Terms, due_step: Due, left: tuple[str, ...], now_ms: int
     ) -> EscalationPlan:
         """Plan the messages for recipients who are notified now."""
-        if found.notice is Notice.SNOOZE_OVER:
-            return await self._plan_awake(approval, terms, found, left, now_ms)
+        if due_step.notice is Notice.SNOOZE_OVER:
+            return await self._plan_awake(approval, terms, due_step, left, now_ms)
         if approval.place == DM:
-            return await self._plan_direct(approval, terms, found, left, now_ms)
-        return await self._plan_here(approval, terms, found, left, now_ms)
+            return await self._plan_direct(approval, terms, due_step, left, now_ms)
+        return await self._plan_here(approval, terms, due_step, left, now_ms)
 
     async def _apart(
-        self, approval: Approval, terms: Terms, found: Due, people: Collection[str]
+        self, approval: Approval, terms: Terms, due_step: Due, people: Collection[str]
     ) -> dict[str, ApprovalMessage]:
         """Plan direct cards for people outside the channel or who prefer them, by user id."""
         place = approval.place or approval.channel_id
         absent = {*people} if place == DM else await self.audience.absent(place, people)
-        rest, steps = {*people} - absent, found.course.steps
+        rest, steps = {*people} - absent, due_step.course.steps
         wants = await self._own.asking(approval, terms, rest, steps=steps)
-        cards = {one: new_card(approval, user=one) for one in absent}
-        cards |= {one: own_card(approval, one) for one in wants}
-        return {one: card.changed(kind=str(found.notice)) for one, card in cards.items()}
+        cards = {user_id: new_card(approval, user=user_id) for user_id in absent}
+        cards |= {user_id: own_card(approval, user_id) for user_id in wants}
+        return {user_id: card.changed(kind=str(due_step.notice)) for user_id, card in cards.items()}
 
     async def _plan_awake(
-        self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
+        self, approval: Approval, terms: Terms, due_step: Due, left: tuple[str, ...], now_ms: int
     ) -> EscalationPlan:
         """Plan messages for people whose snooze has ended: the card, or a line."""
-        apart, users = await self._apart(approval, terms, found, left), users_of(approval)
-        new = [one for one in left if one in apart and one not in users]
-        cards = [apart[one] for one in new]
-        again = (direct_message(approval, found, one, now_ms) for one in left if one not in new)
+        apart, users = await self._apart(approval, terms, due_step, left), users_of(approval)
+        new = [name for name in left if name in apart and name not in users]
+        cards = [apart[name] for name in new]
+        again = (
+            direct_message(approval, due_step, name, now_ms) for name in left if name not in new
+        )
         return EscalationPlan(cards=tuple(cards), messages=tuple(again))
 
     async def _plan_direct(
-        self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
+        self, approval: Approval, terms: Terms, due_step: Due, left: tuple[str, ...], now_ms: int
     ) -> EscalationPlan:
         """Plan a step by direct message: a card, or a line for people who have the card."""
         known = users_of(approval)
-        escalation = approval.escalation.changed(steps=found.course.steps)
+        escalation = approval.escalation.changed(steps=due_step.course.steps)
         changed = approval.changed(escalation=escalation)
         new = await self._direct(changed, terms, dict.fromkeys(left, ()))
-        cards = tuple(one.changed(kind=str(found.notice)) for one in new.cards)
-        reached = {one.user for one in cards}
-        again = [one for one in left if one in known and one not in reached]
-        messages = tuple(direct_message(approval, found, one, now_ms) for one in again)
+        cards = tuple(card.changed(kind=str(due_step.notice)) for card in new.cards)
+        reached = {card.user for card in cards}
+        again = [name for name in left if name in known and name not in reached]
+        messages = tuple(direct_message(approval, due_step, name, now_ms) for name in again)
         return EscalationPlan(names=new.names, cards=cards, messages=messages, held=new.held)
 
     async def _plan_here(
-        self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
+        self, approval: Approval, terms: Terms, due_step: Due, left: tuple[str, ...], now_ms: int
     ) -> EscalationPlan:
         """Plan a step in a channel: a message below the card, and direct messages."""
         place = approval.place or approval.channel_id
-        channels = [one for one in left if is_channel(one)]
-        people = _few(tuple(one for one in left if not is_channel(one)))
-        apart = await self._apart(approval, terms, found, [one for one in people if is_person(one)])
-        kind, key = str(found.notice), key_of(found, now_ms)
-        users, places = users_of(approval), {one.channel for one in approval.copies}
-        fresh = [one for one in channels if one not in {CHANNEL, place, *places}]
-        cards = [new_card(approval, channel=one).changed(kind=kind) for one in fresh]
-        cards += [apart[one] for one in people if one in apart and one not in users]
-        here = tuple(one for one in people if one not in apart)
+        channels = [name for name in left if is_channel(name)]
+        people = _few(tuple(name for name in left if not is_channel(name)))
+        apart = await self._apart(
+            approval, terms, due_step, [name for name in people if is_person(name)]
+        )
+        kind, key = str(due_step.notice), key_of(due_step, now_ms)
+        users, places = users_of(approval), {copy.channel for copy in approval.copies}
+        fresh = [channel for channel in channels if channel not in {CHANNEL, place, *places}]
+        cards = [new_card(approval, channel=channel).changed(kind=kind) for channel in fresh]
+        cards += [apart[name] for name in people if name in apart and name not in users]
+        here = tuple(name for name in people if name not in apart)
         messages = [
-            direct_message(approval, found, one, now_ms)
-            for one in people
-            if one in apart and one in users
+            direct_message(approval, due_step, name, now_ms)
+            for name in people
+            if name in apart and name in users
         ]
         if here or (channels and not fresh):
             below = new_message(approval, kind, key)
@@ -419,8 +429,8 @@ class EscalationPlanner:
 
 def _people(left: Collection[str], waiting: Waiting) -> frozenset[str]:
     """Return everyone whom a message notifies, by name or through a user group."""
-    named = {one for one in left if is_person(one)}
-    reached = waiting.people if any(is_usergroup(one) for one in left) else frozenset[str]()
+    named = {name for name in left if is_person(name)}
+    reached = waiting.people if any(is_usergroup(name) for name in left) else frozenset[str]()
     return reached | named
 
 
@@ -439,8 +449,8 @@ def _place(approval: Approval, terms: Terms) -> str:
 
 def _few(names: tuple[str, ...]) -> tuple[str, ...]:
     """Limit the people to mention; keep all user groups."""
-    people = [one for one in names if is_person(one)][:MOST_PEOPLE]
-    return tuple(one for one in names if not is_person(one) or one in people)
+    people = [name for name in names if is_person(name)][:MOST_PEOPLE]
+    return tuple(name for name in names if not is_person(name) or name in people)
 
 
 def _ladder_terms(approval: Approval) -> Terms:

@@ -24,7 +24,7 @@ class EscalationPlan:
     @property
     def keys(self) -> frozenset[str]:
         """Return the keys of new messages: no earlier attempt can have posted them."""
-        return frozenset(one.key for one in (*self.cards, *self.messages))
+        return frozenset(message.key for message in (*self.cards, *self.messages))
 
 
 NOTHING = EscalationPlan()
@@ -71,15 +71,15 @@ def own_card(approval: Approval, user: str) -> ApprovalMessage:
     return new_message(approval, "card", f"{OWN}{user}").changed(user=user)
 
 
-def direct_message(approval: Approval, found: Due, user: str, now_ms: int) -> ApprovalMessage:
+def direct_message(approval: Approval, due_step: Due, user: str, now_ms: int) -> ApprovalMessage:
     """Return an unsent direct message about a due step."""
-    message = new_message(approval, str(found.notice), f"{key_of(found, now_ms)}@{user}")
+    message = new_message(approval, str(due_step.notice), f"{key_of(due_step, now_ms)}@{user}")
     return message.changed(user=user, mentions=(user,))
 
 
-def key_of(found: Due, now_ms: int) -> str:
+def key_of(due_step: Due, now_ms: int) -> str:
     """Return the key of a step's message."""
-    return f"{found.notice}:{now_ms}"
+    return f"{due_step.notice}:{now_ms}"
 
 
 def can_hasten(approval: Approval, terms: Terms) -> bool:
@@ -89,12 +89,12 @@ def can_hasten(approval: Approval, terms: Terms) -> bool:
 
 
 def climbed_by(
-    approval: Approval, terms: Terms, found: Due, plan: EscalationPlan, now_ms: int
+    approval: Approval, terms: Terms, due_step: Due, plan: EscalationPlan, now_ms: int
 ) -> Approval:
     """Return the approval after a step, with the step's messages."""
-    state, course = approval.escalation, found.course
-    mentioned = remembered_of(approval, terms, found, now_ms)
-    is_first = found.begun > 0 and not state.steps
+    state, course = approval.escalation, due_step.course
+    mentioned = remembered_of(approval, terms, due_step, now_ms)
+    is_first = due_step.begun > 0 and not state.steps
     changed = state.changed(
         steps=course.steps,
         mentioned=tuple(dict.fromkeys((*mentioned, *plan.names))),
@@ -115,26 +115,26 @@ def climbed_by(
 
 
 def due_audience(
-    approval: Approval, terms: Terms, found: Due, now_ms: int
+    approval: Approval, terms: Terms, due_step: Due, now_ms: int
 ) -> dict[str, tuple[str, ...]]:
     """Return the recipients of a due step, before checking whose vote is missing."""
     stage, names = approval.stage, {}
-    known = remembered_of(approval, terms, found, now_ms)
-    if found.announces:
+    known = remembered_of(approval, terms, due_step, now_ms)
+    if due_step.announces:
         asked = audience_of(terms, asked_groups(terms, stage), now_ms)
-        names.update({one: groups for one, groups in asked.items() if one not in known})
-    if found.reminds and found.notice is not Notice.ESCALATION:
-        told = asked_groups(terms, stage, found.course.told)
-        names.update(audience_of(terms, told, now_ms))
-    if found.tells:
-        added = audience_of(terms, added_groups(terms, stage, found.tells), now_ms)
-        names.update({one: groups for one, groups in added.items() if one not in known})
-    on_call = [on_duty(rotation, now_ms) for rotation in found.relieved]
-    names.update({one: _duty_groups(terms) for one in on_call if one is not None})
+        names.update({name: groups for name, groups in asked.items() if name not in known})
+    if due_step.reminds and due_step.notice is not Notice.ESCALATION:
+        told_groups = asked_groups(terms, stage, due_step.course.told)
+        names.update(audience_of(terms, told_groups, now_ms))
+    if due_step.tells:
+        added = audience_of(terms, added_groups(terms, stage, due_step.tells), now_ms)
+        names.update({name: groups for name, groups in added.items() if name not in known})
+    on_call = [on_duty(rotation, now_ms) for rotation in due_step.relieved]
+    names.update({user_id: _duty_groups(terms) for user_id in on_call if user_id is not None})
     return names
 
 
-def remembered_of(approval: Approval, terms: Terms, found: Due, now_ms: int) -> tuple[str, ...]:
+def remembered_of(approval: Approval, terms: Terms, due_step: Due, now_ms: int) -> tuple[str, ...]:
     """Return the currently asked people who were already notified.
 
     A new stage asks for something else, so it notifies everyone. After an edit, people who are
@@ -142,12 +142,12 @@ def remembered_of(approval: Approval, terms: Terms, found: Due, now_ms: int) -> 
     """
     state = approval.escalation
     known = state.mentioned
-    if not found.announces:
+    if not due_step.announces:
         return known
     if state.digest == approval.digest:
         return ()
     asked = audience_of(terms, asked_groups(terms, approval.stage), now_ms)
-    return tuple(one for one in known if one in asked)
+    return tuple(name for name in known if name in asked)
 
 
 def _duty_groups(terms: Terms) -> tuple[str, ...]:

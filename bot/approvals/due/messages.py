@@ -94,10 +94,10 @@ class Messages:
         if not untold:
             return approval
         messages = (*approval.messages, *map(_untold, untold))
-        await write_held(self.approvals, approval, lambda one: one.changed(messages=messages))
+        await write_held(self.approvals, approval, lambda stored: stored.changed(messages=messages))
         return approval.changed(messages=messages)
 
-    async def see_to(self, approval: Approval, visit: Visit) -> int | None:
+    async def see_to(self, approval: Approval, worker_pass: Visit) -> int | None:
         """Update the messages of an approval.
 
         Returns:
@@ -109,7 +109,7 @@ class Messages:
         items = await self._on_card(approval)
         for message in approval.reminders:
             try:
-                found = await self._make(approval, message, visit, items)
+                updated = await self._make(approval, message, worker_pass, items)
             except DeliveryError as error:
                 if not error.is_permanent:
                     raise
@@ -118,15 +118,15 @@ class Messages:
                     error,
                     extra={"action": "nudge_failed"},
                 )
-                found = None
-            if found != message:
-                visit.places[message.key] = found
-        kept = with_places(approval, visit.places).reminders
+                updated = None
+            if updated != message:
+                worker_pass.places[message.key] = updated
+        kept = with_places(approval, worker_pass.places).reminders
         return self._again(approval, kept) if items else None
 
     def _again(self, approval: Approval, kept: Sequence[ApprovalMessage]) -> int | None:
         """Return when to check messages about several approvals again."""
-        if any(not (one.is_posted or one.user) for one in kept):
+        if any(not (message.is_posted or message.user) for message in kept):
             return self.clock() + milliseconds(SOON)
         is_over = approval.status is not Status.PENDING
         return self.clock() + milliseconds(AGAIN) if is_over and kept else None
@@ -135,8 +135,10 @@ class Messages:
         """Return all approvals on the card, if a message in their thread needs work."""
         if self.shared is None or not stays(approval):
             return ()
-        in_thread = [one for one in approval.reminders if not one.user and one.kind != ALERT]
-        if all(wanted(approval, one) is Wanted.AS_IS for one in in_thread):
+        in_thread = [
+            message for message in approval.reminders if not message.user and message.kind != ALERT
+        ]
+        if all(wanted(approval, message) is Wanted.AS_IS for message in in_thread):
             return ()
         return await self.shared.on_card(approval)
 
@@ -144,7 +146,7 @@ class Messages:
         self,
         approval: Approval,
         message: ApprovalMessage,
-        visit: Visit,
+        worker_pass: Visit,
         items: Sequence[Approval],
     ) -> ApprovalMessage | None:
         """Make Slack show what is wanted; return the message, or None if it is finished."""
@@ -152,7 +154,7 @@ class Messages:
             case Wanted.AS_IS:
                 return message
             case Wanted.SENT:
-                return await self._send(approval, message, visit, items)
+                return await self._send(approval, message, worker_pass, items)
             case Wanted.ALERTED:
                 await self.alarm.again(approval, message.user or message.channel)
             case Wanted.DELETED:
@@ -167,7 +169,7 @@ class Messages:
         self,
         approval: Approval,
         message: ApprovalMessage,
-        visit: Visit,
+        worker_pass: Visit,
         items: Sequence[Approval],
     ) -> ApprovalMessage:
         """Send a message; in the thread of a batch card, it is about all pending approvals."""
@@ -175,8 +177,8 @@ class Messages:
         if self.shared is not None and items and not message.user:
             about = await self.shared.as_one(approval, items)
             if approval.status is not Status.PENDING:
-                first = next(one for one in items if one.status is Status.PENDING)
-        look_first = not visit.is_first(approval, message.key)
+                first = next(other for other in items if other.status is Status.PENDING)
+        look_first = not worker_pass.is_first(approval, message.key)
         go = self._go(first, message)
         return await self.notifier.nudge(about, message, look_first=look_first, go=go) or message
 
@@ -226,26 +228,26 @@ class TermsSteps:
     messages: Messages
     clock: Clock
 
-    async def step(self, approval: Approval, visit: Visit, now_ms: int) -> Approval:
+    async def step(self, approval: Approval, worker_pass: Visit, now_ms: int) -> Approval:
         """Store the due step; the caller sends its messages."""
         if approval.status is not Status.PENDING:
             return approval
         climbed, fresh = await self.ladder.climb(approval, now_ms)
-        visit.fresh.update(fresh)
-        visit.is_step = climbed is not approval
+        worker_pass.fresh.update(fresh)
+        worker_pass.is_step = climbed is not approval
         return climbed
 
     def next_right(self, approval: Approval) -> int:
         """Return when rights change next; soon if a message must be sent."""
         return max(self.ladder.next_ms(approval), self.clock() + milliseconds(SOON))
 
-    async def see_to(self, approval: Approval, visit: Visit) -> int | None:
+    async def see_to(self, approval: Approval, worker_pass: Visit) -> int | None:
         """Update the messages; return when to check again.
 
         Raises:
             DeliveryError: Slack refused a message for now. The release stores earlier results.
         """
-        again_ms = await self.messages.see_to(approval, visit)
+        again_ms = await self.messages.see_to(approval, worker_pass)
         if approval.status is not Status.PENDING:
             return again_ms
         next_ms = await self.ladder.next_look_ms(approval)

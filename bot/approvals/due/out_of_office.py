@@ -44,9 +44,9 @@ class Absences:
         handed = delegations_of(records) if approval.terms.delegation else ()
         return {
             owner: tuple(
-                one.delegate
-                for one in handed
-                if one.owner == owner and one.is_for(approval.approval_id)
+                delegation.delegate
+                for delegation in handed
+                if delegation.owner == owner and delegation.is_for(approval.approval_id)
             )
             for owner in absent_of(records)
         }
@@ -58,7 +58,11 @@ class Absences:
         records = await self._records(approval)
         absent = absent_of(records)
         return min(
-            (one.until_ms for one in records if one.delegate_id and one.owner_id in absent),
+            (
+                record.until_ms
+                for record in records
+                if record.delegate_id and record.owner_id in absent
+            ),
             default=None,
         )
 

@@ -44,7 +44,7 @@ class Reconciler:
         self,
         approval: Approval,
         message: ApprovalMessage,
-        visit: Visit,
+        worker_pass: Visit,
         *,
         update: UpdateMessage,
         post: PostMessage,
@@ -54,7 +54,7 @@ class Reconciler:
         Raises:
             DeliveryError: Slack refused the card.
         """
-        look_first = not visit.is_first(approval, message.key)
+        look_first = not worker_pass.is_first(approval, message.key)
         if message.is_posted and await update(message):
             return True
         if message.is_posted or approval.message(message.key) is None:
@@ -64,14 +64,14 @@ class Reconciler:
             if await write_held(self.approvals, approval, write) is None:
                 return False
             look_first = bool(approval.restored.to_ms)
-        visit.places[message.key] = await post(message, look_first=look_first)
+        worker_pass.places[message.key] = await post(message, look_first=look_first)
         return True
 
     async def show_copies(
         self,
         approval: Approval,
         copies: Sequence[ApprovalMessage],
-        visit: Visit,
+        worker_pass: Visit,
         *,
         update: UpdateMessage,
         post: PostMessage,
@@ -87,10 +87,10 @@ class Reconciler:
         fault: DeliveryError | None = None
         for copy in copies:
             try:
-                await self.show(approval, copy, visit, update=update, post=post)
+                await self.show(approval, copy, worker_pass, update=update, post=post)
             except DeliveryError as error:
                 if is_hopeless(error, copy, approval.place):
-                    _drop(approval, copy, visit, error)
+                    _drop(approval, copy, worker_pass, error)
                 elif copy.key.startswith((OWN, BATCH)):
                     fault = fault or error
                 else:
@@ -98,8 +98,10 @@ class Reconciler:
         return fault
 
 
-def _drop(approval: Approval, copy: ApprovalMessage, visit: Visit, error: DeliveryError) -> None:
-    visit.places[copy.key] = None
+def _drop(
+    approval: Approval, copy: ApprovalMessage, worker_pass: Visit, error: DeliveryError
+) -> None:
+    worker_pass.places[copy.key] = None
     logger.warning(
         "could not deliver a card to %s: %s",
         copy.user or copy.channel,

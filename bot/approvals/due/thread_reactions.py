@@ -85,7 +85,7 @@ class ThreadReactions:
         if root is not None:
             root.seen = seen
 
-    async def see_to(self, approval: Approval, visit: Visit) -> tuple[str | None, int | None]:
+    async def see_to(self, approval: Approval, worker_pass: Visit) -> tuple[str | None, int | None]:
         """Update the reaction from the record.
 
         Returns:
@@ -93,7 +93,7 @@ class ThreadReactions:
         """
         try:
             async with asyncio.timeout(SIGN_PATIENCE.total_seconds()):
-                return await self._change(approval, visit)
+                return await self._change(approval, worker_pass)
         except (DeliveryError, TimeoutError) as error:
             logger.info(
                 "reaction on a thread not updated, will retry: %s",
@@ -102,7 +102,9 @@ class ThreadReactions:
             )
             return None, self.clock() + milliseconds(LATER)
 
-    async def _change(self, approval: Approval, visit: Visit) -> tuple[str | None, int | None]:
+    async def _change(
+        self, approval: Approval, worker_pass: Visit
+    ) -> tuple[str | None, int | None]:
         now, was = sign_of(approval), approval.sign
         if now == was and approval.approval_id in self._root(approval).waiting:
             return None, None
@@ -114,29 +116,33 @@ class ThreadReactions:
                 root.ends = await self._known_ends(approval)
             root.ends = root.ends or {}
             if now == WAITS:
-                return await self._wait(approval, root, root.ends, visit)
+                return await self._wait(approval, root, root.ends, worker_pass)
             await self._end(approval, root, root.ends, now)
         return now, None
 
     def _root(self, approval: Approval) -> _Root:
-        found: _Root = self._known.setdefault(approval.thread_id, _Root())
-        return found
+        root: _Root = self._known.setdefault(approval.thread_id, _Root())
+        return root
 
     async def _wait(
-        self, approval: Approval, root: _Root, ends: dict[str, tuple[str, str]], visit: Visit
+        self, approval: Approval, root: _Root, ends: dict[str, tuple[str, str]], worker_pass: Visit
     ) -> tuple[str | None, int | None]:
         """Show the pending reaction alone; outcomes are shown once none is pending."""
-        if not (visit.is_born and root.waiting):  # otherwise another approval has set the reaction
-            await self.roots.put(approval, WAITS, look_first=not visit.is_born)
+        if not (
+            worker_pass.is_born and root.waiting
+        ):  # otherwise another approval has set the reaction
+            await self.roots.put(approval, WAITS, look_first=not worker_pass.is_born)
             for sign in sorted({sign for _, sign in ends.values()}):
                 await self.roots.take(approval, sign)
         root.waiting.add(approval.approval_id)
         root.over -= {approval.approval_id}
-        for one in [one for one, (turn, _) in ends.items() if turn != approval.checkpoint_id]:
-            del ends[one]
+        for approval_id in [
+            approval_id for approval_id, (turn, _) in ends.items() if turn != approval.checkpoint_id
+        ]:
+            del ends[approval_id]
         if approval.sign == WAITS:
             return None, None
-        if visit.is_born:
+        if worker_pass.is_born:
             return None, self.clock() + milliseconds(LATER)
         return WAITS, None
 
@@ -156,7 +162,7 @@ class ThreadReactions:
         if was in _WAITING and not (is_alone or is_seen or waits):
             ends.update(await self._known_ends(approval))  # another process may have ended some
         older = {sign for of, sign in ends.values() if of != turn}
-        mine = {one: end for one, end in ends.items() if end[0] == turn}
+        mine = {approval_id: end for approval_id, end in ends.items() if end[0] == turn}
         mine[approval.approval_id] = (turn, now)
         signs = {sign for _, sign in mine.values()}
         shown = WAITS if was in _WAITING else "" if was in signs else was
@@ -198,21 +204,21 @@ class ThreadReactions:
         """Whether another approval of the thread is pending; caches the ended ones."""
         opened = await open_of(self.approvals, approval.thread_id)
         root.over = frozenset(
-            one.approval_id
-            for one in opened
-            if one.checkpoint_id == approval.checkpoint_id and one.status is not Status.PENDING
+            other.approval_id
+            for other in opened
+            if other.checkpoint_id == approval.checkpoint_id and other.status is not Status.PENDING
         )
-        waiting = {one.approval_id for one in opened if one.status is Status.PENDING}
+        waiting = {other.approval_id for other in opened if other.status is Status.PENDING}
         root.waiting = waiting - {approval.approval_id}
         return bool(root.waiting)
 
     async def _known_ends(self, approval: Approval) -> dict[str, tuple[str, str]]:
         """Return the stored outcomes of the thread's other approvals."""
-        found = await newest_of(self.approvals, approval.thread_id, limit=_OLDER)
+        others = await newest_of(self.approvals, approval.thread_id, limit=_OLDER)
         return {
-            one.approval_id: (one.checkpoint_id, one.sign)
-            for one in found
-            if one.sign not in {"", *_WAITING} and one.approval_id != approval.approval_id
+            other.approval_id: (other.checkpoint_id, other.sign)
+            for other in others
+            if other.sign not in {"", *_WAITING} and other.approval_id != approval.approval_id
         }
 
 

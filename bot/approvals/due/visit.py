@@ -61,7 +61,7 @@ def of_several(copy: ApprovalMessage) -> ApprovalMessage:
 
 def users_of(approval: Approval) -> frozenset[str]:
     """Return Slack user ids of people with a direct card of this approval only."""
-    return frozenset(one.user for one in approval.copies if one.user and one.kind != BATCH)
+    return frozenset(copy.user for copy in approval.copies if copy.user and copy.kind != BATCH)
 
 
 async def write_held(

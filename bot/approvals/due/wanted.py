@@ -57,7 +57,7 @@ def _wanted_by_all(
     The first pending approval does. Its message stays until no approval of the card is pending. If
     that approval is decided before, it still sends the message, because the others rely on it.
     """
-    first = next((one for one in items if one.status is Status.PENDING), None)
+    first = next((other for other in items if other.status is Status.PENDING), None)
     if first is None:
         return Wanted.DELETED
     if message.is_posted:
@@ -69,7 +69,7 @@ def _wanted_by_all(
 
 def _is_last(approval: Approval, message: ApprovalMessage) -> bool:
     """Whether no newer reminder replaces the message."""
-    moments = [one.moment for one in approval.reminders if one.kind == REMINDER]
+    moments = [reminder.moment for reminder in approval.reminders if reminder.kind == REMINDER]
     return message.kind != REMINDER or message.moment == moments[-1]
 
 

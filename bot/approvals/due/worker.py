@@ -76,12 +76,12 @@ _LOOKED_BACK = 50
 def replaced_by(newer: Approval, known: Sequence[Approval]) -> Approval | None:
     """Return the newest cancelled request of the same call, which a new one replaces."""
     same = (
-        one
-        for one in known
-        if one.status is Status.SUPERSEDED
-        and (one.address, one.kind) == (newer.address, newer.kind)
-        and one.created_ms <= newer.created_ms
-        and not one.newer_ts
+        approval
+        for approval in known
+        if approval.status is Status.SUPERSEDED
+        and (approval.address, approval.kind) == (newer.address, newer.kind)
+        and approval.created_ms <= newer.created_ms
+        and not approval.newer_ts
     )
     return next(same, None)
 
@@ -181,13 +181,13 @@ class ApprovalWorker:
             return None
         return SharedCards(self.storage.approvals, self.batches, self.clock, self._want_drawn)
 
-    async def _want_drawn(self, keeper: str) -> None:
+    async def _want_drawn(self, batch_id: str) -> None:
         """Store that a batch card must be updated; one write for several requests."""
 
         async def redraw() -> None:
-            await self._redraw(keeper)
+            await self._redraw(batch_id)
 
-        await self._gathering.write(keeper, redraw)
+        await self._gathering.write(batch_id, redraw)
 
     def together(self, approvals: Sequence[Approval]) -> list[Approval]:
         """Assign new approvals of one turn to batch cards, before they are stored."""
@@ -263,10 +263,10 @@ class ApprovalWorker:
             await self._give_back(approval)
             await self.attend(approval.approval_id)
             return
-        visit = Visit(hold=hold, is_born=True)
-        if not await self._visit(visit):
+        worker_pass = Visit(hold=hold, is_born=True)
+        if not await self._visit(worker_pass):
             await self.attend(approval.approval_id)
-        for name in visit.keepers:
+        for name in worker_pass.keepers:
             await self.attend(name)
 
     async def _lead_on(self, newer: Approval) -> None:
@@ -284,9 +284,13 @@ class ApprovalWorker:
 
     async def tell_threads(self, approvals: Sequence[Approval]) -> None:
         """Store decisions and wake their threads, each thread once."""
-        for thread_id in dict.fromkeys(one.thread_id for one in approvals):
-            decided = [one for one in approvals if one.thread_id == thread_id]
-            entries = [decision_entries(one, one.decision) for one in decided if one.decision]
+        for thread_id in dict.fromkeys(approval.thread_id for approval in approvals):
+            decided = [approval for approval in approvals if approval.thread_id == thread_id]
+            entries = [
+                decision_entries(approval, approval.decision)
+                for approval in decided
+                if approval.decision
+            ]
             # In any order: a run that goes on records the decisions, too, before it uses them.
             await asyncio.gather(
                 self.storage.audit.append_all(list(chain.from_iterable(entries))),
@@ -301,16 +305,18 @@ class ApprovalWorker:
     def saw(self, thread_id: str, approvals: Sequence[Approval]) -> None:
         """Take the open approvals of a thread as just read."""
         if self.signs is not None:
-            self.signs.saw(thread_id, {one.approval_id: one.status for one in approvals})
+            self.signs.saw(
+                thread_id, {approval.approval_id: approval.status for approval in approvals}
+            )
 
     def has_told(self, approval: Approval) -> bool:
         """Whether this process has stored a decision in the audit, and woken the thread for it."""
         decision = approval.decision
         return decision is not None and self._told.get(approval.approval_id) == decision.at_ms
 
-    def _knows(self, approval: Approval, visit: Visit) -> bool:
+    def _knows(self, approval: Approval, worker_pass: Visit) -> bool:
         """Whether the thread was woken for the decision; once per process suffices."""
-        return self.has_told(approval) or visit.knows(approval)
+        return self.has_told(approval) or worker_pass.knows(approval)
 
     async def alert(self, approval: Approval) -> None:
         """Send the alerts of a break-glass decision, once per process."""
@@ -396,9 +402,9 @@ class ApprovalWorker:
         """
         if lets_run(approval):
             await self.pause(RESULT_PATIENCE_S)
-        await self.attend(approval.approval_id, told=approval)
+        await self.attend(approval.approval_id, announced=approval)
 
-    async def attend(self, approval_id: str, *, told: Approval | None = None) -> None:
+    async def attend(self, approval_id: str, *, announced: Approval | None = None) -> None:
         """Process one approval if it is due, unless another process owns it.
 
         Within this process, one pass runs at a time. Later callers wait for it; their changes are
@@ -406,39 +412,40 @@ class ApprovalWorker:
 
         Args:
             approval_id: The approval.
-            told: See `Visit.told`. The claimed approval may have votes and a decision of others.
+            announced: See `Visit.told`. The claimed approval may have votes and a decision of
+                others.
 
         Raises:
             StoreUnavailableError: The lease expires, and the approval is due again.
         """
-        flight = self._flights.get(approval_id)
-        if flight is not None:
-            flight.is_wanted = True
-            await flight.over.wait()
+        running_pass = self._flights.get(approval_id)
+        if running_pass is not None:
+            running_pass.is_wanted = True
+            await running_pass.over.wait()
             return
-        flight = self._flights[approval_id] = _Flight(is_wanted=True)
+        running_pass = self._flights[approval_id] = _Flight(is_wanted=True)
         try:
-            while flight.is_wanted:
-                flight.is_wanted = False
+            while running_pass.is_wanted:
+                running_pass.is_wanted = False
                 await self._work.do(
                     approval_id,
                     lambda hold: self._visit(
-                        Visit(hold=hold, told=told, keepers=flight.keepers), flight
+                        Visit(hold=hold, told=announced, keepers=running_pass.keepers), running_pass
                     ),
                 )
         finally:
             del self._flights[approval_id]
-            flight.over.set()
-        for name in flight.keepers - {approval_id}:
+            running_pass.over.set()
+        for name in running_pass.keepers - {approval_id}:
             await self._attend_together(name)
 
-    async def _attend_together(self, keeper: str) -> None:
+    async def _attend_together(self, batch_id: str) -> None:
         """Update a batch card again: the first change at once, later ones combined.
 
         The card is stored as due, so callers need not wait.
         """
-        if await self._gathering.wait(keeper, self.clock, self.pause):
-            await self.attend(keeper)
+        if await self._gathering.wait(batch_id, self.clock, self.pause):
+            await self.attend(batch_id)
 
     @property
     def _work(self) -> ClaimedWork[Approval]:
@@ -468,17 +475,17 @@ class ApprovalWorker:
             releases=True,
         )
 
-    async def _visit(self, visit: Visit, flight: _Flight | None = None) -> bool:
+    async def _visit(self, worker_pass: Visit, running_pass: _Flight | None = None) -> bool:
         """Do the due work under a lease and release it; return whether nothing is due."""
-        approval = visit.hold.record
+        approval = worker_pass.hold.record
         with about(
             thread_id=approval.thread_id,
             approval_id=approval.approval_id,
             interrupt_id=approval.interrupt_id,
         ):
-            outcome = await self._attend_in_time(visit)
-        if flight is not None:
-            flight.is_wanted = False  # later changes are seen by the release
+            outcome = await self._attend_in_time(worker_pass)
+        if running_pass is not None:
+            running_pass.is_wanted = False  # later changes are seen by the release
         revision = outcome.seen.shown_revision
         write = partial(
             released,
@@ -486,18 +493,18 @@ class ApprovalWorker:
             due_ms=outcome.due_ms,
             now_ms=self.clock(),
             failed=outcome.failed,
-            shows=visit.shows,
-            places=visit.places,
+            shows=worker_pass.shows,
+            places=worker_pass.places,
             sign=outcome.sign,
-            recorded=visit.recorded,
+            recorded=worker_pass.recorded,
         )
         stored = await self._release(approval, write)
         self.visited()
         if stored is None:
-            await self._make_good(approval, visit)
+            await self._make_good(approval, worker_pass)
         return stored is not None and stored.shown_revision == revision
 
-    async def _make_good(self, approval: Approval, visit: Visit) -> None:
+    async def _make_good(self, approval: Approval, worker_pass: Visit) -> None:
         """Repair the messages after this process lost its lease: others may have shown them.
 
         Requests sent by this process may have arrived later, so the card is updated once more. A
@@ -506,7 +513,7 @@ class ApprovalWorker:
         newest = await self._redraw(approval.approval_id)
         if newest is None:
             return
-        for ours in filter(None, visit.places.values()):
+        for ours in filter(None, worker_pass.places.values()):
             theirs = newest.message(ours.key)
             if theirs is not None and theirs.is_posted and theirs.ts != ours.ts:
                 await self._remove(approval, ours)
@@ -522,34 +529,36 @@ class ApprovalWorker:
                 extra={"action": "removal_failed"},
             )
 
-    async def _attend_in_time(self, visit: Visit) -> _Outcome:
+    async def _attend_in_time(self, worker_pass: Visit) -> _Outcome:
         try:
-            async with asyncio.timeout_at(visit.hold.deadline):
-                return await self._attend_claimed(visit.hold.record, visit)
+            async with asyncio.timeout_at(worker_pass.hold.deadline):
+                return await self._attend_claimed(worker_pass.hold.record, worker_pass)
         except TimeoutError:
-            return self._later(visit.hold.record, DeliveryError("attend", "no answer in time"))
+            return self._later(
+                worker_pass.hold.record, DeliveryError("attend", "no answer in time")
+            )
 
-    async def _attend_claimed(self, approval: Approval, visit: Visit) -> _Outcome:
+    async def _attend_claimed(self, approval: Approval, worker_pass: Visit) -> _Outcome:
         """Process the record as claimed."""
         now, look = self.clock(), LookupOnce(self.directory)
-        await self._record(approval, visit)
+        await self._record(approval, worker_pass)
         if approval.status is Status.PENDING and now >= approval.expires_ms:
             approval = await self._expire(approval, now)
         approval = await self._end_claim(approval, now)
         steps = self._steps(look)
-        approval = await steps.step(approval, visit, now)
+        approval = await steps.step(approval, worker_pass, now)
         if approval.status is Status.PENDING:
-            approval = await self._look_ahead(approval, visit, look)
-        elif approval.open and approval.run is None and not self._knows(approval, visit):
+            approval = await self._look_ahead(approval, worker_pass, look)
+        elif approval.open and approval.run is None and not self._knows(approval, worker_pass):
             await self.tell_thread(approval)  # ended or started approvals are known to the thread
         approval = await self._messages.keep_untold(approval)
         try:
-            approval = await self._drawing.draw(approval, visit)
+            approval = await self._drawing.draw(approval, worker_pass)
             approval = await self._ask(approval)
-            due_ms = await steps.see_to(approval, visit)
+            due_ms = await steps.see_to(approval, worker_pass)
             if due_ms is not None:
                 due_ms = min(due_ms, *_changes_by_itself(approval, now))
-            return await self._with_sign(_Outcome(approval, due_ms), visit)
+            return await self._with_sign(_Outcome(approval, due_ms), worker_pass)
         except DeliveryError as error:
             return self._later(approval, error)
 
@@ -567,33 +576,35 @@ class ApprovalWorker:
             return approval
         return await write_held(self.storage.approvals, approval, write) or approval
 
-    async def _with_sign(self, outcome: _Outcome, visit: Visit) -> _Outcome:
+    async def _with_sign(self, outcome: _Outcome, worker_pass: Visit) -> _Outcome:
         """Update the thread's reaction, as the last step."""
-        outcome = replace(outcome, due_ms=_earliest(outcome.due_ms, visit.again_ms))
+        outcome = replace(outcome, due_ms=_earliest(outcome.due_ms, worker_pass.again_ms))
         if self.signs is None:
             return outcome
-        sign, again_ms = await self.signs.see_to(outcome.seen, visit)
+        sign, again_ms = await self.signs.see_to(outcome.seen, worker_pass)
         return replace(outcome, sign=sign, due_ms=_earliest(outcome.due_ms, again_ms))
 
-    async def _record(self, approval: Approval, visit: Visit) -> None:
+    async def _record(self, approval: Approval, worker_pass: Visit) -> None:
         """Record actions of people, and what a crash prevented: the request, votes, a grant."""
-        if approval.card.revision == 0 and not visit.is_born:
+        if approval.card.revision == 0 and not worker_pass.is_born:
             await note_request(self.storage.audit, approval)
-        is_noted = visit.told is not None and visit.told.votes == approval.votes
+        is_noted = worker_pass.told is not None and worker_pass.told.votes == approval.votes
         if approval.status is Status.PENDING and not is_noted:
             await self.note_votes(approval)
         if approval.acts:
             await self.storage.audit.append_all(act_entries(approval))
-            visit.recorded = approval.acts
-        visit.again_ms = await self.grant(approval)
+            worker_pass.recorded = approval.acts
+        worker_pass.again_ms = await self.grant(approval)
 
-    async def _look_ahead(self, approval: Approval, visit: Visit, look: Directory) -> Approval:
+    async def _look_ahead(
+        self, approval: Approval, worker_pass: Visit, look: Directory
+    ) -> Approval:
         """Check whether the approval can be decided, and whether its requester is there.
 
         See `FeasibilityMonitor`.
         """
         outlook = FeasibilityCheck(look, policy=self.policy, clock=self.clock)
-        store, is_step = self.storage.approvals, visit.is_step
+        store, is_step = self.storage.approvals, worker_pass.is_step
         approval = await self._lookout.look(approval, store, outlook, is_step=is_step)
         asks_vote = is_step and approval.kind is not Kind.QUESTION
         write = await self._requester_now(approval, look) if asks_vote else None

@@ -38,8 +38,8 @@ async def execute(call: Call) -> None:
         for case in cases:
             differences = await examine(case)
             differing += bool(differences)
-            for one in differences:
-                call.say(str(one))
+            for difference in differences:
+                call.say(str(difference))
     if differing:
         raise CasesDifferError(f"{differing} of {len(cases)} cases failed")
     call.say(f"{len(cases)} {'case' if len(cases) == 1 else 'cases'} passed")

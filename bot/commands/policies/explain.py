@@ -89,9 +89,9 @@ class _KnownPeople:
     def known(self, group: Group) -> frozenset[str] | None:
         if group.channels or group.rotation or group.here:
             return None
-        if any(one not in self.usergroups for one in group.usergroups):
+        if any(usergroup not in self.usergroups for usergroup in group.usergroups):
             return None
-        lists = [group.users, *(self.usergroups[one] for one in group.usergroups)]
+        lists = [group.users, *(self.usergroups[usergroup] for usergroup in group.usergroups)]
         return frozenset(user for users in lists for user in users)
 
     async def members(self, group: Group) -> frozenset[str] | None:
@@ -106,7 +106,7 @@ async def execute(call: Call) -> None:
     people = _KnownPeople(form.world.usergroups)
     question = _question(form, Path(arguments.call))
     judged = await PolicyEvaluator(file).judge(
-        question, people.members, strictest([one.ruling() for one in form.code] or [Allow()])
+        question, people.members, strictest([policy.ruling() for policy in form.code] or [Allow()])
     )
     shortage = shortage_of(judged, question.requesters, _known_groups(judged, people))
     if arguments.as_case:
@@ -121,30 +121,36 @@ def _as_case(file: PolicyFile, form: CallForm, judged: Judged) -> str:
     """Return a file of cases that expects the call's present evaluation."""
     groups = file.groups.values()
     usergroups = {
-        one: [*form.world.usergroups.get(one, ())] for g in groups for one in g.usergroups
+        usergroup: [*form.world.usergroups.get(usergroup, ())]
+        for g in groups
+        for usergroup in g.usergroups
     }
     users = {user for group in groups for user in group.users} | {*form.said}
     users |= {user for members in usergroups.values() for user in members}
-    channels = {one for group in groups for one in group.channels} | {form.channel or CHANNEL}
+    channels = {channel for group in groups for channel in group.channels} | {
+        form.channel or CHANNEL
+    }
     world = {
         "people": {user: {} for user in sorted(users)},
         "usergroups": usergroups,
-        "channels": {one: sorted(users) for one in sorted(channels)},
+        "channels": {channel: sorted(users) for channel in sorted(channels)},
         "bot_in": sorted(channels),
         "agents": [form.agent or "agent"],
         "tools": form.model_dump(mode="json", by_alias=True)["world"]["tools"],
     }
     call = form.model_dump(mode="json", exclude={"world"}, exclude_defaults=True)
-    found = picture(judged)
-    expect = {name: found[name] for name in ("effect", "names", "requirements") if name in found}
+    outcome = picture(judged)
+    expect = {
+        name: outcome[name] for name in ("effect", "names", "requirements") if name in outcome
+    }
     case = {"id": form.tool, "kind": "explain", "call": {"said": [], **call}, "expect": expect}
     return yaml.safe_dump({"world": world, "cases": [case]}, sort_keys=False).rstrip()
 
 
 def _known_groups(judged: Judged, people: _KnownPeople) -> dict[str, frozenset[str]]:
     groups = judged.ruling.groups if isinstance(judged.ruling, Terms) else {}
-    found = {name: people.known(group) for name, group in groups.items()}
-    return {name: members for name, members in found.items() if members is not None}
+    members_by_name = {name: people.known(group) for name, group in groups.items()}
+    return {name: members for name, members in members_by_name.items() if members is not None}
 
 
 def _question(form: CallForm, path: Path) -> PolicyQuestion:
@@ -206,12 +212,12 @@ class _RepeatedKeyError(Exception):
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for name, value in pairs:
-        if name in found:
+        if name in fields:
             raise _RepeatedKeyError(name)
-        found[name] = value
-    return found
+        fields[name] = value
+    return fields
 
 
 def _refuse(constant: str) -> object:

@@ -58,7 +58,7 @@ class Script:
 
     def next_turn(self, requests: Sequence[Data]) -> None:
         """Add a turn that makes these calls in one answer."""
-        self.calls.append([call(str(one["tool"]), one["args"]) for one in requests])
+        self.calls.append([call(str(request["tool"]), request["args"]) for request in requests])
 
 
 def actors(script: Script, world: World, requests: Sequence[Data]) -> dict[str, Agent]:
@@ -69,8 +69,10 @@ def actors(script: Script, world: World, requests: Sequence[Data]) -> dict[str, 
         world: The world, which has their tools.
         requests: All requests of the case. They name the tools with policies in code.
     """
-    code = {str(one["tool"]) for one in requests if one.get("code")}
-    nested = {str(one["tool"]): one["nested"] for one in requests if one.get("nested")}
+    code = {str(request["tool"]) for request in requests if request.get("code")}
+    nested = {
+        str(request["tool"]): request["nested"] for request in requests if request.get("nested")
+    }
     tools = []
     for name, facts in world.tools.items():
         tool: Tool = _Prop(_spec(name, facts), script)

@@ -142,21 +142,21 @@ class CaseFile:
         Raises:
             CaseError: Some cases are malformed. The text lists all faults, one per line.
         """
-        found: list[Case] = []
+        cases: list[Case] = []
         faults: list[str] = []
-        for one in self.entries:
+        for entry in self.entries:
             try:
-                found.append(_case(one, self, policy))
+                cases.append(_case(entry, self, policy))
             except CaseError as error:
                 faults.append(str(error))
         faults += [
             f"case {name}: there are {count} cases of this id; give each its own"
-            for name, count in Counter(case.id for case in found).items()
+            for name, count in Counter(case.id for case in cases).items()
             if count > 1
         ]
         if faults:
             raise CaseError("\n".join(faults))
-        return found
+        return cases
 
     def case(self, name: str) -> Case:
         """Return a case by its id.
@@ -164,9 +164,9 @@ class CaseFile:
         Raises:
             CaseError: No case has this id, or the case is malformed.
         """
-        for one in self.entries:
-            if isinstance(one, dict) and one.get("id") == name:
-                return _case(one, self, None)
+        for entry in self.entries:
+            if isinstance(entry, dict) and entry.get("id") == name:
+                return _case(entry, self, None)
         raise CaseError(f"there is no case {name!r} in the file of cases")
 
 
@@ -236,10 +236,10 @@ def offset(text: object) -> timedelta:
     Raises:
         CaseError: The text is malformed.
     """
-    found = _OFFSET.fullmatch(str(text))
-    if found is None:
+    match = _OFFSET.fullmatch(str(text))
+    if match is None:
         raise CaseError(f"{text!r} isn't a time since the start; write it as +1h30m")
-    days, hours, minutes, seconds = (int(one) for one in found.groups(default="0"))
+    days, hours, minutes, seconds = (int(number) for number in match.groups(default="0"))
     return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
 
 
@@ -274,7 +274,9 @@ def _check_times(data: Data, place: str) -> None:
 def _world(data: Mapping[str, Any]) -> World:
     return World(
         people={name: dict(flags) for name, flags in (data.get("people") or {}).items()},
-        usergroups={name: list(one) for name, one in (data.get("usergroups") or {}).items()},
+        usergroups={
+            name: list(members) for name, members in (data.get("usergroups") or {}).items()
+        },
         channels=dict(data.get("channels") or {}),
         bot_in=tuple(data.get("bot_in") or ()),
         agents=tuple(data.get("agents") or ("agent",)),

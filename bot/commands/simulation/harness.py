@@ -216,7 +216,7 @@ class Simulation:
         try:
             await woken
         finally:  # a cancelled task no longer sleeps
-            self._sleepers = [one for one in self._sleepers if one is not sleeper]
+            self._sleepers = [other for other in self._sleepers if other is not sleeper]
 
     async def beat(self, seconds: float) -> None:
         """Sleep between renewals of a lease, while the task that holds it works.
@@ -243,9 +243,9 @@ class Simulation:
 
     def _wake(self) -> None:
         now = self.clock()
-        due = [one for one in self._sleepers if one[0] <= now]
-        self._sleepers = [one for one in self._sleepers if one not in due]
-        beats = {task: one for task, one in self._beats.items() if one[0] <= now}
+        due = [sleeper for sleeper in self._sleepers if sleeper[0] <= now]
+        self._sleepers = [sleeper for sleeper in self._sleepers if sleeper not in due]
+        beats = {task: beat for task, beat in self._beats.items() if beat[0] <= now}
         self._beating |= beats.keys()
         for _, woken in [*due, *beats.values()]:
             if not woken.done():
@@ -276,7 +276,11 @@ class Simulation:
         threads = await self.storage.threads.due(now_ms=to_ms, limit=100)
         work: list[Approval | Thread] = [*approvals, *threads]
         # A renewed lease expires after the due time of its record.
-        times = [max(one.due_ms, one.leased_until_ms) for one in work if one.due_ms is not None]
+        times = [
+            max(record.due_ms, record.leased_until_ms)
+            for record in work
+            if record.due_ms is not None
+        ]
         waits = [*self._sleepers, *self._beats.values()]
         times += [at_ms for at_ms, _ in waits if at_ms <= to_ms]
         return min(times, default=None)
@@ -285,24 +289,24 @@ class Simulation:
 
     def card_of(self, approval: Approval, user: str) -> tuple[str, str]:
         """Return channel and `ts` of the card that a person sees."""
-        cards = [one for one in approval.copies if one.ts]
-        own = next((one for one in cards if one.user == user), None)
+        cards = [card for card in approval.copies if card.ts]
+        own = next((card for card in cards if card.user == user), None)
         if own is None:
-            own = next((one for one in cards if one.channel == approval.place), None)
+            own = next((card for card in cards if card.channel == approval.place), None)
         if own is None and approval.is_batched:
             return approval.channel_id, self._batch_ts(approval.batch.keeper)
         return (own.channel, own.ts) if own else (approval.channel_id, approval.thread_card.ts)
 
-    def _batch_ts(self, keeper: str) -> str:
+    def _batch_ts(self, batch_id: str) -> str:
         """Return the `ts` of a batch card."""
-        found = (
-            str(one.ts)
-            for one in self.posted
-            if one.metadata
-            and one.metadata["event_type"] == BATCH_EVENT
-            and one.metadata["event_payload"]["id"] == keeper
+        timestamps = (
+            str(message.ts)
+            for message in self.posted
+            if message.metadata
+            and message.metadata["event_type"] == BATCH_EVENT
+            and message.metadata["event_payload"]["id"] == batch_id
         )
-        return next(found, "")
+        return next(timestamps, "")
 
     async def press(
         self, user: str, approval: Approval, action: ActionId, *, shown: str = ""
@@ -367,7 +371,7 @@ class Simulation:
             if block["type"] != "input":
                 continue
             names = (block["block_id"].lower(), block["label"]["text"].lower())
-            for name in [one for one in names if one in by_name][:1]:
+            for name in [candidate for candidate in names if candidate in by_name][:1]:
                 filled[block["block_id"]] = by_name[name]
         outcome = await self.sandbox.submit(user, view, filled)
         await self.settle()
@@ -397,24 +401,24 @@ class Simulation:
 
     async def approvals(self, thread_id: str) -> list[Approval]:
         """Return all approvals of a thread, the oldest first."""
-        found = await newest_of(self.storage.approvals, thread_id, limit=100)
-        return sorted(found, key=lambda one: (one.created_ms, one.position))
+        approvals = await newest_of(self.storage.approvals, thread_id, limit=100)
+        return sorted(approvals, key=lambda approval: (approval.created_ms, approval.position))
 
     async def entries(self, thread_ids: Iterable[str]) -> list[AuditEntry]:
         """Return the audit entries of some threads, and of no thread, in the order of creation.
 
         Their times do not give the order, because the simulated clock stands still.
         """
-        found: list[AuditEntry] = []
+        entries: list[AuditEntry] = []
         for thread_id in ("", *thread_ids):
-            found += await self.storage.audit.of_thread(thread_id, limit=MOST)
+            entries += await self.storage.audit.of_thread(thread_id, limit=MOST)
         places = {name: place for place, name in enumerate(self.noted)}
-        return sorted(found, key=lambda one: places.get(one.entry_id, len(places)))
+        return sorted(entries, key=lambda entry: places.get(entry.entry_id, len(places)))
 
     async def standing(self, approval: Approval, ballot: Ballot) -> PeopleSnapshot:
         """Look up the groups of an approval's terms."""
-        census = self.bot.approvals.votes.census
-        return await census.take(approval, ballot.terms, people=(), groups=ballot.terms.groups)
+        lookup = self.bot.approvals.votes.census
+        return await lookup.take(approval, ballot.terms, people=(), groups=ballot.terms.groups)
 
     async def is_stuck(self, approval: Approval) -> bool:
         """Whether no one can complete a ballot now."""
@@ -422,7 +426,11 @@ class Simulation:
 
     async def pending(self, thread_id: str) -> list[Approval]:
         """Return the pending approvals of a thread."""
-        return [one for one in await self.approvals(thread_id) if one.status is Status.PENDING]
+        return [
+            approval
+            for approval in await self.approvals(thread_id)
+            if approval.status is Status.PENDING
+        ]
 
 
 _ANY_BUTTON: list[Payload] = [

@@ -74,24 +74,24 @@ async def ruling_in_code(code: Sequence[Data]) -> Ruling | None:
     A failing policy denies, as in the bot.
     """
     rulings = [
-        await in_time(partial(_ruled, one), str(one.get("rule", "")), time_limit=TIME_LIMIT)
-        for one in code
+        await in_time(partial(_ruled, policy), str(policy.get("rule", "")), time_limit=TIME_LIMIT)
+        for policy in code
     ]
     return strictest(rulings) if rulings else None
 
 
-async def _ruled(one: Data) -> Ruling:
-    if one.get("fails"):
+async def _ruled(policy: Data) -> Ruling:
+    if policy.get("fails"):
         raise RuntimeError("a policy in code that fails")
-    if one.get("allow"):
+    if policy.get("allow"):
         return Allow()
-    if "deny" in one:
-        return Deny(str(one["deny"]), rule=str(one.get("rule", "")))
+    if "deny" in policy:
+        return Deny(str(policy["deny"]), rule=str(policy.get("rule", "")))
     return Ask(
         kind="approval",
-        rule=str(one["rule"]),
-        approvers=tuple(one.get("approvers", ())),
-        expires_in=parse_duration(str(one["expires"])) if "expires" in one else None,
+        rule=str(policy["rule"]),
+        approvers=tuple(policy.get("approvers", ())),
+        expires_in=parse_duration(str(policy["expires"])) if "expires" in policy else None,
     )
 
 
@@ -109,14 +109,14 @@ def members_of(
     async def members(group: Group) -> frozenset[str] | None:
         if group.here or (group.rotation and at_ms is None):
             return None
-        found = set(group.users)
+        user_ids = set(group.users)
         for name in group.usergroups:
-            found |= set(world.usergroups[name])
+            user_ids |= set(world.usergroups[name])
         for name in group.channels:
-            found |= _members(world, name)
+            user_ids |= _members(world, name)
         if group.rotation and at_ms is not None and (user := on_duty(group.rotation, at_ms)):
-            found.add(user)
-        return frozenset(found)
+            user_ids.add(user)
+        return frozenset(user_ids)
 
     return members
 

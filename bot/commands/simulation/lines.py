@@ -66,7 +66,7 @@ async def play_line(case: Case) -> dict[str, object]:
 
 
 async def _typed(case: Case, directory: Path) -> tuple[int, str]:
-    arguments = [_file(case.file, str(one), directory) for one in case.data["args"]]
+    arguments = [_file(case.file, str(argument), directory) for argument in case.data["args"]]
     if not arguments:
         raise CaseError(f"case {case.id}: there is no command in its `args`")
     said: list[str] = []
@@ -102,7 +102,7 @@ def _file(file: CaseFile, argument: str, directory: Path) -> str:
 def _content(file: CaseFile, name: str, kind: str) -> str:
     if kind == "json":
         case = file.case(name)
-        tools = {tool: dict(one) for tool, one in case.world.tools.items()}
+        tools = {tool: dict(fields) for tool, fields in case.world.tools.items()}
         return json.dumps({"world": {"tools": tools}, **case.data["call"]}, default=str)
     if name == "cases":
         return _cases(file)
@@ -123,21 +123,21 @@ def _cases(file: CaseFile) -> str:
             "tools": file.world.tools,
         },
         "policies": file.policies,
-        "cases": [one for one in file.entries if one.get("kind") != "cli"],
+        "cases": [entry for entry in file.entries if entry.get("kind") != "cli"],
     }
     return json.dumps(data, default=str)
 
 
 async def _happen(case: Case, given: str, directory: Path) -> None:
     """Apply the events of `given` to the database in a directory."""
-    if found := _UP_TO.fullmatch(given):
-        flow = case.file.case(found[1])
-        end = offset(f"+{found[2]}")
-        timeline = [one for one in flow.data["timeline"] if offset(one["at"]) <= end]
+    if match := _UP_TO.fullmatch(given):
+        flow = case.file.case(match[1])
+        end = offset(f"+{match[2]}")
+        timeline = [event for event in flow.data["timeline"] if offset(event["at"]) <= end]
         await _play(flow, timeline, directory)
-    elif found := _REASON.fullmatch(given):
+    elif match := _REASON.fullmatch(given):
         request: Data = {"at": "+0m", "request": {"tool": "sql", "args": {"statement": "a"}}}
-        rejection: Data = {"at": "+1m", "reject": {"by": "U0ADA", "reason": f"{found[1]} x"}}
+        rejection: Data = {"at": "+1m", "reject": {"by": "U0ADA", "reason": f"{match[1]} x"}}
         flow = replace(case, kind="flow", data={"policy": _ONE_OF_SRE})
         await _play(flow, [request, rejection], directory)
     else:
@@ -151,13 +151,13 @@ async def _play(flow: Case, timeline: Sequence[Mapping[str, Any]], directory: Pa
 
 
 def _outcome(code: int, text: str, expect: Mapping[str, Any]) -> dict[str, object]:
-    found: dict[str, object] = {"exit": code}
+    outcome: dict[str, object] = {"exit": code}
     if "says" in expect:
-        found["says"] = [word for word in expect["says"] if str(word) in text]
+        outcome["says"] = [word for word in expect["says"] if str(word) in text]
     if "json" in expect:
         printed = json.loads(text)
-        found["json"] = {name: printed.get(name) for name in expect["json"]}
-    return found
+        outcome["json"] = {name: printed.get(name) for name in expect["json"]}
+    return outcome
 
 
 _TEAM = "T0CASES"
@@ -193,7 +193,7 @@ async def _two_at_once(_: Case, storage: Stores) -> dict[str, object]:
     await asyncio.gather(*(storage.trail.seal(owner=who, now_ms=2) for who in ("one", "two")))
     names = {entry.entry_id for entry in new}
     seqs = [
-        one.form["seq"] async for one in links_of(storage, _TEAM) if one.entry.entry_id in names
+        link.form["seq"] async for link in links_of(storage, _TEAM) if link.entry.entry_id in names
     ]
     return {"seqs": sorted(seqs, key=str), "verify": await _verified(storage)}
 
@@ -203,24 +203,24 @@ async def _twice(_: Case, storage: Stores) -> dict[str, object]:
     await storage.trail.seal(owner="one", now_ms=1)
     await storage.audit.append(_entry("again"))
     await storage.trail.seal(owner="two", now_ms=2)
-    count = len([one async for one in links(storage) if one.entry.entry_id == "again"])
+    count = len([link async for link in links(storage) if link.entry.entry_id == "again"])
     return {"entries_with_id": count, "verify": await _verified(storage)}
 
 
 async def _on_record(case: Case, storage: Stores) -> dict[str, object]:
     """Return the results for the vote of a flow."""
-    found = _VOTE_OF.search(str(case.data.get("about", "")))
-    if found is None:
+    match = _VOTE_OF.search(str(case.data.get("about", "")))
+    if match is None:
         raise CaseError(f"case {case.id}: its `about` does not say of which flow the vote is")
-    flow = case.file.case(found[1])
+    flow = case.file.case(match[1])
     perform = import_module("bot.commands.simulation.rehearse").perform  # it loads all of the bot
     await perform(flow, flow.data["timeline"], storage)
     wanted = case.data["expect"]
-    entries = [one.entry async for one in links(storage)]
-    entry = next((one for one in entries if one.action == wanted["action"]), None)
+    entries = [link.entry async for link in links(storage)]
+    entry = next((candidate for candidate in entries if candidate.action == wanted["action"]), None)
     if entry is None:
         return {"action": None}
-    names = [one for one in wanted.get("detail_has", ()) if entry.detail.get(one)]
+    names = [name for name in wanted.get("detail_has", ()) if entry.detail.get(name)]
     result: dict[str, object] = {
         "action": entry.action,
         "actor": entry.actor_id,
@@ -232,7 +232,7 @@ async def _on_record(case: Case, storage: Stores) -> dict[str, object]:
 
 async def _verified(storage: Stores) -> str:
     verdicts = await verify(storage, NO_KEY)
-    return "ok" if verdicts and all(one.ok for one in verdicts.values()) else "faulty"
+    return "ok" if verdicts and all(verdict.ok for verdict in verdicts.values()) else "faulty"
 
 
 def _entry(name: str) -> AuditEntry:

@@ -79,9 +79,10 @@ class Known:
 
 def _known(name: str, names: Mapping[str, object] | tuple[str, ...], place: str) -> str:
     if name not in names:
-        told = ", ".join(names) or "nothing"
+        known = ", ".join(names) or "nothing"
         raise ValueError(
-            f"{name!r} is not in the world of the case; add it under {place}, or use one of: {told}"
+            f"{name!r} is not in the world of the case; add it under {place}, "
+            f"or use one of: {known}"
         )
     return name
 
@@ -104,8 +105,8 @@ def _agent(name: str, info: ValidationInfo) -> str:
 
 def _policy(given: str | Data, info: ValidationInfo) -> str | Data:
     if isinstance(given, str) and info.context and given not in info.context.policies:
-        told = ", ".join(sorted(info.context.policies)) or "none"
-        raise ValueError(f"there is no policy {given!r} under policies; there are: {told}")
+        known = ", ".join(sorted(info.context.policies)) or "none"
+        raise ValueError(f"there is no policy {given!r} under policies; there are: {known}")
     return given
 
 
@@ -513,8 +514,8 @@ class EventEntry(Written):
     def _is_one(self) -> EventEntry:
         named = self.model_fields_set - _USED_ALWAYS
         if len(named) != 1:
-            told = ", ".join(sorted(named)) or "nothing; write clock: {} to let time pass"
-            raise ValueError(f"an event is one thing that happens; found: {told}")
+            event_names = ", ".join(sorted(named)) or "nothing; write clock: {} to let time pass"
+            raise ValueError(f"an event is one thing that happens; found: {event_names}")
         return self
 
 
@@ -685,13 +686,15 @@ def check(model: type[Written], data: object, place: str, known: Known | None = 
     try:
         model.model_validate(data, context=known)
     except ValidationError as error:
-        lines = dict.fromkeys(_line(one, place, model) for one in error.errors())
+        lines = dict.fromkeys(_line(fault, place, model) for fault in error.errors())
         raise CaseError("\n".join(lines)) from error
 
 
 def _line(fault: ErrorDetails, place: str, model: type[Written]) -> str:
-    steps = [one for one in fault["loc"] if one not in _TAGS]
-    path = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in steps).lstrip(".")
+    steps = [step for step in fault["loc"] if step not in _TAGS]
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(
+        "."
+    )
     where = f"{place}, {path}" if path else place
     match fault["type"]:
         case "extra_forbidden":
@@ -705,8 +708,8 @@ def _line(fault: ErrorDetails, place: str, model: type[Written]) -> str:
         case "string_pattern_mismatch":
             return f"{where}: {fault['input']!r} isn't a time since the start; write it as +1h30m"
         case _:
-            told = fault["msg"].removeprefix("Input ")
-            return f"{where}: {told}, not {fault['input']!r}"
+            message = fault["msg"].removeprefix("Input ")
+            return f"{where}: {message}, not {fault['input']!r}"
 
 
 _TAGS = frozenset({_SHORT, _LONG, "str", "dict[str,any]", "list[str]", "ChannelEntry"})
@@ -717,7 +720,7 @@ def _keys_at(annotation: Any, steps: Sequence[str | int]) -> list[str]:
     """Return the keys that are permitted at a path, from the models in its annotation."""
     if not (isinstance(annotation, type) and issubclass(annotation, Written)):
         rest = steps[1:] if get_origin(annotation) in {list, dict} else steps
-        return [key for one in get_args(annotation) for key in _keys_at(one, rest)]
+        return [key for argument in get_args(annotation) for key in _keys_at(argument, rest)]
     fields = {field.alias or name: field for name, field in annotation.model_fields.items()}
     if not steps:
         return [*fields]

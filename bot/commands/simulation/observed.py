@@ -109,15 +109,15 @@ class Watcher:
             thread_ids: Ids of threads.
             only: Return only the entries of this approval; others stay new.
         """
-        found = [
-            one
-            for one in await self.stage.entries(thread_ids)
-            if one.entry_id not in self._seen_entries
-            and one.action in ACTIONS
-            and (only is None or one.approval_id == only.approval_id)
+        entries = [
+            entry
+            for entry in await self.stage.entries(thread_ids)
+            if entry.entry_id not in self._seen_entries
+            and entry.action in ACTIONS
+            and (only is None or entry.approval_id == only.approval_id)
         ]
-        self._seen_entries.update(one.entry_id for one in found)
-        return found
+        self._seen_entries.update(entry.entry_id for entry in entries)
+        return entries
 
     def messages(self, *, only: Approval | None = None) -> list[list[Any]]:
         """Return new messages, each as `[time, kind, mentioned]`, with `{dm: people}` if direct.
@@ -139,21 +139,21 @@ class Watcher:
             self._seen_messages |= {key, (message.channel, message.ts)}
             if _kind(message):
                 new.append(message)
-        return _merged([self._told(one) for one in sorted(new, key=lambda one: one.ts)])
+        return _merged([self._told(posted) for posted in sorted(new, key=lambda posted: posted.ts)])
 
     async def card(self, approval: Approval | None) -> dict[str, Any]:
         """Return an approval's rules, stage and votes, and whether it can be decided."""
         if approval is None or approval.kind is Kind.DOUBT:
             return {}
-        found: dict[str, Any] = {"rules": approval.rule, "stage": approval.stage + 1}
+        state: dict[str, Any] = {"rules": approval.rule, "stage": approval.stage + 1}
         if approval.status is Status.PENDING:
             ballot = ballot_of(approval)
             tallies = ballot.progress(await self.stage.standing(approval, ballot))
-            found["votes"] = {one.name: f"{one.have}/{one.need}" for one in tallies}
-            found["stuck"] = await self.stage.is_stuck(approval)
-            found["only_after_escalation"] = bool(approval.stuck)
-        found["grant"] = await self._grant(approval)
-        return found
+            state["votes"] = {tally.name: f"{tally.have}/{tally.need}" for tally in tallies}
+            state["stuck"] = await self.stage.is_stuck(approval)
+            state["only_after_escalation"] = bool(approval.stuck)
+        state["grant"] = await self._grant(approval)
+        return state
 
     async def _grant(self, approval: Approval) -> str:
         """Return the counter of a thread's newest standing grant; empty without one."""
@@ -172,7 +172,7 @@ class Watcher:
         mentioned = _mentions(message, is_direct=channel.kind == "im")
         if channel.kind == "im" and channel.id not in self.stage.world.channels:
             people = [
-                one for one in channel.members if one != self.stage.sandbox.workspace.bot_user
+                user for user in channel.members if user != self.stage.sandbox.workspace.bot_user
             ]
             if _kind(message) == "snooze_over":  # this kind of message is always direct
                 return time, _kind(message), people, []
@@ -180,16 +180,16 @@ class Watcher:
         return time, _kind(message), mentioned, []
 
 
-def _merged(told: Iterable[tuple[str, str, list[str], list[str]]]) -> list[list[Any]]:
+def _merged(messages: Iterable[tuple[str, str, list[str], list[str]]]) -> list[list[Any]]:
     """Join messages of the same time and kind into one, with the recipients of direct ones."""
-    found: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
-    for time, kind, mentioned, people in told:
-        known = found.setdefault((time, kind), ([], []))
+    recipients: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    for time, kind, mentioned, people in messages:
+        known = recipients.setdefault((time, kind), ([], []))
         known[0].extend(mentioned)
         known[1].extend(people)
     return [
         [time, kind, mentioned, *([{"dm": sorted(people)}] if people else [])]
-        for (time, kind), (mentioned, people) in found.items()
+        for (time, kind), (mentioned, people) in recipients.items()
     ]
 
 
@@ -210,11 +210,11 @@ def _mentions(message: SlackMessage, *, is_direct: bool) -> list[str]:
     Slack does not notify people who are mentioned in a direct message to another person.
     """
     payload: Mapping[str, Any] = (message.metadata or {}).get("event_payload") or {}
-    meant = [str(one["id"]) for one in payload.get("mentions") or ()]
+    meant = [str(mention["id"]) for mention in payload.get("mentions") or ()]
     text = f"{message.text} {called_in(message)}"
     really = {*_PERSON.findall(text), *_GROUP.findall(text)}
-    told = [one for one in meant if one in really or one.startswith("C")]
-    return told if is_direct else [*told, *sorted(really - {*meant})]
+    mentioned = [name for name in meant if name in really or name.startswith("C")]
+    return mentioned if is_direct else [*mentioned, *sorted(really - {*meant})]
 
 
 def heard(results: Sequence[str]) -> str:
@@ -231,7 +231,7 @@ def agent_heard(word: str, approval: Approval | None, entries: Sequence[AuditEnt
         return _after_doubt(word, approval)
     if word != RAN:
         return word
-    actions = {one.action for one in entries}
+    actions = {entry.action for entry in entries}
     if "broke_glass" in actions:
         return "approved (break-glass)"
     if approval is None or actions & {"allowed", "grant_used"}:
@@ -258,7 +258,7 @@ def state_of(approval: Approval | None, entries: Sequence[AuditEntry] = ()) -> s
         entries: New audit entries: of calls without a request, and of approved calls that a rule
             denied before their start.
     """
-    actions = {one.action for one in entries}
+    actions = {entry.action for entry in entries}
     if "grant_used" in actions or ("allowed" in actions and "doubted" not in actions):
         return "allowed"
     if approval is None:

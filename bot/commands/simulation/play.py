@@ -69,15 +69,15 @@ class Flow:
         Args:
             is_judged: Whether to stop at that event.
         """
-        events = [dict(one) for one in self.case.data["timeline"]]
+        events = [dict(entry) for entry in self.case.data["timeline"]]
         number = 0
         while number < len(events):
             together = _together(events, number)
             await self._happen(together)
             for place, event in enumerate(together):
                 number += 1
-                found = await self._found(event, place, of=len(together))
-                differences = self._compare(number, event.get("expect") or {}, found)
+                observed = await self._found(event, place, of=len(together))
+                differences = self._compare(number, event.get("expect") or {}, observed)
                 if differences and is_judged:
                     return differences
         return []
@@ -87,7 +87,7 @@ class Flow:
         self.acts.said = ""
         await stage.advance(self.case.start_ms + milliseconds(offset(events[0]["at"])))
         if "request" in events[0]:
-            await self.acts.request([one["request"] for one in events])
+            await self.acts.request([event["request"] for event in events])
         else:
             await self.acts.play(_name(events[0]), events[0][_name(events[0])])
         await stage.settle()
@@ -102,35 +102,38 @@ class Flow:
         only = approval if of > 1 else None
         entries = await self.watcher.entries(self.acts.threads.values(), only=only)
         name, word = _name(event), await self._word(event, approval, entries)
-        found: Data = {
-            "audit": [one.action for one in entries],
+        observed: Data = {
+            "audit": [entry.action for entry in entries],
             "messages": self.watcher.messages(only=only),
             "runs": self.script.ran[self._ran :],
             "agent": ""
             if name == "start" and word == RAN
             else agent_heard(word, approval, entries),
             "told": _told(event, entries),
-            "on_behalf_of": next((one.for_id for one in entries if one.action == "voted"), ""),
+            "on_behalf_of": next(
+                (entry.for_id for entry in entries if entry.action == "voted"), ""
+            ),
             "reason": _reason(entries),
             "run_ends": not await self.acts.is_waiting(),
             "state": state_of(
-                approval, [one for one in entries if name == "request" or one.action == "denied"]
+                approval,
+                [entry for entry in entries if name == "request" or entry.action == "denied"],
             ),
-            "states": [state_of(one) for one in approvals],
+            "states": [state_of(other) for other in approvals],
             **(await self.watcher.card(approval)),
         }
         if name == "batch":
             cards = [approvals[int(number)] for number in event["batch"]["cards"]]
             entries = _by_card(entries, cards)
-            found["audit"] = [one.action for one in entries]
-            found["told"] = _told_each(entries, cards, has_form=self.acts.has_form)
+            observed["audit"] = [entry.action for entry in entries]
+            observed["told"] = _told_each(entries, cards, has_form=self.acts.has_form)
         if REFUSED_GRANT in self.acts.said:
-            found["grant"] = f"refused: {REFUSED_GRANT}"
-        if found.get("stage") == self._stage:
-            found.pop("stage")
-        self._stage = int(found.get("stage", self._stage))
+            observed["grant"] = f"refused: {REFUSED_GRANT}"
+        if observed.get("stage") == self._stage:
+            observed.pop("stage")
+        self._stage = int(observed.get("stage", self._stage))
         self._ran, self._heard = len(self.script.ran), len(self.script.heard)
-        return found
+        return observed
 
     async def _word(
         self, event: Data, approval: Approval | None, entries: Sequence[AuditEntry]
@@ -140,7 +143,7 @@ class Flow:
         is_decided = approval is not None and approval.status is Status.APPROVED
         if _name(event) == "start" and word == RAN:
             word = ""  # the decision belongs to an earlier step
-        elif not word and is_decided and "decided" in {one.action for one in entries}:
+        elif not word and is_decided and "decided" in {entry.action for entry in entries}:
             word = RAN  # the agent receives it when its process continues
         if not word and await self.acts.was_told_of_the_end():
             word = "expired"
@@ -149,17 +152,17 @@ class Flow:
     def _compared(self) -> frozenset[str]:
         return _ALWAYS if self.case.is_strict else frozenset()
 
-    def _compare(self, step: int, expected: Mapping[str, Any], found: Data) -> list[Difference]:
+    def _compare(self, step: int, expected: Mapping[str, Any], observed: Data) -> list[Difference]:
         return [
             Difference(
                 case=self.case.id,
                 step=step,
                 key=key,
                 expected=expected.get(key),
-                found=found.get(key),
+                found=observed.get(key),
             )
-            for key in sorted(expected.keys() | (found.keys() & self._compared()))
-            if not _same(expected.get(key), found.get(key))
+            for key in sorted(expected.keys() | (observed.keys() & self._compared()))
+            if not _same(expected.get(key), observed.get(key))
         ]
 
 
@@ -168,29 +171,29 @@ def _name(event: Data) -> str:
     return str(name)
 
 
-def _same(expected: object, found: object) -> bool:
-    return (not expected and not found) or as_text(expected) == as_text(found)
+def _same(expected: object, observed: object) -> bool:
+    return (not expected and not observed) or as_text(expected) == as_text(observed)
 
 
 def _together(events: list[Data], first: int) -> list[Data]:
     """Return the requests of one time and thread, which the agent makes in one turn."""
-    found = [events[first]]
-    if "request" not in found[0]:
-        return found
+    requests = [events[first]]
+    if "request" not in requests[0]:
+        return requests
     for event in events[first + 1 :]:
-        same_time = event["at"] == found[0]["at"] and "request" in event
-        if not same_time or event["request"].get("thread") != found[0]["request"].get("thread"):
+        same_time = event["at"] == requests[0]["at"] and "request" in event
+        if not same_time or event["request"].get("thread") != requests[0]["request"].get("thread"):
             break
-        found.append(event)
-    return found
+        requests.append(event)
+    return requests
 
 
 def _told(event: Data, entries: list[AuditEntry]) -> object:
     """Return the answer to the person of an event: the code of a refusal, or the effect."""
-    name, actions = _name(event), {one.action for one in entries}
+    name, actions = _name(event), {entry.action for entry in entries}
     if name in _FIXED:
         return "" if name == "start" and entries else _FIXED[name]
-    refused = [one for one in entries if one.action in {"refused", "edit_refused"}]
+    refused = [entry for entry in entries if entry.action in {"refused", "edit_refused"}]
     if refused:
         return str(refused[-1].detail.get("code") or refused[-1].detail.get("why"))
     if name == "edit" and "edited" in actions and "allowed" not in actions:
@@ -201,13 +204,13 @@ def _told(event: Data, entries: list[AuditEntry]) -> object:
 
 def _by_card(entries: list[AuditEntry], cards: Sequence[Approval]) -> list[AuditEntry]:
     """Sort entries of one time by the order of their cards."""
-    places = {one.approval_id: place for place, one in enumerate(cards)}
-    places.update({one.address: place for place, one in enumerate(cards)})
+    places = {card.approval_id: place for place, card in enumerate(cards)}
+    places.update({card.address: place for place, card in enumerate(cards)})
     last = len(cards)
     return sorted(
         entries,
-        key=lambda one: places.get(
-            one.approval_id, places.get(str(one.detail.get("address")), last)
+        key=lambda entry: places.get(
+            entry.approval_id, places.get(str(entry.detail.get("address")), last)
         ),
     )
 
@@ -220,17 +223,19 @@ def _told_each(
     If the person may not open the form, the answer is the same for each card.
     """
     codes = {
-        one.approval_id: str(one.detail.get("code")) for one in entries if one.action == "refused"
+        entry.approval_id: str(entry.detail.get("code"))
+        for entry in entries
+        if entry.action == "refused"
     }
-    voted = {one.approval_id for one in entries if one.action == "voted"}
+    voted = {entry.approval_id for entry in entries if entry.action == "voted"}
     rest = "not_in_batch" if has_form else next(iter(codes.values()), "not_in_batch")
     return {
-        str(number): codes.get(one.approval_id, "counted" if one.approval_id in voted else rest)
-        for number, one in enumerate(cards)
+        str(number): codes.get(card.approval_id, "counted" if card.approval_id in voted else rest)
+        for number, card in enumerate(cards)
     }
 
 
 def _reason(entries: list[AuditEntry]) -> str:
     """Return the reason of a denial; empty without one."""
-    denied = [one for one in entries if one.action == "denied"]
+    denied = [entry for entry in entries if entry.action == "denied"]
     return str(denied[-1].detail.get("reason", "")) if denied else ""

@@ -83,7 +83,7 @@ class PolicyFileOnStage:
 
 async def perform(case: Case, timeline: Sequence[Data], storage: Stores) -> None:
     """Run other events in the world of a flow, without a comparison; see `rehearse`."""
-    data = {**case.data, "timeline": [{**one, "expect": None} for one in timeline]}
+    data = {**case.data, "timeline": [{**event, "expect": None} for event in timeline]}
     await rehearse(replace(case, data=data), storage, is_judged=False)
 
 
@@ -98,7 +98,7 @@ async def rehearse(case: Case, storage: Stores, *, is_judged: bool = True) -> li
     Raises:
         CaseError: The case cannot be run as written.
     """
-    requests = [one["request"] for one in case.data["timeline"] if "request" in one]
+    requests = [event["request"] for event in case.data["timeline"] if "request" in event]
     script, clock = Script(), StageClock(case.start_ms)
     agents = actors(script, case.world, requests)
     file = PolicyFileOnStage(
@@ -142,8 +142,8 @@ async def _theatre(
         storage=storage,
         world=case.world,
         clock=clock,
-        make=lambda one, owner: joined(
-            one, owner, agents=agents, rules=NOBODY, policy=lambda: policy.held
+        make=lambda settings, owner: joined(
+            settings, owner, agents=agents, rules=NOBODY, policy=lambda: policy.held
         ),
         policy=policy,
     )
@@ -156,9 +156,9 @@ def _places(case: Case, agents: Mapping[str, Agent], requests: list[Data]) -> Ma
         CaseError: A thread has requests of two agents, but one agent works in each thread.
     """
     by_thread: dict[str, str] = {}
-    for one in requests:
-        thread = str(one.get("thread", THREAD))
-        name = str(one.get("agent", by_thread.get(thread, case.world.agents[0])))
+    for request in requests:
+        thread = str(request.get("thread", THREAD))
+        name = str(request.get("agent", by_thread.get(thread, case.world.agents[0])))
         if by_thread.setdefault(thread, name) != name:
             raise CaseError(
                 f"case {case.id}: {by_thread[thread]} works in the thread {thread}; "

@@ -68,7 +68,10 @@ async def _check(case: Case) -> list[Difference]:
     try:
         await check_all(str(case.data["text"]).encode(), policy_world(case.world), slack)
     except PolicyError as error:
-        errors = [{"code": one.code, "key": one.key, "line": one.line} for one in error.problems]
+        errors = [
+            {"code": problem.code, "key": problem.key, "line": problem.line}
+            for problem in error.problems
+        ]
     return _compare(case, {"errors": errors})
 
 
@@ -79,14 +82,14 @@ async def _explain(case: Case) -> list[Difference]:
     judged = await rulebook.judge(
         question, members_of(case.world), await ruling_in_code(call.get("code", ()))
     )
-    found = picture(judged)
+    observed = picture(judged)
     if isinstance(judged.ruling, Terms):
         members = members_of(case.world, case.start_ms)
-        known = {name: await members(one) for name, one in judged.ruling.groups.items()}
+        known = {name: await members(group) for name, group in judged.ruling.groups.items()}
         groups = {name: people for name, people in known.items() if people is not None}
-        found["undecidable"] = shortage_of(judged, question.requesters, groups)
+        observed["undecidable"] = shortage_of(judged, question.requesters, groups)
     always = ("effect",) if case.is_strict else ()
-    return _compare(case, {name: found.get(name) for name in (*always, *case.data["expect"])})
+    return _compare(case, {name: observed.get(name) for name in (*always, *case.data["expect"])})
 
 
 def picture(judged: Judged) -> dict[str, object]:
@@ -103,7 +106,7 @@ def picture(judged: Judged) -> dict[str, object]:
         picture |= terms.model_dump(mode="json") | {
             "rules": picture["rules"],
             "requirements": [
-                [{plain_name(one.name): one.count} for one in stage.approve]
+                [{plain_name(requirement.name): requirement.count} for requirement in stage.approve]
                 for stage in terms.stages
             ],
             "edit": {"yes": True, "no": False}.get(terms.edit, terms.edit),
@@ -133,10 +136,10 @@ async def _settings(case: Case) -> list[Difference]:
     except InvalidSettingsError as error:
         names = [name for name in expect.get("names", ()) if name in str(error)]
         return _compare(case, {"starts": False, "names": names})
-    found: dict[str, object] = {"starts": True, "approvers": deciders_of(settings)}
+    observed: dict[str, object] = {"starts": True, "approvers": deciders_of(settings)}
     if settings.policy is None:
-        found["policy"] = settings_policy(settings)
-    return _compare(case, {name: found.get(name) for name in ("starts", *expect)})
+        observed["policy"] = settings_policy(settings)
+    return _compare(case, {name: observed.get(name) for name in ("starts", *expect)})
 
 
 def deciders_of(settings: Settings) -> str:
@@ -183,14 +186,14 @@ _KINDS: Mapping[str, Callable[[Case], Awaitable[list[Difference]]]] = {
 }
 
 
-def _compare(case: Case, found: Mapping[str, object]) -> list[Difference]:
+def _compare(case: Case, observed: Mapping[str, object]) -> list[Difference]:
     expected = case.data["expect"]
     return [
-        _difference(case, name, expected.get(name), found.get(name))
-        for name in sorted({*expected, *found})
-        if expected.get(name) != found.get(name)
+        _difference(case, name, expected.get(name), observed.get(name))
+        for name in sorted({*expected, *observed})
+        if expected.get(name) != observed.get(name)
     ]
 
 
-def _difference(case: Case, key: str, expected: object, found: object) -> Difference:
-    return Difference(case=case.id, step=0, key=key, expected=expected, found=found)
+def _difference(case: Case, key: str, expected: object, observed: object) -> Difference:
+    return Difference(case=case.id, step=0, key=key, expected=expected, found=observed)

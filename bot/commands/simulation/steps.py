@@ -141,11 +141,11 @@ class SimulatedSteps:
         Raises:
             CaseError: The thread has no approval.
         """
-        found = await self.newest()
-        waiting = [one for one in found if one.status is Status.PENDING]
-        if not found:
+        approvals = await self.newest()
+        waiting = [approval for approval in approvals if approval.status is Status.PENDING]
+        if not approvals:
             raise CaseError(f"case {self.case.id}: there is no card to act on")
-        return (waiting or found)[-1]
+        return (waiting or approvals)[-1]
 
     # ---- deciding ---------------------------------------------------------------------------
 
@@ -193,7 +193,9 @@ class SimulatedSteps:
     async def _on_edit(self, value: Data) -> None:
         approval, user = await self.the_approval(), str(value["by"])
         if await self.stage.press(user, approval, ActionId.EDIT):
-            await self._submit(user, {name: str(one) for name, one in value["args"].items()})
+            await self._submit(
+                user, {name: str(argument) for name, argument in value["args"].items()}
+            )
 
     async def _on_reveal(self, user: str) -> None:
         await self._press_only(user, ActionId.REVEAL)
@@ -212,7 +214,7 @@ class SimulatedSteps:
 
     async def _submit(self, user: str, values: Mapping[str, object]) -> None:
         try:
-            await self.stage.fill(user, {name: one for name, one in values.items() if one != ""})
+            await self.stage.fill(user, {name: text for name, text in values.items() if text != ""})
         except RefusedError as error:
             raise CaseError(f"case {self.case.id}: the form of {user}: {error.code}") from error
         self.said = json.dumps(self.stage.sandbox.open_views(user))
@@ -242,7 +244,7 @@ class SimulatedSteps:
 
     async def _on_break_glass(self, value: Data) -> None:
         approval, user = await self.the_approval(), str(value["by"])
-        first, second = (str(one) for one in value["reasons"])
+        first, second = (str(reason) for reason in value["reasons"])
         if await self.stage.press(user, approval, ActionId.OVERRIDE):
             await self._submit(user, {"what": first, "why_now": second, "sure": ["yes"]})
 
@@ -258,7 +260,7 @@ class SimulatedSteps:
             await self._submit(user, {})
 
     async def _on_batch(self, value: Data) -> None:
-        cards = [one for one in await self.newest() if one.status is Status.PENDING]
+        cards = [approval for approval in await self.newest() if approval.status is Status.PENDING]
         user = str(value["by"])
         first = cards[int(value["cards"][0])]
         views = await self.stage.press(user, first, ActionId.BATCH)
@@ -267,7 +269,7 @@ class SimulatedSteps:
         self.has_form = bool(views)
         if views:
             await self._submit(
-                user, self._ticked(user, [cards[int(one)] for one in value["cards"]])
+                user, self._ticked(user, [cards[int(number)] for number in value["cards"]])
             )
 
     def _ticked(self, user: str, cards: Sequence[Approval]) -> dict[str, object]:
@@ -275,15 +277,17 @@ class SimulatedSteps:
         ids = {card.approval_id for card in cards}
         view = self.stage.sandbox.open_views(user)[-1]
         boxes = [
-            one for one in view["blocks"] if one.get("element", {}).get("type") == "checkboxes"
+            block
+            for block in view["blocks"]
+            if block.get("element", {}).get("type") == "checkboxes"
         ]
         return {
-            one["block_id"]: [
+            box["block_id"]: [
                 option["value"]
-                for option in one["element"]["options"]
+                for option in box["element"]["options"]
                 if option["value"].split(".")[0] in ids
             ]
-            for one in boxes
+            for box in boxes
         }
 
     async def _change(self, approval: Approval) -> None:
@@ -292,7 +296,7 @@ class SimulatedSteps:
         write = partial(
             edited,
             judged=approval.changed(digest=other),
-            found=approval,
+            unedited=approval,
             now_ms=self.stage.clock(),
         )
         approvals = self.stage.storage.approvals

@@ -63,12 +63,12 @@ def ask(seen: CurrentRequest) -> Reply:
         return Reply("A good plan depends on what you like and on the budget.", (questions,))
     if not is_answer(answers[-1]) or gives_up(answers[-1]):
         return Reply("Open: nobody said what is wanted.")
-    told = "\n".join(answers)
-    budget = found(r"(\d[\d.,]*)", told)
+    answer_text = "\n".join(answers)
+    budget = found(r"(\d[\d.,]*)", answer_text)
     if not budget and len(answers) == 1:
         again = call(FOLLOW_UP_NAME, questions=[f"{_BUDGET} Please write a number."])
         return Reply("One thing is still open.", (again,))
-    plain = told.replace(_WISHES, "").lower()
+    plain = answer_text.replace(_WISHES, "").lower()
     likes = [like for like in _LIKES if re.search(rf"\b{like.rstrip('s')}", plain)] or ["food"]
     cost = f"at most {budget} USD a day" if budget else "budget unknown"
     return Reply(f"Facts: likes {', '.join(likes)}; {cost}.")

@@ -143,8 +143,8 @@ def onboarding() -> CompiledGraph:
         if equipment is None:
             return {"output": f"Nobody said what {name} needs, so nothing is ordered."}
         mentor = _ask(f"Who is the mentor of {name}?", str, "nobody yet")
-        told = {key: str(value) for key, value in equipment.model_dump(mode="json").items()}
-        return {"equipment": told, "mentor": mentor}
+        fields = {key: str(value) for key, value in equipment.model_dump(mode="json").items()}
+        return {"equipment": fields, "mentor": mentor}
 
     def order(state: Onboarding) -> dict[str, object]:
         if "equipment" not in state:
@@ -204,8 +204,8 @@ def release() -> CompiledGraph:
     def conclude(state: Release) -> dict[str, object]:
         is_out = all(verdict.endswith(": yes") for verdict in state["verdicts"])
         outcome = "is released" if is_out else "is not released"
-        told = "; ".join(sorted(state["verdicts"]))
-        return {"output": f"{_subject(state)} {outcome} ({told})."}
+        verdicts = "; ".join(sorted(state["verdicts"]))
+        return {"output": f"{_subject(state)} {outcome} ({verdicts})."}
 
     names = ("Quality", "Security", "Legal")
     graph = StateGraph(Release).add_node("conclude", conclude)

@@ -116,8 +116,8 @@ def lead(seen: CurrentRequest) -> Reply:
     ahead = [name for name in asked_for if name not in been]
     if ahead:
         return Reply("", (call(TRANSFER_NAME, agent_name=ahead[0]),))
-    told = [seen.words_of(name) for name in asked_for]
-    summary = "\n".join(["All in all:", *(f"- {text}" for text in told if text)])
+    texts = [seen.words_of(name) for name in asked_for]
+    summary = "\n".join(["All in all:", *(f"- {text}" for text in texts if text)])
     return Reply("", (call(EXIT_NAME, final_result=summary),))
 
 

@@ -81,7 +81,7 @@ def in_order(fields: Sequence[Field]) -> list[Field]:
     needed = {field.path[0] for field in fields if field.required}
     order = [
         *(name for name in tops if name in needed),
-        *(one for one in tops if one not in needed),
+        *(name for name in tops if name not in needed),
     ]
     places = {name: place for place, name in enumerate(order)}
     return sorted(fields, key=lambda field: places[field.path[0]])
@@ -182,8 +182,8 @@ def _searched(field: Field) -> Block:
     if field.kind is FieldKind.CHOICES:
         many: Block = {**element, "type": "multi_external_select"}
         return {**many, "initial_options": chosen} if chosen else many
-    one: Block = {**element, "type": "external_select"}
-    return {**one, "initial_option": chosen[0]} if chosen else one
+    single: Block = {**element, "type": "external_select"}
+    return {**single, "initial_option": chosen[0]} if chosen else single
 
 
 def found(field: Field, typed: str) -> list[Block]:

@@ -233,7 +233,7 @@ def _fits(kind: FieldKind, initial: str) -> bool:
         return False
     parts = list(_parts(initial)) if len(initial) > MOST_TEXT else [initial]
     return len(parts) <= MOST_PARTS and all(
-        len(one) <= MOST_TEXT and width(one) <= 5 * MOST_TEXT for one in parts
+        len(part) <= MOST_TEXT and width(part) <= 5 * MOST_TEXT for part in parts
     )
 
 
@@ -388,15 +388,15 @@ def _listed(node: Schema, value: object) -> Iterator[_Shape]:
 
 def _choices_in(node: Schema) -> tuple[object, ...]:
     """Return the values of an enumeration; empty if there is none that fits a menu."""
-    found = [node["const"]] if "const" in node else node.get("enum")
-    if not isinstance(found, list):
+    values = [node["const"]] if "const" in node else node.get("enum")
+    if not isinstance(values, list):
         return ()
-    choices = tuple(item for item in found if item is not None)
+    choices = tuple(item for item in values if item is not None)
     labels = [option_label(item) for item in choices]
     fits = all(label.strip() and width(label) <= OPTION and is_plain(label) for label in labels)
     few = 0 < len(choices) <= MOST_SEARCHED and len(set(labels)) == len(labels)
     scalar = all(isinstance(item, str | int | float) for item in choices)
-    return choices if fits and few and scalar and None not in found else ()
+    return choices if fits and few and scalar and None not in values else ()
 
 
 def _position(choices: tuple[object, ...], value: object) -> str:

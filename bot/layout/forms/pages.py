@@ -111,11 +111,13 @@ class InputForm:
     @property
     def fields(self) -> tuple[Field, ...]:
         """The fields of all pages."""
-        return tuple(one for page in self.pages for one in page)
+        return tuple(form_field for page in self.pages for form_field in page)
 
     def field(self, block_id: str) -> Field | None:
         """Return the field of a block on the current page, or None."""
-        return next((one for one in self.shown if block_id in one.block_ids), None)
+        return next(
+            (form_field for form_field in self.shown if block_id in form_field.block_ids), None
+        )
 
     def read(self, values: Values) -> EditResult:
         """Parse the whole form: the current page, and the draft of the other pages.
@@ -132,8 +134,8 @@ class InputForm:
         if not self.is_new:
             faults = {path: words for path, words in faults.items() if self._is_news(path, made)}
         placed = place(faults, self.shown) if faults else {}
-        found = {**placed, **errors}
-        return EditResult(errors=found) if found else EditResult(arguments=made)
+        all_errors = {**placed, **errors}
+        return EditResult(errors=all_errors) if all_errors else EditResult(arguments=made)
 
     def turned(self, values: Values, page: int) -> FormDraft | dict[str, str]:
         """Go to another page and keep the changes of this page.
@@ -141,28 +143,34 @@ class InputForm:
         Returns:
             The draft, or the errors of this page by block.
         """
-        sent = [one for one in self.shown if all(name in values for name in one.block_ids)]
+        sent = [
+            form_field
+            for form_field in self.shown
+            if all(name in values for name in form_field.block_ids)
+        ]
         new, errors = read_fields(sent, values)
         if errors:
             return errors
         now = self._with(new)
-        known = {one.path: one.value for one in _fields(self.schema, self.before)}
+        known = {
+            form_field.path: form_field.value for form_field in _fields(self.schema, self.before)
+        }
         changes = {
-            one.path: one.value
-            for one in _fields(self.schema, now)
-            if not same(one.value, known.get(one.path, Missing.MISSING))
+            form_field.path: form_field.value
+            for form_field in _fields(self.schema, now)
+            if not same(form_field.value, known.get(form_field.path, Missing.MISSING))
         }
         return FormDraft(page=min(max(page, 0), len(self.pages) - 1), changes=changes)
 
     def _with(self, new: Mapping[Path, object]) -> dict[str, Any]:
         changed = {
-            one.path: new[one.path]
-            for one in self.shown
-            if one.path in new and not same(new[one.path], one.value)
+            form_field.path: new[form_field.path]
+            for form_field in self.shown
+            if form_field.path in new and not same(new[form_field.path], form_field.value)
         }
         made = rebuilt(self.current, changed)
         if self.is_new:
-            nested = {one.path[0] for one in self.fields if len(one.path) > 1}
+            nested = {form_field.path[0] for form_field in self.fields if len(form_field.path) > 1}
             needed = self.schema.get("required", ())
             made |= {name: {} for name in needed if name in nested - made.keys()}
         return made
@@ -244,7 +252,7 @@ def form_of(
     first = fields_of(schema, before, masks)
     if isinstance(first, NotEditable):
         return first
-    open_paths = {one.path for one in first if one.kind is not FieldKind.FIXED}
+    open_paths = {form_field.path for form_field in first if form_field.kind is not FieldKind.FIXED}
     changes = {path: value for path, value in draft.changes.items() if path in open_paths}
     current = rebuilt(before, changes) if changes else dict(before)
     fields = fields_of(schema, current, masks) if changes else first
@@ -263,22 +271,22 @@ def _pages(fields: Sequence[Field]) -> list[tuple[Field, ...]]:
     blocks = size = 0
     # Measure the fields only if the upper bound is too large: drawing them takes time.
     weigh = ceiling if sum(map(ceiling, fields)) <= MOST_BYTES else weight_of
-    for one in fields:
-        more, weight = len(one.parts) + bool(one.groups), weigh(one)
+    for form_field in fields:
+        more, weight = len(form_field.parts) + bool(form_field.groups), weigh(form_field)
         if pages[-1] and (blocks + more > MOST_BLOCKS or size + weight > MOST_BYTES):
             pages.append([])
             blocks = size = 0
-        pages[-1].append(one)
+        pages[-1].append(form_field)
         blocks, size = blocks + more, size + weight
     return [tuple(page) for page in pages]
 
 
 def _fields(schema: Schema, arguments: Mapping[str, Any]) -> tuple[Field, ...]:
-    found = fields_of(schema, arguments)
-    return () if isinstance(found, NotEditable) else found
+    fields = fields_of(schema, arguments)
+    return () if isinstance(fields, NotEditable) else fields
 
 
 def _path(names: object) -> Path:
-    if not isinstance(names, list) or not names or not all(isinstance(one, str) for one in names):
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise TypeError("no path")
     return tuple(names)

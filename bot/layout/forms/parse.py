@@ -88,11 +88,11 @@ def _needed(field: Field, value: object) -> object:
     raise _FieldError(say("error.required"))
 
 
-def place(found: Mapping[str, str], fields: Sequence[Field]) -> dict[str, str]:
+def place(faults: Mapping[str, str], fields: Sequence[Field]) -> dict[str, str]:
     """Assign faults to inputs.
 
     Args:
-        found: A sentence for each JSON pointer into the arguments.
+        faults: A sentence for each JSON pointer into the arguments.
         fields: The shown fields.
 
     Returns:
@@ -103,7 +103,7 @@ def place(found: Mapping[str, str], fields: Sequence[Field]) -> dict[str, str]:
     }
     first = next(iter(blocks.values()))
     errors: dict[str, str] = {}
-    for pointed, message in found.items():
+    for pointed, message in faults.items():
         names = tuple(part.replace("~1", "/").replace("~0", "~") for part in pointed.split("/")[1:])
         block_id, inner = _nearest(blocks, names)
         text = f"{'.'.join(inner)}: {message}" if inner else message

@@ -54,10 +54,10 @@ def _pattern(
         yield ValidationError("is too long to be checked")
         return
     try:
-        found = re.search(pattern, value)
+        match = re.search(pattern, value)
     except re.error:
         return  # unsupported syntax: the tool's own validation decides
-    if found is None:
+    if match is None:
         yield ValidationError("does not match")
 
 
@@ -157,14 +157,14 @@ def check_arguments(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, s
         whole); empty if there is none.
     """
     validator = _Validator(schema, registry=Registry(), format_checker=_FORMATS)
-    found: dict[str, str] = {}
+    faults: dict[str, str] = {}
     try:
         for error in validator.iter_errors(dict(arguments)):
             for path, message in _explain(_deepest(error)):
-                found.setdefault(path, message)
+                faults.setdefault(path, message)
     except (Unresolvable, RecursionError):
-        found[""] = say("error.unchecked")
-    return found
+        faults[""] = say("error.unchecked")
+    return faults
 
 
 def pointer(*names: object) -> str:
@@ -296,9 +296,9 @@ def _right_form(schema: Schema, *, is_field: bool) -> str:
 
 def _example(schema: Schema) -> str:
     """Return a short example from a schema; empty if there is none."""
-    found = schema.get("examples")
-    examples = found if isinstance(found, list) else [schema.get("default")]
-    for one in examples:
-        if isinstance(one, str) and 0 < len(one) <= _EXAMPLE:
-            return one
+    listed = schema.get("examples")
+    examples = listed if isinstance(listed, list) else [schema.get("default")]
+    for example in examples:
+        if isinstance(example, str) and 0 < len(example) <= _EXAMPLE:
+            return example
     return ""

@@ -80,7 +80,8 @@ def _rotation(entry: GroupEntry, file: PolicyFile) -> Rotation | None:
     if rotation is None:
         return None
     overrides = tuple(
-        Override(start=one.from_, until=one.until, user=one.user) for one in rotation.overrides
+        Override(start=override.from_, until=override.until, user=override.user)
+        for override in rotation.overrides
     )
     return Rotation(
         start=rotation.start,
@@ -113,13 +114,15 @@ def _zone(own: str | None, file: PolicyFile) -> str:
 def _stages(ask: AskEntry) -> tuple[Stage, ...]:
     if ask.stages is not None:
         return with_own_names(
-            [Stage(name=one.name, approve=_requirements(one.approve)) for one in ask.stages]
+            [Stage(name=stage.name, approve=_requirements(stage.approve)) for stage in ask.stages]
         )
     return with_own_names([Stage(approve=_requirements(ask.approve))]) if ask.approve else ()
 
 
 def _requirements(entries: Iterable[ApproveEntry]) -> tuple[Requirement, ...]:
-    return tuple(Requirement(name=one.title, groups=one.from_, count=one.count) for one in entries)
+    return tuple(
+        Requirement(name=entry.title, groups=entry.from_, count=entry.count) for entry in entries
+    )
 
 
 def defaults_of(file: PolicyFile, tool: ToolFacts) -> Terms:
@@ -200,7 +203,7 @@ def _break_glass(entry: BreakGlassEntry | None) -> BreakGlass | None:
 
 def _ladder(ask: AskEntry, stages: tuple[Stage, ...]) -> tuple[Escalation, ...]:
     """Return the escalation steps. By default a step applies to the only requirement."""
-    names = [one.name for stage in stages for one in stage.approve]
+    names = [requirement.name for stage in stages for requirement in stage.approve]
     steps = []
     for step in ask.escalate or ():
         wanted = [name for name in names if plain_name(name) in step.for_]
@@ -208,12 +211,12 @@ def _ladder(ask: AskEntry, stages: tuple[Stage, ...]) -> tuple[Escalation, ...]:
             wanted = names
         if wanted:
             steps.append(Escalation(after_s=step.after, add=step.add, requirements=tuple(wanted)))
-    return tuple(sorted(steps, key=lambda one: one.after_s))
+    return tuple(sorted(steps, key=lambda escalation: escalation.after_s))
 
 
 def _groups(file: PolicyFile, terms: Terms) -> dict[str, Group]:
     """Return the definitions of all groups that the terms name."""
-    asked = [name for one in terms.requirements.values() for name in one.groups]
+    asked = [name for requirement in terms.requirements.values() for name in requirement.groups]
     added = [name for step in terms.escalate for name in step.add]
     names = dict.fromkeys((*asked, *added, *groups_beside(terms)))
     missing = [name for name in names if name not in file.groups]

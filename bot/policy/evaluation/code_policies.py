@@ -31,24 +31,24 @@ def gate_of(tool: ToolFacts, code: Sequence[Ruling]) -> Gate:
     A decision that names no approvers acts like a gate: the file's approvers are asked. A decision
     that names approvers adds them, and does not affect editing.
     """
-    asks = [one for one in code if isinstance(one, Ask)]
-    gates = {tool.gate, *(one.kind for one in asks if not one.approvers)}
+    asks = [ruling for ruling in code if isinstance(ruling, Ask)]
+    gates = {tool.gate, *(ask.kind for ask in asks if not ask.approvers)}
     if "approval" in gates:
         return "approval"
-    is_review = asks and all(one.kind == "review" for one in asks)
+    is_review = asks and all(ask.kind == "review" for ask in asks)
     return "review" if "review" in gates or is_review else "none"
 
 
 def has_gate(tool: ToolFacts, code: Sequence[Ruling]) -> bool:
     """Whether a gate in code asks about each call."""
     return tool.gate in {"approval", "review"} or any(
-        isinstance(one, Ask) and _is_gate(one) for one in code
+        isinstance(ruling, Ask) and _is_gate(ruling) for ruling in code
     )
 
 
 def without_gates(code: Sequence[Ruling]) -> tuple[Ruling, ...]:
     """Return the decisions of code except those of a plain gate."""
-    return tuple(one for one in code if not (isinstance(one, Ask) and _is_gate(one)))
+    return tuple(ruling for ruling in code if not (isinstance(ruling, Ask) and _is_gate(ruling)))
 
 
 def with_code(
@@ -66,23 +66,23 @@ def with_code(
         gated: Whether a gate in code asks, too.
         defaults: Builds the terms that apply if no rule of the file asks.
     """
-    refusals = [one for one in map(_refusal, code) if one is not None]
-    asks = [one for one in code if isinstance(one, Ask)]
-    if refusals or any(isinstance(one, Refusal) for one in added) or not (asks or gated):
+    refusals = [refusal for refusal in map(_refusal, code) if refusal is not None]
+    asks = [ruling for ruling in code if isinstance(ruling, Ask)]
+    if refusals or any(isinstance(verdict, Refusal) for verdict in added) or not (asks or gated):
         return merge([*added, *refusals])
-    silent = [one for one in asks if not one.approvers]
-    terms = [one for one in added if isinstance(one, Terms)]
+    silent = [ask for ask in asks if not ask.approvers]
+    terms = [verdict for verdict in added if isinstance(verdict, Terms)]
     if len(terms) < len(added):
         # If no rule of the file asks, code takes the remaining terms from the defaults.
         own = _of_defaults(defaults(), gated=gated, is_silent=bool(silent))
         if isinstance(own, Refusal):
             return own
-        terms += [] if any(_is_alike(own, one) for one in terms) else [own]
+        terms += [] if any(_is_alike(own, other) for other in terms) else [own]
     base = merge(terms)
     if isinstance(base, Terms):
-        named = [code_terms(one, base) for one in asks if one.approvers]
-        for one in silent:
-            base = _with_words(one, base)
+        named = [code_terms(ask, base) for ask in asks if ask.approvers]
+        for ask in silent:
+            base = _with_words(ask, base)
         # The defaults alone do not ask.
         return merge([base, *named] if base.stages else named)
     return base
@@ -98,9 +98,9 @@ def _of_defaults(own: Terms, *, gated: bool, is_silent: bool) -> Terms | Refusal
     return own.model_copy(update={"rules": (name,)}) if gated else own
 
 
-def _is_alike(one: Terms, other: Terms) -> bool:
+def _is_alike(terms: Terms, other: Terms) -> bool:
     """Whether two terms ask the same people in the same way, so asking once is enough."""
-    return one.model_copy(update={"rules": other.rules}) == other
+    return terms.model_copy(update={"rules": other.rules}) == other
 
 
 def code_terms(ask: Ask, base: Terms) -> Terms:
@@ -109,7 +109,7 @@ def code_terms(ask: Ask, base: Terms) -> Terms:
     Its backup approvers count for that requirement only.
     """
     name = code_name(ask.rule)
-    groups = {one: base.groups[one] for one in groups_beside(base) if one in base.groups}
+    groups = {group: base.groups[group] for group in groups_beside(base) if group in base.groups}
     groups[name] = _group(ask.approvers)
     steps: tuple[Escalation, ...] = ()
     if ask.backups:
@@ -128,13 +128,20 @@ def code_terms(ask: Ask, base: Terms) -> Terms:
 
 def strangers(code: Sequence[Ruling]) -> tuple[str, ...]:
     """Return the ids in code that cannot be Slack user ids."""
-    ids = [one for ask in code if isinstance(ask, Ask) for one in (*ask.approvers, *ask.backups)]
-    return tuple(dict.fromkeys(one for one in ids if not _KNOWN.fullmatch(one)))
+    ids = [
+        approver_id
+        for ask in code
+        if isinstance(ask, Ask)
+        for approver_id in (*ask.approvers, *ask.backups)
+    ]
+    return tuple(
+        dict.fromkeys(approver_id for approver_id in ids if not _KNOWN.fullmatch(approver_id))
+    )
 
 
 def code_name(rule: str) -> str:
     """Return the name of a rule in code, for people."""
-    return " + ".join(f"{CODE}{one}" for one in rule.split(" + "))
+    return " + ".join(f"{CODE}{part}" for part in rule.split(" + "))
 
 
 def _refusal(ruling: object) -> Refusal | None:
@@ -164,7 +171,9 @@ def _with_words(ask: Ask, base: Terms) -> Terms:
     return base.model_copy(
         update={
             "rules": (*base.rules, code_name(ask.rule)),
-            "reason": "; ".join(dict.fromkeys(one for one in (base.reason, ask.reason) if one)),
+            "reason": "; ".join(
+                dict.fromkeys(reason for reason in (base.reason, ask.reason) if reason)
+            ),
             "exclude": tuple(dict.fromkeys(exclude)),
             "expires_s": min(_seconds(ask.expires_in) or base.expires_s, base.expires_s),
             "remind_s": remind_s or base.remind_s,
@@ -175,8 +184,10 @@ def _with_words(ask: Ask, base: Terms) -> Terms:
 
 def _group(ids: tuple[str, ...]) -> Group:
     return Group(
-        users=tuple(one for one in ids if re.fullmatch(PERSON, one)),
-        usergroups=tuple(one for one in ids if re.fullmatch(USERGROUP, one)),
+        users=tuple(approver_id for approver_id in ids if re.fullmatch(PERSON, approver_id)),
+        usergroups=tuple(
+            approver_id for approver_id in ids if re.fullmatch(USERGROUP, approver_id)
+        ),
     )
 
 

@@ -123,14 +123,14 @@ class ArgCondition:
         """Describe the value at its path, for explanations."""
         if "*" in self.parts:
             return "the items differ, or there are none"
-        found: list[object] = []
+        values: list[object] = []
 
         def keep(value: object) -> DoubtAnswer:
-            found.append(value)
+            values.append(value)
             return None
 
         _at(self.parts, "", None, keep)(dict(arguments))
-        return f"it is {_kind(found[0])}: {_shown(found[0])}" if found else "nothing is there"
+        return f"it is {_kind(values[0])}: {_shown(values[0])}" if values else "nothing is there"
 
 
 def _at(parts: tuple[str, ...], each: str, absent: DoubtAnswer, test: _Test) -> _Test:
@@ -200,7 +200,7 @@ def _equal_to(wanted: Json) -> _Test:
         return _equal_text(wanted)
     number = number_of(wanted)
     if number is not None:
-        return lambda value: None if (one := number_of(value)) is None else one == number
+        return lambda value: None if (other := number_of(value)) is None else other == number
     return lambda value: same(value, wanted)
 
 
@@ -220,7 +220,7 @@ def _one_of(wanted: Json) -> _Test:
 
     def is_in(value: object) -> DoubtAnswer:
         # In a list of texts and numbers, compare only items of the value's type.
-        alike = [same(value, one) for one in choices if _is_like(value, one)]
+        alike = [same(value, choice) for choice in choices if _is_like(value, choice)]
         return None if choices and not alike else any_holds(alike)
 
     return is_in
@@ -293,7 +293,7 @@ def same(value: object, wanted: Json) -> DoubtAnswer:
 def _same_items(values: list[object], wanted: list[Json]) -> DoubtAnswer:
     if len(values) != len(wanted):
         return False
-    return all_hold(same(one, other) for one, other in zip(values, wanted, strict=True))
+    return all_hold(same(value, other) for value, other in zip(values, wanted, strict=True))
 
 
 def _is_like(value: object, wanted: Json) -> bool:

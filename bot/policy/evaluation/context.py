@@ -88,11 +88,11 @@ class PolicyWorld:
 
 def world_of(agents: Iterable[Agent]) -> PolicyWorld:
     """Return the tools and agents that a deployment's agents declare."""
-    found = list(agents)
-    specs = [spec for agent in found for spec in tools_declared(agent)]
+    all_agents = list(agents)
+    specs = [spec for agent in all_agents for spec in tools_declared(agent)]
     return PolicyWorld(
         tools=tuple(facts_of(spec) for spec in specs),
-        agents=frozenset(name for agent in found for name in agents_declared(agent)),
+        agents=frozenset(name for agent in all_agents for name in agents_declared(agent)),
     )
 
 

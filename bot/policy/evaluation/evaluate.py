@@ -187,7 +187,7 @@ class PolicyEvaluator:
                 added, code, gated=gated, defaults=lambda: defaults_of(self.file, bench.tool)
             )
         except AskingError as error:
-            names = tuple(name for one in added for name in names_of(one))
+            names = tuple(name for verdict in added for name in names_of(verdict))
             return Refusal(names, (f"no one can be asked: {error}",))
 
     def _bench(self, tool: ToolFacts, *, gated: bool) -> _Bench:
@@ -240,8 +240,8 @@ class PolicyEvaluator:
         )
         if not wanted:
             return {}
-        found = await asyncio.gather(*(self._look_up(name, members) for name in wanted))
-        return dict(zip(wanted, found, strict=True))
+        people = await asyncio.gather(*(self._look_up(name, members) for name in wanted))
+        return dict(zip(wanted, people, strict=True))
 
     async def _look_up(self, name: str, members: Members) -> frozenset[str] | None:
         try:

@@ -29,9 +29,11 @@ def explained(judged: Judged, shortage: str) -> dict[str, object]:
         data["reason"] = judged.ruling.reason
     if isinstance(judged.ruling, Terms):
         terms = judged.ruling
-        slots = [one for stage in terms.stages for one in stage.approve]
+        slots = [requirement for stage in terms.stages for requirement in stage.approve]
         data |= {
-            "requirements": [{"name": plain_name(one.name), "count": one.count} for one in slots],
+            "requirements": [
+                {"name": plain_name(slot.name), "count": slot.count} for slot in slots
+            ],
             "undecidable": shortage,
             "digest": terms.digest,
             "terms": terms.model_dump(mode="json"),
@@ -68,8 +70,8 @@ def shortage_of(
     """Return why the terms can never be fulfilled; empty if they can, or if unknown."""
     if judged.undecidable or not isinstance(judged.ruling, Terms):
         return judged.undecidable
-    standing = PeopleSnapshot(people={}, members=members, requesters=frozenset(requesters))
-    outlook = prospect(Ballot(terms=judged.ruling, digest=""), standing)
+    snapshot = PeopleSnapshot(people={}, members=members, requesters=frozenset(requesters))
+    outlook = prospect(Ballot(terms=judged.ruling, digest=""), snapshot)
     return str(outlook.shortage) if outlook.is_never else ""
 
 
@@ -109,13 +111,17 @@ def _parts(terms: Terms) -> list[tuple[str, str]]:
 
 
 def _stage(name: str, approve: Iterable[Requirement]) -> str:
-    text = _and(f"{one.count} of {one.name}" for one in approve)
+    text = _and(f"{requirement.count} of {requirement.name}" for requirement in approve)
     return f"{text} (stage {name})" if name else text
 
 
 def _group(group: Group) -> str:
     rotation = group.rotation
-    sources = [*group.users, *group.usergroups, *(f"members of {one}" for one in group.channels)]
+    sources = [
+        *group.users,
+        *group.usergroups,
+        *(f"members of {channel}" for channel in group.channels),
+    ]
     if rotation:
         sources.append(f"on call: {', '.join(rotation.people)}, in shifts of {rotation.every}")
     if group.here:

@@ -51,7 +51,7 @@ class PolicyRule:
             name=entry.name,
             when=when,
             then=entry.then,
-            conditions=tuple(ArgCondition.of(one) for one in when.args),
+            conditions=tuple(ArgCondition.of(argument) for argument in when.args),
             is_anywhere=when.channel is None and when.agent is None,
             requester_key=(*requester.in_, "", *requester.not_in) if requester else (),
         )
@@ -65,7 +65,7 @@ class PolicyRule:
     def misses(self, tool: ToolFacts, *, gated: bool) -> str:
         """Return why the rule cannot match any call of a tool; else empty."""
         when = self.when
-        if when.tool is not None and not any(is_named(tool.name, one) for one in when.tool):
+        if when.tool is not None and not any(is_named(tool.name, pattern) for pattern in when.tool):
             return f"tool: it is {tool.name}"
         if when.tags is not None and not set(when.tags) <= set(tool.tags):
             return f"tags: they are {', '.join(tool.tags) or 'none'}"
@@ -104,12 +104,12 @@ class PolicyRule:
                 self._placed(question)
             ),
         }
-        for one in self.conditions:
-            truths[f"{one.text}: {one.describe(question.arguments)}"] = one.holds(
+        for condition in self.conditions:
+            truths[f"{condition.text}: {condition.describe(question.arguments)}"] = condition.holds(
                 question.arguments
             )
         worst = all_hold(truths.values())
-        return "" if worst is True else next(why for why, one in truths.items() if one is worst)
+        return "" if worst is True else next(why for why, truth in truths.items() if truth is worst)
 
     def _placed(self, question: PolicyQuestion) -> DoubtAnswer:
         when = self.when
@@ -155,4 +155,4 @@ def _pattern(text: str) -> re.Pattern[str]:
     parts = {"*": ".*", "?": "."}
     # Collapse repeated stars: they mean the same as one and are slow to match.
     text = re.sub(r"\*+", "*", text)
-    return re.compile("".join(parts.get(one, re.escape(one)) for one in text), re.DOTALL)
+    return re.compile("".join(parts.get(char, re.escape(char)) for char in text), re.DOTALL)

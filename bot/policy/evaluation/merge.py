@@ -50,7 +50,7 @@ class Refusal:
     @property
     def reason(self) -> str:
         """All reasons, joined."""
-        return "; ".join(dict.fromkeys(one for one in self.reasons if one))
+        return "; ".join(dict.fromkeys(reason for reason in self.reasons if reason))
 
 
 Verdict: TypeAlias = Permit | Refusal | Terms
@@ -65,16 +65,16 @@ def names_of(verdict: Verdict) -> tuple[str, ...]:
 def merge(verdicts: Iterable[Verdict]) -> Verdict:
     """Merge at least one decision: deny takes precedence over ask, and ask over allow."""
     all_of = tuple(verdicts)
-    refusals = [one for one in all_of if isinstance(one, Refusal)]
+    refusals = [verdict for verdict in all_of if isinstance(verdict, Refusal)]
     if refusals:
         return Refusal(
-            tuple(name for one in refusals for name in one.names),
-            tuple(reason for one in refusals for reason in one.reasons),
-            failed=all(one.failed for one in refusals),
+            tuple(name for refusal in refusals for name in refusal.names),
+            tuple(reason for refusal in refusals for reason in refusal.reasons),
+            failed=all(refusal.failed for refusal in refusals),
         )
-    asks = [one for one in all_of if isinstance(one, Terms)]
+    asks = [verdict for verdict in all_of if isinstance(verdict, Terms)]
     if not asks:
-        return Permit(tuple(name for one in all_of for name in names_of(one)))
+        return Permit(tuple(name for verdict in all_of for name in names_of(verdict)))
     result = asks[0]
     for other in asks[1:]:
         # Terms refer to groups by name, so two groups of one name could not be told apart.
@@ -91,10 +91,10 @@ def with_own_names(stages: Sequence[Stage], taken: Iterable[str] = ()) -> tuple[
     result: list[Stage] = []
     for stage in stages:
         approve: list[Requirement] = []
-        for one in stage.approve:
-            name = _free(plain_name(one.name), used)
+        for requirement in stage.approve:
+            name = _free(plain_name(requirement.name), used)
             used.add(name)
-            approve.append(one.model_copy(update={"name": name}))
+            approve.append(requirement.model_copy(update={"name": name}))
         result.append(stage.model_copy(update={"approve": tuple(approve)}))
     return tuple(result)
 
@@ -106,7 +106,7 @@ def plain_name(name: str) -> str:
 
 def slots_of(stages: Iterable[Stage]) -> int:
     """Return the number of different people that the stages need."""
-    return sum(one.count for stage in stages for one in stage.approve)
+    return sum(requirement.count for stage in stages for requirement in stage.approve)
 
 
 def _free(name: str, used: set[str]) -> str:
@@ -117,60 +117,60 @@ def _free(name: str, used: set[str]) -> str:
     return free
 
 
-def _clash(one: Mapping[str, Group], other: Mapping[str, Group]) -> str:
+def _clash(groups: Mapping[str, Group], other: Mapping[str, Group]) -> str:
     """Return a name that means different groups in both, else an empty text."""
-    return next((name for name in one if name in other and one[name] != other[name]), "")
+    return next((name for name in groups if name in other and groups[name] != other[name]), "")
 
 
-def _both(one: Terms, other: Terms) -> Terms:
+def _both(terms: Terms, other: Terms) -> Terms:
     """Merge terms so that both are fulfilled; each field takes the stricter value."""
     old = [item.name for stage in other.stages for item in stage.approve]
-    theirs = with_own_names(other.stages, one.requirements)
+    theirs = with_own_names(other.stages, terms.requirements)
     new = [item.name for stage in theirs for item in stage.approve]
     names = dict(zip(old, new, strict=True))
     # Take both reminder fields from one rule: mixed values would follow neither.
-    first = min((one, other), key=_first_reminder)
-    always_ask = one.always_ask or other.always_ask
-    edit = _edit(one, other)
+    first = min((terms, other), key=_first_reminder)
+    always_ask = terms.always_ask or other.always_ask
+    edit = _edit(terms, other)
     return Terms(
-        rules=(*one.rules, *(name for name in other.rules if name not in one.rules)),
-        reason="; ".join(dict.fromkeys(text for text in (one.reason, other.reason) if text)),
-        stages=_stages(one, other, theirs),
-        groups={**one.groups, **other.groups},
-        exclude=_union(one.exclude, other.exclude),
+        rules=(*terms.rules, *(name for name in other.rules if name not in terms.rules)),
+        reason="; ".join(dict.fromkeys(text for text in (terms.reason, other.reason) if text)),
+        stages=_stages(terms, other, theirs),
+        groups={**terms.groups, **other.groups},
+        exclude=_union(terms.exclude, other.exclude),
         edit=edit[0],
         editors=edit[1],
-        reject=min(one.reject, other.reject),
-        expires_s=min(one.expires_s, other.expires_s),
-        on_expiry="cancel_run" if "cancel_run" in {one.on_expiry, other.on_expiry} else "expired",
-        on_delete="withdraw" if "withdraw" in {one.on_delete, other.on_delete} else "keep",
-        max_age_s=min(one.max_age_s, other.max_age_s),
+        reject=min(terms.reject, other.reject),
+        expires_s=min(terms.expires_s, other.expires_s),
+        on_expiry="cancel_run" if "cancel_run" in {terms.on_expiry, other.on_expiry} else "expired",
+        on_delete="withdraw" if "withdraw" in {terms.on_delete, other.on_delete} else "keep",
+        max_age_s=min(terms.max_age_s, other.max_age_s),
         remind_s=first.remind_s,
         remind_times=first.remind_times,
-        escalate=_ladder(one.escalate, other.escalate, names),
-        route=one.route if one.route != "thread" else other.route,
-        mention=one.mention or other.mention,
-        clock="wall" if "wall" in {one.clock, other.clock} else "working",
-        urgent=one.urgent or other.urgent,
-        quiet=one.quiet or other.quiet,
-        risk=max(one.risk, other.risk, key=_RISKS.index),
-        confirm=one.confirm or other.confirm,
-        approve_reason=one.approve_reason or other.approve_reason,
-        reject_reason=one.reject_reason or other.reject_reason,
-        reasons=_union(one.reasons, other.reasons)[:_REASONS],
-        grants=None if always_ask else _grants(one, other),
-        break_glass=None if always_ask else _break_glass(one.break_glass, other.break_glass),
-        delegation=one.delegation and other.delegation,
+        escalate=_ladder(terms.escalate, other.escalate, names),
+        route=terms.route if terms.route != "thread" else other.route,
+        mention=terms.mention or other.mention,
+        clock="wall" if "wall" in {terms.clock, other.clock} else "working",
+        urgent=terms.urgent or other.urgent,
+        quiet=terms.quiet or other.quiet,
+        risk=max(terms.risk, other.risk, key=_RISKS.index),
+        confirm=terms.confirm or other.confirm,
+        approve_reason=terms.approve_reason or other.approve_reason,
+        reject_reason=terms.reject_reason or other.reject_reason,
+        reasons=_union(terms.reasons, other.reasons)[:_REASONS],
+        grants=None if always_ask else _grants(terms, other),
+        break_glass=None if always_ask else _break_glass(terms.break_glass, other.break_glass),
+        delegation=terms.delegation and other.delegation,
         always_ask=always_ask,
     )
 
 
-def _stages(one: Terms, other: Terms, theirs: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    if not one.stages or not theirs:
-        return one.stages or theirs
-    if len(one.stages) == len(theirs) == 1:
-        return (Stage(approve=(*one.stages[0].approve, *theirs[0].approve)),)
-    return (*_titled(one.stages, one.rule), *_titled(theirs, other.rule))
+def _stages(terms: Terms, other: Terms, theirs: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    if not terms.stages or not theirs:
+        return terms.stages or theirs
+    if len(terms.stages) == len(theirs) == 1:
+        return (Stage(approve=(*terms.stages[0].approve, *theirs[0].approve)),)
+    return (*_titled(terms.stages, terms.rule), *_titled(theirs, other.rule))
 
 
 def _titled(stages: Sequence[Stage], rule: str) -> tuple[Stage, ...]:
@@ -180,8 +180,8 @@ def _titled(stages: Sequence[Stage], rule: str) -> tuple[Stage, ...]:
     )
 
 
-def _union(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*one, *other)))
+def _union(names: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*names, *other)))
 
 
 def _first_reminder(terms: Terms) -> tuple[bool, int, int]:
@@ -189,34 +189,34 @@ def _first_reminder(terms: Terms) -> tuple[bool, int, int]:
 
 
 def _ladder(
-    one: tuple[Escalation, ...], other: tuple[Escalation, ...], names: Mapping[str, str]
+    steps: tuple[Escalation, ...], other: tuple[Escalation, ...], names: Mapping[str, str]
 ) -> tuple[Escalation, ...]:
     """Return the escalation steps of both, each for the requirements of its own terms."""
     renamed = (
         step.model_copy(update={"requirements": tuple(names[name] for name in step.requirements)})
         for step in other
     )
-    return tuple(sorted((*one, *renamed), key=lambda step: step.after_s))
+    return tuple(sorted((*steps, *renamed), key=lambda step: step.after_s))
 
 
-def _edit(one: Terms, other: Terms) -> tuple[Literal["no", "yes", "by"], tuple[str, ...]]:
+def _edit(terms: Terms, other: Terms) -> tuple[Literal["no", "yes", "by"], tuple[str, ...]]:
     """Return the editors that both permit; `yes` is narrower than `approvers`."""
-    modes = {one.edit, other.edit}
+    modes = {terms.edit, other.edit}
     if "no" in modes:
         return "no", ()
     if modes == {"yes"}:
         return "yes", ()
     if "yes" in modes:
-        editors = one.editors if one.edit == "by" else other.editors
+        editors = terms.editors if terms.edit == "by" else other.editors
         return ("yes", ()) if APPROVERS in editors else ("no", ())
-    common = tuple(name for name in one.editors if name in other.editors)
+    common = tuple(name for name in terms.editors if name in other.editors)
     return ("by", common) if common else ("no", ())
 
 
-def _grants(one: Terms, other: Terms) -> GrantTerms | None:
+def _grants(terms: Terms, other: Terms) -> GrantTerms | None:
     """Return the grants that both permit, if there is only one slot."""
-    mine, theirs = one.grants, other.grants
-    if mine is None or theirs is None or slots_of((*one.stages, *other.stages)) != 1:
+    mine, theirs = terms.grants, other.grants
+    if mine is None or theirs is None or slots_of((*terms.stages, *other.stages)) != 1:
         return None
     return GrantTerms(
         max_time_s=min(mine.max_time_s, theirs.max_time_s),
@@ -225,9 +225,9 @@ def _grants(one: Terms, other: Terms) -> GrantTerms | None:
     )
 
 
-def _break_glass(one: BreakGlass | None, other: BreakGlass | None) -> BreakGlass | None:
+def _break_glass(glass: BreakGlass | None, other: BreakGlass | None) -> BreakGlass | None:
     """Return break-glass that both permit, if both alert the same channel."""
-    if one is None or other is None or one.alert != other.alert:
+    if glass is None or other is None or glass.alert != other.alert:
         return None
-    common = tuple(name for name in one.groups if name in other.groups)
-    return BreakGlass(groups=common, alert=one.alert) if common else None
+    common = tuple(name for name in glass.groups if name in other.groups)
+    return BreakGlass(groups=common, alert=glass.alert) if common else None

@@ -36,10 +36,10 @@ class AskSource:
 
     def field(self, name: str) -> SourceNode | None:
         """Return the node of a field, from `ask` or else from the defaults."""
-        if name in _WHO and any(self.own.get(one) is not None for one in _WHO):
+        if name in _WHO and any(self.own.get(key) is not None for key in _WHO):
             return self.own.get(name)
-        found = self.own.get(name)
-        return found if found is not None or self.defaults is None else self.defaults.get(name)
+        node = self.own.get(name)
+        return node if node is not None or self.defaults is None else self.defaults.get(name)
 
     def is_yes(self, name: str) -> bool:
         """Whether a switch is on."""
@@ -50,7 +50,7 @@ class AskSource:
         """Return where to report a fault: here, unless all its nodes are in the defaults."""
         used = [self.own.get(name) for name in others]
         own = node.key.startswith(f"{self.own.key}.") or node is self.own
-        return self.own if not own and any(one is not None for one in used) else node
+        return self.own if not own and any(used_node is not None for used_node in used) else node
 
     def requirements(self) -> list[SourceNode]:
         """All requirements of all stages."""
@@ -58,7 +58,9 @@ class AskSource:
         if stages is None:
             approve = self.field("approve")
             return list(approve.items or ()) if approve is not None else []
-        return [one for stage in stages.items or () for one in stage.each("approve")]
+        return [
+            requirement for stage in stages.items or () for requirement in stage.each("approve")
+        ]
 
 
 def ask_problems(
@@ -98,14 +100,14 @@ def requirement_name(node: SourceNode) -> str:
 
 def group_names(ask: SourceNode) -> Iterator[tuple[SourceNode, str]]:
     """Yield all names of groups in an `ask` entry."""
-    staged = [one for stage in ask.each("stages") for one in stage.each("approve")]
-    for one in (*ask.each("approve"), *staged):
-        yield from one.texts("from")
+    staged = [requirement for stage in ask.each("stages") for requirement in stage.each("approve")]
+    for requirement in (*ask.each("approve"), *staged):
+        yield from requirement.texts("from")
     for step in ask.each("escalate"):
         yield from step.texts("add")
     yield from ask.texts("break_glass", "by")
-    for name, found in (("exclude", ask.texts("exclude")), ("edit", ask.texts("edit", "by"))):
-        yield from (pair for pair in found if pair[1] not in _WORDS[name])
+    for name, texts in (("exclude", ask.texts("exclude")), ("edit", ask.texts("edit", "by"))):
+        yield from (pair for pair in texts if pair[1] not in _WORDS[name])
 
 
 def known_near(node: SourceNode) -> frozenset[str]:
@@ -117,14 +119,16 @@ def known_near(node: SourceNode) -> frozenset[str]:
 
 def _names(asking: AskSource) -> Iterator[PolicyProblem]:
     if asking.field("stages") is asking.own.get("stages"):
-        yield from _twice("stage", ((one, _text(one, "name")) for one in asking.own.each("stages")))
-    own = [one for one in asking.requirements() if one.key.startswith(f"{asking.own.key}.")]
-    yield from _twice("requirement", ((one, requirement_name(one)) for one in own))
+        yield from _twice(
+            "stage", ((stage, _text(stage, "name")) for stage in asking.own.each("stages"))
+        )
+    own = [node for node in asking.requirements() if node.key.startswith(f"{asking.own.key}.")]
+    yield from _twice("requirement", ((node, requirement_name(node)) for node in own))
 
 
 def _text(node: SourceNode, name: str) -> str:
-    found = node.get(name)
-    return found.scalar if found is not None and isinstance(found.scalar, str) else ""
+    value = node.get(name)
+    return value.scalar if value is not None and isinstance(value.scalar, str) else ""
 
 
 def _twice(what: str, named: Iterable[tuple[SourceNode, str]]) -> Iterator[PolicyProblem]:
@@ -176,7 +180,7 @@ def _step(asking: AskSource, step: SourceNode) -> Iterator[PolicyProblem]:
     if not requirements:
         return
     place = asking.place(step, *_WHO)
-    names = [requirement_name(one) for one in requirements]
+    names = [requirement_name(requirement) for requirement in requirements]
     if step.get("for") is None and len(names) > 1:
         fault = "there are several requirements, so it has to say which one it's for"
         yield place.problem("for_required", fault, f"add for: with some of {', '.join(names)}")
@@ -202,9 +206,10 @@ def _seconds(node: SourceNode | None, otherwise: int) -> int:
 def _grants(asking: AskSource) -> Iterator[PolicyProblem]:
     grants = asking.field("grants")
     requirements = asking.requirements()
-    counts = [one.get("count") for one in requirements]
+    counts = [requirement.get("count") for requirement in requirements]
     slots = sum(
-        one.scalar if one is not None and isinstance(one.scalar, int) else 1 for one in counts
+        count.scalar if count is not None and isinstance(count.scalar, int) else 1
+        for count in counts
     )
     if grants is not None and grants.entries is not None and slots > 1:
         fault = f"this needs {slots} people, but one person gives a standing permission"
@@ -215,8 +220,8 @@ def _grants(asking: AskSource) -> Iterator[PolicyProblem]:
 def _risk(asking: AskSource, risks: Collection[str]) -> Iterator[PolicyProblem]:
     """Check for own grants that no card offers, because the risk is too high."""
     grants, written = asking.own.get("grants"), asking.field("risk")
-    found = {written.scalar} if written is not None else {*risks}
-    if grants is not None and grants.entries is not None and found and found <= NEVER_GRANTED:
+    levels = {written.scalar} if written is not None else {*risks}
+    if grants is not None and grants.entries is not None and levels and levels <= NEVER_GRANTED:
         fault = "a call of a high or critical risk is asked about each time"
         yield grants.problem("grants_risk", fault, "lower risk, or remove grants")
 

@@ -92,10 +92,10 @@ def _checked(
     file, structure = read_structure(root, is_settings=is_settings)
     meant = list(_Checks(root, world, demo=demo).all())
     if file is not None:
-        meant += _shadowed(root, file, known={one.line for one in meant})
-    both = tuple(f"{one.key}[" for one in meant if one.code == "approve_and_stages")
+        meant += _shadowed(root, file, known={problem.line for problem in meant})
+    both = tuple(f"{problem.key}[" for problem in meant if problem.code == "approve_and_stages")
     # One of both keys must be removed, so faults inside of them may be gone then.
-    structure = [one for one in structure if not one.key.startswith(both)]
+    structure = [problem for problem in structure if not problem.key.startswith(both)]
     return root, file, [*problems, *meant, *structure]
 
 
@@ -128,7 +128,7 @@ class _Checks:
         self._demo = demo
         groups = root.get("groups")
         self._groups = groups.entries or {} if groups is not None else {}
-        self._here = {name for name, one in self._groups.items() if one.get("here") is not None}
+        self._here = {name for name, group in self._groups.items() if group.get("here") is not None}
         self._defaults = root.get("defaults")
 
     def all(self) -> Iterator[PolicyProblem]:
@@ -233,7 +233,7 @@ class _Checks:
         if ask is None or ask.entries is None:
             return
         tools = self._matched(rule.when)
-        asking, risks = AskSource(own=ask, defaults=self._defaults), {one.risk for one in tools}
+        asking, risks = AskSource(own=ask, defaults=self._defaults), {tool.risk for tool in tools}
         yield from ask_problems(asking, risks=risks)
         yield from self._references(ask, is_bound=_is_bound(rule.when))
         for node, path in ask.texts("grants", "vary"):

@@ -140,8 +140,10 @@ def _fit(
     remedy = f"use it where it is {' or '.join(sorted(wanted))}"
     if name in _ORDERS and "string" in shape.types:
         remedy = "add as: number, if the text is a number"
-    found = " or ".join(sorted(shape.types))
-    return op.problem("bad_operator", f"{name} doesn't work here: {tool.name} has {found}", remedy)
+    expected = " or ".join(sorted(shape.types))
+    return op.problem(
+        "bad_operator", f"{name} doesn't work here: {tool.name} has {expected}", remedy
+    )
 
 
 def _fitting(name: str, value: SourceNode, tool: ToolFacts, shape: Shape) -> PolicyProblem | None:
@@ -162,18 +164,18 @@ def _same(node: SourceNode, tool: ToolFacts, shape: Shape) -> PolicyProblem | No
     value = node.plain()
     if not types_of(value) & shape.types & _SCALARS:
         return _never(node, tool, shape.types)
-    if value is None or shape.enum is None or any(_equal(value, one) for one in shape.enum):
+    if value is None or shape.enum is None or any(_equal(value, choice) for choice in shape.enum):
         return None
-    known = [str(one) for one in shape.enum]
+    known = [str(choice) for choice in shape.enum]
     remedy = nearest(str(value), known, f"write one of {', '.join(known)}")
     return node.problem("bad_value", f"{tool.name} never has {value!r} there", remedy)
 
 
-def _equal(one: object, other: object) -> bool:
-    return types_of(one) & types_of(other) != frozenset() and one == other
+def _equal(value: object, other: object) -> bool:
+    return types_of(value) & types_of(other) != frozenset() and value == other
 
 
 def _never(node: SourceNode, tool: ToolFacts, types: set[str] | frozenset[str]) -> PolicyProblem:
-    found = " or ".join(sorted(types))
-    fault = f"found {kind(node.plain())}, and {tool.name} has {found} there"
-    return node.problem("wrong_type", fault, f"write {found}")
+    expected = " or ".join(sorted(types))
+    fault = f"found {kind(node.plain())}, and {tool.name} has {expected} there"
+    return node.problem("wrong_type", fault, f"write {expected}")

@@ -115,8 +115,8 @@ async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
         *((node, name, checks.size) for node, name in _ids(_deciding(root), CHANNEL)),
     ]
     looks = {(name, look): None for _, name, look in wanted}
-    found = await asyncio.gather(*(one(look, name) for name, look in looks))
-    faults = dict(zip(looks, found, strict=True))
+    outcomes = await asyncio.gather(*(one(look, name) for name, look in looks))
+    faults = dict(zip(looks, outcomes, strict=True))
     return [
         node.problem(fault.code, fault.text, fault.remedy)
         for node, name, look in wanted

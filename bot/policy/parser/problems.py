@@ -89,7 +89,9 @@ class PolicyError(Exception):
         first: dict[str, PolicyProblem] = {}
         for problem in problems:
             first.setdefault(problem.key or f"line {problem.line}", problem)
-        self.problems = tuple(sorted(first.values(), key=lambda one: (one.line, one.column)))
+        self.problems = tuple(
+            sorted(first.values(), key=lambda problem: (problem.line, problem.column))
+        )
         count = len(self.problems)
         faults = f"{count} {'fault' if count == 1 else 'faults'}"
         super().__init__(f"{faults}, first: {self.text().splitlines()[0]}")
@@ -101,5 +103,5 @@ class PolicyError(Exception):
 
 def nearest(word: str, known: Iterable[str], otherwise: str) -> str:
     """Return the remedy for an unknown word."""
-    found = get_close_matches(word, sorted(known), n=1)
-    return f"did you mean {found[0]}?" if found else otherwise
+    close = get_close_matches(word, sorted(known), n=1)
+    return f"did you mean {close[0]}?" if close else otherwise

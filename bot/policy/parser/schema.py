@@ -40,7 +40,7 @@ def schema_text() -> str:
 
 def _without_null(value: dict[str, Any]) -> None:
     """Remove the null that marks an absent key."""
-    some = [one for one in value.get("anyOf", ()) if one != {"type": "null"}]
+    some = [variant for variant in value.get("anyOf", ()) if variant != {"type": "null"}]
     if value.get("default", ...) is None:
         del value["default"]
     if len(some) == 1:
@@ -54,7 +54,7 @@ def _unfold(value: dict[str, Any]) -> None:
     """Join each paragraph of a description to one line."""
     if "description" in value:
         paragraphs = value["description"].split("\n\n")
-        value["description"] = "\n\n".join(" ".join(one.split()) for one in paragraphs)
+        value["description"] = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def _as_written(value: dict[str, Any]) -> None:

@@ -43,14 +43,16 @@ def _covers(wide: When, narrow: When) -> bool:
 def _names(wide: tuple[str, ...] | None, narrow: tuple[str, ...] | None) -> bool:
     if wide is None:
         return True
-    return narrow is not None and all(any(_name(one, name) for one in wide) for name in narrow)
+    return narrow is not None and all(
+        any(_name(pattern, name) for pattern in wide) for name in narrow
+    )
 
 
 def _name(wide: str, narrow: str) -> bool:
     """Whether a name or pattern covers another. Two different patterns are not compared."""
     if wide == narrow or wide.strip("*") == "":
         return True
-    return not any(one in narrow for one in _WILD) and is_named(narrow, wide)
+    return not any(wildcard in narrow for wildcard in _WILD) and is_named(narrow, wide)
 
 
 def _within(narrow: tuple[str, ...] | None, wide: tuple[str, ...] | None) -> bool:
@@ -87,9 +89,9 @@ def _implies(narrow: ArgEntry, wide: ArgEntry) -> bool:
 def _is_beyond(value: object, limit: object, *, is_less: bool) -> bool:
     """Whether a number is on the far side of a limit."""
     numbers = [
-        Decimal(str(one))
-        for one in (value, limit)
-        if isinstance(one, int | float) and not isinstance(one, bool)
+        Decimal(str(number))
+        for number in (value, limit)
+        if isinstance(number, int | float) and not isinstance(number, bool)
     ]
     return len(numbers) == 2 and (numbers[0] < numbers[1] if is_less else numbers[0] > numbers[1])
 
@@ -97,4 +99,4 @@ def _is_beyond(value: object, limit: object, *, is_less: bool) -> bool:
 def _values(entry: ArgEntry) -> frozenset[tuple[str, object]]:
     """Return the values with their types, because `True` equals 1 in Python."""
     values = entry.value if isinstance(entry.value, tuple) else (entry.value,)
-    return frozenset((type(one).__name__, one) for one in values)
+    return frozenset((type(value).__name__, value) for value in values)

@@ -41,25 +41,25 @@ def names_near(schema: Mapping[str, Any], path: str) -> list[str]:
     steps = path.split(".")
     parts, done = [schema], 0
     for step in steps:
-        below = [found for part in parts for found in _below(schema, part, step)]
+        below = [child for part in parts for child in _below(schema, part, step)]
         if not below:
             break
         parts, done = below, done + 1
     names = [
         str(name)
         for part in parts
-        for one in _variants(schema, part)
-        for name in one.get("properties", {})
+        for variant in _variants(schema, part)
+        for name in variant.get("properties", {})
     ]
     return [".".join((*steps[:done], name)) for name in names]
 
 
 def _shape(root: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Shape:
-    variants = [one for part in parts for one in _variants(root, part)]
-    enums = [_enum(one) for one in variants if one.get("type") != "null"]
+    variants = [variant for part in parts for variant in _variants(root, part)]
+    enums = [_enum(variant) for variant in variants if variant.get("type") != "null"]
     listed = [value for enum in enums for value in enum or ()]
     items = [below for part in parts for below in _below(root, part, EACH)]
-    types = frozenset(name for one in variants for name in _types(one))
+    types = frozenset(name for variant in variants for name in _types(variant))
     return Shape(
         types=types,
         enum=None if None in enums or not enums else tuple(listed),
@@ -69,26 +69,26 @@ def _shape(root: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Shape
 
 
 def _flat(root: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Shape:
-    variants = [one for part in parts for one in _variants(root, part)]
-    return Shape(types=frozenset(name for one in variants for name in _types(one)))
+    variants = [variant for part in parts for variant in _variants(root, part)]
+    return Shape(types=frozenset(name for variant in variants for name in _types(variant)))
 
 
 def _variants(root: Mapping[str, Any], part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return all alternatives of a schema, with references resolved."""
-    found: list[Mapping[str, Any]] = []
+    variants: list[Mapping[str, Any]] = []
     waiting, seen = [part], set()
     while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
+        variant = waiting.pop()
+        if id(variant) in seen:
             continue
-        seen.add(id(one))
-        more = [below for key in _COMBINED for below in one.get(key, ())]
-        if "$ref" in one:
-            more.append(_referred(root, str(one["$ref"])))
+        seen.add(id(variant))
+        more = [below for key in _COMBINED for below in variant.get(key, ())]
+        if "$ref" in variant:
+            more.append(_referred(root, str(variant["$ref"])))
         waiting += [below for below in more if isinstance(below, Mapping)]
-        if not more or "type" in one or "properties" in one:
-            found.append(one)
-    return found
+        if not more or "type" in variant or "properties" in variant:
+            variants.append(variant)
+    return variants
 
 
 def _referred(root: Mapping[str, Any], reference: str) -> object:
@@ -102,14 +102,14 @@ def _referred(root: Mapping[str, Any], reference: str) -> object:
 def _below(
     root: Mapping[str, Any], part: Mapping[str, Any], step: str
 ) -> Iterator[Mapping[str, Any]]:
-    for one in _variants(root, part):
-        if "array" in _types(one) and (step == EACH or step.isdecimal()):
-            yield from _items(one, step)
-        elif "object" in _types(one):
-            found = one.get("properties", {}).get(step)
-            if found is None and "type" not in one and "properties" not in one:
-                found = {}
-            yield from _open(one.get("additionalProperties") if found is None else found)
+    for variant in _variants(root, part):
+        if "array" in _types(variant) and (step == EACH or step.isdecimal()):
+            yield from _items(variant, step)
+        elif "object" in _types(variant):
+            child = variant.get("properties", {}).get(step)
+            if child is None and "type" not in variant and "properties" not in variant:
+                child = {}
+            yield from _open(variant.get("additionalProperties") if child is None else child)
 
 
 def _items(part: Mapping[str, Any], step: str) -> Iterator[Mapping[str, Any]]:
@@ -118,8 +118,8 @@ def _items(part: Mapping[str, Any], step: str) -> Iterator[Mapping[str, Any]]:
         yield from _open(first[int(step)])
     else:
         if step == EACH:
-            for one in first:
-                yield from _open(one)
+            for child in first:
+                yield from _open(child)
         yield from _open(part.get("items", not first))
 
 
@@ -135,7 +135,7 @@ def _types(part: Mapping[str, Any]) -> frozenset[str]:
     if isinstance(named, str):
         return frozenset({named})
     if isinstance(named, Sequence):
-        return frozenset(str(one) for one in named)
+        return frozenset(str(name) for name in named)
     enum = _enum(part)
     if enum is not None:
         return frozenset(name for value in enum for name in types_of(value))

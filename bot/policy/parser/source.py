@@ -173,7 +173,7 @@ class _SourceReader:
 
     def read(self) -> tuple[SourceNode, list[PolicyProblem]]:
         documents: list[Any] = [
-            one for one in self.events if isinstance(one, yaml.DocumentStartEvent)
+            event for event in self.events if isinstance(event, yaml.DocumentStartEvent)
         ]
         if len(documents) != 1:
             line = documents[1].start_mark.line + 1 if documents else 1

@@ -48,9 +48,11 @@ def read_structure(
 
 def refused(model: type[Entry], root: SourceNode, error: ValidationError) -> list[PolicyProblem]:
     """Convert a validation error to faults with positions; at least one."""
-    found = [one for details in error.errors() for one in _problems(model, root, details)]
+    problems = [
+        problem for details in error.errors() for problem in _problems(model, root, details)
+    ]
     fault = f"can't be used: {error.errors()[0]['msg']}"
-    return found or [root.problem("bad_value", fault, "fix it")]
+    return problems or [root.problem("bad_value", fault, "fix it")]
 
 
 def _problems(
@@ -123,14 +125,14 @@ def _other(node: SourceNode, place: Sequence[str | int], details: ErrorDetails) 
 def _known(model: type[Entry], place: Sequence[str | int]) -> set[str]:
     entry = model
     for step in place:
-        for name, found in entry.model_fields.items():
-            if step in (name, found.alias):
-                entry = _entry(found.annotation) or entry
-    return {found.alias or name for name, found in entry.model_fields.items()}
+        for name, field in entry.model_fields.items():
+            if step in (name, field.alias):
+                entry = _entry(field.annotation) or entry
+    return {field.alias or name for name, field in entry.model_fields.items()}
 
 
 def _entry(annotation: object) -> type[Entry] | None:
     if isclass(annotation) and issubclass(annotation, Entry):
         return annotation
-    found = (_entry(argument) for argument in get_args(annotation))
-    return next((one for one in found if one is not None), None)
+    entries = (_entry(argument) for argument in get_args(annotation))
+    return next((entry for entry in entries if entry is not None), None)

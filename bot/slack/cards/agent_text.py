@@ -106,11 +106,11 @@ def _cut(whole: str, most: int) -> Iterator[str]:
 
 
 def _fence_after(fence: str, piece: str) -> str:
-    found = _FENCE.match(piece)
-    if found is None:
+    match = _FENCE.match(piece)
+    if match is None:
         return fence
     if not fence:
-        return found[1][:10]
+        return match[1][:10]
     return "" if piece.strip().startswith(fence) else fence
 
 
@@ -186,9 +186,9 @@ def _inline(text: str) -> list[Block]:
     return parts
 
 
-def _marked(found: re.Match[str]) -> Block:
-    kind = found.lastgroup or ""
-    words = found[kind]
+def _marked(match: re.Match[str]) -> Block:
+    kind = match.lastgroup or ""
+    words = match[kind]
     if kind == "url":
         # The link's text is its address, so it cannot mislead.
         return {"type": "link", "url": words, "text": words}

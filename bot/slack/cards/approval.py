@@ -47,8 +47,8 @@ def pending_card(question: ShownQuestion, *, approvers_text: str, lead: Sequence
     small = small_print(approval, approvers_text, question.who_can, lead)
     blocks += small_lines([*stuck, *small, *claimed(approval)])
     blocks += row.blocks
-    found, title = pending_status(question), title_of(approval)
-    state, text = found.line(approval), _text(question, found.spoken)
+    status, title = pending_status(question), title_of(approval)
+    state, text = status.line(approval), _text(question, status.spoken)
     if approval.kind is Kind.DOUBT:
         asks = small_lines([say("line.doubt_checked")])
         return Card(text=text, blocks=[state, bold_title(title), *asks, *blocks])
@@ -90,7 +90,7 @@ def _asked(question: ShownQuestion) -> Body:
     """Render the questions; a question longer than the title is repeated in full."""
     approval = question.approval
     title = title_of(approval)
-    is_begin = any(one.strip().startswith(approval.title.strip()) for one in question.asked())
+    is_begin = any(text.strip().startswith(approval.title.strip()) for text in question.asked())
     about = body(question.content())
     view = show(title, HEADER, one_line=True)
     return replace(
@@ -153,22 +153,22 @@ MOST_SHOWN = 3
 
 def dialog(approval: Approval) -> list[Block]:
     """Render the newest questions, each with its answer."""
-    found = approval.dialog
+    questions = approval.dialog
     quotes: list[Block] = []
-    for one in found[-MOST_SHOWN:]:
-        parts = [literal(f"{say('line.question')} ", "bold"), literal(_short(one.text))]
-        if not one.is_open:
-            answer = _short(one.answer)
-            by = say("line.agent_answer") if one.answered_by == AGENT else say("line.answer")
+    for question in questions[-MOST_SHOWN:]:
+        parts = [literal(f"{say('line.question')} ", "bold"), literal(_short(question.text))]
+        if not question.is_open:
+            answer = _short(question.answer)
+            by = say("line.agent_answer") if question.answered_by == AGENT else say("line.answer")
             parts += [literal(f"\n{by} ", "bold"), literal(answer)]
         quotes.append(quote(*parts))
     blocks = [rich(*quotes)] if quotes else []
     lines = []
-    if len(found) > MOST_SHOWN:
-        lines.append(say("line.earlier", n=len(found) - MOST_SHOWN))
-    if found and found[-1].is_open and found[-1].to == AGENT:
+    if len(questions) > MOST_SHOWN:
+        lines.append(say("line.earlier", n=len(questions) - MOST_SHOWN))
+    if questions and questions[-1].is_open and questions[-1].to == AGENT:
         lines.append(say("line.agent_answers"))
-    elif found and found[-1].is_open:
+    elif questions and questions[-1].is_open:
         lines.append(say("line.reply_to_answer", who=asked_by(approval)))
     return [*blocks, *small_lines(lines)]
 

@@ -69,7 +69,7 @@ class BatchChoice:
 
     def left(self, cards: Sequence[Approval]) -> list[Chosen]:
         """Return the listed cards that were not selected, as listed."""
-        ticked = {one.approval_id for one in self.ticked}
+        ticked = {card.approval_id for card in self.ticked}
         known = dict(self.listed)
         return [
             Chosen(approval_id=card.approval_id, shown=encode(card.approval_id, card.digest)[-32:])
@@ -100,7 +100,7 @@ def batch_modal(
     """
     shown = _fitting(cards, first)
     head = _head(shown or cards, title, say("form.choose_help"))
-    names = {one.approval_id for one in ticked}
+    names = {card.approval_id for card in ticked}
     blocks = [head, *_boxes_of(shown, names, is_whole=True), _rest()]
     if ticked:
         what = batch_title(ticked, chosen)
@@ -182,7 +182,7 @@ def list_modal(items: Sequence[Approval], title: str) -> Block:
     by = {who for _, who in _deciders(items, 1)}
     for start in range(0, len(items), PAGE):
         page = items[start : start + PAGE]
-        blocks.append(rich(*(element for one in page for element in _told(one, said))))
+        blocks.append(rich(*(element for approval in page for element in _told(approval, said))))
         if len(by) > 1:
             people = [f"{number}. {who}" for number, who in _deciders(page, start + 1)]
             blocks += small_lines(people)
@@ -217,7 +217,7 @@ def _head(cards: Sequence[Approval], title: str, help_text: str) -> Block:
 
 
 def _all(cards: Sequence[Approval]) -> frozenset[str]:
-    return frozenset(one.approval_id for one in cards)
+    return frozenset(card.approval_id for card in cards)
 
 
 def _boxes_of(
@@ -231,7 +231,7 @@ def _boxes_of(
         is_whole: Whether selecting approves, so each card is shown in full, and each selection is
             counted.
     """
-    said = common_to(cards) if all(takes_line(one) for one in cards) else ()
+    said = common_to(cards) if all(takes_line(card) for card in cards) else ()
     if said:
         yield rich(common_line(said))
     for start in range(0, len(cards), PAGE):
@@ -243,14 +243,16 @@ def _boxes_of(
 
 def _fitting(cards: Sequence[Approval], first: Approval) -> list[Approval]:
     """Return the cards that a modal can show in full, in order; the first has priority."""
-    listed = sorted(filter(is_listed, cards), key=lambda one: one.approval_id != first.approval_id)
+    listed = sorted(
+        filter(is_listed, cards), key=lambda approval: approval.approval_id != first.approval_id
+    )
     listed, kept = listed[:MOST_CARDS], set[str]()
     room = MOST_CARDS if all(map(takes_line, listed)) else _ROOM  # lines share their blocks
-    for one in listed:
-        if (size := _size(one)) <= room:
+    for card in listed:
+        if (size := _size(card)) <= room:
             room -= size
-            kept.add(one.approval_id)
-    return [one for one in cards if one.approval_id in kept]
+            kept.add(card.approval_id)
+    return [approval for approval in cards if approval.approval_id in kept]
 
 
 def _size(card: Approval) -> int:
@@ -263,18 +265,18 @@ def read_ticked(values: Values) -> tuple[Chosen, ...] | Errors:
     Raises:
         InvalidInputError: The modal has no such value.
     """
-    groups = [one for one in values if one.startswith(_CARDS)]
-    found = _found(values, groups)
-    return tuple(found.values()) or {(groups or [_CARDS])[0]: say("error.tick_one")}
+    groups = [block_id for block_id in values if block_id.startswith(_CARDS)]
+    ticked = _found(values, groups)
+    return tuple(ticked.values()) or {(groups or [_CARDS])[0]: say("error.tick_one")}
 
 
 def read_listed(values: Values, turn: Sequence[Approval]) -> tuple[list[Approval], list[Approval]]:
     """Return the cards of a turn that an open batch modal lists, and the selected ones."""
-    groups = [one for one in values if one.startswith(_CARDS)]
+    groups = [block_id for block_id in values if block_id.startswith(_CARDS)]
     known = dict(pair for block_id in groups for pair in _named_in(block_id))
-    listed = [one for one in turn if known.get(_start_of(one)) == one.digest[:_SHOWN]]
+    listed = [card for card in turn if known.get(_start_of(card)) == card.digest[:_SHOWN]]
     ticked = _found(values, groups)
-    return listed, [one for one in listed if one.approval_id in ticked]
+    return listed, [card for card in listed if card.approval_id in ticked]
 
 
 def read_batch(first: Approval, values: Values) -> BatchChoice | Errors:
@@ -283,28 +285,28 @@ def read_batch(first: Approval, values: Values) -> BatchChoice | Errors:
     Raises:
         InvalidInputError: The modal has no such value.
     """
-    groups = [one for one in values if one.startswith(_CARDS)]
-    found = _found(values, groups)
+    groups = [block_id for block_id in values if block_id.startswith(_CARDS)]
+    ticked = _found(values, groups)
     option = read_state(values, REST).get("selected_option")
     rejects = isinstance(option, dict) and option.get("value") == _REJECT
-    if not found and not rejects:
+    if not ticked and not rejects:
         return {(groups or [_CARDS])[0]: say("error.tick_one")}
     needs_reason = rejects and wants_reason(first, rejects=True)
     if needs_reason and is_blank(read_text(values, REASON)):
         return {REASON: say("error.required")}
     listed = tuple(pair for block_id in groups for pair in _named_in(block_id))
-    return BatchChoice(ticked=tuple(found.values()), listed=listed, rejects=rejects)
+    return BatchChoice(ticked=tuple(ticked.values()), listed=listed, rejects=rejects)
 
 
 def _found(values: Values, groups: Sequence[str]) -> dict[str, Chosen]:
     """Return the selected cards by id."""
-    found: dict[str, Chosen] = {}
+    by_id: dict[str, Chosen] = {}
     for block_id in groups:
         ticked = read_state(values, block_id).get("selected_options")
         for option in ticked if isinstance(ticked, list) else []:
             about = decode(option.get("value") if isinstance(option, dict) else None)
-            found[about.approval_id] = Chosen(approval_id=about.approval_id, shown=about.shown)
-    return found
+            by_id[about.approval_id] = Chosen(approval_id=about.approval_id, shown=about.shown)
+    return by_id
 
 
 def _listed(page: Sequence[tuple[int, Approval]], said: Said, *, is_whole: bool) -> Iterator[Block]:
@@ -337,12 +339,12 @@ def _boxes(
     chosen = [option for option, (_, card) in pairs if card.approval_id in ticked]
     names = ".".join(f"{_start_of(card)}{card.digest[:_SHOWN]}" for _, card in page)
     first, last = start + 1, start + len(page)
-    one = say("form.choose_single", n=first)
+    single = say("form.choose_single", n=first)
     several = say("form.choose_group", first=first, last=last)
     return {
         "type": "input",
         "block_id": f"{_CARDS}{start}.{names}",
-        "label": plain(one if first == last else several),
+        "label": plain(single if first == last else several),
         "optional": not is_all,  # with more boxes elsewhere, each group may stay empty
         "element": {
             "type": "checkboxes",
@@ -399,6 +401,6 @@ def _start_of(card: Approval) -> str:
 def _named_in(block_id: str) -> Iterator[tuple[str, str]]:
     """Return the cards of a group: prefixes of ids and digests."""
     _, _, names = block_id.partition(".")
-    for one in names.split("."):
-        if len(one) == _ID + _SHOWN:
-            yield one[:_ID], one[_ID:]
+    for name in names.split("."):
+        if len(name) == _ID + _SHOWN:
+            yield name[:_ID], name[_ID:]

@@ -71,7 +71,7 @@ _ABOUT = 240
 @masked_once()
 def batch_card(
     items: Sequence[Approval],
-    told: BatchWords,
+    batch_words: BatchWords,
     *,
     approvers_text: str,
     lead: Sequence[str] = (),
@@ -80,33 +80,33 @@ def batch_card(
 
     Args:
         items: All approvals on it, in order.
-        told: The tool's text.
+        batch_words: The tool's text.
         approvers_text: Who may decide, in our own words.
         lead: Replaces requester and approvers in a direct message.
     """
     if not items:
         return Card(text=say("batch.empty"), blocks=small_lines([say("batch.empty")]))
-    title = batch_title(items, told.title)
+    title = batch_title(items, batch_words.title)
     if not number_of(items):
         return _done(items, title)
-    return _open(items, title, told, approvers_text, lead)
+    return _open(items, title, batch_words, approvers_text, lead)
 
 
 def _open(
     items: Sequence[Approval],
     title: str,
-    told: BatchWords,
+    batch_words: BatchWords,
     approvers_text: str,
     lead: Sequence[str],
 ) -> Card:
-    waiting = [one for one in items if one.status is Status.PENDING]
-    first, stuck = waiting[0], [one for one in waiting if one.stuck]
+    waiting = [approval for approval in items if approval.status is Status.PENDING]
+    first, stuck = waiting[0], [approval for approval in waiting if approval.stuck]
     state, text = _waiting_state(items, waiting, title)
-    blocks = [*_listed(items, waiting, told), *_why(waiting), *wrote_since(first)]
+    blocks = [*_listed(items, waiting, batch_words), *_why(waiting), *wrote_since(first)]
     blocks += note_quotes([*dict.fromkeys(_notes_of_yes(items))])
     small = small_print(first, approvers_text, shown_question(first).who_can, lead)
-    blocks += small_lines([*(stuck_words(one) for one in stuck[:1]), *small])
-    blocks.append(actions(*_buttons(items, waiting, title, told)))
+    blocks += small_lines([*(stuck_words(approval) for approval in stuck[:1]), *small])
+    blocks.append(actions(*_buttons(items, waiting, title, batch_words)))
     return Card(text=text, blocks=open_card(state, title, blocks))
 
 
@@ -118,7 +118,7 @@ def _waiting_state(
     about = {"title": clip_mrkdwn(title, _WORDS), "when": clock(first.expires_ms)}
     needed, marks = say("status.needs_many", n=count), [*counts(items), *risk_marks(first)]
     wrote = wrote_words(first)
-    if stuck := [one for one in waiting if one.stuck]:
+    if stuck := [approval for approval in waiting if approval.stuck]:
         text = spoken(say("notify.nobody", **about), stuck_words(stuck[0]), wrote)
         return state_line("⚠️", say("status.nobody"), marks), text
     if first.escalation.steps:
@@ -134,53 +134,53 @@ def _waiting_state(
 
 
 def _listed(
-    items: Sequence[Approval], waiting: Sequence[Approval], told: BatchWords
+    items: Sequence[Approval], waiting: Sequence[Approval], batch_words: BatchWords
 ) -> Iterator[Block]:
     """Yield a line per item; of many, the largest pending ones."""
     said = common_to(items)
     each = [common_line(said)] if said else []
     if len(items) <= MOST_LISTED:
         if len(waiting) == len(items):
-            yield rich(numbered([line(*item_parts(one, said)) for one in items]), *each)
+            yield rich(numbered([line(*item_parts(approval, said)) for approval in items]), *each)
         else:
-            yield rich(*(item_line(one, said) for one in items), *each)
+            yield rich(*(item_line(approval, said) for approval in items), *each)
         return
-    shown = largest_of(waiting, told)[:FEW]
-    yield rich(numbered([line(*item_parts(one, said)) for one in shown]), *each)
+    shown = largest_of(waiting, batch_words)[:FEW]
+    yield rich(numbered([line(*item_parts(approval, said)) for approval in shown]), *each)
     if len(waiting) > len(shown):
-        key = "line.largest" if told.largest else "line.first_few"
+        key = "line.largest" if batch_words.largest else "line.first_few"
         yield context(mrkdwn(say(key, n=len(shown), all=len(waiting))))
 
 
-def largest_of(waiting: Sequence[Approval], told: BatchWords) -> list[Approval]:
+def largest_of(waiting: Sequence[Approval], batch_words: BatchWords) -> list[Approval]:
     """Return pending items, the largest first; in order if the tool gives no size."""
-    places = {name: place for place, name in enumerate(told.largest)}
-    return sorted(waiting, key=lambda one: places.get(one.approval_id, len(places)))
+    places = {name: place for place, name in enumerate(batch_words.largest)}
+    return sorted(waiting, key=lambda approval: places.get(approval.approval_id, len(places)))
 
 
 def _why(waiting: Sequence[Approval]) -> tuple[Block, ...]:
     """Render the reasons of agent and rule, if they are equal for all items."""
-    found = [why_of(one) for one in waiting]
-    return tuple(found[0]) if all(one == found[0] for one in found) else ()
+    reasons = [why_of(approval) for approval in waiting]
+    return tuple(reasons[0]) if all(reason == reasons[0] for reason in reasons) else ()
 
 
 def _buttons(
-    items: Sequence[Approval], waiting: Sequence[Approval], title: str, told: BatchWords
+    items: Sequence[Approval], waiting: Sequence[Approval], title: str, batch_words: BatchWords
 ) -> Iterator[Block]:
     first, count = waiting[0], len(waiting)
     value = encode(first.approval_id, first.digest)
-    is_stuck = any(one.stuck for one in waiting)
+    is_stuck = any(approval.stuck for approval in waiting)
     if not is_stuck:
         label = say("button.review_all", n=count)
         review = button(label, ActionId.BATCH, value, of=title, style="primary")
         is_short = len(items) <= MOST_LISTED and not wants_reason(first, rejects=False)
         proof = Proof(is_whole=is_short and all(map(takes_line, waiting)))
-        made = _approve_all(items, waiting, title, told) if is_short else review
+        made = _approve_all(items, waiting, title, batch_words) if is_short else review
         yield yes(ActionId.APPROVE_ALL, made, proof, review)
         if proof.is_whole:
             yield button(say("button.choose"), ActionId.BATCH, value, of=title)
     # The address stays when the first item is decided.
-    keeper = (first.batch.keeper, first.digest)
+    address = (first.batch.keeper, first.digest)
     options = (
         (say("button.reject_all"), ActionId.BATCH_REJECT),
         (say("button.details"), ActionId.BATCH_DETAILS),
@@ -188,19 +188,21 @@ def _buttons(
         (say("button.ask"), ActionId.BATCH_ASK),
         (say("button.withdraw"), ActionId.BATCH_WITHDRAW),
     )
-    yield menu(ActionId.MORE, [(label, encode_option(one, *keeper)) for label, one in options])
+    yield menu(
+        ActionId.MORE, [(label, encode_option(action, *address)) for label, action in options]
+    )
 
 
 def _approve_all(
-    items: Sequence[Approval], waiting: Sequence[Approval], title: str, told: BatchWords
+    items: Sequence[Approval], waiting: Sequence[Approval], title: str, batch_words: BatchWords
 ) -> Block:
     """Return the button that approves exactly the listed items, with their digests."""
     count = len(waiting)
     is_all = count == len(items)
     label = say("button.approve_all" if is_all else "button.approve_left", n=count)
     asked = say("confirm.all_title" if is_all else "confirm.rest_title", n=count)
-    what = title if is_all else batch_title(waiting, told.rest)
-    value = encode_all((one.approval_id, one.digest) for one in waiting)
+    what = title if is_all else batch_title(waiting, batch_words.rest)
+    value = encode_all((approval.approval_id, approval.digest) for approval in waiting)
     made = button(label, ActionId.BATCH, value, of=title, style="primary")
     return {
         **made,
@@ -215,9 +217,9 @@ def _approve_all(
 
 def _done(items: Sequence[Approval], title: str) -> Card:
     """Render the ended card: counts by outcome, people, and exceptions."""
-    ends, outcomes = ", ".join(counts(items)), {outcome_of(one) for one in items}
-    symbol = SYMBOLS[next(one for one in _FIRST if one in outcomes)]
-    by = list(dict.fromkeys(filter(None, (deciders_names(one) for one in items))))
+    ends, outcomes = ", ".join(counts(items)), {outcome_of(approval) for approval in items}
+    symbol = SYMBOLS[next(outcome for outcome in _FIRST if outcome in outcomes)]
+    by = list(dict.fromkeys(filter(None, (deciders_names(approval) for approval in items))))
     who = ", ".join(by[:_MOST_DECIDERS])
     marks = [say("batch.by", who=who)] if who else []
     first = items[0]
@@ -251,13 +253,13 @@ _AS_DECIDED = frozenset({RequestOutcome.RAN, RequestOutcome.REJECTED})
 
 def _third(items: Sequence[Approval]) -> Block:
     """Render the most important third line."""
-    notes = [quoted(mask_text(one))["text"] for one in _notes(items)]
+    notes = [quoted(mask_text(note))["text"] for note in _notes(items)]
     if odd := [*_odd(items)]:
-        has_yes = any(one.status in _YES for one in items)
+        has_yes = any(approval.status in _YES for approval in items)
         return plain("\n".join([*odd, *(notes if has_yes else ())]))
     if notes:
         return plain("\n".join(notes))
-    follows = {next_words(one) for one in items}
+    follows = {next_words(approval) for approval in items}
     if "" not in follows:
         return plain(follows.pop() if len(follows) == 1 else say("line.nothing_ran"))
     return mrkdwn(say("line.requested", who=asked_by(items[0])))
@@ -267,25 +269,42 @@ def _notes(items: Sequence[Approval]) -> list[str]:
     """Return the notes of approvals once each; the reason of the others if equal."""
     if notes := _notes_of_yes(items):
         return [*dict.fromkeys(notes)][:_THIRDS]
-    found = [one.decision for one in items if one.decision is not None and one.decision.by]
-    shared = {one.reason.strip() for one in found}
-    return [*shared] if len(shared) == 1 and len(found) == len(items) and "" not in shared else []
+    decisions = [
+        approval.decision
+        for approval in items
+        if approval.decision is not None and approval.decision.by
+    ]
+    shared = {decision.reason.strip() for decision in decisions}
+    return (
+        [*shared] if len(shared) == 1 and len(decisions) == len(items) and "" not in shared else []
+    )
 
 
 def _notes_of_yes(items: Sequence[Approval]) -> list[str]:
-    found = [one.decision for one in items if one.decision is not None and one.decision.by]
-    return [one.reason for one in found if one.status in _YES and one.reason.strip()]
+    decisions = [
+        approval.decision
+        for approval in items
+        if approval.decision is not None and approval.decision.by
+    ]
+    return [
+        decision.reason
+        for decision in decisions
+        if decision.status in _YES and decision.reason.strip()
+    ]
 
 
 def _odd(items: Sequence[Approval]) -> Iterator[str]:
     """Yield lines about items with an unexpected outcome."""
-    found = [one for one in items if _is_odd(one)]
-    for one in found[:_THIRDS]:
-        state, text = outcome_word(outcome_of(one)), clip(title_of(what_runs(one)), _REASON)
-        words = _said(one)
+    odd = [candidate for candidate in items if _is_odd(candidate)]
+    for approval in odd[:_THIRDS]:
+        state, text = (
+            outcome_word(outcome_of(approval)),
+            clip(title_of(what_runs(approval)), _REASON),
+        )
+        words = _said(approval)
         yield f"{state[:1].upper()}{state[1:]}: {text}{f', {words}' if words else ''}"
-    if len(found) > _THIRDS:
-        yield say("batch.more", n=len(found) - _THIRDS)
+    if len(odd) > _THIRDS:
+        yield say("batch.more", n=len(odd) - _THIRDS)
 
 
 def _is_odd(approval: Approval) -> bool:

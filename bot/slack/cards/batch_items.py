@@ -37,20 +37,20 @@ class LinePart:
         return f"{self.view.text}…" if self.view.hidden else self.view.text
 
 
-def batch_title(items: Sequence[Approval], told: str) -> str:
+def batch_title(items: Sequence[Approval], tool_title: str) -> str:
     """Return a batch's title: the tool's text, or its name and the number of calls.
 
     A single item has its own title.
 
     Args:
         items: At least one.
-        told: The tool's text; empty without one.
+        tool_title: The tool's text; empty without one.
     """
     if len(items) == 1:
         return title_of(what_runs(items[0]))
-    if told.strip():
-        return told.strip()
-    if len({one.tool for one in items}) > 1:
+    if tool_title.strip():
+        return tool_title.strip()
+    if len({approval.tool for approval in items}) > 1:
         return say("card.requests", n=len(items))
     what = humanised(items[0].tool) or title_of(items[0])
     return say("card.times", n=len(items), what=what)
@@ -59,8 +59,8 @@ def batch_title(items: Sequence[Approval], told: str) -> str:
 def fits_line(approval: Approval) -> bool:
     """Whether title, arguments and effect fit in a line."""
     parts = [*_parts(approval)]
-    size = sum(width(one.label) + width(one.view.text) + len(_GAP) for one in parts)
-    is_whole = not any(one.view.hidden or one.view.altered for one in parts)
+    size = sum(width(part.label) + width(part.view.text) + len(_GAP) for part in parts)
+    is_whole = not any(part.view.hidden or part.view.altered for part in parts)
     return is_whole and size <= MOST_LINE
 
 
@@ -70,14 +70,14 @@ Said = Collection[LinePart]
 
 def common_to(items: Sequence[Approval]) -> tuple[LinePart, ...]:
     """Return the parts of lines that all items share, besides the title."""
-    lines = [once(_line_of, one) for one in items]
+    lines = [once(_line_of, approval) for approval in items]
     first = lines[0][1:] if len(lines) > 1 else ()
-    return tuple(part for part in first if all(part in one[1:] for one in lines))
+    return tuple(part for part in first if all(part in parts[1:] for parts in lines))
 
 
 def item_text(approval: Approval, said: Said = ()) -> str:
     """Return an item's text; without shared parts if it fits in a line."""
-    return _GAP.join(f"{one.label} {one.text}".strip() for one in _left(approval, said))
+    return _GAP.join(f"{part.label} {part.text}".strip() for part in _left(approval, said))
 
 
 def long_text(approval: Approval, most: int) -> str:
@@ -87,7 +87,7 @@ def long_text(approval: Approval, most: int) -> str:
         approval: The approval.
         most: Maximum characters of the title, of an argument, and of the effect.
     """
-    return _GAP.join(f"{one.label} {one.text}".strip() for one in _parts(approval, most))
+    return _GAP.join(f"{part.label} {part.text}".strip() for part in _parts(approval, most))
 
 
 def item_parts(approval: Approval, said: Said = ()) -> Iterator[Block]:
@@ -103,16 +103,16 @@ def common_line(said: Said) -> Block:
 def _left(approval: Approval, said: Said) -> Iterator[LinePart]:
     title, *others = once(_line_of, approval)
     yield title
-    yield from (one for one in others if one not in said)
+    yield from (part for part in others if part not in said)
 
 
 def _written(parts: Iterable[LinePart]) -> Iterator[Block]:
-    for number, one in enumerate(parts):
+    for number, part in enumerate(parts):
         if number:
             yield literal(_GAP)
-        if one.label:
-            yield literal(f"{one.label} ", "bold")
-        yield literal(one.view.text or say("line.none"), *([one.style] if one.style else []))
+        if part.label:
+            yield literal(f"{part.label} ", "bold")
+        yield literal(part.view.text or say("line.none"), *([part.style] if part.style else []))
 
 
 def item_line(approval: Approval, said: Said = ()) -> Block:
@@ -141,7 +141,7 @@ def _parts(approval: Approval, most: int = MOST_LINE) -> Iterator[LinePart]:
         note = f"{as_text()} " if is_ambiguous(value) else ""
         view = show((note, *words), most, one_line=True)
         label = clip(naming.label(name), NAME) or say("line.no_name")
-        has_breaks = any("\n" in one for one in words if isinstance(one, str))
+        has_breaks = any("\n" in part for part in words if isinstance(part, str))
         yield LinePart(replace(view, altered=view.altered or has_breaks), label)
     if approval.preview.strip():
         text = written(mask_call(approval.preview.strip()))
@@ -152,10 +152,12 @@ def _parts(approval: Approval, most: int = MOST_LINE) -> Iterator[LinePart]:
 def counts(items: Sequence[Approval]) -> list[str]:
     """Describe the number of items per outcome, without pending ones."""
     return counted(
-        outcome for one in items if (outcome := outcome_of(one)) is not RequestOutcome.WAITS
+        outcome
+        for approval in items
+        if (outcome := outcome_of(approval)) is not RequestOutcome.WAITS
     )
 
 
 def number_of(items: Sequence[Approval]) -> int:
     """Return the number of pending items."""
-    return sum(one.status is Status.PENDING for one in items)
+    return sum(approval.status is Status.PENDING for approval in items)

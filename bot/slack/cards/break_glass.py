@@ -34,7 +34,7 @@ _BOTH = 600
 
 def override_modal(approval: Approval, glass: BreakGlass) -> OpenModal:
     """Render the modal that asks for the reasons and names who is alerted."""
-    told = say("form.override_told", channel=f"<#{glass.alert}>")
+    notice = say("form.override_told", channel=f"<#{glass.alert}>")
     hint = say("form.override_least", n=LEAST_REASON)
     what, why_now = say("form.override_why"), say("form.override_now")
     box: Block = {
@@ -48,7 +48,7 @@ def override_modal(approval: Approval, glass: BreakGlass) -> OpenModal:
         },
     }
     blocks = [
-        alert(f"*{say('form.override_now_runs')}* {told}", "error"),
+        alert(f"*{say('form.override_now_runs')}* {notice}", "error"),
         named(approval),
         text_input(WHAT, what, MOST_REASON, hint=hint, optional=False),
         text_input(WHY_NOW, why_now, MOST_REASON, hint=hint, optional=False),
@@ -62,8 +62,8 @@ def override_modal(approval: Approval, glass: BreakGlass) -> OpenModal:
 def read_reasons(values: Values) -> Reasons:
     """Parse the modal; missing values are empty."""
     ticked = read_state(values, SURE).get("selected_options")
-    found = ticked if isinstance(ticked, list) else []
-    chosen = [one.get("value") for one in found if isinstance(one, dict)]
+    options = ticked if isinstance(ticked, list) else []
+    chosen = [option.get("value") for option in options if isinstance(option, dict)]
     return Reasons(
         what=read_text(values, WHAT), why_now=read_text(values, WHY_NOW), is_sure=_YES in chosen
     )
@@ -73,8 +73,8 @@ def emergency_reasons(emergency: Emergency | None) -> list[str]:
     """Return both reasons, masked; none without an emergency."""
     if emergency is None:
         return []
-    found = [mask_text(one).strip() for one in (emergency.what, emergency.why_now)]
-    return [text for text in found if text]
+    texts = [mask_text(reason).strip() for reason in (emergency.what, emergency.why_now)]
+    return [text for text in texts if text]
 
 
 def reasons_of(emergency: Emergency) -> Iterator[Block]:

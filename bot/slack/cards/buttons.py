@@ -22,10 +22,10 @@ MOST_OPTIONS = 5
 def way_in(question: ShownQuestion) -> Block:
     """Return the button of a list item: a question opens its form, others the review."""
     if question.approval.kind is Kind.QUESTION:
-        for one in question.yes():
-            label = str(one.get("text", {}).get("text", ""))
-            if one.get("type") == "button" and label.endswith("…"):
-                return one
+        for block in question.yes():
+            label = str(block.get("text", {}).get("text", ""))
+            if block.get("type") == "button" and label.endswith("…"):
+                return block
     return review_button(question)
 
 
@@ -61,7 +61,7 @@ def choices(question: ShownQuestion, about: Body, *, is_too_long: bool) -> Butto
         named = [(label, encode_option(action, *value)) for label, action in options]
         buttons.append(menu(ActionId.MORE, named[:MOST_OPTIONS]))
     blocks = [actions(*buttons)] if buttons else []
-    has_approve = any(one["action_id"] == ActionId.APPROVE for one in agree)
+    has_approve = any(block["action_id"] == ActionId.APPROVE for block in agree)
     can_review = has_approve and not about.is_whole
     return ButtonRow(blocks=blocks, notes=notes, can_review=can_review)
 
@@ -69,12 +69,12 @@ def choices(question: ShownQuestion, about: Body, *, is_too_long: bool) -> Butto
 def _edits(question: ShownQuestion, about: Body) -> Iterator[Block]:
     """Yield *Edit…* before the first vote (an edit voids votes), then other actions."""
     has_votes = bool(progress_of(question.approval).votes)
-    for one in question.last():
-        if has_votes and one["action_id"] == ActionId.EDIT:  # it is in the review
+    for block in question.last():
+        if has_votes and block["action_id"] == ActionId.EDIT:  # it is in the review
             continue
         is_listed = about.is_plain and question.form == Form.CALL
-        if one["action_id"] != ActionId.BATCH or is_listed:
-            yield one
+        if block["action_id"] != ActionId.BATCH or is_listed:
+            yield block
 
 
 def _withdraws(question: ShownQuestion) -> Iterator[Block]:

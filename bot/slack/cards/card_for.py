@@ -101,13 +101,13 @@ def _is_surely_whole(question: RecordQuestion) -> bool:
     text = in_order(approval.arguments)
     if type(question) is not CallQuestion or not _SHORT_OBJECT.fullmatch(text):
         return False
-    found = {} if _NO_NUMBER.search(text) else question.arguments
-    labels = (label, *question.ask.labels.values(), *found)
-    if not found or len(found) > _FEW or not all(map(_SHORT_LABEL.fullmatch, labels)):
+    arguments = {} if _NO_NUMBER.search(text) else question.arguments
+    labels = (label, *question.ask.labels.values(), *arguments)
+    if not arguments or len(arguments) > _FEW or not all(map(_SHORT_LABEL.fullmatch, labels)):
         return False
     lines = (approval.title.strip(), approval.preview)
     if not lines[0] or not all(map(_SHORT_LINE.fullmatch, lines)):
         return False
-    words = [mask_call(one) for one in (*lines, *labels)]
+    words = [mask_call(phrase) for phrase in (*lines, *labels)]
     words += [parts for _, parts in question.agreed_parts()]
     return all(isinstance(part, str) for parts in words for part in parts)

@@ -41,8 +41,8 @@ def anew(approval: Approval) -> list[Block]:
 
 def void_words(approval: Approval) -> str:
     """List voters whose votes an edit invalidated and who have not voted again."""
-    again = {one.by for one in progress_of(approval).votes}
-    names = [mention(one) for one in approval.edits.voided if one not in again]
+    again = {vote.by for vote in progress_of(approval).votes}
+    names = [mention(user_id) for user_id in approval.edits.voided if user_id not in again]
     if more := names[MOST_PEOPLE:]:
         names = [*names[:MOST_PEOPLE], say("line.more_people", n=len(more))]
     count = len(names) if not more else len(more) + MOST_PEOPLE
@@ -76,17 +76,20 @@ def changes_text(approval: Approval, *, most: int = 0) -> str:
 
 def _plain_text(elements: object) -> str:
     """Return the texts of rich text elements, one line per outer element."""
-    found = elements if isinstance(elements, list | tuple) else ()
-    lines = ["".join(str(part.get("text", "")) for part in one["elements"]) for one in found]
+    outer_elements = elements if isinstance(elements, list | tuple) else ()
+    lines = [
+        "".join(str(part.get("text", "")) for part in element["elements"])
+        for element in outer_elements
+    ]
     return "\n".join(lines)
 
 
 def wrote_since(approval: Approval) -> list[Block]:
     """Render requesters' messages since the request, and whether request or requester is gone."""
-    blocks: list[Block] = [context(mrkdwn(f"⚠️ {one}")) for one in _gone(approval, "*{}*")]
-    for one in approval.said:
-        words = say("line.wrote_since", who=f"*{mention(one.by)}*")
-        view = show(mask_text(one.text), _SAID, lines=3)
+    blocks: list[Block] = [context(mrkdwn(f"⚠️ {gone}")) for gone in _gone(approval, "*{}*")]
+    for message in approval.said:
+        words = say("line.wrote_since", who=f"*{mention(message.by)}*")
+        view = show(mask_text(message.text), _SAID, lines=3)
         text = f"{view.text}…" if view.hidden else view.text
         blocks += [context(mrkdwn(f"💬 {words}")), rich(quote(literal(text or "…")))]
     return blocks
@@ -128,10 +131,10 @@ def restored(card: Card, approval: Approval) -> Card:
     """
     if not approval.restored.to_ms:
         return card
-    head = next((at for at, one in enumerate(card.blocks) if one["type"] == "header"), 1) + 1
-    told = section(f"⚠️ *{say('line.restored')}* {_why(approval, date(approval.restored.to_ms))}")
+    head = next((at for at, block in enumerate(card.blocks) if block["type"] == "header"), 1) + 1
+    notice = section(f"⚠️ *{say('line.restored')}* {_why(approval, date(approval.restored.to_ms))}")
     words = _why(approval, utc(approval.restored.to_ms))
-    blocks = [*card.blocks[:head], told, *card.blocks[head:]]
+    blocks = [*card.blocks[:head], notice, *card.blocks[head:]]
     return Card(text=spoken(words, card.text), blocks=blocks)
 
 

@@ -113,8 +113,8 @@ def _is_huge(question: ShownQuestion, text: str) -> bool:
         return False
     names = {*question.ask.secret, *question.laid_out()}
     arguments = question.approval.arguments
-    values = [_in_full(one) for name, one in arguments.items() if name not in names]
-    return any(len(one) - sum(map(one.count, " \n\t")) > MOST_BYTES for one in values)
+    values = [_in_full(value) for name, value in arguments.items() if name not in names]
+    return any(len(value) - sum(map(value.count, " \n\t")) > MOST_BYTES for value in values)
 
 
 def _in_full(value: object) -> str:
@@ -343,7 +343,7 @@ def _words(entry: AuditEntry, *, replaced: bool) -> str:
 
 def _noted(words: str, *notes: object) -> str:
     """Describe an act with its person's note."""
-    said = [_shown(one) for one in notes if one]
+    said = [_shown(note) for note in notes if note]
     return say("history.with_note", act=words, text="; ".join(said)) if said else words
 
 

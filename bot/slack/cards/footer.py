@@ -39,7 +39,7 @@ def small_print(
     votes = [*vote_lines(approval)]
     requested = say("line.requested", who=asked_by(approval))
     given = progress_of(approval).votes
-    is_begun = any(one.stage == approval.stage for one in given)
+    is_begun = any(vote.stage == approval.stage for vote in given)
     is_begun |= bool(given) and not approval.escalation.steps  # missing votes are listed above
     who = "" if is_begun or approval.stuck else who_line(approval, approvers_text, who_can)
     requested = _approved(approval) or requested
@@ -73,17 +73,18 @@ def _backup_line(approval: Approval, lines: Sequence[str]) -> list[str]:
 def _left_in_peace(approval: Approval, lines: str) -> list[str]:
     """Describe who is reminded later, unless they are named above."""
     values = [
-        {"who": mention(one), "time": clock(until)} for one, until in approval.snoozes.items()
+        {"who": mention(user_id), "time": clock(until)}
+        for user_id, until in approval.snoozes.items()
     ]
-    hidden = [one for one in values if say("line.snoozed", **one) not in lines]
-    return [say("line.snoozed_alone", **one) for one in hidden[:_MOST_SNOOZING]]
+    hidden = [value for value in values if say("line.snoozed", **value) not in lines]
+    return [say("line.snoozed_alone", **value) for value in hidden[:_MOST_SNOOZING]]
 
 
 def who_line(approval: Approval, approvers_text: str, who_can: Callable[[str], str]) -> str:
     """Describe who may decide or answer."""
-    names = [own_words(one.strip(), _NAME) for one in approvers_text.split(",") if one.strip()]
+    names = [own_words(name.strip(), _NAME) for name in approvers_text.split(",") if name.strip()]
     if approval.kind is Kind.QUESTION:
-        people = joined([_part(approval, one) for one in names]) or say("line.somebody")
+        people = joined([_part(approval, name) for name in names]) or say("line.somebody")
         return who_can(_begun(people))
     if approval.kind is Kind.APPROVAL and (needed := _needed(approval, names)):
         return needed
@@ -92,7 +93,7 @@ def who_line(approval: Approval, approvers_text: str, who_can: Callable[[str], s
     if not later or not approval.escalation.steps:
         return who
     since = moment(approval.escalation.begun_ms, since_ms=approval.created_ms)
-    first = joined([_part(approval, one) for one in names]) or say("line.somebody")
+    first = joined([_part(approval, name) for name in names]) or say("line.somebody")
     key = "line.backup_doubt" if approval.kind is Kind.DOUBT else "line.backup"
     return say(key, who=_begun(first), time=since, backup=later)
 
@@ -120,20 +121,20 @@ def stage_line(approval: Approval) -> str:
     if not stage or not later or approval.status is not Status.PENDING:
         return ""
     name = own_words(approval.terms.stages[approval.stage].name, _NAME)
-    parts = [_later(approval, one) for one in later]
+    parts = [_later(approval, later_stage) for later_stage in later]
     who = reduce(lambda a, b: say("line.stage_after", a=a, b=b), parts)
     return say("line.stage", stage=stage, name=name, who=who)
 
 
 def _later(approval: Approval, stage: Stage) -> str:
     """Name the people of a later stage."""
-    words = all_of([_asked_later(approval, one) for one in stage.approve])
+    words = all_of([_asked_later(approval, requirement) for requirement in stage.approve])
     return words if len(words) <= _LATER else own_words(stage.name, _NAME)
 
 
 def _asked_later(approval: Approval, requirement: Requirement) -> str:
-    names = [own_words(approvers_words([one]), _NAME) for one in _able(approval, requirement)]
-    people = joined([_part(approval, one) if one == members() else one for one in names])
+    names = [own_words(approvers_words([name]), _NAME) for name in _able(approval, requirement)]
+    people = joined([_part(approval, name) if name == members() else name for name in names])
     group = _group(approval, requirement) or people or say("line.somebody")
     if requirement.count == 1:
         return group
@@ -142,34 +143,34 @@ def _asked_later(approval: Approval, requirement: Requirement) -> str:
 
 def vote_lines(approval: Approval) -> list[str]:
     """Describe given and missing votes; empty if the first vote decides."""
-    found = progress_of(approval)
-    if found.is_plain:
+    progress = progress_of(approval)
+    if progress.is_plain:
         return []
     if approval.kind is Kind.DOUBT:
-        return [_told(one) for one in found.votes]
-    lines = [_voted(one) for one in _earlier(approval, found)]
-    left = [one for one in found.votes if one.stage == approval.stage]
+        return [_told(vote) for vote in progress.votes]
+    lines = [_voted(vote) for vote in _earlier(approval, progress)]
+    left = [vote for vote in progress.votes if vote.stage == approval.stage]
     requirements = _requirements(approval)
-    for requirement, tally in zip(requirements, found.tallies, strict=False):
-        votes = [one for one in left if _counts(one, requirement)][: tally.have]
-        left = [one for one in left if one not in votes]
-        lines += [_voted(one) for one in votes]
-        if tally.have < tally.need and found.votes:
+    for requirement, tally in zip(requirements, progress.tallies, strict=False):
+        votes = [vote for vote in left if _counts(vote, requirement)][: tally.have]
+        left = [vote for vote in left if vote not in votes]
+        lines += [_voted(vote) for vote in votes]
+        if tally.have < tally.need and progress.votes:
             words = _open(approval, requirement, tally)
             if votes and len(requirements) == 1:  # one line suffices
                 lines[-1] = f"{lines[-1]}. {words}"
             else:
                 lines.append(f"⏳ {words}")
-    lines += [_voted(one) for one in left]
+    lines += [_voted(vote) for vote in left]
     lines = lines[-_MOST_LINES:]
-    if found.rejections > 1:
-        lines.append(say("line.rejections", n=found.rejections))
+    if progress.rejections > 1:
+        lines.append(say("line.rejections", n=progress.rejections))
     return lines
 
 
-def _earlier(approval: Approval, found: VoteProgress) -> list[CastVote]:
+def _earlier(approval: Approval, progress: VoteProgress) -> list[CastVote]:
     """Return the votes of completed stages."""
-    return [one for one in found.votes if one.stage != approval.stage]
+    return [vote for vote in progress.votes if vote.stage != approval.stage]
 
 
 def _counts(vote: CastVote, requirement: Requirement) -> bool:
@@ -214,29 +215,33 @@ def _open(approval: Approval, requirement: Requirement, tally: Tally) -> str:
 def _group(approval: Approval, requirement: Requirement) -> str:
     """Return the title of a requirement's groups; empty if one has none."""
     terms = approval.terms
-    has_titles = all(terms.groups[one].title for one in requirement.groups)
+    has_titles = all(terms.groups[name].title for name in requirement.groups)
     return requirement_words(terms, requirement) if has_titles else ""
 
 
 def _fillers(approval: Approval, requirement: Requirement) -> list[str]:
     """Return who can fill a requirement, in our own words."""
     names = _able(approval, requirement)
-    words = [own_words(approvers_words([one]), _NAME) for one in names]
-    return [_snoozing(approval, _part(approval, one)) for one in words]
+    words = [own_words(approvers_words([name]), _NAME) for name in names]
+    return [_snoozing(approval, _part(approval, name)) for name in words]
 
 
 def _able(approval: Approval, requirement: Requirement) -> list[str]:
     """Return who can still fill a requirement: no voters and no requesters."""
     own = requesters_of(approval) if REQUESTERS in approval.terms.exclude else ()
-    gone = {*own, *(one for vote in progress_of(approval).votes for one in vote.persons)}
-    return [one for one in _named(approval, requirement) if one not in gone]
+    gone = {*own, *(person for vote in progress_of(approval).votes for person in vote.persons)}
+    return [name for name in _named(approval, requirement) if name not in gone]
 
 
-def missing(approval: Approval, found: VoteProgress) -> str:
+def missing(approval: Approval, progress: VoteProgress) -> str:
     """Name the people whose votes are missing, for notifications."""
-    open_ones = zip(_requirements(approval), found.tallies, strict=False)
-    names = [joined(_fillers(approval, one)) for one, tally in open_ones if tally.have < tally.need]
-    return all_of([one for one in names if one]) or say("line.somebody")
+    open_ones = zip(_requirements(approval), progress.tallies, strict=False)
+    names = [
+        joined(_fillers(approval, requirement))
+        for requirement, tally in open_ones
+        if tally.have < tally.need
+    ]
+    return all_of([name for name in names if name]) or say("line.somebody")
 
 
 def _requirements(approval: Approval) -> tuple[Requirement, ...]:
@@ -245,13 +250,17 @@ def _requirements(approval: Approval) -> tuple[Requirement, ...]:
 
 def _needed(approval: Approval, names: Sequence[str]) -> str:
     """Describe how many approvals are needed, if more than one."""
-    found = _requirements(approval)
-    count = sum(one.count for one in found)
+    requirements = _requirements(approval)
+    count = sum(requirement.count for requirement in requirements)
     if count < 2:
         return ""
-    if len(found) == 1 and names:
-        return say("line.quorum", n=count, groups=all_of([_part(approval, one) for one in names]))
-    return say("line.quorum", n=count, groups=all_of([_so_many(approval, one) for one in found]))
+    if len(requirements) == 1 and names:
+        return say("line.quorum", n=count, groups=all_of([_part(approval, name) for name in names]))
+    return say(
+        "line.quorum",
+        n=count,
+        groups=all_of([_so_many(approval, requirement) for requirement in requirements]),
+    )
 
 
 def all_of(names: Sequence[str]) -> str:
@@ -266,7 +275,7 @@ def _so_many(approval: Approval, requirement: Requirement) -> str:
     if requirement.count == 1:
         return joined(_fillers(approval, requirement))
     title = _group(approval, requirement)
-    names = [own_words(approvers_words([one]), _NAME) for one in _able(approval, requirement)]
+    names = [own_words(approvers_words([name]), _NAME) for name in _able(approval, requirement)]
     return say("line.so_many", n=requirement.count, group=title or joined(names))
 
 
@@ -276,11 +285,11 @@ def _named(approval: Approval, requirement: Requirement) -> tuple[str, ...]:
 
 def _decide(approval: Approval, names: Sequence[str]) -> str:
     if approval.kind is Kind.DOUBT:
-        people = joined([_part(approval, one) for one in names])
+        people = joined([_part(approval, name) for name in names])
         return say("line.doubt_who", who=_begun(people or say("line.somebody")))
     if len(names) == 1:
         return _alone(approval, names[0])
-    parts = [_snoozing(approval, _part(approval, one)) for one in names]
+    parts = [_snoozing(approval, _part(approval, name)) for name in names]
     if not parts:
         return say("line.named")
     if len(parts) == 2:
@@ -318,15 +327,17 @@ def _begun(sentence: str) -> str:
 def _is_left_out(approval: Approval) -> bool:
     """Whether the requester belongs to the approving channel but cannot decide."""
     members = approval.members
-    known = None if members is None else {one for names in members.values() for one in names}
-    is_member = known is None or any(one in known for one in requesters_of(approval))
+    known = (
+        None if members is None else {user_id for names in members.values() for user_id in names}
+    )
+    is_member = known is None or any(user_id in known for user_id in requesters_of(approval))
     return is_member and REQUESTERS in approval.terms.exclude
 
 
 def _backups(approval: Approval, names: Sequence[str]) -> str:
     asked, later = approvers_of(approval), backups_of(approval)
-    words = [own_words(approvers_words([one]), _NAME) for one in later if one not in asked]
-    return joined([_part(approval, one) for one in words if one not in names])
+    words = [own_words(approvers_words([name]), _NAME) for name in later if name not in asked]
+    return joined([_part(approval, name) for name in words if name not in names])
 
 
 def _deadline(approval: Approval) -> str:
@@ -340,11 +351,11 @@ def _deadline(approval: Approval) -> str:
 
 def notes_given(approval: Approval) -> list[str]:
     """Return the notes of the votes, oldest first."""
-    return [one.note for one in progress_of(approval).votes if one.note.strip()]
+    return [vote.note for vote in progress_of(approval).votes if vote.note.strip()]
 
 
 def note_quotes(notes: Sequence[str]) -> list[Block]:
     """Render the newest notes verbatim."""
-    views = [show(mask_text(one), _NOTE, lines=3) for one in notes[-_MOST_NOTES:]]
-    quotes = [quote(literal(f"“{one.text}{'…' if one.hidden else ''}”")) for one in views]
+    views = [show(mask_text(note), _NOTE, lines=3) for note in notes[-_MOST_NOTES:]]
+    quotes = [quote(literal(f"“{view.text}{'…' if view.hidden else ''}”")) for view in views]
     return [rich(*quotes)] if quotes else []

@@ -202,8 +202,8 @@ def _unticked(approval: Approval, values: Values) -> tuple[str, ...]:
     if limits is None or ONLY not in values:
         return ()
     ticked = read_state(values, ONLY).get("selected_options")
-    found = ticked if isinstance(ticked, list) else []
-    kept = {str(one.get("value")) for one in found if isinstance(one, dict)}
+    options = ticked if isinstance(ticked, list) else []
+    kept = {str(option.get("value")) for option in options if isinstance(option, dict)}
     paths = enumerate(limits.vary[:_MOST_BOXES])
     return tuple(path for place, path in paths if str(place) not in kept)
 

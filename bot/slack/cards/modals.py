@@ -66,7 +66,7 @@ def agreeing_form(approval: Approval, form: OpenModal, proof: Proof) -> Block:
     if about.hidden:
         return view
     blocks = view["blocks"]
-    place = next(n for n, one in enumerate(blocks, 1) if one["type"] != "alert")
+    place = next(n for n, block in enumerate(blocks, 1) if block["type"] != "alert")
     shown = [*about.blocks, *notes(about, ButtonRow(blocks=()))]
     return {**view, "blocks": [*blocks[:place], *shown, *blocks[place:]]}
 

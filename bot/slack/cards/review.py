@@ -223,7 +223,7 @@ class _ReviewPage:
         """Describe that an edit voids votes, if both are possible."""
         given = progress_of(self._approval).votes
         offered = self._buttons() if given else []
-        can_edit = any(one["action_id"] == ActionId.EDIT for one in offered)
+        can_edit = any(block["action_id"] == ActionId.EDIT for block in offered)
         return [say("line.edit_voids", n=len(given))] if can_edit else []
 
     def _text(self, number: int) -> list[Block]:
@@ -245,7 +245,7 @@ class _ReviewPage:
         if self._can_agree() and isinstance(self._question, CallQuestion):
             inputs = self._question.yes_inputs()
             inputs += next_time(self._approval) if self._proof.is_whole else []
-            blocks += [_typed(one, self._values) for one in inputs]
+            blocks += [_typed(block, self._values) for block in inputs]
         buttons = self._buttons() if self._approval.status is Status.PENDING else []
         return [*blocks, actions(*buttons)] if buttons else blocks
 
@@ -254,11 +254,13 @@ class _ReviewPage:
         question, reader = self._question, self._reader
         if self._approval.kind is Kind.QUESTION:
             return []
-        found: list[Block] = []
+        buttons: list[Block] = []
         if reader.can_reject:
             every = (*question.yes(), *question.no(), *question.last())
-            found += [one for one in every if one["action_id"] not in _NOT_HERE]
-            found = [{name: one[name] for name in one if name != "style"} for one in found]
+            buttons += [block for block in every if block["action_id"] not in _NOT_HERE]
+            buttons = [
+                {name: block[name] for name in block if name != "style"} for block in buttons
+            ]
         can_take_back = reader.is_requester and question.can_withdraw()
         others = (
             (reader.is_masked and reader.can_reject, say("button.reveal"), ActionId.REVEAL),
@@ -269,8 +271,8 @@ class _ReviewPage:
             (reader.can_override, say("button.override"), ActionId.OVERRIDE),
         )
         return [
-            *found,
-            *(question.button(label, one) for is_there, label, one in others if is_there),
+            *buttons,
+            *(question.button(label, action) for is_there, label, action in others if is_there),
         ]
 
 
@@ -317,5 +319,5 @@ def _typed(block: Block, values: Values) -> Block:
         return {**block, "element": {**element, "initial_value": text}} if text else block
     chosen = read_state(values, block_id).get("selected_option")
     value = chosen.get("value") if isinstance(chosen, Mapping) else None
-    known = [one for one in element["options"] if one["value"] == value]
+    known = [option for option in element["options"] if option["value"] == value]
     return {**block, "element": {**element, "initial_option": known[0]}} if known else block

@@ -182,7 +182,9 @@ def read_question(values: Values) -> tuple[str, str] | Errors:
 def admin_modal(approval: Approval, admins: Sequence[Person] = ()) -> Block:
     """Render the modal that asks an admin about an undecidable approval."""
     element: Block = {"type": "users_select", "action_id": str(ActionId.VALUE)}
-    if options := [_option(one.user_id, clip(one.name, _ADMIN)) for one in admins[:_MOST_ADMINS]]:
+    if options := [
+        _option(admin.user_id, clip(admin.name, _ADMIN)) for admin in admins[:_MOST_ADMINS]
+    ]:
         element = {**element, "type": "static_select", "options": options}
     person = {
         "type": "input",
@@ -252,19 +254,19 @@ def hand_over_modal(approval: Approval, rights: OwnRights, here: Here) -> Block:
 def _open_ones(rights: OwnRights) -> list[Block]:
     """Describe the delegated approvals, and the delegations that end."""
     values = [
-        say("form.hand_now", who=mention(one.delegate_id), when=date(one.until_ms))
-        for one in rights.handed
-        if not one.group_name and not one.approval_id
+        say("form.hand_now", who=mention(delegation.delegate_id), when=date(delegation.until_ms))
+        for delegation in rights.handed
+        if not delegation.group_name and not delegation.approval_id
     ]
     notes = [context(mrkdwn("\n".join(values[:_MOST_GROUPS])))] if values else []
     if not rights.waiting:
         return [context(mrkdwn(say("form.hand_open"))), *notes]
     shown = rights.waiting[:_MOST_OPEN]
-    lines = [literal(f"• {clip(title_of(one), _OPEN)}") for one in shown]
+    lines = [literal(f"• {clip(title_of(approval), _OPEN)}") for approval in shown]
     if len(rights.waiting) > len(shown):
         lines.append(literal(say("form.hand_more", n=len(rights.waiting) - len(shown))))
     lead = literal(say("form.hand_waits", n=len(rights.waiting)), "bold")
-    return [rich(line(lead), *(line(one) for one in lines)), *notes]
+    return [rich(line(lead), *(line(element) for element in lines)), *notes]
 
 
 _GROUP = "group."

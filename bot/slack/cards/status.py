@@ -66,8 +66,8 @@ def _states(question: ShownQuestion) -> Iterator[CardStatus]:
     about = {"title": spoken_title(approval), "when": clock(approval.expires_ms)}
     if approval.stuck:
         yield CardStatus("⚠️", say("status.nobody"), say("notify.nobody", **about))
-    asked = [one for one in approval.dialog if one.is_open]
-    for by in [mention(one.by) for one in asked[-1:]]:
+    asked = [open_question for open_question in approval.dialog if open_question.is_open]
+    for by in [mention(open_question.by) for open_question in asked[-1:]]:
         yield CardStatus("💬", say("status.asked", who=by), say("notify.asked", who=by, **about))
     if claim := approval.claim.by:
         who = mention(claim)
@@ -85,7 +85,7 @@ def _states(question: ShownQuestion) -> Iterator[CardStatus]:
 
 def backups_words(approval: Approval) -> str:
     """Mention the people who can decide since the escalation."""
-    later = joined([mention(one) for one in backups_of(approval) if one != CHANNEL])
+    later = joined([mention(name) for name in backups_of(approval) if name != CHANNEL])
     return later or say("line.somebody")
 
 
@@ -102,7 +102,7 @@ def spoken_risk(approval: Approval) -> str:
     risk = approval.terms.risk
     said = [] if risk == "medium" else [say(f"risk.{risk}")]
     said += _leaves(approval)
-    return "".join(say("notify.risk", risk=f"{one[:1].lower()}{one[1:]}") for one in said)
+    return "".join(say("notify.risk", risk=f"{text[:1].lower()}{text[1:]}") for text in said)
 
 
 def _leaves(approval: Approval) -> list[str]:
@@ -115,12 +115,12 @@ def _leaves(approval: Approval) -> list[str]:
 
 def _progress(approval: Approval, about: Mapping[str, str]) -> Iterator[CardStatus]:
     """Yield the progress of the votes; nothing before the first."""
-    found = progress_of(approval)
-    have = sum(one.have for one in found.tallies)
-    need = sum(one.need for one in found.tallies)
+    progress = progress_of(approval)
+    have = sum(tally.have for tally in progress.tallies)
+    need = sum(tally.need for tally in progress.tallies)
     if have and need > 1:
         words = say("status.votes", have=have, need=need)
-        who = missing(approval, found)
+        who = missing(approval, progress)
         yield CardStatus("⏳", words, say("notify.votes", have=have, need=need, who=who, **about))
     if approval.stage:
         count = len(approval.terms.stages)
@@ -173,9 +173,9 @@ def outcome_word(outcome: RequestOutcome) -> str:
 
 def counted(outcomes: Iterable[RequestOutcome]) -> list[str]:
     """Describe how many there are of each outcome; executions first."""
-    found = Counter(outcomes)
+    counts = Counter(outcomes)
     order = dict.fromkeys(_BY_WEIGHT)
-    return [say(f"outcome.n_{one}", n=found[one]) for one in order if found[one]]
+    return [say(f"outcome.n_{outcome}", n=counts[outcome]) for outcome in order if counts[outcome]]
 
 
 def final_status(

@@ -169,19 +169,21 @@ class Composer:
             shown_of(overview, state, reader),
             self.overviews.directory,
             self.channel_name,
-            people=[one.delegate_id for one in overview.handed],
+            people=[delegation.delegate_id for delegation in overview.handed],
             places=places_of(overview, state),
         )
 
     def _batch(self, overview: HomeData) -> str:
         """Refer to the first card that the reader can decide together with others."""
         groups: dict[tuple[str, str], list[Approval]] = {}
-        for one in overview.waiting:
-            if one.kind is Kind.APPROVAL:
-                groups.setdefault((one.checkpoint_id, one.terms.digest), []).append(one)
-        several = [found for found in groups.values() if len(found) > 1]
-        for found in several[:_MOST_TRIED]:
-            able = [one for one in found[:_MOST_TRIED] if self._is_able(one)]
+        for approval in overview.waiting:
+            if approval.kind is Kind.APPROVAL:
+                groups.setdefault((approval.checkpoint_id, approval.terms.digest), []).append(
+                    approval
+                )
+        several = [approvals for approvals in groups.values() if len(approvals) > 1]
+        for group in several[:_MOST_TRIED]:
+            able = [card for card in group[:_MOST_TRIED] if self._is_able(card)]
             if len(able) > 1:
                 return encode(able[0].approval_id, able[0].digest)
         return ""
@@ -252,20 +254,22 @@ class HomeViews:
     def _due(self) -> list[str]:
         now = self._now()
         gone = [
-            name for name, one in self._open.items() if now - one.seen_ms > milliseconds(OPEN_FOR)
+            name
+            for name, open_home in self._open.items()
+            if now - open_home.seen_ms > milliseconds(OPEN_FOR)
         ]
         for name in gone:
             del self._open[name]
         paced = [
-            (name, one)
-            for name, one in self._open.items()
-            if now - one.published_ms >= milliseconds(PACE)
+            (name, open_home)
+            for name, open_home in self._open.items()
+            if now - open_home.published_ms >= milliseconds(PACE)
         ]
-        dirty = [name for name, one in paced if one.is_dirty]
+        dirty = [name for name, open_home in paced if open_home.is_dirty]
         stale = [
             name
-            for name, one in paced
-            if not one.is_dirty and now - one.published_ms >= milliseconds(STALE)
+            for name, open_home in paced
+            if not open_home.is_dirty and now - open_home.published_ms >= milliseconds(STALE)
         ]
         return [*dirty, *stale[:AT_A_TIME]]
 

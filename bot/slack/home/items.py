@@ -85,7 +85,7 @@ async def names_of(
             name = await channel_name(channel_id)
             channels[channel_id] = f"#{name}" if name else ""
 
-    named = {*people, *(one for approval in shown for one in _people(approval))} - {""}
+    named = {*people, *(person_id for approval in shown for person_id in _people(approval))} - {""}
     where = {*places, *(approval.channel_id for approval in shown)}
     await asyncio.gather(*map(person, sorted(named)), *map(channel, sorted(where)))
     return ShownNames(people=known, channels=channels)
@@ -233,8 +233,8 @@ def _asked_by(approval: Approval, names: ShownNames) -> str:
 
 
 def _progress(approval: Approval) -> str:
-    found = progress_of(approval)
-    if found.is_plain or not found.tallies:
+    progress = progress_of(approval)
+    if progress.is_plain or not progress.tallies:
         return say("status.doubt" if approval.kind is Kind.DOUBT else "status.needs_approval")
     have, need = (sum(values) for values in zip(*_counts(approval), strict=True))
     stage = stage_words(approval)
@@ -243,7 +243,7 @@ def _progress(approval: Approval) -> str:
 
 
 def _counts(approval: Approval) -> list[tuple[int, int]]:
-    return [(one.have, one.need) for one in progress_of(approval).tallies]
+    return [(tally.have, tally.need) for tally in progress_of(approval).tallies]
 
 
 def _way(approval: Approval) -> tuple[str, str]:
@@ -252,11 +252,11 @@ def _way(approval: Approval) -> tuple[str, str]:
     A question opens its own form. Everything else, including questions answered by buttons, opens
     the review.
     """
-    found = way_in(shown_question(approval))
-    return found["text"]["text"], found["action_id"]
+    block = way_in(shown_question(approval))
+    return block["text"]["text"], block["action_id"]
 
 
 def _people(approval: Approval) -> list[str]:
     decided = approval.decision.by if approval.decision is not None else ""
-    voters = [one for vote in approval.votes for one in (vote.by, vote.on_behalf_of)]
+    voters = [voter for vote in approval.votes for voter in (vote.by, vote.on_behalf_of)]
     return [approval.requester_id, decided, approval.claim.by, approval.edits.by, *voters]

@@ -153,7 +153,9 @@ def read_messages(values: Values) -> MessagePreferences | dict[str, str]:
     Raises:
         InvalidInputError: It was not sent by our modal.
     """
-    picked = [read_state(values, one).get("selected_time") or "" for one in (FROM, QUIET_UNTIL)]
+    picked = [
+        read_state(values, block_id).get("selected_time") or "" for block_id in (FROM, QUIET_UNTIL)
+    ]
     copies = read_state(values, COPIES).get("selected_options") or []
     start, until = picked
     is_ours = isinstance(copies, list)

@@ -46,9 +46,9 @@ class HomeState:
     def from_text(cls, text: object) -> HomeState:
         """Parse; invalid values become the defaults, because they decide nothing."""
         try:
-            found = json.loads(text) if isinstance(text, str) else {}
+            data = json.loads(text) if isinstance(text, str) else {}
             return cls(
-                show=Shown(found["show"]), only=_only(found["only"]), start=_start(found["start"])
+                show=Shown(data["show"]), only=_only(data["only"]), start=_start(data["start"])
             )
         except (ValueError, KeyError, TypeError, RecursionError):
             return cls()

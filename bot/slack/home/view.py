@@ -67,8 +67,8 @@ class HomePage:
         overview, show = self.overview, self.state.show
         if show is Shown.DECIDED:
             return overview.ended
-        found = overview.mine if show is Shown.MINE else overview.waiting
-        return [one for one in found if fits(one, self.state.only, self.reader)]
+        approvals = overview.mine if show is Shown.MINE else overview.waiting
+        return [approval for approval in approvals if fits(approval, self.state.only, self.reader)]
 
     @property
     def start(self) -> int:
@@ -99,9 +99,9 @@ def shown_of(overview: HomeData, state: HomeState, reader: TimeReader) -> list[A
 
 def places_of(overview: HomeData, state: HomeState) -> list[str]:
     """Return ids of the channels that the filter offers."""
-    found = overview.mine if state.show is Shown.MINE else overview.waiting
-    seen = [one for one in found if one.approval_id not in overview.withheld]
-    return [*dict.fromkeys(one.channel_id for one in seen)][:_MOST_CHANNELS]
+    approvals = overview.mine if state.show is Shown.MINE else overview.waiting
+    seen = [approval for approval in approvals if approval.approval_id not in overview.withheld]
+    return [*dict.fromkeys(approval.channel_id for approval in seen)][:_MOST_CHANNELS]
 
 
 def home_view(home: HomePage) -> Block:
@@ -122,7 +122,9 @@ def closed_view(words: str) -> Block:
 
 def list_blocks(home: HomePage) -> list[Block]:
     """Render the first page of pending approvals, for modals and ephemeral messages."""
-    return [block for one in home.page for block in waiting_item(one, home.names, home.reader)]
+    return [
+        block for approval in home.page for block in waiting_item(approval, home.names, home.reader)
+    ]
 
 
 def _list(home: HomePage) -> list[Block]:
@@ -131,7 +133,7 @@ def _list(home: HomePage) -> list[Block]:
     blocks = [header(_heading(home)), *_lead(home), _choices(home)]
     if not home.page:
         blocks.append(_words(_nothing(home)))
-    blocks += [block for one in home.page for block in _item(home, one)]
+    blocks += [block for approval in home.page for block in _item(home, approval)]
     return [*blocks, *_turning(home)]
 
 
@@ -150,7 +152,7 @@ def _lead(home: HomePage) -> list[Block]:
     waiting = home.overview.waiting
     blocks = []
     if home.state.show is Shown.WAITING and len(waiting) > PAGE:
-        when = home.reader.moment(min(one.expires_ms for one in waiting))
+        when = home.reader.moment(min(approval.expires_ms for approval in waiting))
         words = say("home.first", when=when)
         if risky := sum(map(is_risky, waiting)):
             words += f" {say('home.risky', n=risky)}"
@@ -199,8 +201,8 @@ def _choices(home: HomePage) -> Block:
         (say("home.show_mine", n=len(overview.mine)), Shown.MINE.value),
         (say("home.show_decided"), Shown.DECIDED.value),
     ]
-    options = [_option(*one) for one in lists]
-    chosen = next(one for one in options if one["value"] == home.state.show.value)
+    options = [_option(*entry) for entry in lists]
+    chosen = next(option for option in options if option["value"] == home.state.show.value)
     elements: list[Block] = [
         {
             "type": "static_select",
@@ -219,8 +221,8 @@ def _choices(home: HomePage) -> Block:
 
 def _filter(home: HomePage) -> Block:
     channels = [
-        _option(home.names.channel(one) or say("home.direct"), f"channel:{one}")
-        for one in places_of(home.overview, home.state)
+        _option(home.names.channel(channel_id) or say("home.direct"), f"channel:{channel_id}")
+        for channel_id in places_of(home.overview, home.state)
     ]
     groups: list[tuple[str, list[Block]]] = [
         (say("home.filter"), [_option(say("home.filter_all"), "all")]),
@@ -236,10 +238,10 @@ def _filter(home: HomePage) -> Block:
             {"label": plain(label), "options": options} for label, options in groups if options
         ],
     }
-    options = [one for _, some in groups for one in some]
-    for one in options:
-        if home.state.only and one["value"] == home.state.only:
-            select["initial_option"] = one
+    options = [entry for _, some in groups for entry in some]
+    for option in options:
+        if home.state.only and option["value"] == home.state.only:
+            select["initial_option"] = option
     return select
 
 
@@ -267,12 +269,12 @@ def _beside(home: HomePage) -> list[Block]:
 
 def _own(home: HomePage) -> Iterable[Block]:
     """Render the reader's own requests, except those that wait for the reader."""
-    above = {one.approval_id for one in home.overview.waiting}
-    mine = [one for one in home.overview.mine if one.approval_id not in above]
+    above = {approval.approval_id for approval in home.overview.waiting}
+    mine = [approval for approval in home.overview.mine if approval.approval_id not in above]
     if mine:
         yield _divider()
         yield header(say("home.mine"))
-        yield from (block for one in mine[:_MOST_BESIDE] for block in own_row(home, one))
+        yield from (block for approval in mine[:_MOST_BESIDE] for block in own_row(home, approval))
     if len(mine) > _MOST_BESIDE:
         yield actions(_plain_button(say("button.show_more"), ALL_MINE))
 
@@ -290,9 +292,9 @@ def _ended(home: HomePage) -> Iterable[Block]:
     yield _divider()
     yield header(say("home.decided"))
     lines = []
-    for one in ended[:_MOST_ENDED]:
-        sign, _, words = ended_words(one, home.names, home.reader, by=by).partition(" ")
-        title = clip(title_of(what_runs(one)), _TITLE)
+    for approval in ended[:_MOST_ENDED]:
+        sign, _, words = ended_words(approval, home.names, home.reader, by=by).partition(" ")
+        title = clip(title_of(what_runs(approval)), _TITLE)
         text = say("home.ended_line", title=title, how=words)
         lines.append(line(literal(f"{sign} {text}")))
     yield rich(*lines)
@@ -317,11 +319,11 @@ def _away(home: HomePage) -> Block:
     when = home.reader.moment(overview.away_ms)
     first = say("home.away_until", when=when) if is_away else say("home.here")
     second = say("home.away_set")
-    handed = [one for one in overview.handed if not one.approval_id]
+    handed = [record for record in overview.handed if not record.approval_id]
     if handed:
-        one = handed[0]
-        until = home.reader.moment(one.until_ms)
-        second = say("home.decides", who=home.names.person(one.delegate_id), when=until)
+        delegation = handed[0]
+        until = home.reader.moment(delegation.until_ms)
+        second = say("home.decides", who=home.names.person(delegation.delegate_id), when=until)
     is_set = is_away or bool(handed)
     end = say("button.back_here" if is_away else "button.end_delegation")
     way = (end, BACK_HERE) if is_set else (say("button.set"), AWAY)
@@ -339,12 +341,12 @@ def _messages(home: HomePage) -> Block:
     if wishes is not None and wishes.quiet_from:
         times = {"from": reader.wall(wishes.quiet_from), "until": reader.wall(wishes.quiet_until)}
         words = say("home.messages_quiet", **times)
-    found = [words]
+    parts = [words]
     if wishes is not None and wishes.has_copies:
-        found.append(say("home.messages_copies"))
+        parts.append(say("home.messages_copies"))
     return {
         "type": "section",
-        "text": plain(f"🔔 {say('home.messages')}\n{' '.join(found)}"),
+        "text": plain(f"🔔 {say('home.messages')}\n{' '.join(parts)}"),
         "accessory": _plain_button(say("button.change"), MESSAGES),
     }
 

@@ -79,9 +79,9 @@ class Door:
     def enter(self, connection: _Connection, transport: asyncio.Transport) -> None:
         """Add a connection; above the maximum, close another or refuse this one."""
         if len(self._inside) >= self._most:
-            waiting = [one for one in self._inside.values() if not one.is_working]
+            waiting = [other for other in self._inside.values() if not other.is_working]
             # Connections without any answered request are closed first.
-            leaving = min(waiting, key=lambda one: one.answered > 0, default=connection)
+            leaving = min(waiting, key=lambda other: other.answered > 0, default=connection)
             self._complain()
             if leaving is connection:
                 transport.abort()

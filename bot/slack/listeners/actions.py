@@ -72,31 +72,33 @@ class Click:
         return ClickedMessage(channel_id=self.channel_id, ts=self.ts, user_id=self.actor.user_id)
 
 
-def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = NO_MEANS) -> None:
+def register(
+    app: AsyncApp, services: ListenerContext, presses: Mapping[str, Press] = NO_MEANS
+) -> None:
     """Register one listener for all buttons of cards and their modals."""
 
     @app.action(_CARDS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        window = window_of(desk.client, body) if body.get("view") else None
+        window = window_of(services.client, body) if body.get("view") else None
         context["window"] = window
         click = click_from(body, actor_of(context, body))
-        desk.shown_lists.clicked(click.actor.user_id, action_of(body), click.address)
+        services.shown_lists.clicked(click.actor.user_id, action_of(body), click.address)
         if window is None and click.action_id in _FORMS:
-            window = context["window"] = window_of(desk.client, body)
-        here = replace(desk, window=window, clicked=click.message)
-        press, common = means.get(click.action_id), _COMMON.get(click.action_id)
+            window = context["window"] = window_of(services.client, body)
+        here = replace(services, window=window, clicked=click.message)
+        press, common = presses.get(click.action_id), _COMMON.get(click.action_id)
         if press is not None:
             work = press(here, click.about, click.actor, click.trigger_id)
         elif click.action_id == ActionId.TAKE_BACK:
-            work = _take_back(here, click, means.get(ActionId.PAGE))
+            work = _take_back(here, click, presses.get(ActionId.PAGE))
         elif common is not None:
             work = common(here, click)
         else:
-            work = _press(here, click, means.get(ActionId.DETAILS))
+            work = _press(here, click, presses.get(ActionId.DETAILS))
         # Slack opens no modal later than three seconds after a click, so a slow one starts as a
         # loading view.
         work = work if window is None else window.while_doing(work)
-        await desk.in_time(desk.speak_to(click.actor.user_id, work))
+        await services.in_time(services.speak_to(click.actor.user_id, work))
         await ack()
 
 
@@ -130,69 +132,69 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
     return Click(str(name), about, trigger_id, actor, address_of(body), channel_id, ts)
 
 
-async def _press(desk: ListenerContext, click: Click, review: Press | None) -> None:
+async def _press(services: ListenerContext, click: Click, review: Press | None) -> None:
     """Handle a button of a question; an approval that needs more opens the review."""
     is_no = click.action_id in _REFUSALS
-    if is_no and await desk.approvals.withdrawals.is_own(click.about.approval_id, click.actor):
-        await _withdraw(desk, click)  # a requester's rejection is a withdrawal
+    if is_no and await services.approvals.withdrawals.is_own(click.about.approval_id, click.actor):
+        await _withdraw(services, click)  # a requester's rejection is a withdrawal
         return
-    question = await desk.question(click.about, click.actor, what="this button")
+    question = await services.question(click.about, click.actor, what="this button")
     if question.approval.kind is Kind.QUESTION:
-        await desk.approvals.check(question.approval, click.actor)
+        await services.approvals.check(question.approval, click.actor)
     approval, user_id = question.approval, click.actor.user_id
-    surface = Surface.CARD if desk.clicked.is_card_of(approval) else Surface.ELSEWHERE
+    surface = Surface.CARD if services.clicked.is_card_of(approval) else Surface.ELSEWHERE
     is_yes = click.action_id == ActionId.APPROVE and isinstance(question, CallQuestion)
     needs_form = is_yes and wants_reason(approval, rejects=False)
-    is_unseen = is_yes and desk.approvals.unseen(approval, user_id, surface) is not None
+    is_unseen = is_yes and services.approvals.unseen(approval, user_id, surface) is not None
     if review is not None and (needs_form or is_unseen):
-        await desk.approvals.check(approval, click.actor, choice=APPROVE)
-        await review(desk, click.about, click.actor, click.trigger_id)
+        await services.approvals.check(approval, click.actor, choice=APPROVE)
+        await review(services, click.about, click.actor, click.trigger_id)
         return
     result = question.press(click.action_id)
     if isinstance(result, DecisionDraft):
-        decided = await desk.record(approval, result, click.actor, surface=surface)
+        decided = await services.record(approval, result, click.actor, surface=surface)
         is_in_thread = click.channel_id in {"", decided.channel_id}
         thread_ts = decided.thread_ts if is_in_thread else ""
-        desk.spawn(desk.follow_up(decided, address=click.address, thread_ts=thread_ts))
+        services.spawn(services.follow_up(decided, address=click.address, thread_ts=thread_ts))
         return
     if click.action_id == ActionId.EDIT:
-        await desk.approvals.check_editor(question.approval, click.actor)
+        await services.approvals.check_editor(question.approval, click.actor)
     elif question.approval.kind is not Kind.QUESTION:
-        await desk.approvals.check(question.approval, click.actor)
-    await desk.open_view(click.trigger_id, await desk.form(approval, click.actor, result))
+        await services.approvals.check(question.approval, click.actor)
+    await services.open_view(click.trigger_id, await services.form(approval, click.actor, result))
 
 
-async def _withdraw(desk: ListenerContext, click: Click) -> None:
-    approval = await desk.approvals.withdrawals.look(click.about.approval_id, click.actor)
-    is_withheld = await desk.is_withheld(approval, click.actor)
+async def _withdraw(services: ListenerContext, click: Click) -> None:
+    approval = await services.approvals.withdrawals.look(click.about.approval_id, click.actor)
+    is_withheld = await services.is_withheld(approval, click.actor)
     view = modals.withdraw_modal(approval, is_withheld=is_withheld)
-    await desk.open_view(click.trigger_id, view)
+    await services.open_view(click.trigger_id, view)
 
 
-async def _take_back(desk: ListenerContext, click: Click, page: Press | None) -> None:
+async def _take_back(services: ListenerContext, click: Click, page: Press | None) -> None:
     """Withdraw the person's vote; an outdated card is accepted, because nothing runs."""
-    changed = await desk.approvals.take_back(click.about.approval_id, click.actor)
-    desk.spawn(desk.approvals.follow_up(changed))
-    if page is not None and desk.window is not None and desk.window.inside:
+    changed = await services.approvals.take_back(click.about.approval_id, click.actor)
+    services.spawn(services.approvals.follow_up(changed))
+    if page is not None and services.window is not None and services.window.inside:
         about = replace(click.about, page=REQUEST)
-        await page(desk, about, click.actor, click.trigger_id)
+        await page(services, about, click.actor, click.trigger_id)
 
 
-async def _see_alert(desk: ListenerContext, click: Click) -> None:
+async def _see_alert(services: ListenerContext, click: Click) -> None:
     """Store that the person has seen a break-glass alert, and show it."""
     about = click.about
-    approval, seen_by = await desk.means.see_alert(
+    approval, seen_by = await services.means.see_alert(
         about.approval_id, click.actor, shown=about.shown
     )
     if click.ts:
-        desk.spawn(_show_seen(desk, click, approval, seen_by))
+        services.spawn(_show_seen(services, click, approval, seen_by))
 
 
 async def _show_seen(
-    desk: ListenerContext, click: Click, approval: Approval, seen_by: list[str]
+    services: ListenerContext, click: Click, approval: Approval, seen_by: list[str]
 ) -> None:
     """Update the alert until it names everyone: more people may click during an update."""
-    notices, is_old = desk.grants.notices, True
+    notices, is_old = services.grants.notices, True
     while is_old:
         try:
             await notices.show_seen(approval, seen_by, channel_id=click.channel_id, ts=click.ts)
@@ -203,7 +205,7 @@ async def _show_seen(
                 extra={"action": "seen_not_shown"},
             )
             return
-        before, seen_by = seen_by, await desk.means.seen_by(approval)
+        before, seen_by = seen_by, await services.means.seen_by(approval)
         is_old = seen_by != before
 
 

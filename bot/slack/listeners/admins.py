@@ -19,37 +19,41 @@ from bot.words.mrkdwn import mention
 logger = logging.getLogger(__name__)
 
 
-async def open_admin(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+async def open_admin(
+    services: ListenerContext, about: Reference, actor: Actor, trigger: str
+) -> None:
     """Open the modal."""
-    approval = await desk.means.check_admin(about.approval_id, actor)
-    await desk.check_sees(approval, actor)
+    approval = await services.means.check_admin(about.approval_id, actor)
+    await services.check_sees(approval, actor)
     admins: Sequence[Person] = ()
     with suppress(DirectoryError):
-        admins = await desk.homes.composer.admins()
-    others = [one for one in admins if one.user_id != actor.user_id]
-    await desk.open_view(trigger, admin_modal(approval, others))
+        admins = await services.homes.composer.admins()
+    others = [admin for admin in admins if admin.user_id != actor.user_id]
+    await services.open_view(trigger, admin_modal(approval, others))
 
 
 async def submit_admin(
-    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Handle the modal: check that the chosen person is an admin; send after storing."""
     to, text = read_admin(values), read_text(values, QUESTION)
     if isinstance(to, dict):
         return to
-    await desk.check_sees(await desk.means.check_admin(about.approval_id, actor), actor)
-    approval = await desk.means.ask_admin(about.approval_id, actor, to=to, text=text)
+    await services.check_sees(await services.means.check_admin(about.approval_id, actor), actor)
+    approval = await services.means.ask_admin(about.approval_id, actor, to=to, text=text)
     if approval is None:
         return {PERSON: say("error.no_admin")}
-    desk.spawn(_tell(desk, approval, to=to, by=actor.user_id, text=text))
+    services.spawn(_tell(services, approval, to=to, by=actor.user_id, text=text))
     words = say("form.admin_asked_words", who=mention(to))
     return FormNotice(title=say("form.admin_asked"), words=words)
 
 
-async def _tell(desk: ListenerContext, approval: Approval, *, to: str, by: str, text: str) -> None:
+async def _tell(
+    services: ListenerContext, approval: Approval, *, to: str, by: str, text: str
+) -> None:
     """Send the message; report a failure to the asking person, who can retry."""
     try:
-        await desk.grants.notices.ask_admin(approval, to=to, by=by, text=text)
+        await services.grants.notices.ask_admin(approval, to=to, by=by, text=text)
     except DeliveryError as error:
         logger.warning(
             "could not message an admin, telling the requester: %s",
@@ -57,7 +61,7 @@ async def _tell(desk: ListenerContext, approval: Approval, *, to: str, by: str, 
             extra={"action": "admin_not_told"},
         )
         words = say("error.admin_not_told", who=mention(to))
-        await desk.outbox.send_ephemeral(
+        await services.outbox.send_ephemeral(
             channel_id=approval.channel_id,
             thread_ts=approval.thread_ts,
             user_id=by,

@@ -48,169 +48,179 @@ from storage.errors import RecordNotFoundError
 _MOST_WORDS = 2_900
 
 
-async def open_batch(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+async def open_batch(
+    services: ListenerContext, about: Reference, actor: Actor, trigger: str
+) -> None:
     """Open the batch modal for a possible approver of the card."""
-    about = await _waiting_like(desk, about)
-    approval = (await desk.question(about, actor, what="this button")).approval
-    cards = await _batches(desk).find(approval)
+    about = await _waiting_like(services, about)
+    approval = (await services.question(about, actor, what="this button")).approval
+    cards = await _batches(services).find(approval)
     if not any(map(is_listed, cards)):
         raise not_in_batch()
-    await desk.approvals.check(approval, actor, choice=APPROVE)
-    title = await _title_of(desk, cards) if approval.is_batched else ""
-    await desk.open_view(trigger, batch_modal(approval, cards, title))
+    await services.approvals.check(approval, actor, choice=APPROVE)
+    title = await _title_of(services, cards) if approval.is_batched else ""
+    await services.open_view(trigger, batch_modal(approval, cards, title))
 
 
-async def count_ticked(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+async def count_ticked(services: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
     """Say in the open form how many cards are selected, and what they come to."""
-    first = await _read(desk, about)
-    await desk.check_sees(first, actor)
-    turn = await of_turn(desk.storage.approvals, first.checkpoint_id)
-    listed, ticked = read_listed(desk.typed, turn)
-    names = {one.approval_id for one in listed}
+    first = await _read(services, about)
+    await services.check_sees(first, actor)
+    turn = await of_turn(services.storage.approvals, first.checkpoint_id)
+    listed, ticked = read_listed(services.typed, turn)
+    names = {card.approval_id for card in listed}
     if first.status is Status.PENDING:  # those that are too long to list are counted again
-        names |= {one.approval_id for one in await _batches(desk).find(first)}
-    cards = [one for one in turn if one.approval_id in names]
-    title = await _title_of(desk, cards) if first.is_batched else ""
-    chosen = await _title_of(desk, ticked) if ticked else ""
-    if desk.window is not None and listed:
-        await desk.window.replace(batch_modal(first, cards, title, ticked=ticked, chosen=chosen))
+        names |= {card.approval_id for card in await _batches(services).find(first)}
+    cards = [card for card in turn if card.approval_id in names]
+    title = await _title_of(services, cards) if first.is_batched else ""
+    chosen = await _title_of(services, ticked) if ticked else ""
+    if services.window is not None and listed:
+        await services.window.replace(
+            batch_modal(first, cards, title, ticked=ticked, chosen=chosen)
+        )
 
 
-async def approve_all(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+async def approve_all(services: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
     """Approve exactly what the card listed, with one vote each.
 
     Raises:
         UserFacingError: Some or all votes do not count.
     """
-    if about.approval_id in {one.approval_id for one in about.others}:
+    if about.approval_id in {other.approval_id for other in about.others}:
         raise InvalidInputError("this button")
-    desk = _at_once(desk)
-    first = await _read(desk, about)
-    batches = _batches(desk)
+    services = _at_once(services)
+    first = await _read(services, about)
+    batches = _batches(services)
     targets = (about, *about.others)
-    turn = await of_turn(desk.storage.approvals, first.checkpoint_id)
-    known = {one.approval_id: one for one in turn}
-    listed = _lines_of(first, turn, desk.clicked)
+    turn = await of_turn(services.storage.approvals, first.checkpoint_id)
+    known = {approval.approval_id: approval for approval in turn}
+    listed = _lines_of(first, turn, services.clicked)
 
     async def cast(card: Chosen) -> Approval:
-        one, seen = _reference(card), known.get(card.approval_id)
-        question = await desk.question(one, actor, what="this button", known=seen)
+        reference, seen = _reference(card), known.get(card.approval_id)
+        question = await services.question(reference, actor, what="this button", known=seen)
         batches.check(question.approval, first)
         surface = Surface.LINE if card.approval_id in listed else Surface.ELSEWHERE
-        return await desk.record(question.approval, question.draft(), actor, surface=surface)
+        return await services.record(question.approval, question.draft(), actor, surface=surface)
 
-    chosen = [Chosen(approval_id=one.approval_id, shown=one.shown) for one in targets]
+    chosen = [Chosen(approval_id=target.approval_id, shown=target.shown) for target in targets]
     votes = await batches.vote(chosen, cast)
-    _follow_up(desk, votes)
+    _follow_up(services, votes)
     if votes.dropped:
-        raise await _left_out(desk, first, actor, votes)
+        raise await _left_out(services, first, actor, votes)
 
 
 async def submit_batch(
-    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Approve the selected cards, reject the others if chosen; report dropped ones."""
-    desk = _at_once(desk)
-    batches, reason = _batches(desk), read_text(values, REASON)
-    first = await desk.storage.approvals.get(about.approval_id)
+    services = _at_once(services)
+    batches, reason = _batches(services), read_text(values, REASON)
+    first = await services.storage.approvals.get(about.approval_id)
     choice = read_batch(first, values)
     if isinstance(choice, dict):
         return choice
-    known = await _known(desk, first, MOST_CARDS if choice.rejects else len(choice.ticked))
+    known = await _known(services, first, MOST_CARDS if choice.rejects else len(choice.ticked))
 
     async def cast(card: Chosen, status: Status | None = None) -> Approval:
-        one, seen = _reference(card), known.get(card.approval_id)
-        question = await desk.question(one, actor, what="this form", known=seen)
+        reference, seen = _reference(card), known.get(card.approval_id)
+        question = await services.question(reference, actor, what="this form", known=seen)
         batches.check(question.approval, first)
         draft = replace(question.draft(status=status), reason=reason)
-        return await desk.record(question.approval, draft, actor, surface=Surface.LISTED)
+        return await services.record(question.approval, draft, actor, surface=Surface.LISTED)
 
     async def reject(card: Chosen) -> Approval:
         return await cast(card, Status.REJECTED)
 
     yes = await batches.vote(choice.ticked, cast)
-    turn = await of_turn(desk.storage.approvals, first.checkpoint_id) if choice.rejects else []
+    turn = await of_turn(services.storage.approvals, first.checkpoint_id) if choice.rejects else []
     no = await batches.vote(choice.left(turn), reject)
-    _follow_up(desk, yes, no)
-    return await _told(desk, first, actor, _counted(len(yes.recorded), len(no.recorded)), yes, no)
+    _follow_up(services, yes, no)
+    return await _told(
+        services, first, actor, _counted(len(yes.recorded), len(no.recorded)), yes, no
+    )
 
 
-async def open_reject(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+async def open_reject(
+    services: ListenerContext, about: Reference, actor: Actor, trigger: str
+) -> None:
     """Open the modal that rejects several; requesters get the withdrawal instead."""
-    waiting = await _waiting(desk, about)
-    if await desk.approvals.withdrawals.is_own(waiting[0].approval_id, actor):
-        await open_withdrawal(desk, about, actor, trigger)
+    waiting = await _waiting(services, about)
+    if await services.approvals.withdrawals.is_own(waiting[0].approval_id, actor):
+        await open_withdrawal(services, about, actor, trigger)
         return
-    await desk.approvals.check(waiting[0], actor, choice=REJECT)
-    await desk.open_view(trigger, reject_all_modal(waiting, await _title_of(desk, waiting)))
+    await services.approvals.check(waiting[0], actor, choice=REJECT)
+    await services.open_view(trigger, reject_all_modal(waiting, await _title_of(services, waiting)))
 
 
 async def submit_rejection(
-    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Reject the selected cards; report dropped ones."""
-    desk = _at_once(desk)
-    batches = _batches(desk)
-    first = await _read(desk, about)
+    services = _at_once(services)
+    batches = _batches(services)
+    first = await _read(services, about)
     ticked = read_ticked(values)
     faults = rejection_errors(first, values)
     if isinstance(ticked, dict) or faults:
         return ticked if isinstance(ticked, dict) else faults
     reason = read_reason(first, values)
-    known = await _known(desk, first, len(ticked))
+    known = await _known(services, first, len(ticked))
 
     async def cast(card: Chosen) -> Approval:
-        one, seen = _reference(card), known.get(card.approval_id)
-        question = await desk.question(one, actor, what="this form", known=seen)
+        reference, seen = _reference(card), known.get(card.approval_id)
+        question = await services.question(reference, actor, what="this form", known=seen)
         batches.check(question.approval, first)
         draft = replace(question.draft(status=Status.REJECTED), reason=reason)
-        return await desk.record(question.approval, draft, actor, surface=Surface.LISTED)
+        return await services.record(question.approval, draft, actor, surface=Surface.LISTED)
 
     votes = await batches.vote(ticked, cast)
-    _follow_up(desk, votes)
-    return await _told(desk, first, actor, _counted(0, len(votes.recorded)), votes)
+    _follow_up(services, votes)
+    return await _told(services, first, actor, _counted(0, len(votes.recorded)), votes)
 
 
 async def open_withdrawal(
-    desk: ListenerContext, about: Reference, actor: Actor, trigger: str
+    services: ListenerContext, about: Reference, actor: Actor, trigger: str
 ) -> None:
     """Open the modal that withdraws several, for their requesters."""
-    waiting = await _waiting(desk, about)
-    await desk.approvals.withdrawals.look(waiting[0].approval_id, actor)
-    await desk.check_sees(waiting[0], actor)
-    await desk.open_view(trigger, withdraw_all_modal(waiting, await _title_of(desk, waiting)))
+    waiting = await _waiting(services, about)
+    await services.approvals.withdrawals.look(waiting[0].approval_id, actor)
+    await services.check_sees(waiting[0], actor)
+    await services.open_view(
+        trigger, withdraw_all_modal(waiting, await _title_of(services, waiting))
+    )
 
 
 async def submit_withdrawal(
-    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Withdraw the selected cards; report dropped ones."""
-    first = await _read(desk, about)
+    first = await _read(services, about)
     ticked, reason = read_ticked(values), read_text(values, REASON)
     if isinstance(ticked, dict):
         return ticked
 
     async def withdraw(card: Chosen) -> Approval:
-        return await desk.approvals.withdrawals.withdraw(card.approval_id, actor, reason=reason)
+        return await services.approvals.withdrawals.withdraw(card.approval_id, actor, reason=reason)
 
-    done = await _batches(desk).vote(ticked, withdraw)
-    _follow_up(desk, done)
+    done = await _batches(services).vote(ticked, withdraw)
+    _follow_up(services, done)
     head = say("form.skipped_withdrawn", n=len(done.recorded))
-    return await _told(desk, first, actor, head, done)
+    return await _told(services, first, actor, head, done)
 
 
 async def open_question(
-    desk: ListenerContext, about: Reference, actor: Actor, trigger: str
+    services: ListenerContext, about: Reference, actor: Actor, trigger: str
 ) -> None:
     """Open the modal that asks about one of several."""
-    waiting = await _waiting(desk, about)
+    waiting = await _waiting(services, about)
     first = waiting[0]
-    await desk.means.check_question(first.approval_id, actor, shown=first.digest)
-    await desk.open_view(trigger, ask_one_modal(waiting, await _title_of(desk, waiting)))
+    await services.means.check_question(first.approval_id, actor, shown=first.digest)
+    await services.open_view(trigger, ask_one_modal(waiting, await _title_of(services, waiting)))
 
 
 async def submit_question_on_one(
-    desk: ListenerContext, _: Reference, actor: Actor, values: Values
+    services: ListenerContext, _: Reference, actor: Actor, values: Values
 ) -> Errors:
     """Ask about the selected approval, which then gets its own card."""
     chosen = read_asked(values)
@@ -220,45 +230,45 @@ async def submit_question_on_one(
     if isinstance(asked, dict):
         return asked
     text, to = asked
-    means, name = desk.means, chosen.approval_id
+    secondary_actions, name = services.means, chosen.approval_id
     try:
-        kept = await means.ask(name, actor, shown=chosen.shown, text=text, to=to)
+        kept = await secondary_actions.ask(name, actor, shown=chosen.shown, text=text, to=to)
     except RefusalError as error:
         if error.code != RefusalCode.NOT_HERE:
             raise
         return {PERSON: RefusalCode.NOT_HERE.words}
-    desk.spawn(desk.approvals.follow_up(kept))
+    services.spawn(services.approvals.follow_up(kept))
     return {}
 
 
-async def show_all(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+async def show_all(services: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
     """Show the state of each approval to people who may see the card."""
-    approval = await _read(desk, about)
-    await desk.check_sees(approval, actor)
-    items = await _items(desk, approval)
-    await desk.open_view(trigger, list_modal(items, await _title_of(desk, items)))
+    approval = await _read(services, about)
+    await services.check_sees(approval, actor)
+    items = await _items(services, approval)
+    await services.open_view(trigger, list_modal(items, await _title_of(services, items)))
 
 
-async def split(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+async def split(services: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
     """Give each pending approval its own card, for its approvers and requesters."""
-    waiting = await _waiting(desk, about)
-    if not await desk.approvals.withdrawals.is_own(waiting[0].approval_id, actor):
-        await desk.approvals.check(waiting[0], actor, choice=REJECT)
-    shared = desk.approvals.attendance.shared
+    waiting = await _waiting(services, about)
+    if not await services.approvals.withdrawals.is_own(waiting[0].approval_id, actor):
+        await services.approvals.check(waiting[0], actor, choice=REJECT)
+    shared = services.approvals.attendance.shared
     if shared is None:
         raise InvalidInputError("this button")
     for name in sorted(await shared.split(waiting[0])):
-        desk.spawn(desk.approvals.attendance.attend(name))
+        services.spawn(services.approvals.attendance.attend(name))
 
 
 async def _told(
-    desk: ListenerContext, first: Approval, actor: Actor, head: str, *votes: BatchResult
+    services: ListenerContext, first: Approval, actor: Actor, head: str, *votes: BatchResult
 ) -> Errors | FormNotice:
     """List dropped approvals below the counted ones; None if all count."""
-    dropped = [one for each in votes for one in each.dropped]
+    dropped = [refusal for each in votes for refusal in each.dropped]
     if not dropped:
         return {}
-    words = "\n".join([head, *await _named(desk, first, actor, dropped)])
+    words = "\n".join([head, *await _named(services, first, actor, dropped)])
     return FormNotice(title=say("form.left_out_title"), words=words[:_MOST_WORDS])
 
 
@@ -274,19 +284,19 @@ def _counted(approved: int, rejected: int) -> str:
 
 
 async def _left_out(
-    desk: ListenerContext, first: Approval, actor: Actor, votes: BatchResult
+    services: ListenerContext, first: Approval, actor: Actor, votes: BatchResult
 ) -> UserFacingError:
     """Return the common reason why no vote counts, or the list of reasons."""
     errors = {str(error): error for _, error in votes.dropped}
     if not votes.recorded and len(errors) == 1:
         return next(iter(errors.values()))
     head = _counted(len(votes.recorded), 0)
-    named = await _named(desk, first, actor, votes.dropped)
+    named = await _named(services, first, actor, votes.dropped)
     return LeftOutError("\n".join([head, *named])[:_MOST_WORDS])
 
 
 async def _named(
-    desk: ListenerContext,
+    services: ListenerContext,
     first: Approval,
     actor: Actor,
     dropped: Sequence[tuple[str, UserFacingError]],
@@ -295,71 +305,73 @@ async def _named(
     lines: list[str] = []
     for approval_id, why in dropped:
         try:
-            approval = await desk.storage.approvals.get(approval_id)
+            approval = await services.storage.approvals.get(approval_id)
         except RecordNotFoundError:
             approval = None
         is_known = approval is not None and approval.checkpoint_id == first.checkpoint_id
-        if approval is None or not is_known or await desk.is_withheld(approval, actor):
+        if approval is None or not is_known or await services.is_withheld(approval, actor):
             lines.append(f"• {say('form.left_out_hidden', why=say('refuse.withheld'))}")
         else:
             lines.append(f"• {spoken_title(approval)}: {why}")
     return lines
 
 
-def _follow_up(desk: ListenerContext, *ballots: BatchResult) -> None:
+def _follow_up(services: ListenerContext, *ballots: BatchResult) -> None:
     recorded = [stored for votes in ballots for stored in votes.recorded]
     if recorded:
-        desk.spawn(_followed(desk, recorded))
+        services.spawn(_followed(services, recorded))
 
 
-async def _followed(desk: ListenerContext, recorded: Sequence[Approval]) -> None:
+async def _followed(services: ListenerContext, recorded: Sequence[Approval]) -> None:
     """Notify the threads together, then follow up each approval."""
-    await desk.approvals.tell(recorded)
+    await services.approvals.tell(recorded)
     for stored in recorded:
-        desk.spawn(desk.approvals.attendance.attend_decided(stored))
+        services.spawn(services.approvals.attendance.attend_decided(stored))
 
 
-def _at_once(desk: ListenerContext) -> ListenerContext:
+def _at_once(services: ListenerContext) -> ListenerContext:
     """Return a context that shares one look-up for the whole batch."""
-    access = Access(LookupOnce(desk.approvals.access.directory))
-    powers = DelegationCache(desk.storage.delegations)
-    return replace(desk, approvals=replace(desk.approvals, access=access, powers=powers))
+    access = Access(LookupOnce(services.approvals.access.directory))
+    powers = DelegationCache(services.storage.delegations)
+    return replace(services, approvals=replace(services.approvals, access=access, powers=powers))
 
 
 def _reference(card: Chosen) -> Reference:
     return Reference(approval_id=card.approval_id, shown=card.shown)
 
 
-async def _known(desk: ListenerContext, first: Approval, count: int) -> dict[str, Approval]:
+async def _known(services: ListenerContext, first: Approval, count: int) -> dict[str, Approval]:
     """Read all approvals of a turn at once, by id; each write checks its revision."""
     # A single approval is read by its own id.
     if count < 2:
         return {}
-    turn = await of_turn(desk.storage.approvals, first.checkpoint_id)
-    return {one.approval_id: one for one in turn}
+    turn = await of_turn(services.storage.approvals, first.checkpoint_id)
+    return {approval.approval_id: approval for approval in turn}
 
 
 def _lines_of(first: Approval, turn: Sequence[Approval], clicked: ClickedMessage) -> frozenset[str]:
     """Return ids of the lines of the clicked batch card, if any."""
-    items = [one for one in turn if one.shares_batch(first) and stays(one)]
-    keeper = next((one for one in turn if one.approval_id == first.batch.keeper), None)
-    if keeper is None or len(items) > MOST_LISTED or not clicked.is_batch_card_of(keeper):
+    items = [approval for approval in turn if approval.shares_batch(first) and stays(approval)]
+    holder = next(
+        (approval for approval in turn if approval.approval_id == first.batch.keeper), None
+    )
+    if holder is None or len(items) > MOST_LISTED or not clicked.is_batch_card_of(holder):
         return frozenset()
-    return frozenset(one.approval_id for one in items)
+    return frozenset(approval.approval_id for approval in items)
 
 
-def _batches(desk: ListenerContext) -> Batches:
-    return Batches(desk.storage.approvals, desk.clock)
+def _batches(services: ListenerContext) -> Batches:
+    return Batches(services.storage.approvals, services.clock)
 
 
-async def _read(desk: ListenerContext, about: Reference) -> Approval:
+async def _read(services: ListenerContext, about: Reference) -> Approval:
     try:
-        return await desk.storage.approvals.get(about.approval_id)
+        return await services.storage.approvals.get(about.approval_id)
     except RecordNotFoundError as error:
         raise UnknownApprovalError from error
 
 
-async def _items(desk: ListenerContext, approval: Approval) -> list[Approval]:
+async def _items(services: ListenerContext, approval: Approval) -> list[Approval]:
     """Return the approvals of a card, including former ones.
 
     Raises:
@@ -367,37 +379,39 @@ async def _items(desk: ListenerContext, approval: Approval) -> list[Approval]:
     """
     if not approval.batch.keeper:
         raise InvalidInputError("this button")
-    turn = await of_turn(desk.storage.approvals, approval.checkpoint_id)
-    return [one for one in turn if one.shares_batch(approval)]
+    turn = await of_turn(services.storage.approvals, approval.checkpoint_id)
+    return [other for other in turn if other.shares_batch(approval)]
 
 
-async def _waiting(desk: ListenerContext, about: Reference) -> list[Approval]:
+async def _waiting(services: ListenerContext, about: Reference) -> list[Approval]:
     """Return the pending approvals of a card.
 
     Raises:
         ApprovalClosedError: None is pending.
         InvalidInputError: The card does not exist.
     """
-    approval = await _read(desk, about)
-    items = [one for one in await _items(desk, approval) if stays(one)]
-    now = desk.clock()
-    waiting = [one for one in items if one.status is Status.PENDING and one.expires_ms > now]
+    approval = await _read(services, about)
+    items = [other for other in await _items(services, approval) if stays(other)]
+    now = services.clock()
+    waiting = [
+        other for other in items if other.status is Status.PENDING and other.expires_ms > now
+    ]
     if not waiting:
         raise ApprovalClosedError(approval)
     return waiting
 
 
-async def _waiting_like(desk: ListenerContext, about: Reference) -> Reference:
+async def _waiting_like(services: ListenerContext, about: Reference) -> Reference:
     """Return the reference; if it is decided, one to a pending approval of its card."""
-    approval = await _read(desk, about)
+    approval = await _read(services, about)
     if not stays(approval) or approval.status is Status.PENDING:
         return about
-    first = (await _waiting(desk, about))[0]
+    first = (await _waiting(services, about))[0]
     return Reference(approval_id=first.approval_id, shown=first.digest)
 
 
-async def _title_of(desk: ListenerContext, items: Sequence[Approval]) -> str:
-    batches = desk.approvals.attendance.batches
+async def _title_of(services: ListenerContext, items: Sequence[Approval]) -> str:
+    batches = services.approvals.attendance.batches
     return await batches.title_of(items) if batches is not None else ""
 
 

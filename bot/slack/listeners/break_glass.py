@@ -15,30 +15,30 @@ from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Subm
 
 
 async def open_override(
-    desk: ListenerContext, about: Reference, actor: Actor, trigger: str
+    services: ListenerContext, about: Reference, actor: Actor, trigger: str
 ) -> None:
     """Open the modal for a person who may break glass and has opened the details."""
-    approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
-    await desk.approvals.check_emergency(approval, actor)
+    approval = await services.approvals.find(about.approval_id, actor, shown=about.shown)
+    await services.approvals.check_emergency(approval, actor)
     glass = glass_of(approval)
     if glass is not None:  # otherwise the check would have failed
         form = override_modal(approval, glass)
-        await desk.open_view(trigger, await desk.form(approval, actor, form))
+        await services.open_view(trigger, await services.form(approval, actor, form))
 
 
 async def submit_override(
-    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Run the call by break-glass; show errors of short reasons at their inputs."""
-    approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
+    approval = await services.approvals.find(about.approval_id, actor, shown=about.shown)
     reasons = read_reasons(values)
     try:
-        decided = await desk.approvals.break_glass(approval, actor, reasons)
+        decided = await services.approvals.break_glass(approval, actor, reasons)
     except RefusalError as error:
         if error.code != RefusalCode.REASON_REQUIRED:
             raise
         return reasons.faults
-    desk.spawn(desk.approvals.follow_up(decided))
+    services.spawn(services.approvals.follow_up(decided))
     return {}
 
 

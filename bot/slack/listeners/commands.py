@@ -19,7 +19,7 @@ from bot.words.typed import typed_text
 COMMAND = "/countersign"
 
 
-def register(app: AsyncApp, desk: ListenerContext) -> None:
+def register(app: AsyncApp, services: ListenerContext) -> None:
     """Register the listener of the command."""
 
     @app.command(COMMAND)
@@ -27,7 +27,9 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
         text = body.get("text")
         typed = typed_text(text) if isinstance(text, str) else ""
         try:
-            answered = await desk.in_time(_answer(desk, body, actor_of(context, body), typed))
+            answered = await services.in_time(
+                _answer(services, body, actor_of(context, body), typed)
+            )
         except UserFacingError as error:
             answered = TypedAnswer(text=str(error))
         blocks = [*marked(answered, typed)] or None
@@ -35,7 +37,7 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
 
 async def _answer(
-    desk: ListenerContext, body: Mapping[str, Any], actor: Actor, typed: str
+    services: ListenerContext, body: Mapping[str, Any], actor: Actor, typed: str
 ) -> TypedAnswer:
     """Execute what a person typed.
 
@@ -45,4 +47,4 @@ async def _answer(
     team_id = body.get("team_id")
     if not isinstance(team_id, str) or not team_id or not actor.user_id:
         raise InvalidInputError("this command")
-    return await answer(desk.asker(actor), typed)
+    return await answer(services.asker(actor), typed)

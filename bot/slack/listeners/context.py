@@ -435,8 +435,8 @@ def address_of(body: Mapping[str, Any]) -> str:
 
     Source: https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
     """
-    found = body.get("response_url")
-    return found if isinstance(found, str) else ""
+    url = body.get("response_url")
+    return url if isinstance(url, str) else ""
 
 
 def actor_of(context: AsyncBoltContext, body: Mapping[str, Any]) -> Actor:

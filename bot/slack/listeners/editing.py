@@ -29,44 +29,44 @@ _MOST_TYPED = 200
 _MOST_PAGES = 1_000
 
 
-def register(app: AsyncApp, desk: ListenerContext) -> None:
+def register(app: AsyncApp, services: ListenerContext) -> None:
     """Register the listeners."""
 
     @app.action(str(ActionId.EDIT_PAGE))
     async def on_page(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         actor = actor_of(context, body)
-        await desk.in_time(desk.speak_to(actor.user_id, _turn(desk, body, actor)))
+        await services.in_time(services.speak_to(actor.user_id, _turn(services, body, actor)))
         await ack()
 
     @app.options(str(ActionId.VALUE))
     async def on_search(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         try:
             actor = actor_of(context, body)
-            work = _search(desk, body, actor)
-            options = await desk.in_time(desk.speak_to(actor.user_id, work))
+            work = _search(services, body, actor)
+            options = await services.in_time(services.speak_to(actor.user_id, work))
         except UserFacingError:  # a list of choices cannot show an error
             options = []
         await ack(options=options)
 
 
-async def _turn(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> None:
+async def _turn(services: ListenerContext, body: Mapping[str, Any], actor: Actor) -> None:
     """Show another page with all values, or the errors of this page."""
     view, values, about = _form(body)
-    question = await _question(desk, about, actor)
+    question = await _question(services, about, actor)
     form = question.turn(values, _page(body))
-    result = await desk.form(question.approval, actor, form)
+    result = await services.form(question.approval, actor, form)
     try:
-        await desk.client.views_update(
+        await services.client.views_update(
             view_id=str(view.get("id")), hash=str(view.get("hash") or ""), view=result
         )
     except (SlackClientError, ClientError, OSError, TimeoutError) as error:
         raise DeliveryError("views.update", slack_fault(error)) from error
 
 
-async def _search(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> list[Block]:
+async def _search(services: ListenerContext, body: Mapping[str, Any], actor: Actor) -> list[Block]:
     typed = body.get("value")
     _, values, about = _form(body)
-    question = await _question(desk, about, actor)
+    question = await _question(services, about, actor)
     text = typed[:_MOST_TYPED] if isinstance(typed, str) else ""
     return question.search(values, str(body.get("block_id")), text)
 
@@ -87,19 +87,19 @@ def _form(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], Values, Reference
     return view, with_draft(known, draft), decode(about)
 
 
-async def _question(desk: ListenerContext, about: Reference, actor: Actor) -> InputsQuestion:
+async def _question(services: ListenerContext, about: Reference, actor: Actor) -> InputsQuestion:
     """Return the question of a modal, for a person who may answer.
 
     Raises:
         UserFacingError: They may not, or it has ended.
     """
-    question = await desk.question(about, actor, what="this form")
+    question = await services.question(about, actor, what="this form")
     if not isinstance(question, InputsQuestion):
         raise InvalidInputError("this form")
     if question.approval.kind is Kind.QUESTION:
-        await desk.approvals.check(question.approval, actor)
+        await services.approvals.check(question.approval, actor)
     else:
-        await desk.approvals.check_editor(question.approval, actor)
+        await services.approvals.check_editor(question.approval, actor)
     return question
 
 

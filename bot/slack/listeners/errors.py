@@ -55,17 +55,17 @@ _KEYS: Mapping[type[Exception], str] = {
 _JSON: dict[str, str | Sequence[str]] = {"content-type": "application/json"}
 
 
-def register(app: AsyncApp, desk: ListenerContext) -> None:
+def register(app: AsyncApp, services: ListenerContext) -> None:
     """Register the handler."""
 
     @app.error
     async def on_error(error: Exception, request: AsyncBoltRequest) -> BoltResponse:
         person = request.context.user_id or ""
-        return await desk.speak_to(person, answer(desk, error, request))
+        return await services.speak_to(person, answer(services, error, request))
 
 
 async def answer(
-    desk: ListenerContext, error: Exception, request: AsyncBoltRequest
+    services: ListenerContext, error: Exception, request: AsyncBoltRequest
 ) -> BoltResponse:
     """Respond to a payload whose listener failed; tell the person why."""
     if isinstance(error, BoltUnhandledRequestError):
@@ -75,28 +75,30 @@ async def answer(
     _log(error, kind, context.user_id)
     telling = Telling(body, context)
     if kind == "event_callback":
-        return await _answer_event(desk, error, telling, request)
+        return await _answer_event(services, error, telling, request)
     if isinstance(error, InvalidInputError | UnknownApprovalError):
-        await _note_refusal(desk, error, telling)
+        await _note_refusal(services, error, telling)
     if stale := _stale_card(error):
-        desk.spawn(desk.approvals.refresh(stale))
+        services.spawn(services.approvals.refresh(stale))
     if kind == "view_submission":
         view = _in_place(error, telling.callback_id)
         text = json.dumps({"response_action": "update", "view": view})
         return BoltResponse(status=200, body=text, headers=_JSON)
     if not await _shown_in_window(error, telling):
         trigger_id = body.get("trigger_id")
-        if telling.channel_id or not await _answered_in_form(desk, error, trigger_id):
-            await _answer_privately(desk, error, telling, explain(error))
+        if telling.channel_id or not await _answered_in_form(services, error, trigger_id):
+            await _answer_privately(services, error, telling, explain(error))
     return BoltResponse(status=200)
 
 
-async def _answered_in_form(desk: ListenerContext, error: Exception, trigger_id: object) -> bool:
+async def _answered_in_form(
+    services: ListenerContext, error: Exception, trigger_id: object
+) -> bool:
     """Respond to a click in Home with a modal; return whether that was possible."""
     if not isinstance(trigger_id, str) or isinstance(error, DeliveryError):
         return False
     try:
-        await desk.open_view(trigger_id, _in_place(error, ""))
+        await services.open_view(trigger_id, _in_place(error, ""))
     except DeliveryError:
         return False
     return True
@@ -169,21 +171,21 @@ class Telling:
     @property
     def channel_id(self) -> str:
         """Return the channel; empty where a payload has none, or no text for it."""
-        return found if isinstance(found := self.context.channel_id, str) else ""
+        return channel_id if isinstance(channel_id := self.context.channel_id, str) else ""
 
     @property
     def user_id(self) -> str:
         """Return the person; empty where a payload has none, or no text for it."""
-        return found if isinstance(found := self.context.user_id, str) else ""
+        return user_id if isinstance(user_id := self.context.user_id, str) else ""
 
     @property
     def thread_ts(self) -> str:
         """Return the thread of the card or message; empty without one."""
         for name in ("container", "event"):
             part = self.body.get(name)
-            found = part.get("thread_ts") if isinstance(part, dict) else None
-            if isinstance(found, str):
-                return found
+            thread_ts = part.get("thread_ts") if isinstance(part, dict) else None
+            if isinstance(thread_ts, str):
+                return thread_ts
         return ""
 
     @property
@@ -196,20 +198,22 @@ class Telling:
     def key(self) -> str:
         """Return a key that is equal for repeated deliveries."""
         names = ("trigger_id", "event_id")
-        found = [self.body.get(name) for name in names]
-        return next((value for value in found if isinstance(value, str) and value), "?")
+        values = [self.body.get(name) for name in names]
+        return next((value for value in values if isinstance(value, str) and value), "?")
 
 
-async def _note_refusal(desk: ListenerContext, error: UserFacingError, telling: Telling) -> None:
+async def _note_refusal(
+    services: ListenerContext, error: UserFacingError, telling: Telling
+) -> None:
     """Record a refusal from before an approval was checked, or about its form.
 
     Without a database the person still gets the response: nothing was done.
     """
-    now = desk.clock()
-    place = (desk.team_id, telling.channel_id, telling.thread_ts)
+    now = services.clock()
+    place = (services.team_id, telling.channel_id, telling.thread_ts)
     with suppress(StorageError):
         await note(
-            desk.storage.audit,
+            services.storage.audit,
             Act.REFUSED,
             key=f"{telling.key}:{telling.user_id}:{now}",
             at_ms=now,
@@ -220,19 +224,19 @@ async def _note_refusal(desk: ListenerContext, error: UserFacingError, telling: 
 
 
 async def _answer_event(
-    desk: ListenerContext, error: Exception, telling: Telling, request: AsyncBoltRequest
+    services: ListenerContext, error: Exception, telling: Telling, request: AsyncBoltRequest
 ) -> BoltResponse:
     """Do not acknowledge an event that could not be stored: Slack sends it again.
 
     Events that can never be stored are reported at once; others after the last delivery.
     """
     if isinstance(error, RecordRefusedError):
-        await _answer_privately(desk, error, telling, explain(error))
+        await _answer_privately(services, error, telling, explain(error))
         return BoltResponse(status=200)
     if not _is_event(telling.body):  # a repetition would not help
         return BoltResponse(status=200)
     if _is_last_try(request):
-        await _answer_privately(desk, error, telling, _explain_message(error))
+        await _answer_privately(services, error, telling, _explain_message(error))
     return BoltResponse(status=503)
 
 
@@ -271,17 +275,17 @@ def explain(error: Exception) -> str:
         return str(error)
     if isinstance(error, DeliveryError):
         return say("error.slack_form")
-    found = (key for kind, key in _KEYS.items() if isinstance(error, kind))
-    return say(next(found, "error.ours"))
+    keys = (key for kind, key in _KEYS.items() if isinstance(error, kind))
+    return say(next(keys, "error.ours"))
 
 
 async def _answer_privately(
-    desk: ListenerContext, error: Exception, telling: Telling, text: str
+    services: ListenerContext, error: Exception, telling: Telling, text: str
 ) -> None:
     user_id = telling.user_id
     if user_id:
         is_away = isinstance(error, NotRecordedError | StoreUnavailableError)
-        await desk.outbox.send_ephemeral(
+        await services.outbox.send_ephemeral(
             channel_id=telling.channel_id or user_id,  # Home and its modals are in no channel
             thread_ts=telling.thread_ts,
             user_id=user_id,

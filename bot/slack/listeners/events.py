@@ -35,20 +35,20 @@ _GONE = "tombstone"
 """Subtype of a deleted message with replies."""
 
 
-def register(app: AsyncApp, desk: ListenerContext) -> None:
+def register(app: AsyncApp, services: ListenerContext) -> None:
     """Register one listener for all other events: unhandled ones would be sent again."""
 
     @app.event(re.compile(rf"^(?!{HOME_OPENED}\Z)"))
     async def on_event(
         body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext
     ) -> None:
-        if desk.hear(event):
+        if services.hear(event):
             if person := _changed_person(event):
-                desk.spawn(desk.approvals.attendance.look_who_asked(person))
+                services.spawn(services.approvals.attendance.look_who_asked(person))
         else:
-            thread_id = await _take(desk, body, event, context)
+            thread_id = await _take(services, body, event, context)
             if thread_id is not None:
-                desk.spawn(desk.threads.work(thread_id))
+                services.spawn(services.threads.work(thread_id))
 
 
 def _changed_person(event: Mapping[str, Any]) -> str:
@@ -63,23 +63,32 @@ def _changed_person(event: Mapping[str, Any]) -> str:
 
 
 async def _take(
-    desk: ListenerContext, body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext
+    services: ListenerContext,
+    body: dict[str, Any],
+    event: dict[str, Any],
+    context: AsyncBoltContext,
 ) -> str | None:
     """Store a message; return the thread that is due."""
     if (stop := stop_from(event, context)) is not None:
-        return await desk.in_time(desk.speak_to(stop.user_id, desk.inbox.stop_thread(stop)))
+        return await services.in_time(
+            services.speak_to(stop.user_id, services.inbox.stop_thread(stop))
+        )
     if (change := changed_from(event, context)) is not None:
-        return await desk.in_time(desk.speak_to(change.incoming.user_id, _revise(desk, change)))
+        return await services.in_time(
+            services.speak_to(change.incoming.user_id, _revise(services, change))
+        )
     incoming = incoming_from(event, context)
     if incoming is None:
         logger.debug("event ignored", extra={"action": "event_ignored"})
         return None
     if _is_for_organisation(body):
-        await _refuse_organisation(desk, incoming)
+        await _refuse_organisation(services, incoming)
         return None
-    if _is_answered(desk, incoming, actor_of(context, body), str(event.get("type"))):
+    if _is_answered(services, incoming, actor_of(context, body), str(event.get("type"))):
         return None
-    return await desk.in_time(desk.speak_to(incoming.user_id, desk.inbox.receive(incoming)))
+    return await services.in_time(
+        services.speak_to(incoming.user_id, services.inbox.receive(incoming))
+    )
 
 
 def _is_for_organisation(body: Mapping[str, Any]) -> bool:
@@ -87,12 +96,12 @@ def _is_for_organisation(body: Mapping[str, Any]) -> bool:
 
     Source: https://docs.slack.dev/enterprise/developing-for-enterprise-orgs (authorizations)
     """
-    found = body.get("authorizations")
-    first = found[0] if isinstance(found, list) and found else None
+    authorizations = body.get("authorizations")
+    first = authorizations[0] if isinstance(authorizations, list) and authorizations else None
     return isinstance(first, dict) and bool(first.get("is_enterprise_install"))
 
 
-async def _refuse_organisation(desk: ListenerContext, incoming: Incoming) -> None:
+async def _refuse_organisation(services: ListenerContext, incoming: Incoming) -> None:
     """Log, and tell the author, that organization-wide installations are unsupported."""
     if not (incoming.is_direct or incoming.is_mention):
         return
@@ -100,7 +109,7 @@ async def _refuse_organisation(desk: ListenerContext, incoming: Incoming) -> Non
         "the app is installed for a whole organisation: install it in one workspace",
         extra={"action": "install_unsupported"},
     )
-    await desk.outbox.send_ephemeral(
+    await services.outbox.send_ephemeral(
         channel_id=incoming.channel_id,
         thread_ts="" if incoming.thread_ts == incoming.ts else incoming.thread_ts,
         user_id=incoming.user_id,
@@ -109,16 +118,16 @@ async def _refuse_organisation(desk: ListenerContext, incoming: Incoming) -> Non
     )
 
 
-def _is_answered(desk: ListenerContext, incoming: Incoming, actor: Actor, kind: str) -> bool:
+def _is_answered(services: ListenerContext, incoming: Incoming, actor: Actor, kind: str) -> bool:
     """Handle a command in a message, hidden from agents; return whether it was one."""
     if typed := word_of(incoming):
         # In a channel Slack sends it twice: as a mention and as a message.
         if kind == "app_mention" or incoming.is_direct:
-            desk.spawn(_answer_word(desk, actor, incoming, typed))
+            services.spawn(_answer_word(services, actor, incoming, typed))
         return True
-    if desk.facts is not None and _asks_who(incoming):
-        told = _introduce(desk, desk.facts, incoming)
-        desk.spawn(desk.speak_to(incoming.user_id, told))
+    if services.facts is not None and _asks_who(incoming):
+        work = _introduce(services, services.facts, incoming)
+        services.spawn(services.speak_to(incoming.user_id, work))
         return True
     return False
 
@@ -145,19 +154,19 @@ def _asks_who(incoming: Incoming) -> bool:
     return is_spoken_to and asks_who(incoming.words)
 
 
-async def _introduce(desk: ListenerContext, facts: Facts, incoming: Incoming) -> None:
+async def _introduce(services: ListenerContext, facts: Facts, incoming: Incoming) -> None:
     """Describe the agent to the author, once per message."""
     try:
-        found = await facts(incoming.channel_id)
-        terms = desk.approvals.policy.defaults(incoming.channel_id)
-        text = introduction(found, terms=terms, at_ms=desk.clock())
+        agent_facts = await facts(incoming.channel_id)
+        terms = services.approvals.policy.defaults(incoming.channel_id)
+        text = introduction(agent_facts, terms=terms, at_ms=services.clock())
     except DirectoryError as error:
         logger.warning(
             "introduction of the agent not sent: %s", error, extra={"action": "whisper_failed"}
         )
         text = str(error)
     is_root = incoming.thread_ts == incoming.ts
-    await desk.outbox.send_ephemeral(
+    await services.outbox.send_ephemeral(
         channel_id=incoming.channel_id,
         thread_ts="" if is_root else incoming.thread_ts,
         user_id=incoming.user_id,
@@ -166,10 +175,10 @@ async def _introduce(desk: ListenerContext, facts: Facts, incoming: Incoming) ->
     )
 
 
-async def _revise(desk: ListenerContext, change: ChangedMessage) -> str | None:
+async def _revise(services: ListenerContext, change: ChangedMessage) -> str | None:
     if change.is_gone:
-        return await desk.revisions.deleted(change.incoming)
-    return await desk.revisions.edited(change.incoming, before=change.before, edit=change.edit)
+        return await services.revisions.deleted(change.incoming)
+    return await services.revisions.edited(change.incoming, before=change.before, edit=change.edit)
 
 
 def incoming_from(event: dict[str, Any], context: AsyncBoltContext) -> Incoming | None:
@@ -248,8 +257,8 @@ def _is_new(edit: str, event_ts: str) -> bool:
 
 
 def _table(holder: dict[str, Any], name: str) -> dict[str, Any]:
-    found = holder.get(name)
-    return found if isinstance(found, dict) else {}
+    table = holder.get(name)
+    return table if isinstance(table, dict) else {}
 
 
 def word_of(incoming: Incoming) -> str:
@@ -263,14 +272,16 @@ def word_of(incoming: Incoming) -> str:
     return typed if is_word(typed) else ""
 
 
-async def _answer_word(desk: ListenerContext, actor: Actor, incoming: Incoming, typed: str) -> None:
+async def _answer_word(
+    services: ListenerContext, actor: Actor, incoming: Incoming, typed: str
+) -> None:
     """Execute a command and answer privately, once per message."""
     try:
-        answered, is_away = await answer(desk.asker(actor), typed), False
+        answered, is_away = await answer(services.asker(actor), typed), False
     except StorageError as error:
         logger.warning("a word failed: %s", error, extra={"action": "listener_failed"})
         answered, is_away = TypedAnswer(text=say("error.database")), True
-    await desk.outbox.send_ephemeral(
+    await services.outbox.send_ephemeral(
         channel_id=incoming.channel_id,
         thread_ts=incoming.thread_ts,
         user_id=actor.user_id,

@@ -18,62 +18,66 @@ from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Subm
 from bot.words import say
 
 
-async def open_grant(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+async def open_grant(
+    services: ListenerContext, about: Reference, actor: Actor, trigger: str
+) -> None:
     """Open the modal that approves and creates a grant."""
-    approval = (await _question(desk, about, actor, what="this button")).approval
-    await desk.approvals.check(approval, actor, choice=APPROVE)
+    approval = (await _question(services, about, actor, what="this button")).approval
+    await services.approvals.check(approval, actor, choice=APPROVE)
     limits = limits_for(approval)
-    covered = await desk.grants.covered(approval) if limits is not None else 0
+    covered = await services.grants.covered(approval) if limits is not None else 0
     form = grant_modal(approval, limits, covered=covered)
-    await desk.open_view(trigger, await desk.form(approval, actor, form))
+    await services.open_view(trigger, await services.form(approval, actor, form))
 
 
 async def submit_grant(
-    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Approve, and create the grant if the rule permits it."""
-    question = await _question(desk, about, actor, what="this form")
+    question = await _question(services, about, actor, what="this form")
     allowance = read_allowance(question.approval, values)
     if isinstance(allowance, dict):
         return allowance
     draft = question.draft(reason=read_text(values, REASON))
-    decided = await desk.record(
+    decided = await services.record(
         question.approval, draft, actor, surface=Surface.FORM, allowance=allowance
     )
-    desk.spawn(desk.approvals.follow_up(decided))
-    return await desk.allow(decided, allowance)
+    services.spawn(services.approvals.follow_up(decided))
+    return await services.allow(decided, allowance)
 
 
-async def revoke(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+async def revoke(services: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
     """Revoke a grant."""
-    ended = await desk.grants.revoke(about.approval_id, actor)
-    desk.spawn(desk.grants.show_later(ended.grant_id))
+    ended = await services.grants.revoke(about.approval_id, actor)
+    services.spawn(services.grants.show_later(ended.grant_id))
 
 
-async def open_stop(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+async def open_stop(
+    services: ListenerContext, about: Reference, actor: Actor, trigger: str
+) -> None:
     """Open the modal that revokes a grant; the person's right is checked at submission."""
-    approval = await desk.grants.given_with(about.approval_id)
-    is_withheld = await desk.is_withheld(approval, actor)
-    await desk.open_view(trigger, stop_modal(approval, is_withheld=is_withheld))
+    approval = await services.grants.given_with(about.approval_id)
+    is_withheld = await services.is_withheld(approval, actor)
+    await services.open_view(trigger, stop_modal(approval, is_withheld=is_withheld))
 
 
 async def submit_stop(
-    desk: ListenerContext, about: Reference, actor: Actor, _: Values
+    services: ListenerContext, about: Reference, actor: Actor, _: Values
 ) -> Errors | FormNotice:
     """Revoke a grant."""
-    await revoke(desk, about, actor, "")
+    await revoke(services, about, actor, "")
     return {}
 
 
 async def _question(
-    desk: ListenerContext, about: Reference, actor: Actor, *, what: str
+    services: ListenerContext, about: Reference, actor: Actor, *, what: str
 ) -> DrawnQuestion:
     """Read a pending call; only calls can have grants.
 
     Raises:
         UserFacingError: It is no call, has changed, or has ended.
     """
-    question = await desk.question(about, actor, what=what)
+    question = await services.question(about, actor, what=what)
     if question.approval.kind is not Kind.APPROVAL or not question.approval.tool:
         raise InvalidInputError(what)
     if question.approval.terms.risk in NEVER_GRANTED:

@@ -42,68 +42,70 @@ _OURS = re.compile(f"^{HOME}")
 _Submit = Callable[[ListenerContext, Mapping[str, Any], Actor], Awaitable[dict[str, str]]]
 
 
-def register(app: AsyncApp, desk: ListenerContext) -> None:
+def register(app: AsyncApp, services: ListenerContext) -> None:
     """Register listeners: the event, all Home actions, each modal."""
 
     @app.event(HOME_OPENED)
     async def on_opened(
         body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext
     ) -> None:
-        actor, found = actor_of(context, body), event.get("view")
+        actor, view_data = actor_of(context, body), event.get("view")
         if event.get("tab") != "home" or not actor.user_id:
-            _offer_prompts(desk, event, actor)
+            _offer_prompts(services, event, actor)
             return
-        state = state_of(found) if isinstance(found, dict) else HomeState()
-        desk.spawn(desk.homes.opened(actor, state))
+        state = state_of(view_data) if isinstance(view_data, dict) else HomeState()
+        services.spawn(services.homes.opened(actor, state))
 
     @app.action(_OURS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         actor = actor_of(context, body)
-        await desk.in_time(desk.speak_to(actor.user_id, _click(desk, body, actor)))
+        await services.in_time(services.speak_to(actor.user_id, _click(services, body, actor)))
         await ack()
 
     for name, submit in {AWAY_FORM: _go_away, MESSAGES_FORM: _set_messages}.items():
-        app.view(name)(_on_form(desk, submit))
+        app.view(name)(_on_form(services, submit))
 
 
-def _on_form(desk: ListenerContext, submit: _Submit) -> Callable[..., Awaitable[None]]:
+def _on_form(services: ListenerContext, submit: _Submit) -> Callable[..., Awaitable[None]]:
     """Return a listener of a Home modal that shows input errors there."""
 
     async def on_form(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         actor = actor_of(context, body)
-        errors = await desk.in_time(desk.speak_to(actor.user_id, submit(desk, body, actor)))
+        errors = await services.in_time(
+            services.speak_to(actor.user_id, submit(services, body, actor))
+        )
         await (ack(response_action="errors", errors=errors) if errors else ack())
 
     return on_form
 
 
-def _offer_prompts(desk: ListenerContext, event: Mapping[str, Any], actor: Actor) -> None:
+def _offer_prompts(services: ListenerContext, event: Mapping[str, Any], actor: Actor) -> None:
     """Offer suggested prompts to a person who opened the direct message."""
     channel_id = event.get("channel")
     is_opened = event.get("tab") == "messages" and isinstance(channel_id, str) and channel_id
-    if desk.prompts is not None and is_opened:
-        desk.spawn(desk.speak_to(actor.user_id, desk.prompts.offer(str(channel_id))))
+    if services.prompts is not None and is_opened:
+        services.spawn(services.speak_to(actor.user_id, services.prompts.offer(str(channel_id))))
 
 
-async def _click(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> None:
-    action, found = action_of(body), body.get("view")
+async def _click(services: ListenerContext, body: Mapping[str, Any], actor: Actor) -> None:
+    action, view_data = action_of(body), body.get("view")
     name = action.get("action_id")
     match name:
         case view.TEST:
-            await _send_test(desk, actor, str(action.get("action_ts")))
+            await _send_test(services, actor, str(action.get("action_ts")))
         case _ if name in {TEST_YES, TEST_NO}:
-            desk.spawn(_respond(desk, address_of(body)))
+            services.spawn(_respond(services, address_of(body)))
         case view.AWAY:
-            await desk.open_view(str(body.get("trigger_id")), away_form())
+            await services.open_view(str(body.get("trigger_id")), away_form())
         case view.MESSAGES:
-            team_id = desk.team_id
-            person = await desk.wishes.of(actor.user_id, team_id=team_id)
-            await desk.open_view(str(body.get("trigger_id")), messages_form(person))
+            team_id = services.team_id
+            person = await services.wishes.of(actor.user_id, team_id=team_id)
+            await services.open_view(str(body.get("trigger_id")), messages_form(person))
         case view.BACK_HERE:
-            await _come_back(desk, actor)
+            await _come_back(services, actor)
         case _:
-            state = state_of(found) if isinstance(found, dict) else HomeState()
-            desk.spawn(desk.homes.show(actor, _turned(state, action)))
+            state = state_of(view_data) if isinstance(view_data, dict) else HomeState()
+            services.spawn(services.homes.show(actor, _turned(state, action)))
 
 
 def _turned(state: HomeState, action: Mapping[str, Any]) -> HomeState:
@@ -131,11 +133,11 @@ def _turned(state: HomeState, action: Mapping[str, Any]) -> HomeState:
             raise InvalidInputError("this button")
 
 
-async def _send_test(desk: ListenerContext, actor: Actor, key: str) -> None:
+async def _send_test(services: ListenerContext, actor: Actor, key: str) -> None:
     """Send a sample card in a direct message, once for each click."""
-    await desk.homes.composer.check(actor)
+    await services.homes.composer.check(actor)
     card = test_card()
-    await desk.outbox.send_ephemeral(
+    await services.outbox.send_ephemeral(
         channel_id=actor.user_id,
         thread_ts="",
         user_id=actor.user_id,
@@ -145,18 +147,20 @@ async def _send_test(desk: ListenerContext, actor: Actor, key: str) -> None:
     )
 
 
-async def _respond(desk: ListenerContext, address: str) -> None:
-    await desk.outbox.respond(address, say("message.tested"))
+async def _respond(services: ListenerContext, address: str) -> None:
+    await services.outbox.respond(address, say("message.tested"))
 
 
-async def _go_away(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> dict[str, str]:
+async def _go_away(
+    services: ListenerContext, body: Mapping[str, Any], actor: Actor
+) -> dict[str, str]:
     """Store an absence with its delegation; return input errors."""
-    person = await desk.homes.composer.check(actor)
-    zone = zone_for(person, desk.approvals.policy.timezone)
+    person = await services.homes.composer.check(actor)
+    zone = zone_for(person, services.approvals.policy.timezone)
     chosen = read_away(_values(body), zone)
     if isinstance(chosen, dict):
         return chosen
-    team_id, delegating = desk.team_id, desk.delegating
+    team_id, delegating = services.team_id, services.delegating
     try:
         if chosen.delegate_id:
             await delegating.hand_over(
@@ -165,37 +169,37 @@ async def _go_away(desk: ListenerContext, body: Mapping[str, Any], actor: Actor)
         await delegating.go_away(actor, team_id=team_id, until_ms=chosen.until_ms)
     except UserFacingError as error:
         return {chosen.block if chosen.delegate_id else AWAY_UNTIL: str(error)[:300]}
-    desk.homes.changed()
+    services.homes.changed()
     return {}
 
 
 async def _set_messages(
-    desk: ListenerContext, body: Mapping[str, Any], actor: Actor
+    services: ListenerContext, body: Mapping[str, Any], actor: Actor
 ) -> dict[str, str]:
     """Store notification preferences; return input errors."""
     chosen = read_messages(_values(body))
     if isinstance(chosen, dict):
         return chosen
-    await desk.wishes.set(
+    await services.wishes.set(
         actor,
-        team_id=desk.team_id,
+        team_id=services.team_id,
         quiet=chosen.quiet,
         has_copies=chosen.has_copies,
     )
-    desk.homes.changed()
+    services.homes.changed()
     return {}
 
 
-async def _come_back(desk: ListenerContext, actor: Actor) -> None:
-    team_id, delegating = desk.team_id, desk.delegating
+async def _come_back(services: ListenerContext, actor: Actor) -> None:
+    team_id, delegating = services.team_id, services.delegating
     await delegating.end(actor, team_id=team_id)
     await delegating.come_back(actor, team_id=team_id)
-    desk.homes.changed()
+    services.homes.changed()
 
 
 def _values(body: Mapping[str, Any]) -> Values:
-    found = body.get("view")
-    state = found.get("state") if isinstance(found, dict) else None
+    view_data = body.get("view")
+    state = view_data.get("state") if isinstance(view_data, dict) else None
     values = state.get("values") if isinstance(state, dict) else None
     if not isinstance(values, dict):
         raise InvalidInputError("this form")

@@ -52,85 +52,91 @@ MOST_ENTRIES = 500
 """Maximum number of audit entries to read for a history."""
 
 
-async def open_review(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+async def open_review(
+    services: ListenerContext, about: Reference, actor: Actor, trigger: str
+) -> None:
     """Open the review for a person who sees the card."""
-    approval = await _found(desk, about, actor)
-    view = review_modal(approval, await reader_of(desk, approval, actor))
-    await desk.open_view(trigger, view)
-    await _note_shown(desk, approval, actor, REQUEST)
+    approval = await _found(services, about, actor)
+    view = review_modal(approval, await reader_of(services, approval, actor))
+    await services.open_view(trigger, view)
+    await _note_shown(services, approval, actor, REQUEST)
 
 
-async def turn_page(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+async def turn_page(
+    services: ListenerContext, about: Reference, actor: Actor, trigger: str
+) -> None:
     """Show another page in the same modal; values are kept."""
-    approval = await _found(desk, about, actor)
+    approval = await _found(services, about, actor)
     if not approval.digest.startswith(about.shown):
         raise OutdatedCardError(approval.approval_id)
     number, of = page_number(about.page), count_pages(approval)
     # The call may have fewer pages since an edit, or the value was forged.
     if number > of:
         raise InvalidInputError("this page")
-    view = await _page(desk, approval, actor, about.page, desk.typed)
-    window = desk.window
-    await (window.replace(view) if window is not None else desk.open_view(trigger, view))
-    await _note_shown(desk, approval, actor, about.page)
+    view = await _page(services, approval, actor, about.page, services.typed)
+    window = services.window
+    await (window.replace(view) if window is not None else services.open_view(trigger, view))
+    await _note_shown(services, approval, actor, about.page)
 
 
-async def reveal(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+async def reveal(services: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
     """Reveal everything except declared secrets, to a possible approver."""
-    approval = await desk.approvals.look(about.approval_id, actor, shown=about.shown)
-    question = await desk.question(about, actor, what="this button")
-    reader = await reader_of(desk, approval, actor)
+    approval = await services.approvals.look(about.approval_id, actor, shown=about.shown)
+    question = await services.question(about, actor, what="this button")
+    reader = await reader_of(services, approval, actor)
     is_call = isinstance(question, CallQuestion) and reader.can_approve
     agrees = question.yes_inputs() if is_call and isinstance(question, CallQuestion) else []
 
     async def show() -> None:
-        await desk.open_view(trigger, details_modal(approval, agrees=agrees))
+        await services.open_view(trigger, details_modal(approval, agrees=agrees))
 
-    await desk.approvals.reveal(approval, actor.user_id, show)
+    await services.approvals.reveal(approval, actor.user_id, show)
 
 
 async def submit_review(
-    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Approve, or show the next page that must be read first."""
-    question = await desk.question(about, actor, what="this form")
+    question = await services.question(about, actor, what="this form")
     approval = question.approval
     if approval.kind is not Kind.APPROVAL or not _has_yes(question):
         raise InvalidInputError("this form")
     # The first page shows everything if it is the only one.
     is_whole = about.page == REQUEST and not count_pages(approval)
     surface = Surface.REVIEW if is_whole else Surface.ELSEWHERE
-    unread = desk.approvals.unseen(approval, actor.user_id, surface)
+    unread = services.approvals.unseen(approval, actor.user_id, surface)
     if unread is not None and not guesses(approval):
-        return await _next_page(desk, approval, actor, values)
+        return await _next_page(services, approval, actor, values)
     result = question.submit(ActionId.REVIEW_MODAL, values)
     if not isinstance(result, DecisionDraft):
         errors = result if isinstance(result, dict) else {}
-        return await _without_reason(desk, approval, actor, errors)
+        return await _without_reason(services, approval, actor, errors)
     allowance = read_next_time(approval, values)
     try:
-        decided = await desk.record(approval, result, actor, surface=surface, allowance=allowance)
+        decided = await services.record(
+            approval, result, actor, surface=surface, allowance=allowance
+        )
     except RefusalError as error:
         if error.code != RefusalCode.REASON_REQUIRED:
             raise
         return {REASON: say("refuse.reason")}
-    desk.spawn(desk.approvals.follow_up(decided))
-    return await desk.allow(decided, allowance)
+    services.spawn(services.approvals.follow_up(decided))
+    return await services.allow(decided, allowance)
 
 
 async def _next_page(
-    desk: ListenerContext, approval: Approval, actor: Actor, values: Values
+    services: ListenerContext, approval: Approval, actor: Actor, values: Values
 ) -> FormNotice:
     """Show the first unread page of the full text; the last can approve."""
     number, of = pages_read(approval, actor.user_id) + 1, count_pages(approval)
     page = text_page(number) if of else REQUEST
-    view = await _page(desk, approval, actor, page, values)
-    await _note_shown(desk, approval, actor, page)
+    view = await _page(services, approval, actor, page, values)
+    await _note_shown(services, approval, actor, page)
     return FormNotice(view=view)
 
 
 async def _without_reason(
-    desk: ListenerContext, approval: Approval, actor: Actor, errors: Errors
+    services: ListenerContext, approval: Approval, actor: Actor, errors: Errors
 ) -> Errors:
     """Record an approval without its required reason; return the input errors."""
     if REASON not in errors:
@@ -138,18 +144,18 @@ async def _without_reason(
     code = RefusalCode.REASON_REQUIRED
     # Raised only to be recorded as a refusal.
     with suppress(RefusalError):
-        async with desk.approvals.noting(approval, actor):
+        async with services.approvals.noting(approval, actor):
             raise RefusalError(code.value, code.words)
     return {**errors, REASON: say("refuse.reason")}
 
 
-async def reader_of(desk: ListenerContext, approval: Approval, actor: Actor) -> FormReader:
+async def reader_of(services: ListenerContext, approval: Approval, actor: Actor) -> FormReader:
     """Return what a person can do with an approval now; records nothing."""
     if approval.status is not Status.PENDING or approval.kind is Kind.QUESTION:
         return FormReader()
-    user_id, votes = actor.user_id, desk.approvals.votes
+    user_id, votes = actor.user_id, services.approvals.votes
     has_vote = any(vote.by == user_id for vote in approval.votes)
-    unread = desk.approvals.unseen(approval, user_id, Surface.ELSEWHERE)
+    unread = services.approvals.unseen(approval, user_id, Surface.ELSEWHERE)
     is_clear = has_opened(approval, user_id, Opened.CLEAR)
     reader = FormReader(
         pages=pages_read(approval, user_id),
@@ -158,12 +164,12 @@ async def reader_of(desk: ListenerContext, approval: Approval, actor: Actor) -> 
         is_requester=is_requester(approval, user_id),
         has_vote=has_vote,
         has_claim=approval.claim.by == user_id,
-        can_override=await _can_override(desk, approval, actor),
+        can_override=await _can_override(services, approval, actor),
     )
     try:
         vote = await votes.right_of(approval, actor)
     except UserFacingError as error:
-        can_reject = await _can_reject(desk, approval, actor)
+        can_reject = await _can_reject(services, approval, actor)
         return replace(reader, why=_why_not(approval, error), can_reject=can_reject)
     why = why_you(approval, vote)
     has_yes = approval.kind is Kind.APPROVAL and _has_yes(drawn_question(approval))
@@ -176,7 +182,7 @@ def why_you(approval: Approval, vote: CastVote) -> str:
         return say("line.why_you_delegate", who=mention(vote.on_behalf_of))
     known = approval.terms.groups
     groups = [known[name] for name in vote.groups if name in known]
-    return next((words for one in groups if (words := _by_group(approval, one, vote.by))), "")
+    return next((words for group in groups if (words := _by_group(approval, group, vote.by))), "")
 
 
 def _by_group(approval: Approval, group: Group, user_id: str) -> str:
@@ -210,21 +216,21 @@ def _backup_ms(approval: Approval) -> int:
     return (next_step_ms(approval) or 0) if is_plain else 0
 
 
-async def _can_reject(desk: ListenerContext, approval: Approval, actor: Actor) -> bool:
+async def _can_reject(services: ListenerContext, approval: Approval, actor: Actor) -> bool:
     """Whether a person can reject although they cannot approve."""
     try:
-        await desk.approvals.votes.check(approval, actor)
+        await services.approvals.votes.check(approval, actor)
     except UserFacingError:
         return False
     return True
 
 
-async def _can_override(desk: ListenerContext, approval: Approval, actor: Actor) -> bool:
+async def _can_override(services: ListenerContext, approval: Approval, actor: Actor) -> bool:
     """Whether the person may break glass; False if a look-up fails."""
     if glass_of(approval) is None:
         return False
     try:
-        return await why_not_break(desk.approvals.votes.census, approval, actor) is None
+        return await why_not_break(services.approvals.votes.census, approval, actor) is None
     except DirectoryError:
         return False
 
@@ -234,30 +240,30 @@ def _has_yes(question: object) -> bool:
     return isinstance(question, CallQuestion) and any(question.agree(Proof(is_whole=True)))
 
 
-async def _found(desk: ListenerContext, about: Reference, actor: Actor) -> Approval:
-    approval = await desk.storage.approvals.get(about.approval_id)
-    await desk.approvals.access.check_person(actor, team_id=approval.team_id)
-    await desk.check_sees(approval, actor)
+async def _found(services: ListenerContext, about: Reference, actor: Actor) -> Approval:
+    approval = await services.storage.approvals.get(about.approval_id)
+    await services.approvals.access.check_person(actor, team_id=approval.team_id)
+    await services.check_sees(approval, actor)
     return approval
 
 
 async def _page(
-    desk: ListenerContext, approval: Approval, actor: Actor, page: str, values: Values
+    services: ListenerContext, approval: Approval, actor: Actor, page: str, values: Values
 ) -> dict[str, Any]:
-    reader = await reader_of(desk, approval, actor)
-    history: Sequence[Block] = await _history(desk, approval) if page == HISTORY else ()
+    reader = await reader_of(services, approval, actor)
+    history: Sequence[Block] = await _history(services, approval) if page == HISTORY else ()
     return review_modal(approval, reader, page=page, values=values, history=history)
 
 
-async def _history(desk: ListenerContext, approval: Approval) -> list[Block]:
-    entries = await desk.storage.audit.of_thread(approval.thread_id, limit=MOST_ENTRIES)
+async def _history(services: ListenerContext, approval: Approval) -> list[Block]:
+    entries = await services.storage.audit.of_thread(approval.thread_id, limit=MOST_ENTRIES)
     here = {"checkpoint": approval.checkpoint_id, "address": approval.address}
     return history_blocks(
         in_order(
-            one
-            for one in entries
-            if one.approval_id == approval.approval_id
-            or (not one.approval_id and _is_of(one.detail, here))
+            entry
+            for entry in entries
+            if entry.approval_id == approval.approval_id
+            or (not entry.approval_id and _is_of(entry.detail, here))
         ),
         approval,
     )
@@ -267,13 +273,15 @@ def _is_of(detail: Mapping[str, object], here: Mapping[str, str]) -> bool:
     return all(detail.get(name) == value for name, value in here.items())
 
 
-async def _note_shown(desk: ListenerContext, approval: Approval, actor: Actor, page: str) -> None:
+async def _note_shown(
+    services: ListenerContext, approval: Approval, actor: Actor, page: str
+) -> None:
     """Store that a person was shown a page; a single page is everything."""
     number, of = page_number(page), count_pages(approval)
     if number:
-        await desk.approvals.note_page(approval, actor.user_id, number, of=of)
+        await services.approvals.note_page(approval, actor.user_id, number, of=of)
     elif page == REQUEST and not of:
-        await desk.approvals.note_details(approval, actor.user_id)
+        await services.approvals.note_details(approval, actor.user_id)
 
 
 CLICKS: Mapping[str, Press] = {

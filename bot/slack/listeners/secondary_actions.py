@@ -40,54 +40,54 @@ from bot.words.mrkdwn import date, mention
 _TITLE = 150
 
 
-async def claim(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+async def claim(services: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
     """Claim an approval."""
-    kept = await desk.means.claim(about.approval_id, actor, shown=about.shown)
-    desk.spawn(desk.approvals.follow_up(kept))
+    kept = await services.means.claim(about.approval_id, actor, shown=about.shown)
+    services.spawn(services.approvals.follow_up(kept))
 
 
-async def let_go(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+async def let_go(services: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
     """Release the person's claim."""
-    kept = await desk.means.let_go(about.approval_id, actor, shown=about.shown)
-    desk.spawn(desk.approvals.follow_up(kept))
+    kept = await services.means.let_go(about.approval_id, actor, shown=about.shown)
+    services.spawn(services.approvals.follow_up(kept))
 
 
 async def open_snooze(
-    desk: ListenerContext, about: Reference, actor: Actor, trigger_id: str
+    services: ListenerContext, about: Reference, actor: Actor, trigger_id: str
 ) -> None:
     """Open the snooze modal."""
-    approval = await desk.means.check_snooze(about.approval_id, actor, shown=about.shown)
-    await desk.open_view(trigger_id, snooze_modal(approval, await _here(desk, actor)))
+    approval = await services.means.check_snooze(about.approval_id, actor, shown=about.shown)
+    await services.open_view(trigger_id, snooze_modal(approval, await _here(services, actor)))
 
 
 async def submit_snooze(
-    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors:
     """Handle the snooze modal."""
-    for_s = read_snooze(values, now_ms=desk.clock())
+    for_s = read_snooze(values, now_ms=services.clock())
     if not isinstance(for_s, int):
         return for_s
     try:
-        kept = await desk.means.snooze(about.approval_id, actor, shown=about.shown, for_s=for_s)
+        kept = await services.means.snooze(about.approval_id, actor, shown=about.shown, for_s=for_s)
     except RefusalError as error:
         if error.code != RefusalCode.BEYOND_DEADLINE:
             raise
         return {snoozed_in(values): say("refuse.beyond")}
-    desk.spawn(desk.approvals.follow_up(kept))
+    services.spawn(services.approvals.follow_up(kept))
     return {}
 
 
 async def open_question(
-    desk: ListenerContext, about: Reference, actor: Actor, trigger_id: str
+    services: ListenerContext, about: Reference, actor: Actor, trigger_id: str
 ) -> None:
     """Open the question modal."""
-    approval = await desk.means.check_question(about.approval_id, actor, shown=about.shown)
-    has_agent = await desk.explains(approval)
-    await desk.open_view(trigger_id, question_modal(approval, has_agent=has_agent))
+    approval = await services.means.check_question(about.approval_id, actor, shown=about.shown)
+    has_agent = await services.explains(approval)
+    await services.open_view(trigger_id, question_modal(approval, has_agent=has_agent))
 
 
 async def submit_question(
-    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors:
     """Handle the question modal."""
     asked = read_question(values)
@@ -95,48 +95,50 @@ async def submit_question(
         return asked
     text, to = asked
     try:
-        kept = await desk.means.ask(about.approval_id, actor, shown=about.shown, text=text, to=to)
+        kept = await services.means.ask(
+            about.approval_id, actor, shown=about.shown, text=text, to=to
+        )
     except RefusalError as error:
         if error.code != RefusalCode.NOT_HERE:
             raise
         return {PERSON: error.reason}
-    desk.spawn(desk.approvals.follow_up(kept))
+    services.spawn(services.approvals.follow_up(kept))
     return {}
 
 
 async def open_hand_over(
-    desk: ListenerContext, about: Reference, actor: Actor, trigger_id: str
+    services: ListenerContext, about: Reference, actor: Actor, trigger_id: str
 ) -> None:
     """Open the delegation modal for a possible approver."""
-    approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
-    vote = await desk.approvals.votes.right_of(approval, actor)
-    known = desk.approvals.policy.groups() or {}
+    approval = await services.approvals.find(about.approval_id, actor, shown=about.shown)
+    vote = await services.approvals.votes.right_of(approval, actor)
+    known = services.approvals.policy.groups() or {}
     groups = {
-        name: await _called(desk, known[name])
+        name: await _called(services, known[name])
         for name in vote.groups
         if name in known and not vote.on_behalf_of
     }
-    overview = await desk.homes.composer.overview(actor)
+    overview = await services.homes.composer.overview(actor)
     rights = OwnRights(
         groups=groups,
-        waiting=await _own_right(desk, actor, overview.waiting),
+        waiting=await _own_right(services, actor, overview.waiting),
         handed=overview.handed,
     )
-    view = hand_over_modal(approval, rights, await _here(desk, actor))
-    await desk.open_view(trigger_id, view)
+    view = hand_over_modal(approval, rights, await _here(services, actor))
+    await services.open_view(trigger_id, view)
 
 
-async def _called(desk: ListenerContext, group: Group) -> str:
+async def _called(services: ListenerContext, group: Group) -> str:
     """Return a group's title, or the names of its members."""
     if group.title:
         return group.title
-    composer, names = desk.homes.composer, list[str]()
-    for one in (*group.usergroups, *group.users, *group.channels)[:_MOST_CALLED]:
+    composer, names = services.homes.composer, list[str]()
+    for slack_id in (*group.usergroups, *group.users, *group.channels)[:_MOST_CALLED]:
         with suppress(DirectoryError):
-            if one[:1] in {"C", "G"}:
-                names.append(f"#{await composer.channel_name(one)}")
+            if slack_id[:1] in {"C", "G"}:
+                names.append(f"#{await composer.channel_name(slack_id)}")
             else:
-                names.append(await composer.name_of(one))
+                names.append(await composer.name_of(slack_id))
     return ", ".join(filter(None, names)) or say("line.members")
 
 
@@ -144,31 +146,35 @@ _MOST_CALLED = 3
 
 
 async def _own_right(
-    desk: ListenerContext, actor: Actor, waiting: Sequence[Approval]
+    services: ListenerContext, actor: Actor, waiting: Sequence[Approval]
 ) -> list[Approval]:
     """Return the requests that a person decides by their own right."""
-    decided = desk.approvals.votes
+    decided = services.approvals.votes
     look = WaitingLook(
-        decided.census.directory, replace(decided.census, delegations=None), actor, (), desk.clock()
+        decided.census.directory,
+        replace(decided.census, delegations=None),
+        actor,
+        (),
+        services.clock(),
     )
-    calls = [one for one in waiting if one.kind is not Kind.QUESTION]
-    return [one for one in await look.among(calls) if one.terms.delegation]
+    calls = [approval for approval in waiting if approval.kind is not Kind.QUESTION]
+    return [approval for approval in await look.among(calls) if approval.terms.delegation]
 
 
 async def submit_hand_over(
-    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Delegate the person's own right for the request."""
-    approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
-    longest = desk.clock() + LONGEST_MS
+    approval = await services.approvals.find(about.approval_id, actor, shown=about.shown)
+    longest = services.clock() + LONGEST_MS
     handing = read_handing(
-        values, await _here(desk, actor), ends_ms=min(approval.expires_ms, longest)
+        values, await _here(services, actor), ends_ms=min(approval.expires_ms, longest)
     )
     if isinstance(handing, dict):
         return handing
-    if errors := _handing_errors(approval, handing, actor, now_ms=desk.clock()):
+    if errors := _handing_errors(approval, handing, actor, now_ms=services.clock()):
         return errors
-    delegating = desk.delegating
+    delegating = services.delegating
     team_id, group = approval.team_id, handing.group
     name = approval.approval_id if handing.is_this else ""
     try:
@@ -185,7 +191,9 @@ async def submit_hand_over(
         if error.code != RefusalCode.BAD_DELEGATE:
             raise
         return {TO: error.reason}
-    others = ", ".join(mention(one) for one in old if one != made.delegate_id)
+    others = ", ".join(
+        mention(delegate_id) for delegate_id in old if delegate_id != made.delegate_id
+    )
     words = _handed(approval, mention(made.delegate_id), date(made.until_ms), others, handing)
     return FormNotice(title=say("form.handed"), words=words)
 
@@ -208,8 +216,8 @@ def _handed(approval: Approval, who: str, when: str, others: str, handing: Handi
     return say("form.handed_words", who=who, when=when)
 
 
-async def _here(desk: ListenerContext, actor: Actor) -> Here:
-    return Here(now_ms=desk.clock(), zone=await desk.zone(actor))
+async def _here(services: ListenerContext, actor: Actor) -> Here:
+    return Here(now_ms=services.clock(), zone=await services.zone(actor))
 
 
 CLICKS: Mapping[str, Press] = {

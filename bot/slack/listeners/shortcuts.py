@@ -28,30 +28,32 @@ _TS = re.compile(r"\d{1,12}\.\d{1,9}")
 _UNKNOWN_PLACE = ("channel_not_found", "not_in_channel")
 
 
-def register(app: AsyncApp, desk: ListenerContext) -> None:
+def register(app: AsyncApp, services: ListenerContext) -> None:
     """Register one listener per shortcut."""
 
     @app.shortcut({"type": "shortcut", "callback_id": MY_APPROVALS})
     async def on_list(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        view = await desk.in_time(desk.homes.composer.waiting_form(actor_of(context, body)))
-        await desk.in_time(desk.open_view(str(body.get("trigger_id")), view))
+        view = await services.in_time(services.homes.composer.waiting_form(actor_of(context, body)))
+        await services.in_time(services.open_view(str(body.get("trigger_id")), view))
         await ack()
 
     @app.shortcut({"type": "message_action", "callback_id": ASK_ABOUT})
     async def on_ask(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         actor = actor_of(context, body)
-        await desk.in_time(desk.speak_to(actor.user_id, _ask(desk, body, context)))
+        await services.in_time(services.speak_to(actor.user_id, _ask(services, body, context)))
         await ack()
 
 
-async def _ask(desk: ListenerContext, body: Mapping[str, Any], context: AsyncBoltContext) -> None:
+async def _ask(
+    services: ListenerContext, body: Mapping[str, Any], context: AsyncBoltContext
+) -> None:
     """Ask an agent about a message, visibly in its thread.
 
     Raises:
         UserFacingError: It was not done, with the reason.
     """
-    quoted, actor = quoted_from(body, desk.team_id), actor_of(context, body)
-    about, bot_user_id = AskingAbout(desk.inbox), context.bot_user_id or ""
+    quoted, actor = quoted_from(body, services.team_id), actor_of(context, body)
+    about, bot_user_id = AskingAbout(services.inbox), context.bot_user_id or ""
     try:
         await about.check(quoted, actor, bot_user_id=bot_user_id)
     except DirectoryError as error:
@@ -61,15 +63,17 @@ async def _ask(desk: ListenerContext, body: Mapping[str, Any], context: AsyncBol
     ts = _asked_ts(body)
     thread_id = await about.ask(quoted, actor, ts=ts, bot_user_id=bot_user_id)
     if thread_id is not None:
-        desk.spawn(desk.speak_to(actor.user_id, _begin(desk, quoted, actor, ts, address_of(body))))
+        services.spawn(
+            services.speak_to(actor.user_id, _begin(services, quoted, actor, ts, address_of(body)))
+        )
 
 
 async def _begin(
-    desk: ListenerContext, quoted: QuotedMessage, actor: Actor, ts: str, address: str
+    services: ListenerContext, quoted: QuotedMessage, actor: Actor, ts: str, address: str
 ) -> None:
     """Show who asked, then start the agent; the question is stored."""
     try:
-        await desk.grants.notices.show_asker(
+        await services.grants.notices.show_asker(
             channel_id=quoted.channel_id, thread_ts=quoted.thread_ts, by=actor.user_id, key=ts
         )
     except DeliveryError as error:
@@ -79,7 +83,7 @@ async def _begin(
             extra={"action": "asker_not_shown"},
         )
         if error.is_lost_place:
-            await desk.outbox.send_ephemeral(
+            await services.outbox.send_ephemeral(
                 channel_id=quoted.channel_id,
                 thread_ts=quoted.thread_ts,
                 user_id=actor.user_id,
@@ -87,7 +91,7 @@ async def _begin(
                 key=ts,
                 address=address,
             )
-    await desk.threads.work(quoted.thread_id)
+    await services.threads.work(quoted.thread_id)
 
 
 def _asked_ts(body: Mapping[str, Any]) -> str:

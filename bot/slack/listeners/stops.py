@@ -20,28 +20,28 @@ from bot.threads.message_event import Incoming
 _THREAD = re.compile(r"(?P<team>[TE][A-Z0-9]+):(?P<channel>[CDG][A-Z0-9]+):(?P<ts>\d+\.\d+)")
 
 
-def register(app: AsyncApp, desk: ListenerContext) -> None:
+def register(app: AsyncApp, services: ListenerContext) -> None:
     """Register the button."""
 
     @app.action(str(ActionId.STOP_AGENT))
     async def on_stop(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        stop = stop_of(body, context, desk.team_id)
-        desk.shown_lists.clicked(stop.user_id, action_of(body), address_of(body))
-        work = _stop(desk, stop, actor_of(context, body), address_of(body))
-        await desk.in_time(desk.speak_to(context.user_id or "", work))
+        stop = stop_of(body, context, services.team_id)
+        services.shown_lists.clicked(stop.user_id, action_of(body), address_of(body))
+        work = _stop(services, stop, actor_of(context, body), address_of(body))
+        await services.in_time(services.speak_to(context.user_id or "", work))
         await ack()
 
 
-async def _stop(desk: ListenerContext, stop: Incoming, actor: Actor, address: str) -> None:
-    thread_id = await desk.inbox.stop_thread(stop, address=address)
+async def _stop(services: ListenerContext, stop: Incoming, actor: Actor, address: str) -> None:
+    thread_id = await services.inbox.stop_thread(stop, address=address)
     if thread_id is not None:
-        desk.spawn(_follow_up(desk, thread_id, actor))
+        services.spawn(_follow_up(services, thread_id, actor))
 
 
-async def _follow_up(desk: ListenerContext, thread_id: str, actor: Actor) -> None:
+async def _follow_up(services: ListenerContext, thread_id: str, actor: Actor) -> None:
     """Stop the agent, and update the list with the button."""
-    await desk.threads.work(thread_id)
-    await desk.acted(actor)
+    await services.threads.work(thread_id)
+    await services.acted(actor)
 
 
 def stop_of(body: Mapping[str, Any], context: AsyncBoltContext, team_id: str) -> Incoming:

@@ -46,22 +46,24 @@ class Submission:
     actor: Actor
 
 
-def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Submit] = NO_MEANS) -> None:
+def register(
+    app: AsyncApp, services: ListenerContext, submits: Mapping[str, Submit] = NO_MEANS
+) -> None:
     """Register one listener for all our modals."""
 
     @app.view(OURS)
     async def on_submit(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         submission = submission_from(body, actor_of(context, body))
-        work = _answer(desk, submission, means.get(submission.modal_id))
-        answer = await desk.in_time(desk.speak_to(submission.actor.user_id, work))
+        work = _answer(services, submission, submits.get(submission.modal_id))
+        answer = await services.in_time(services.speak_to(submission.actor.user_id, work))
         if not answer or (isinstance(answer, FormNotice) and answer.view is None):
-            desk.spawn(desk.acted(submission.actor))
+            services.spawn(services.acted(submission.actor))
         if isinstance(answer, FormNotice):
             view = answer.view or notice_modal(answer.title, answer.words)
             await ack(response_action="update", view=view)
         elif answer:
             await ack(response_action="errors", errors=answer)
-        elif desk.is_refused and await desk.is_undrawn(submission.about.approval_id):
+        elif services.is_refused and await services.is_undrawn(submission.about.approval_id):
             # Without the card, the modal shows the result.
             view = notice_modal(say("form.recorded"), say("form.recorded_words"))
             await ack(response_action="update", view=view)
@@ -98,61 +100,61 @@ def submission_from(body: dict[str, Any], actor: Actor) -> Submission:
 
 
 async def _answer(
-    desk: ListenerContext, submission: Submission, means: Submit | None
+    services: ListenerContext, submission: Submission, submit: Submit | None
 ) -> Errors | FormNotice:
     """Handle a modal: secondary action, withdrawal, or question."""
-    if means is not None:
-        return await means(desk, submission.about, submission.actor, submission.values)
+    if submit is not None:
+        return await submit(services, submission.about, submission.actor, submission.values)
     is_withdrawal = submission.modal_id == ActionId.WITHDRAW_MODAL
-    return await (_withdraw if is_withdrawal else _submit)(desk, submission)
+    return await (_withdraw if is_withdrawal else _submit)(services, submission)
 
 
-async def _submit(desk: ListenerContext, submission: Submission) -> Errors:
+async def _submit(services: ListenerContext, submission: Submission) -> Errors:
     """Handle the modal of a question."""
     about, actor = submission.about, submission.actor
     is_no = submission.modal_id == ActionId.REJECT_MODAL
-    if is_no and await desk.approvals.withdrawals.is_own(about.approval_id, actor):
-        return await _withdraw(desk, submission)
-    question = await desk.question(about, actor, what="this form")
+    if is_no and await services.approvals.withdrawals.is_own(about.approval_id, actor):
+        return await _withdraw(services, submission)
+    question = await services.question(about, actor, what="this form")
     if question.approval.kind is Kind.QUESTION:
-        await desk.approvals.check(question.approval, actor)
+        await services.approvals.check(question.approval, actor)
     result = question.submit(submission.modal_id, submission.values)
     if isinstance(result, Proposal):
-        return await _propose(desk, question, result, actor)
+        return await _propose(services, question, result, actor)
     if not isinstance(result, DecisionDraft):
         if submission.modal_id == ActionId.EDIT_MODAL:
-            await desk.edits.refuse_arguments(question.approval, actor)
+            await services.edits.refuse_arguments(question.approval, actor)
         return result
     try:
-        decided = await desk.record(question.approval, result, actor, surface=Surface.FORM)
+        decided = await services.record(question.approval, result, actor, surface=Surface.FORM)
     except RefusalError as error:
         if error.code != RefusalCode.REASON_REQUIRED:
             raise
         return {REASON: say("refuse.reason")}
-    desk.spawn(desk.approvals.follow_up(decided))
+    services.spawn(services.approvals.follow_up(decided))
     return {}
 
 
 async def _propose(
-    desk: ListenerContext, question: DrawnQuestion, proposal: Proposal, actor: Actor
+    services: ListenerContext, question: DrawnQuestion, proposal: Proposal, actor: Actor
 ) -> Errors:
     """Record edited arguments if the tool and the policy accept them."""
     approval = question.approval
     try:
-        call = await desk.check_call(approval, proposal.arguments)
+        call = await services.check_call(approval, proposal.arguments)
     except InvalidArgumentsError as error:
         if question.approval.kind is not Kind.QUESTION:
-            await desk.edits.refuse_arguments(approval, actor)
+            await services.edits.refuse_arguments(approval, actor)
         return question.place_errors(error)
     draft = question.settle(proposal, call)
     if draft is not None:
         is_edit = approval.kind is Kind.APPROVAL
         surface = Surface.EDIT_FORM if is_edit else Surface.FORM
-        decided = await desk.record(approval, draft, actor, surface=surface, call=call)
-        desk.spawn(desk.approvals.follow_up(decided))
+        decided = await services.record(approval, draft, actor, surface=surface, call=call)
+        services.spawn(services.approvals.follow_up(decided))
         return {}
-    judgement = await desk.judge(approval, call.arguments)
-    edited = await desk.edits.edit(
+    judgement = await services.judge(approval, call.arguments)
+    edited = await services.edits.edit(
         approval,
         call,
         judgement,
@@ -161,18 +163,18 @@ async def _propose(
     )
     if isinstance(edited, str):
         return question.refuse(edited)
-    desk.spawn(desk.approvals.follow_up(edited))
+    services.spawn(services.approvals.follow_up(edited))
     if edited.status is Status.PENDING:
-        await _tell_editor(desk, edited, actor)
+        await _tell_editor(services, edited, actor)
     return {}
 
 
-async def _tell_editor(desk: ListenerContext, edited: Approval, actor: Actor) -> None:
+async def _tell_editor(services: ListenerContext, edited: Approval, actor: Actor) -> None:
     """Tell an editor privately that the edited call still needs approvals."""
     tallies = progress_of(edited).tallies
-    have, need = sum(one.have for one in tallies), sum(one.need for one in tallies)
+    have, need = sum(tally.have for tally in tallies), sum(tally.need for tally in tallies)
     words = say("message.edit_part", have=have, need=need) if have else say("message.edit_others")
-    await desk.outbox.send_ephemeral(
+    await services.outbox.send_ephemeral(
         channel_id=edited.channel_id,
         thread_ts=edited.thread_ts,
         user_id=actor.user_id,
@@ -181,10 +183,10 @@ async def _tell_editor(desk: ListenerContext, edited: Approval, actor: Actor) ->
     )
 
 
-async def _withdraw(desk: ListenerContext, submission: Submission) -> Errors:
+async def _withdraw(services: ListenerContext, submission: Submission) -> Errors:
     reason = read_text(submission.values, REASON)
-    withdrawn = await desk.approvals.withdrawals.withdraw(
+    withdrawn = await services.approvals.withdrawals.withdraw(
         submission.about.approval_id, submission.actor, reason=reason
     )
-    desk.spawn(desk.approvals.follow_up(withdrawn))
+    services.spawn(services.approvals.follow_up(withdrawn))
     return {}

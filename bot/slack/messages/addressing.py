@@ -39,11 +39,11 @@ async def addressed(card: Card, mentions: Sequence[str], name_of: NameOf | None)
     """
     text, blocks = card.text, list(card.blocks)
     if name_of is not None:
-        found = {*_MENTION.findall(text), *_called_in(blocks)} - {*mentions}
-        names = {one: await _name(one, name_of) for one in sorted(found)}
-        text, blocks = _plain(text, names), [_named(one, names) for one in blocks]
-    called = [mention(one) for one in mentions if one[:1] in {"U", "W", "S"}]
-    missing = [one for one in called if one not in text][:MOST_PEOPLE]
+        slack_ids = {*_MENTION.findall(text), *_called_in(blocks)} - {*mentions}
+        names = {slack_id: await _name(slack_id, name_of) for slack_id in sorted(slack_ids)}
+        text, blocks = _plain(text, names), [_named(block, names) for block in blocks]
+    called = [mention(slack_id) for slack_id in mentions if slack_id[:1] in {"U", "W", "S"}]
+    missing = [tag for tag in called if tag not in text][:MOST_PEOPLE]
     if missing:
         text = say("notify.to", who=", ".join(missing), text=text)
     return Card(text=text, blocks=blocks)
@@ -63,17 +63,17 @@ def _called_in(blocks: Sequence[Block]) -> set[str]:
 
 
 def _plain(text: str, names: Mapping[str, str]) -> str:
-    return _MENTION.sub(lambda found: _shown(found, names), text)
+    return _MENTION.sub(lambda match: _shown(match, names), text)
 
 
-def _shown(found: re.Match[str], names: Mapping[str, str]) -> str:
-    return escape(names[found[1]]) if found[1] in names else found[0]
+def _shown(match: re.Match[str], names: Mapping[str, str]) -> str:
+    return escape(names[match[1]]) if match[1] in names else match[0]
 
 
 def _named(node: Any, names: Mapping[str, str]) -> Any:
     """Return a block or element with names instead of mentions."""
     if isinstance(node, list | tuple):
-        return [_named(one, names) for one in node]
+        return [_named(child, names) for child in node]
     if not isinstance(node, dict):
         return node
     called = str(node.get(_ELEMENTS.get(str(node.get("type")), ""), ""))
@@ -82,4 +82,4 @@ def _named(node: Any, names: Mapping[str, str]) -> Any:
         return {"type": "text", "text": names[called], **style}
     if node.get("type") == "mrkdwn":
         return {**node, "text": _plain(str(node["text"]), names)}
-    return {key: _named(one, names) for key, one in node.items()}
+    return {key: _named(value, names) for key, value in node.items()}

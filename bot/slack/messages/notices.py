@@ -138,19 +138,19 @@ class SlackBatchCards:
 
     @said_to_all
     async def post_batch(
-        self, keeper: Approval, message: ApprovalMessage, *, look_first: bool, items: Items
+        self, approval: Approval, message: ApprovalMessage, *, look_first: bool, items: Items
     ) -> ApprovalMessage:
         """See `BatchCards`."""
         message = await self.poster.with_channel(message)
         is_first = message.key == BATCH
         putting = Putting(
             event=BATCH_EVENT,
-            record_id=keeper.approval_id,
+            record_id=approval.approval_id,
             channel_id=message.channel,
-            thread_ts=keeper.thread_ts if is_first else "",
-            mentions=mentioned_on(keeper) if is_first else (message.user,),
+            thread_ts=approval.thread_ts if is_first else "",
+            mentions=mentioned_on(approval) if is_first else (message.user,),
         )
-        make, broadcast = self._made(items, message), is_first and is_broadcast(keeper)
+        make, broadcast = self._made(items, message), is_first and is_broadcast(approval)
         ts = await self.poster.post_late(putting, make, look_first=look_first, broadcast=broadcast)
         return message.changed(ts=ts)
 
@@ -162,17 +162,20 @@ class SlackBatchCards:
 
     def _made(self, items: Items, message: ApprovalMessage) -> MakeCard:
         async def make() -> Card:
-            found = await items()
-            if not found:
-                return batch_card(found, BatchWords(), approvers_text="")
-            if not await may_read(self.poster.sees, found[0], message):
+            approvals = await items()
+            if not approvals:
+                return batch_card(approvals, BatchWords(), approvers_text="")
+            if not await may_read(self.poster.sees, approvals[0], message):
                 return withheld_card()
-            told = await self.words(found)
-            first = next((one for one in found if one.status is Status.PENDING), found[0])
+            batch_words = await self.words(approvals)
+            first = next(
+                (approval for approval in approvals if approval.status is Status.PENDING),
+                approvals[0],
+            )
             words, lead = approvers_text(first), list[str]()
             if message.user and first.status is Status.PENDING:
                 link = await self.poster.thread_link(first)
                 lead = copy_lead(first, message, link=link, approvers_text=words)
-            return batch_card(found, told, approvers_text=words, lead=lead)
+            return batch_card(approvals, batch_words, approvers_text=words, lead=lead)
 
         return make

@@ -108,16 +108,16 @@ class CardReminders(Posts):
         return message.changed(ts=str(answer["ts"])) if answer else None
 
     async def remove(self, approval: Approval, message: ApprovalMessage) -> None:
-        if found := await self._posted(approval, message):
+        if posted := await self._posted(approval, message):
             with suppress_gone():
-                await self._call("chat.delete", {"channel": found.channel, "ts": found.ts})
+                await self._call("chat.delete", {"channel": posted.channel, "ts": posted.ts})
 
     @said_to_all
     async def close(self, approval: Approval, message: ApprovalMessage) -> None:
-        if found := await self._posted(approval, message):
-            link = await self._link(approval, card_of(approval, found))
+        if posted := await self._posted(approval, message):
+            link = await self._link(approval, card_of(approval, posted))
             card = concluded_text(approval, link=link)
-            arguments: Arguments = {"channel": found.channel, "ts": found.ts}
+            arguments: Arguments = {"channel": posted.channel, "ts": posted.ts}
             with suppress_gone():
                 shown = {**arguments, "text": card.text, "blocks": card.blocks}
                 await self._call("chat.update", shown)

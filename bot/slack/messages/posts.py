@@ -103,9 +103,9 @@ class Posts(PacedCalls):
             DeliveryError: Slack refused or did not respond.
         """
         about = putting.event, putting.record_id
-        found = await self._find(putting, *about, key=putting.key) if look_first else ""
-        if found and await self.update_late(putting.channel_id, found, make):
-            return found
+        earlier_ts = await self._find(putting, *about, key=putting.key) if look_first else ""
+        if earlier_ts and await self.update_late(putting.channel_id, earlier_ts, make):
+            return earlier_ts
 
         async def arguments() -> Arguments:
             spot = Spot(channel_id=putting.channel_id, thread_ts=putting.thread_ts)
@@ -222,12 +222,12 @@ class Posts(PacedCalls):
 
         On Enterprise Grid it may differ from the app's workspace.
         """
-        found = dict(arguments)
-        if self.team_of is not None and "recipient_user_id" in found:
+        filled = dict(arguments)
+        if self.team_of is not None and "recipient_user_id" in filled:
             with suppress(DirectoryError):
-                team_id = await self.team_of(found["recipient_user_id"])
-                found["recipient_team_id"] = team_id or found["recipient_team_id"]
-        return found
+                team_id = await self.team_of(filled["recipient_user_id"])
+                filled["recipient_team_id"] = team_id or filled["recipient_team_id"]
+        return filled
 
     async def addressed(self, card: Card, mentions: Sequence[str], channel_id: str) -> Card:
         """Return a card that mentions only its recipients; see `addressing`.
@@ -326,7 +326,7 @@ def metadata_of(event: str, record_id: str, **about: object) -> dict[str, Any]:
     texts)
     """
     given = {
-        name: [{"id": one} for one in value] if isinstance(value, list | tuple) else value
+        name: [{"id": entry} for entry in value] if isinstance(value, list | tuple) else value
         for name, value in about.items()
         if value
     }

@@ -62,8 +62,8 @@ def settled(text: str) -> str:
     that may begin a longer secret.
     """
     end = _last_space(text, len(text))
-    if (found := _BEGUN.search(text, max(end - _LONGEST, 0), end)) is not None:
-        end = _last_space(text, found.start())
+    if (match := _BEGUN.search(text, max(end - _LONGEST, 0), end)) is not None:
+        end = _last_space(text, match.start())
     return mask_text(text[:end])
 
 

@@ -71,13 +71,13 @@ def _why(approval: Approval, copy: ApprovalMessage) -> str:
     terms = approval.terms
     names = asked_groups(terms, approval.stage, approval.escalation.steps)
     groups = [terms.groups[name] for name in names if name in terms.groups]
-    if any(copy.user in one.users for one in groups):
+    if any(copy.user in group.users for group in groups):
         return say("line.why_you_named")
-    duties = [one.rotation for one in groups if one.rotation is not None]
-    if any(on_duty(one, copy.since_ms) == copy.user for one in duties):
+    duties = [group.rotation for group in groups if group.rotation is not None]
+    if any(on_duty(rotation, copy.since_ms) == copy.user for rotation in duties):
         return say("line.why_you_duty")
-    handles = {handle for one in groups for handle in one.usergroups}
-    is_open = any(one.here or one.channels for one in groups)
+    handles = {handle for group in groups for handle in group.usergroups}
+    is_open = any(group.here or group.channels for group in groups)
     if copy.key.startswith((OWN, BATCH)) and len(handles) == 1 and not is_open:
         return say("line.why_you", group=mention(*handles))  # looked up when the card was sent
     return ""

@@ -70,7 +70,9 @@ def alert_card(
     decision, name = approval.decision, title_of(approval)
     by = person(decision.by if decision is not None else "")
     texts = emergency_reasons(decision.emergency if decision is not None else None)
-    quotes = [quote(literal(show(one, _REASON, lines=6).text or "…")) for one in texts]
+    quotes = [
+        quote(literal(show(given_reason, _REASON, lines=6).text or "…")) for given_reason in texts
+    ]
     value = encode(approval.approval_id, approval.digest)
     buttons = [button(say("button.details"), ActionId.DETAILS, value, of=name)]
     if can_press:
@@ -96,8 +98,8 @@ def _seen(names: Sequence[str]) -> Piece:
 def _place(approval: Approval, link: str) -> str:
     at_ms = approval.decision.at_ms if approval.decision is not None else approval.created_ms
     where = channel(approval.channel_id) or say("line.direct_messages")
-    told = say("message.override_where", time=date(at_ms), channel=where)
-    return f"{told} <{link}|{say('line.open_card')}>" if is_address(link) else told
+    notice = say("message.override_where", time=date(at_ms), channel=where)
+    return f"{notice} <{link}|{say('line.open_card')}>" if is_address(link) else notice
 
 
 _TEXT = 600
@@ -139,9 +141,9 @@ def summary_card(over: Sequence[Approval]) -> Card:
         over: Ended requests, the oldest first; at least one.
     """
     ends = ", ".join(counted(map(outcome_of, over)))
-    lasted = max(map(ended_ms, over)) - min(one.created_ms for one in over)
+    lasted = max(map(ended_ms, over)) - min(approval.created_ms for approval in over)
     head = say("message.summary", duration=_duration(lasted), n=len(over))
-    lines = [_line(one) for one in over[-_MOST_LINES:]]
+    lines = [_line(approval) for approval in over[-_MOST_LINES:]]
     if (more := len(over) - _MOST_LINES) > 0:
         lines.insert(0, [literal(say("message.summary_earlier", n=more))])
     blocks = [section(f":memo: *{say('message.summary_title')}*  ·  {head}"), rich(listed(lines))]

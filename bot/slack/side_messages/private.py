@@ -20,10 +20,10 @@ _TITLE = 300
 
 def choice_card(text: str, approvals: Sequence[Approval]) -> Card:
     """Render the reply with a button for each pending request."""
-    waiting = [one for one in approvals if one.status is Status.PENDING]
+    waiting = [approval for approval in approvals if approval.status is Status.PENDING]
     blocks = [
         section(text),
-        *(block for one in waiting[:MOST_CHOICES] for block in _choice(one)),
+        *(block for approval in waiting[:MOST_CHOICES] for block in _choice(approval)),
     ]
     if (left := len(waiting) - MOST_CHOICES) > 0:
         blocks.append(context(mrkdwn(say("message.more_to_decide", n=left))))

@@ -97,8 +97,8 @@ def line_card(approval: Approval, places: Sequence[str], *, link: str = "") -> C
     Returns:
         The line, with a button for requesters to withdraw it.
     """
-    found = people(places)
-    who = found if found.blocks else words(say("line.nobody_yet"))
+    piece = people(places)
+    who = piece if piece.blocks else words(say("line.nobody_yet"))
     waits = sentence("message.line", link=_title(approval, link), who=who)
     value = encode(approval.approval_id, approval.digest)
     label = say("button.withdraw")
@@ -151,7 +151,7 @@ def _title(approval: Approval, link: str) -> Piece:
 
 def _tagged(names: Sequence[str]) -> list[str]:
     """Return people and user groups; channels notify nobody."""
-    return [one for one in names if one[:1] in {"U", "W", "S"}]
+    return [name for name in names if name[:1] in {"U", "W", "S"}]
 
 
 _TEXT = 400

@@ -80,7 +80,7 @@ class GroupMembers:
             return None
         try:
             on_duty_now = on_duty(group.rotation, self.clock()) if group.rotation else None
-            found, rooms = await asyncio.gather(
+            usergroups, rooms = await asyncio.gather(
                 asyncio.gather(*map(self.directory.group_members, group.usergroups)),
                 asyncio.gather(*map(self.directory.channel_members, group.channels)),
             )
@@ -89,7 +89,7 @@ class GroupMembers:
         if any(len(room) > MOST_MEMBERS for room in rooms):
             return None
         duty = [on_duty_now] if on_duty_now else []
-        return frozenset((*group.users, *duty)).union(*found, *rooms)
+        return frozenset((*group.users, *duty)).union(*usergroups, *rooms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,12 +208,12 @@ class BotPolicy:
 
 
 def _asks(code: Sequence[Ruling]) -> bool:
-    return any(isinstance(one, Ask) for one in code)
+    return any(isinstance(ruling, Ask) for ruling in code)
 
 
 def _as_asked(tool: ToolFacts, code: Sequence[Ruling]) -> ToolFacts:
     """Return the tool, gated by the decisions of code that name no approvers."""
-    silent = [one for one in code if isinstance(one, Ask) and not one.approvers]
+    silent = [ruling for ruling in code if isinstance(ruling, Ask) and not ruling.approvers]
     return replace(tool, gate=gate_of(tool, silent)) if silent else tool
 
 

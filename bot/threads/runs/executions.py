@@ -68,7 +68,7 @@ class _Watched:
 
     def at(self, address: str) -> list[Approval]:
         """Return the approvals that run something at an address."""
-        return [one for one in self.approvals.values() if _is_about(one, address)]
+        return [approval for approval in self.approvals.values() if _is_about(approval, address)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ class ExecutionRecorder:
         if known is None:
             known = await of_turn(self.approvals, checkpoint_id)
         known = list(known)
-        found = {one.approval_id: one for one in known if lets_run(one)}
-        settled = frozenset(one.address for one in known if is_settled_doubt(one))
-        self._turns[checkpoint_id] = _Watched(found, settled=settled)
+        approvals = {approval.approval_id: approval for approval in known if lets_run(approval)}
+        settled = frozenset(approval.address for approval in known if is_settled_doubt(approval))
+        self._turns[checkpoint_id] = _Watched(approvals, settled=settled)
 
     def is_settled(self, checkpoint_id: str, address: str) -> bool:
         """Whether a doubt about the call was settled without running the call again."""
@@ -118,9 +118,11 @@ class ExecutionRecorder:
     def title_at(self, checkpoint_id: str, address: str) -> str:
         """Return the title of the approved call at an address; empty without an approval."""
         turn = self._turns.get(checkpoint_id)
-        found = turn.at(address) if turn is not None else []
-        decided = found[0].decision.title if found and found[0].decision is not None else ""
-        return decided or (found[0].title if found else "")
+        approvals = turn.at(address) if turn is not None else []
+        decided = (
+            approvals[0].decision.title if approvals and approvals[0].decision is not None else ""
+        )
+        return decided or (approvals[0].title if approvals else "")
 
     def forget(self, checkpoint_id: str) -> None:
         """Stop recording the executions of a turn."""
@@ -216,7 +218,9 @@ class ExecutionRecorder:
 
     async def _tell_all(self, checkpoint_id: str, news: ExecutionUpdate) -> None:
         known = await of_turn(self.approvals, checkpoint_id)
-        watched = _Watched({one.approval_id: one for one in known if lets_run(one)})
+        watched = _Watched(
+            {approval.approval_id: approval for approval in known if lets_run(approval)}
+        )
         for approval in watched.at(news.at):
             await self._tell(watched, approval, news)
 

@@ -74,7 +74,11 @@ def thinking() -> str:
 
 def going_on(decided: Sequence[Approval]) -> str:
     """Return the status text after decisions."""
-    titles = [one.decision.title or one.title for one in decided if one.decision is not None]
+    titles = [
+        approval.decision.title or approval.title
+        for approval in decided
+        if approval.decision is not None
+    ]
     return say("message.running", title=_short(titles[0])) if titles else thinking()
 
 
@@ -92,7 +96,7 @@ def of_event(event: AgentEvent) -> Words | None:
 
 
 def _checking(calls: Sequence[ToolCall]) -> str:
-    names = dict.fromkeys(one.name.replace("_", " ").strip() for one in calls)
+    names = dict.fromkeys(call.name.replace("_", " ").strip() for call in calls)
     return say("message.checking", what=_short(", ".join(names)))
 
 
@@ -126,25 +130,25 @@ class StoppableRuns:
     @contextmanager
     def run(self, thread_id: str) -> Iterator[StoppableRun]:
         """Register a segment that can be stopped until the block ends."""
-        found = StoppableRun()
-        self._runs[thread_id] = found
+        run = StoppableRun()
+        self._runs[thread_id] = run
         try:
-            yield found
+            yield run
         finally:
             if (
-                self._runs.get(thread_id) is found
+                self._runs.get(thread_id) is run
             ):  # a segment that lost the lease may still be running
                 del self._runs[thread_id]
 
     def is_running(self, thread_id: str) -> bool:
         """Whether a run is active here without a stop request."""
-        found = self._runs.get(thread_id)
-        return found is not None and not found.is_stopped
+        run = self._runs.get(thread_id)
+        return run is not None and not run.is_stopped
 
     def stop(self, thread_id: str) -> None:
         """Stop the thread's run in this process, if any."""
-        if (found := self._runs.get(thread_id)) is not None:
-            found.stop()
+        if (run := self._runs.get(thread_id)) is not None:
+            run.stop()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

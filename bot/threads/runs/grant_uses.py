@@ -143,7 +143,7 @@ class UseLines:
 
 def _is_own(approval: Approval, new: NewCall) -> bool:
     """Whether a person whose right approved the grant requested the call."""
-    people = frozenset(one for vote in approval.votes for one in vote.persons)
+    people = frozenset(user_id for vote in approval.votes for user_id in vote.persons)
     return not people.isdisjoint(new.requesters)
 
 

@@ -69,7 +69,7 @@ class StartCheck:
 
     async def __call__(self, call: StartingCall) -> Mapping[str, Json] | AskAgain:
         """Return the frozen facts of the approvers if the call may start, else why not."""
-        known = {one.interrupt_id: one for one in self.known(call.checkpoint_id)}
+        known = {approval.interrupt_id: approval for approval in self.known(call.checkpoint_id)}
         decided = [known.get(name) or await self._found(name) for name in call.decisions]
         approvals = [approval for approval in decided if approval is not None]
         if not decided:
@@ -96,9 +96,11 @@ class StartCheck:
         Raises:
             StorageError: The decisions cannot be read; the run is repeated.
         """
-        found = [await self._found(name) for name in decisions]
-        approvals = [one for one in found if one is not None and _lets_run(one)]
-        times = [one.decision.at_ms for one in approvals if one.decision]
+        candidates = [await self._found(name) for name in decisions]
+        approvals = [
+            approval for approval in candidates if approval is not None and _lets_run(approval)
+        ]
+        times = [approval.decision.at_ms for approval in approvals if approval.decision]
         if not times:
             return False
         max_age = min(map(_max_age, approvals))
@@ -116,10 +118,16 @@ class StartCheck:
         return None
 
     async def _why_not(self, approvals: list[Approval], *, is_whole: bool) -> str:
-        times = [one.decision.at_ms for one in approvals if one.decision and _lets_run(one)]
+        times = [
+            approval.decision.at_ms
+            for approval in approvals
+            if approval.decision and _lets_run(approval)
+        ]
         if not is_whole or len(times) < len(approvals):
             return say("reason.no_record")
-        if any(_has_run(one) for one in approvals):  # part of the database is older than the rest
+        if any(
+            _has_run(approval) for approval in approvals
+        ):  # part of the database is older than the rest
             return say("reason.has_run")
         decided_ms, max_age = max(times), min(map(_max_age, approvals))
         tries = 0
@@ -155,8 +163,8 @@ class StartCheck:
 
     async def _tell(self, approval: Approval, why: str) -> None:
         """Store that a decision lapsed, so the card shows it."""
-        told = Run(state=RunState.STOPPED, at_ms=self.clock(), text=say("reason.again", why=why))
-        write = partial(with_run, run=told, was=approval.run, now_ms=self.clock())
+        stopped = Run(state=RunState.STOPPED, at_ms=self.clock(), text=say("reason.again", why=why))
+        write = partial(with_run, run=stopped, was=approval.run, now_ms=self.clock())
         name = approval.approval_id
         if await update_or_none(self.storage.approvals, name, write, writes_due=True):
             self.attend(name)
@@ -183,8 +191,8 @@ def _lets_run(approval: Approval) -> bool:
 
 def _strictest(approvals: list[Approval]) -> Approval:
     """Return the approval whose terms apply to a doubt: one whose rule names people."""
-    asked = [one for one in approvals if one.kind is not Kind.QUESTION] or approvals
-    named = [one for one in asked if _names_people(one)]
+    asked = [approval for approval in approvals if approval.kind is not Kind.QUESTION] or approvals
+    named = [approval for approval in asked if _names_people(approval)]
     return (named or asked)[-1]
 
 

@@ -75,7 +75,7 @@ class TaskUpdates:
 
     @property
     def _running(self) -> bool:
-        return any(one.status is TaskStatus.RUNNING for one in self._tasks.values())
+        return any(task.status is TaskStatus.RUNNING for task in self._tasks.values())
 
     async def _send(self) -> None:
         try:
@@ -96,10 +96,10 @@ class TaskUpdates:
         if not self._ts:
             await self._begin()
             return
-        changed = [one for name, one in self._tasks.items() if self._shown.get(name) != one]
+        changed = [task for name, task in self._tasks.items() if self._shown.get(name) != task]
         if changed:
             await self.board.update(self.thread, self._ts, changed)
-            self._shown |= {one.task_id: one for one in changed}
+            self._shown |= {task.task_id: task for task in changed}
 
     async def _begin(self) -> None:
         if self._post_id:

@@ -59,12 +59,12 @@ def build() -> str:
 
 def fields_of() -> Mapping[Act, list[str]]:
     """Give the names of the fields of each act, as the code writes them."""
-    found: dict[Act, dict[str, None]] = {act: {} for act in Act}
-    found[Act.CHAIN_BROKEN]["upto_seq"] = None  # the storage writes it
+    fields_by_act: dict[Act, dict[str, None]] = {act: {} for act in Act}
+    fields_by_act[Act.CHAIN_BROKEN]["upto_seq"] = None  # the storage writes it
     for file, function, call in _calls():
         for act in _SEVERAL.get((file, function)) or _acts_in(call):
-            found[act].update(dict.fromkeys(_fields_in(call)))
-    return {act: list(names) for act, names in found.items()}
+            fields_by_act[act].update(dict.fromkeys(_fields_in(call)))
+    return {act: list(names) for act, names in fields_by_act.items()}
 
 
 def unread() -> list[tuple[str, str]]:

@@ -46,7 +46,7 @@ def commands() -> list[tuple[str, argparse.ArgumentParser]]:
 def arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Give the arguments of one command, without those of its subcommands and without the help."""
     skipped = (argparse._HelpAction, argparse._SubParsersAction)  # noqa: SLF001 - no public names
-    return [one for one in parser._actions if not isinstance(one, skipped)]  # noqa: SLF001
+    return [action for action in parser._actions if not isinstance(action, skipped)]  # noqa: SLF001
 
 
 def help_of(action: argparse.Action) -> str:
@@ -68,10 +68,12 @@ def _walk(
 
 def _command(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
     yield text.section(2, text.code(name), text.anchor(name.replace("countersign", "command", 1)))
-    yield text.fence("text", " ".join([name, *(_usage(one) for one in _all(parser))]))
+    yield text.fence("text", " ".join([name, *(_usage(action) for action in _all(parser))]))
     if about := summary_of(name):
         yield text.wrap(_sentence(about))
-    if rows := [(text.code(_named(one)), _sentence(help_of(one))) for one in arguments(parser)]:
+    if rows := [
+        (text.code(_named(action)), _sentence(help_of(action))) for action in arguments(parser)
+    ]:
         yield text.table(("Argument", "Meaning"), rows)
 
 
@@ -80,7 +82,7 @@ def summary_of(name: str) -> str:
     above, _, word = name.rpartition(" ")
     if not above:
         return str(build_parser().description)
-    (parser,) = (parser for one, parser in commands() if one == above)
+    (parser,) = (parser for command, parser in commands() if command == above)
     for action in parser._actions:  # noqa: SLF001
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             for choice in action._choices_actions:  # noqa: SLF001
@@ -91,9 +93,9 @@ def summary_of(name: str) -> str:
 
 def _all(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     return [
-        one
-        for one in parser._actions  # noqa: SLF001
-        if not isinstance(one, argparse._HelpAction)  # noqa: SLF001
+        action
+        for action in parser._actions  # noqa: SLF001
+        if not isinstance(action, argparse._HelpAction)  # noqa: SLF001
     ]
 
 
@@ -113,7 +115,9 @@ def _named(action: argparse.Action) -> str:
     name = action.option_strings[-1]
     if action.nargs == 0:
         return name
-    value = action.metavar or "|".join(str(one) for one in action.choices or ()) or action.dest
+    value = (
+        action.metavar or "|".join(str(choice) for choice in action.choices or ()) or action.dest
+    )
     return f"{name} {value}"
 
 

@@ -37,17 +37,17 @@ class Key:
 
 def models_below(model: type[BaseModel]) -> list[type[BaseModel]]:
     """Give a model and all models in its fields, in the order of the file."""
-    found: dict[type[BaseModel], None] = {}
+    models: dict[type[BaseModel], None] = {}
 
-    def walk(one: type[BaseModel]) -> None:
-        if one not in found:
-            found[one] = None
-            for field in one.model_fields.values():
+    def walk(current: type[BaseModel]) -> None:
+        if current not in models:
+            models[current] = None
+            for field in current.model_fields.values():
                 for inner in _models_in(field.annotation):
                     walk(inner)
 
     walk(model)
-    return list(found)
+    return list(models)
 
 
 def keys_of(model: type[BaseModel]) -> Iterator[Key]:
@@ -55,10 +55,12 @@ def keys_of(model: type[BaseModel]) -> Iterator[Key]:
     shapes = model.model_json_schema(by_alias=True).get("properties", {})
     for name, field in model.model_fields.items():
         key = field.alias or name
-        paragraphs = [" ".join(one.split()) for one in (field.description or "").split("\n\n")]
+        paragraphs = [
+            " ".join(paragraph.split()) for paragraph in (field.description or "").split("\n\n")
+        ]
         default = "required" if field.is_required() else _written(field.default)
-        if found := _LAST.search(paragraphs[0]):
-            default = found["default"]
+        if match := _LAST.search(paragraphs[0]):
+            default = match["default"]
         yield Key(
             name=key,
             shape=shapes.get(key, {}),
@@ -87,7 +89,9 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _after(word: str, paragraphs: list[str]) -> str:
-    return next((one.removeprefix(word) for one in paragraphs if one.startswith(word)), "")
+    return next(
+        (paragraph.removeprefix(word) for paragraph in paragraphs if paragraph.startswith(word)), ""
+    )
 
 
 def _written(default: object) -> str:

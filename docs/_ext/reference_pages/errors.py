@@ -44,10 +44,12 @@ def build() -> str:
             parts.append(text.fence("yaml", entry.example))
     parts += [text.section(2, "Refusals", "refusals"), text.wrap(_REFUSALS)]
     parts.append(
-        text.table(("Code", "Text"), [(text.code(one), f"*{one.words}*") for one in RefusalCode])
+        text.table(("Code", "Text"), [(text.code(code), f"*{code.words}*") for code in RefusalCode])
     )
     for title, base, about in _BASES:
-        rows = [(text.code(one.__name__), _base(one), meaning_of(one)) for one in classes(base)]
+        rows = [
+            (text.code(error.__name__), _base(error), meaning_of(error)) for error in classes(base)
+        ]
         parts += [
             text.section(2, title, text.anchor(title)),
             text.wrap(about),
@@ -68,9 +70,9 @@ def classes(base: type[Exception]) -> Iterator[type[Exception]]:
         import_module(module)
     yield base
     package = base.__module__.partition(".")[0]
-    for one in sorted(base.__subclasses__(), key=lambda found: found.__name__):
-        if one.__module__.startswith(f"{package}.") and _is_listed(one):
-            yield from classes(one)
+    for error in sorted(base.__subclasses__(), key=lambda subclass: subclass.__name__):
+        if error.__module__.startswith(f"{package}.") and _is_listed(error):
+            yield from classes(error)
 
 
 def _is_listed(error: type[Exception]) -> bool:
@@ -83,4 +85,4 @@ def meaning_of(error: type[Exception]) -> str:
 
 
 def _base(error: type[Exception]) -> str:
-    return ", ".join(text.code(one.__name__) for one in error.__bases__)
+    return ", ".join(text.code(base.__name__) for base in error.__bases__)

@@ -61,13 +61,13 @@ class Limit:
 
 def build() -> str:
     """Make the page."""
-    found = sorted(limits(), key=lambda limit: limit.meaning.startswith("Longest"))
+    ordered = sorted(limits(), key=lambda limit: limit.meaning.startswith("Longest"))
     parts: list[str] = []
     for title, modules in _GROUPS:
         rows = [
-            (one.meaning, one.value, f"`{one.file}`")
-            for one in found
-            if one.place.startswith(modules)
+            (limit.meaning, limit.value, f"`{limit.file}`")
+            for limit in ordered
+            if limit.place.startswith(modules)
         ]
         parts += [text.section(2, title), text.table(("Limit", "Value", "Set in"), rows)]
     return text.page("Limits", PURPOSE, parts)
@@ -75,7 +75,7 @@ def build() -> str:
 
 def grouped() -> int:
     """Count the limits that have a group."""
-    return sum(one.place.startswith(modules) for one in limits() for _, modules in _GROUPS)
+    return sum(limit.place.startswith(modules) for limit in limits() for _, modules in _GROUPS)
 
 
 def limits() -> Iterator[Limit]:
@@ -95,7 +95,7 @@ def limits() -> Iterator[Limit]:
 
 
 def _value(value: object, said: str) -> str:
-    unit = found["unit"] if (found := _UNIT.search(said)) else ""
+    unit = match["unit"] if (match := _UNIT.search(said)) else ""
     if isinstance(value, timedelta):
         return _seconds(value.total_seconds())
     assert isinstance(value, int | float)  # noqa: S101 - a limit is a number

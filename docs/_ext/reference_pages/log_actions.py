@@ -70,8 +70,8 @@ def action_of(call: ast.Call) -> str:
 
 def levels_of() -> Mapping[str, list[str]]:
     """Give the levels of each action, in order of severity."""
-    found: dict[str, set[str]] = {}
+    levels_by_name: dict[str, set[str]] = {}
     for place, call, level in calls():
         name = action_of(call) or (_AGENTS if place.startswith("agents/") else "")
-        found.setdefault(name, set()).add(level)
-    return {name: sorted(levels, key=_METHODS.index) for name, levels in found.items()}
+        levels_by_name.setdefault(name, set()).add(level)
+    return {name: sorted(levels, key=_METHODS.index) for name, levels in levels_by_name.items()}

@@ -33,8 +33,13 @@ class Metric:
 def build() -> str:
     """Make the page."""
     rows = [
-        (text.code(one.name), one.kind, ", ".join(map(text.code, one.labels)) or "none", one.help)
-        for one in metrics()
+        (
+            text.code(metric.name),
+            metric.kind,
+            ", ".join(map(text.code, metric.labels)) or "none",
+            metric.help,
+        )
+        for metric in metrics()
     ]
     table = text.table(("Metric", "Type", "Labels", "Meaning, and when to act"), rows)
     return text.page("Metrics", PURPOSE, [text.wrap(_KINDS), table])
@@ -42,11 +47,11 @@ def build() -> str:
 
 def metrics() -> list[Metric]:
     """Give all metrics, by name."""
-    found = []
+    collected = []
     for collector in Metrics().registry._collector_to_names:  # noqa: SLF001 - no public way
         assert isinstance(collector, MetricWrapperBase)  # noqa: S101 - all of ours are
         kind, name = collector._type, collector._name  # noqa: SLF001
-        found.append(
+        collected.append(
             Metric(
                 name=f"{name}_total" if kind == "counter" else name,
                 kind=str(kind),
@@ -54,4 +59,4 @@ def metrics() -> list[Metric]:
                 help=collector._documentation,  # noqa: SLF001
             )
         )
-    return sorted(found, key=lambda one: one.name)
+    return sorted(collected, key=lambda metric: metric.name)

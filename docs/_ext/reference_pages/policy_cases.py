@@ -45,8 +45,8 @@ def build() -> str:
 
 def all_models() -> list[type[BaseModel]]:
     """Give all models of the file, in its order."""
-    found = [one for root in ROOTS for one in entries.models_below(root)]
-    return list(dict.fromkeys(found))
+    models = [model for root in ROOTS for model in entries.models_below(root)]
+    return list(dict.fromkeys(models))
 
 
 def title_of(model: type[BaseModel]) -> str:
@@ -83,9 +83,11 @@ def _default(key: entries.Key) -> str:
 
 def _type(shape: dict[str, Any]) -> str:
     options = [
-        one for one in shape.get("anyOf", shape.get("oneOf", [shape])) if one.get("type") != "null"
+        option
+        for option in shape.get("anyOf", shape.get("oneOf", [shape]))
+        if option.get("type") != "null"
     ]
-    return " or ".join(dict.fromkeys(_one(one) for one in options))
+    return " or ".join(dict.fromkeys(_one(option) for option in options))
 
 
 def _one(shape: dict[str, Any]) -> str:
@@ -97,7 +99,7 @@ def _one(shape: dict[str, Any]) -> str:
     if "enum" in shape or "const" in shape:
         values = shape.get("enum", [shape.get("const")])
         return ", ".join(
-            text.code(one if isinstance(one, str) else json.dumps(one)) for one in values
+            text.code(value if isinstance(value, str) else json.dumps(value)) for value in values
         )
     match shape.get("type"):
         case "array":

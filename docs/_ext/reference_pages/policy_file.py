@@ -115,8 +115,8 @@ def _section(model: type[BaseModel], places: list[tuple[str, str]]) -> Iterator[
 
 def _shapes(model: str) -> Mapping[str, dict[str, Any]]:
     schema: Any = policy_schema()
-    found = schema if model == "PolicyFile" else schema["$defs"][model]
-    shapes: Mapping[str, dict[str, Any]] = found.get("properties", {})
+    definition = schema if model == "PolicyFile" else schema["$defs"][model]
+    shapes: Mapping[str, dict[str, Any]] = definition.get("properties", {})
     return shapes
 
 
@@ -130,19 +130,19 @@ def type_of(shape: Mapping[str, Any]) -> str:
     if "const" in shape:
         return text.code(shape["const"])
     if "enum" in shape:
-        return _or([text.code(one) for one in shape["enum"]])
+        return _or([text.code(value) for value in shape["enum"]])
     return _plain(shape)
 
 
 def _either(shapes: list[dict[str, Any]]) -> str:
-    known = [one for one in shapes if one != {"type": "null"}]
+    known = [shape for shape in shapes if shape != {"type": "null"}]
     if {"type": "boolean"} in known and {"enum": ["yes", "no"], "type": "string"} in known:
-        known = [one for one in known if one != {"type": "boolean"}]
+        known = [shape for shape in known if shape != {"type": "boolean"}]
     if {"type": "boolean"} in known and {"const": "no", "type": "string"} in known:
-        known = [one for one in known if one != {"type": "boolean"}]
+        known = [shape for shape in known if shape != {"type": "boolean"}]
     if {"type": "integer"} in known and {"type": "number"} in known:
-        known = [one for one in known if one != {"type": "integer"}]
-    return _or([type_of(one) for one in known])
+        known = [shape for shape in known if shape != {"type": "integer"}]
+    return _or([type_of(shape) for shape in known])
 
 
 def _plain(shape: Mapping[str, Any]) -> str:
@@ -161,10 +161,10 @@ def _plain(shape: Mapping[str, Any]) -> str:
 
 
 def _many(shape: Mapping[str, Any]) -> str:
-    one = type_of(shape)
+    type_name = type_of(shape)
     if "$ref" in shape:
-        return one.replace("](", "s](", 1)
-    return re.sub(r"^(user id|user group id|channel id|text)\b", r"\1s", one)
+        return type_name.replace("](", "s](", 1)
+    return re.sub(r"^(user id|user group id|channel id|text)\b", r"\1s", type_name)
 
 
 def _list(shape: Mapping[str, Any]) -> str:

@@ -54,11 +54,11 @@ def build() -> str:
     manifest: dict[str, Any] = yaml.safe_load(manifest_text())
     shortcuts = [
         (
-            f"*{one['name']}*",
-            "message menu" if one["type"] == "message" else "shortcut menu",
-            f"{one['description']}.",
+            f"*{shortcut['name']}*",
+            "message menu" if shortcut["type"] == "message" else "shortcut menu",
+            f"{shortcut['description']}.",
         )
-        for one in manifest["features"]["shortcuts"]
+        for shortcut in manifest["features"]["shortcuts"]
     ]
     rows = [(usage_of(work), meaning_of(work)) for work in dict.fromkeys(WORDS.values())]
     return text.page(

@@ -31,8 +31,10 @@ def build() -> str:
         "It asks for no user scope: the bot never acts as a person. `countersign doctor` compares "
         "the installed app with the manifest."
     )
-    rows = [(text.code(one), SCOPE_REASONS[one], _users(one)) for one in scopes]
-    heard = [(text.code(one), EVENT_REASONS[one], _code(EVENT_SCOPES[one])) for one in events]
+    rows = [(text.code(scope), SCOPE_REASONS[scope], _users(scope)) for scope in scopes]
+    heard = [
+        (text.code(event), EVENT_REASONS[event], _code(EVENT_SCOPES[event])) for event in events
+    ]
     return text.page(
         "Slack scopes",
         PURPOSE,
@@ -48,7 +50,9 @@ def build() -> str:
 
 def _users(scope: str) -> str:
     methods = [name for name, scopes in METHOD_SCOPES.items() if scope in scopes]
-    return _codes([*methods, *(name for name, one in EVENT_SCOPES.items() if one == scope)])
+    return _codes(
+        [*methods, *(name for name, event_scope in EVENT_SCOPES.items() if event_scope == scope)]
+    )
 
 
 def _codes(names: Iterable[str]) -> str:

@@ -37,7 +37,7 @@ def member_texts(enum: type[Enum]) -> Mapping[str, str]:
 
 def assigned_texts(body: list[ast.stmt]) -> Mapping[str, str]:
     """Give the docstrings below assignments, by the names that are assigned."""
-    found: dict[str, str] = {}
+    docstrings: dict[str, str] = {}
     for above, below in pairwise(body):
         names = (
             [above.target] if isinstance(above, ast.AnnAssign) else getattr(above, "targets", [])
@@ -49,5 +49,5 @@ def assigned_texts(body: list[ast.stmt]) -> Mapping[str, str]:
             and isinstance(below.value, ast.Constant)
             and isinstance(below.value.value, str)
         ):
-            found[names[0].id] = " ".join(below.value.value.split())
-    return found
+            docstrings[names[0].id] = " ".join(below.value.value.split())
+    return docstrings

@@ -32,7 +32,7 @@ def section(level: int, title: str, anchor: str = "") -> str:
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Make a table; `|` in a cell is escaped."""
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-    lines += [f"| {' | '.join(_cell(one) for one in row)} |" for row in rows]
+    lines += [f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows]
     return "\n".join(lines)
 
 
@@ -81,4 +81,4 @@ def _cell(text: str) -> str:
 def spaced(name: str) -> str:
     """Write the name of a class in words: `BreakGlassEvent` becomes `Break glass event`."""
     parts = re.findall(r"[A-Z][a-z]*", name.removesuffix("Entry"))
-    return " ".join([parts[0], *(one.lower() for one in parts[1:])])
+    return " ".join([parts[0], *(part.lower() for part in parts[1:])])

@@ -47,9 +47,9 @@ def make_private(directory: Path) -> None:
         OSError: The directory cannot be created.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = directory.stat()
-    mode = stat.S_IMODE(found.st_mode)
-    if found.st_uid == os.geteuid() and mode & _OTHERS_WRITE:
+    status = directory.stat()
+    mode = stat.S_IMODE(status.st_mode)
+    if status.st_uid == os.geteuid() and mode & _OTHERS_WRITE:
         directory.chmod(mode & ~_OTHERS_WRITE)
 
 
@@ -91,41 +91,41 @@ class FileWatch:
 
     def __init__(self, path: Path) -> None:
         self._paths = [path, path.with_name(path.name + SIDES[0])]
-        self._known = {each: found for each in self._paths if (found := _identity(each))}
+        self._known = {each: identity for each in self._paths if (identity := _identity(each))}
 
     def __call__(self) -> StoreBrokenError | None:
         """Return the fault, or None."""
         for path in self._paths:
-            found = _identity(path)
-            if found is not None and path not in self._known:
-                self._known[path] = found
-            elif found != self._known.get(path):
-                how = "replaced" if found else "deleted"
+            identity = _identity(path)
+            if identity is not None and path not in self._known:
+                self._known[path] = identity
+            elif identity != self._known.get(path):
+                how = "replaced" if identity else "deleted"
                 return StoreBrokenError(f"{path} was {how} while it was open", Fault.REPLACED)
         return None
 
 
 def identity(path: Path) -> str:
     """Return the device and inode of a file as text; empty if the file does not exist."""
-    found = _identity(path)
-    return f"{found[0]}:{found[1]}" if found else ""
+    identity = _identity(path)
+    return f"{identity[0]}:{identity[1]}" if identity else ""
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _take(descriptor: int, path: Path) -> None:
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         raise _unsafe(path, "is no file")
-    if found.st_uid != os.geteuid():
-        raise _unsafe(path, f"belongs to the user {found.st_uid}")
-    if stat.S_IMODE(found.st_mode) & _OTHERS:
+    if status.st_uid != os.geteuid():
+        raise _unsafe(path, f"belongs to the user {status.st_uid}")
+    if stat.S_IMODE(status.st_mode) & _OTHERS:
         os.fchmod(descriptor, 0o600)
 
 

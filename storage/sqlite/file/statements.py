@@ -201,8 +201,8 @@ def store_error(error: sqlite3.Error) -> StoreUnavailableError:
     """
     code = getattr(error, "sqlite_errorcode", None)
     fault = _FAULTS.get(code & _PRIMARY) if isinstance(code, int) else None
-    found = (
+    converted = (
         StoreUnavailableError(str(error)) if fault is None else StoreBrokenError(str(error), fault)
     )
-    found.__cause__ = error
-    return found
+    converted.__cause__ = error
+    return converted

@@ -207,18 +207,18 @@ class Worker:
             while self._waiting:
                 group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
                 group = [
-                    one for one in group if not one.future.done()
+                    caller for caller in group if not caller.future.done()
                 ]  # Skip callers that stopped waiting.
                 if not group:
                     continue
                 began = asyncio.get_running_loop().time()
-                _settle(group, await self._results([one.unit for one in group]))
+                _settle(group, await self._results([caller.unit for caller in group]))
                 if self.is_guest:
                     await asyncio.sleep(asyncio.get_running_loop().time() - began)
         finally:  # also if this task is cancelled, so that no caller waits forever
             fault = StoreUnavailableError("its statements were cut off")
-            for one in (*group, *self._waiting):
-                one.settle(fault)
+            for waiting in (*group, *self._waiting):
+                waiting.settle(fault)
             self._waiting = []
 
     async def _results(self, units: Sequence[Unit]) -> list[Result]:
@@ -232,8 +232,8 @@ class Worker:
 
 
 def _settle(group: Sequence[_Waiting], results: Sequence[Result]) -> None:
-    for one, result in zip(group, results, strict=True):
-        one.settle(result)
+    for caller, result in zip(group, results, strict=True):
+        caller.settle(result)
 
 
 def _run_watched(

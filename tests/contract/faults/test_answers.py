@@ -72,7 +72,7 @@ async def test_a_refusal_of_the_server_is_told_with_its_code_and_a_remedy(
     async with proxied(mongo_server.new_uri(), play) as uri:
         environ = {**SETTINGS, "MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"}
         settings = Settings.load(environ)
-        findings = [one async for one in look_at_storage(settings, Settings.make_storage)]
+        findings = [reported async for reported in look_at_storage(settings, Settings.make_storage)]
         is_once = asked.count(name) == 1
         code_of_exit = await carry_out(
             Call(arguments=parse(["run"]), environ=environ, run_bot=_open, say=said.append),

@@ -53,12 +53,12 @@ async def test_a_server_tells_its_time(new_storage: Callable[[], Stores]) -> Non
     storage = new_storage()
     await storage.open()
     before_s = time.time()
-    found = await storage.server_ms()
+    server_ms = await storage.server_ms()
     if not isinstance(storage, SqliteStores):
-        assert found is not None
-        assert abs(found / 1_000 - before_s) < 5  # it is on this machine
+        assert server_ms is not None
+        assert abs(server_ms / 1_000 - before_s) < 5  # it is on this machine
     else:
-        assert found is None  # its clock is ours
+        assert server_ms is None  # its clock is ours
     await storage.close()
 
 
@@ -75,10 +75,10 @@ async def test_a_bot_whose_clock_differs_by_more_than_a_lease_does_not_start(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(0, ""), (0.5, ""), (-3, "3.0 s ahead of"), (4, "4.0 s behind")]
+    ("seconds", "warning"), [(0, ""), (0.5, ""), (-3, "3.0 s ahead of"), (4, "4.0 s behind")]
 )
 async def test_a_smaller_difference_is_said_every_hour_and_by_the_doctor(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, seconds: float, told: str
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, seconds: float, warning: str
 ) -> None:
     storage = Skewed(SqliteStores(tmp_path), timedelta(seconds=seconds))
     await storage.open()
@@ -90,16 +90,16 @@ async def test_a_smaller_difference_is_said_every_hour_and_by_the_doctor(
     clock.forward(seconds=LOOK_EVERY.total_seconds())
     for _ in range(3):
         await watch.step()
-    assert len(caplog.messages) == bool(told)
-    assert told in "".join(caplog.messages)
+    assert len(caplog.messages) == bool(warning)
+    assert warning in "".join(caplog.messages)
     await storage.close()
 
     settings = Settings.load({**SETTINGS, "COUNTERSIGN_DATA_DIR": str(tmp_path)})
     made = cast(Callable[[Settings], Stores], lambda _: storage)
-    findings = [one async for one in look_at_storage(settings, made)]
-    clocks = [one for one in findings if one.subject == "clock"]
-    assert len(clocks) == bool(told)
-    assert all(told in one.text and "NTP" in one.remedy for one in clocks)
+    findings = [finding async for finding in look_at_storage(settings, made)]
+    clocks = [finding for finding in findings if finding.subject == "clock"]
+    assert len(clocks) == bool(warning)
+    assert all(warning in finding.text and "NTP" in finding.remedy for finding in clocks)
 
 
 async def test_a_bot_claims_nothing_while_its_clock_is_wrong(
@@ -141,7 +141,7 @@ async def test_a_bot_that_died_with_a_wrong_clock_leaves_nothing_waiting(tmp_pat
     await watch.step()
 
     due = await storage.ephemeral_messages.due(now_ms=clock(), limit=9)
-    assert [one.message_id for one in due] == [message_id]
+    assert [message.message_id for message in due] == [message_id]
     await storage.close()
 
 
@@ -167,6 +167,6 @@ async def test_a_clock_that_is_put_back_delays_no_retry_and_no_lease(
 
     due = await storage.ephemeral_messages.due(now_ms=clock(), limit=9)
     is_far = behind > timedelta(minutes=2)
-    assert retry.message_id in {one.message_id for one in due}
-    assert (lost.message_id in {one.message_id for one in due}) == is_far  # else its lease ends
+    assert retry.message_id in {message.message_id for message in due}
+    assert (lost.message_id in {entry.message_id for entry in due}) == is_far  # else its lease ends
     await storage.close()

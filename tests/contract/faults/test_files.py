@@ -74,7 +74,7 @@ async def test_the_doctor_says_what_to_do_about_a_lost_database(
         }
     )
 
-    (finding,) = [one async for one in look_at_storage(settings, Settings.make_storage)]
+    (finding,) = [reported async for reported in look_at_storage(settings, Settings.make_storage)]
 
     assert "though there was a database in this directory" in finding.text
     assert "countersign restore" in finding.remedy

@@ -60,7 +60,7 @@ async def fill(storage: SqliteStores) -> None:
 
 
 def with_phrase(directory: Path) -> list[str]:
-    return sorted(one.name for one in directory.iterdir() if PHRASE.encode() in one.read_bytes())
+    return sorted(file.name for file in directory.iterdir() if PHRASE.encode() in file.read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -235,6 +235,8 @@ async def test_start_and_hourly_steps_read_no_table_from_end_to_end(
         values = dict.fromkeys(re.findall(r":(\w+)", sql), 1)
         plan = await storage._database.fetch(f"EXPLAIN QUERY PLAN {sql}", values)
         steps = [str(row["detail"]) for row in plan]
-        scans = [one for one in steps if one.startswith("SCAN") and "INDEX audit" not in one]
-        assert [one for one in scans if one not in {"SCAN teams", "SCAN CONSTANT ROW"}] == [], sql
+        scans = [step for step in steps if step.startswith("SCAN") and "INDEX audit" not in step]
+        assert [scan for scan in scans if scan not in {"SCAN teams", "SCAN CONSTANT ROW"}] == [], (
+            sql
+        )
     await storage.close()

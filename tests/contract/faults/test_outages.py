@@ -82,11 +82,11 @@ async def test_data_outlives_the_storage(
 
     second = new_storage()
     await second.open()
-    found = await newest_of(second.approvals, THREAD_ID, limit=9)
+    approvals = await newest_of(second.approvals, THREAD_ID, limit=9)
     await second.close()
 
     in_memory = "sqlite-memory" in request.node.name
-    assert found == ([] if in_memory else [an_approval()])
+    assert approvals == ([] if in_memory else [an_approval()])
 
 
 @pytest.mark.mongo
@@ -183,7 +183,7 @@ async def test_of_many_callers_none_waits_longer_because_of_the_others(
     finally:
         os.kill(own_server.pid, signal.SIGCONT)
 
-    assert all(isinstance(one, StoreUnavailableError) for one in results)
+    assert all(isinstance(error, StoreUnavailableError) for error in results)
 
 
 @pytest.mark.mongo

@@ -112,7 +112,7 @@ class Work:
                 await self.message(f"{key}.000200")  # one statement, which is no group
             except StorageError as error:
                 results.append(error)
-        return [one for one in results if one is not None]
+        return [failure for failure in results if failure is not None]
 
 
 def in_file(directory: Path, kept: set[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
@@ -147,7 +147,7 @@ async def test_i4_no_exception_loses_what_was_acknowledged(
     for place, first, count in cases(statements):
         faults.arm(ERRORS[error], place, first, count)
         failed = await work.all_at_once()
-        assert all(isinstance(one, StorageError) for one in failed), (place, first, failed)
+        assert all(isinstance(failure, StorageError) for failure in failed), (place, first, failed)
         reached += faults.raised > 0
         faults.arm(None)
         assert await work.all_at_once() == [], (place, first, count)

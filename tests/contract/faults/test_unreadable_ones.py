@@ -38,9 +38,9 @@ async def test_m2_grants_that_cannot_be_read_starve_no_other(storage: Stores) ->
         await spoil(storage, "grants", name, **NEWER)
     await storage.grants.add(a_grant(f"{THREAD_ID}:grant:good", due_ms=90))
 
-    found = [one for _ in range(3) for one in await storage.grants.due(now_ms=NOW, limit=5)]
+    grants = [grant for _ in range(3) for grant in await storage.grants.due(now_ms=NOW, limit=5)]
 
-    assert {one.grant_id for one in found} == {f"{THREAD_ID}:grant:good"}
+    assert {grant.grant_id for grant in grants} == {f"{THREAD_ID}:grant:good"}
 
 
 async def test_m2_grants_that_cannot_be_read_are_named(storage: Stores) -> None:
@@ -50,7 +50,7 @@ async def test_m2_grants_that_cannot_be_read_are_named(storage: Stores) -> None:
     await storage.grants.due(now_ms=NOW, limit=5)
 
     assert await storage.count_unreadable() == 1
-    assert [one.record_id for one in await storage.unreadable(limit=5)] == [key]
+    assert [record.record_id for record in await storage.unreadable(limit=5)] == [key]
 
 
 @pytest.fixture
@@ -88,9 +88,9 @@ async def test_m6_one_request_with_senseless_json_hides_no_other(
     await stage.card()
     await stage.rest()
     storage = stage.bot.storage
-    (one,) = await storage.approvals.due(now_ms=1 << 50, limit=9)
+    (approval,) = await storage.approvals.due(now_ms=1 << 50, limit=9)
     for number in range(2):
-        more = one.changed(approval_id=f"apr_{number:032x}", due_ms=None)
+        more = approval.changed(approval_id=f"apr_{number:032x}", due_ms=None)
         assert await storage.approvals.insert(more)
 
     async def listed() -> str:
@@ -100,7 +100,7 @@ async def test_m6_one_request_with_senseless_json_hides_no_other(
         return str(stage.sandbox.ephemerals(stage.user("Ada"))[-1])
 
     def requests_in(text: str) -> int:
-        return text.count(one.title.split()[0])
+        return text.count(approval.title.split()[0])
 
     whole = requests_in(await listed())
     assert whole >= 3, await listed()
@@ -147,9 +147,9 @@ async def test_m17_a_thread_that_cannot_be_read_is_found_by_retention(storage: S
     await fill(storage, active_ms=1_000)
     await spoil(storage, "threads", THREAD_ID, **NEWER)
 
-    found = await storage.retention.resting(before_ms=NOW, limit=5)
+    resting = await storage.retention.resting(before_ms=NOW, limit=5)
 
-    assert [thread_id for _, thread_id in found] == [THREAD_ID]
+    assert [thread_id for _, thread_id in resting] == [THREAD_ID]
 
 
 async def looked_at(storage: SqliteStores, faults: Faults) -> int:

@@ -71,7 +71,7 @@ async def test_taking_says_what_the_turn_has_now(storage: Stores) -> None:
         await storage.inbox.take(ids, turn=4)
         for ids in ([second], [second], [third, second, first], [third, first])
     ]
-    assert [[m.ts for m in one] for one in taken] == [
+    assert [[m.ts for m in messages] for messages in taken] == [
         [SECOND],
         [SECOND],
         [FIRST, SECOND, THIRD],
@@ -117,4 +117,4 @@ async def test_a_process_that_dies_while_a_turn_takes_messages_leaves_the_newest
     ids = [a_message(name).message_id for name in "cab"]
     with pytest.raises(KeyboardInterrupt):
         await storage.inbox.take(ids, turn=1)
-    assert [one.ts for one in await storage.inbox.new(THREAD_ID, limit=9)] == ["b", "c"]
+    assert [message.ts for message in await storage.inbox.new(THREAD_ID, limit=9)] == ["b", "c"]

@@ -46,5 +46,5 @@ async def test_one_of_two_last_votes_decides(storage: Stores, other: Status) -> 
     (done,) = await newest_of(storage.approvals, THREAD_ID, limit=9)
     winner, status = ((BEN, Status.APPROVED), (CLEO, other))[counted.index(True)]
     assert (done.status, done.decision and done.decision.by) == (status, winner)
-    assert [one.by for one in done.votes] == [ADA, winner]
+    assert [vote.by for vote in done.votes] == [ADA, winner]
     assert len(office.ran) == (status is Status.APPROVED)

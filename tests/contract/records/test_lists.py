@@ -28,9 +28,14 @@ async def test_what_waits_comes_by_its_deadline(storage: Stores) -> None:
     for number, expires_ms in times.items():
         await storage.approvals.insert(numbered(number, expires_ms=expires_ms))
 
-    found, after = await waiting(storage.approvals, now_ms=1_000, limit=9)
+    approvals, after = await waiting(storage.approvals, now_ms=1_000, limit=9)
 
-    assert [one.approval_id for one in found] == ["apr_002", "apr_004", "apr_003", "apr_001"]
+    assert [approval.approval_id for approval in approvals] == [
+        "apr_002",
+        "apr_004",
+        "apr_003",
+        "apr_001",
+    ]
     assert after is None
 
 
@@ -42,7 +47,7 @@ async def test_what_waits_comes_page_by_page_and_once(storage: Stores) -> None:
     while after is not None:
         page, after = await waiting(storage.approvals, now_ms=1_000, limit=2, after=after)
         assert len(page) <= 2
-        seen += [one.approval_id for one in page]
+        seen += [approval.approval_id for approval in page]
 
     assert seen == [f"apr_{number:03}" for number in range(7)]
 
@@ -64,14 +69,16 @@ async def test_i14_what_cannot_be_read_hides_nothing_behind_it(storage: Stores) 
         after: Place | None = START
         while after is not None:
             page, after = await read(now_ms=1_000, limit=2, after=after)
-            seen += [one.approval_id for one in page]
+            seen += [approval.approval_id for approval in page]
         return seen
 
     assert await all_pages(partial(waiting, storage.approvals)) == good
     assert await all_pages(partial(waiting, storage.approvals, asked_by="U1")) == good
-    assert [one.approval_id for one in await named(storage.approvals, "apr_", limit=3)] == good[:3]
+    assert [
+        approval.approval_id for approval in await named(storage.approvals, "apr_", limit=3)
+    ] == good[:3]
     calls = await calls_of(storage.approvals, THREAD_ID, tool="deploy", since_ms=0, limit=4)
-    assert [one.approval_id for one in calls] == good[:0:-1]
+    assert [approval.approval_id for approval in calls] == good[:0:-1]
 
 
 async def test_i14_what_ended_and_cannot_be_read_hides_nothing(storage: Stores) -> None:
@@ -82,8 +89,8 @@ async def test_i14_what_ended_and_cannot_be_read_hides_nothing(storage: Stores) 
         await spoil(storage, "approvals", f"apr_{number:03}", v=2)
 
     for user_id in ("U1", "U2"):
-        found = await ended_of(storage.approvals, user_id, limit=2)
-        assert [one.approval_id for one in found] == ["apr_003", "apr_002"]
+        approvals = await ended_of(storage.approvals, user_id, limit=2)
+        assert [approval.approval_id for approval in approvals] == ["apr_003", "apr_002"]
 
 
 async def test_i14_a_grant_that_cannot_be_read_hides_none(storage: Stores) -> None:
@@ -92,9 +99,9 @@ async def test_i14_a_grant_that_cannot_be_read_hides_none(storage: Stores) -> No
     for number in (0, 1):
         await spoil(storage, "grants", f"g{number}", v=2)
 
-    found = await storage.grants.of_team("T1", now_ms=1_000, limit=2)
+    grants = await storage.grants.of_team("T1", now_ms=1_000, limit=2)
 
-    assert sorted(one.grant_id for one in found) == ["g2", "g3"]
+    assert sorted(grant.grant_id for grant in grants) == ["g2", "g3"]
 
 
 async def test_own_requests_come_page_by_page(storage: Stores) -> None:
@@ -109,7 +116,7 @@ async def test_own_requests_come_page_by_page(storage: Stores) -> None:
     second, after = await waiting(
         storage.approvals, asked_by="U1", now_ms=1_000, limit=2, after=after
     )
-    assert [one.approval_id for one in (*first, *second)] == ["apr_003", "apr_005"]
+    assert [approval.approval_id for approval in (*first, *second)] == ["apr_003", "apr_005"]
     assert after is None
 
 
@@ -118,9 +125,9 @@ async def test_what_is_decided_or_past_its_deadline_does_not_wait(storage: Store
         await storage.approvals.insert(numbered(number, expires_ms=expires_ms))
     await approve(storage, "apr_000", "U2")
 
-    found, _ = await waiting(storage.approvals, now_ms=3_000, limit=9)
+    approvals, _ = await waiting(storage.approvals, now_ms=3_000, limit=9)
 
-    assert [one.approval_id for one in found] == ["apr_001"]
+    assert [approval.approval_id for approval in approvals] == ["apr_001"]
 
 
 async def test_what_ended_is_of_who_decided_it_and_of_who_asked(storage: Stores) -> None:
@@ -131,12 +138,12 @@ async def test_what_ended_is_of_who_decided_it_and_of_who_asked(storage: Stores)
     await approve(storage, "apr_002", "U2")  # no business of U1
     # the last one of U1 still waits
 
-    found = await ended_of(storage.approvals, "U1", limit=9)
+    approvals = await ended_of(storage.approvals, "U1", limit=9)
 
-    assert [one.approval_id for one in found] == ["apr_001", "apr_000"]
-    assert [one.approval_id for one in await ended_of(storage.approvals, "U1", limit=1)] == [
-        "apr_001"
-    ]
+    assert [approval.approval_id for approval in approvals] == ["apr_001", "apr_000"]
+    assert [
+        approval.approval_id for approval in await ended_of(storage.approvals, "U1", limit=1)
+    ] == ["apr_001"]
     assert await ended_of(storage.approvals, "U1", limit=0) == []
     assert await ended_of(storage.approvals, "U5", limit=9) == []
 
@@ -151,9 +158,9 @@ async def test_requests_are_found_by_the_beginning_of_their_ids(storage: Stores)
     for name in ("apr_0a1", "apr_0a2", "apr_0b1"):
         await storage.approvals.insert(an_approval(approval_id=name))
 
-    found = await named(storage.approvals, "apr_0a", limit=9)
+    approvals = await named(storage.approvals, "apr_0a", limit=9)
 
-    assert [one.approval_id for one in found] == ["apr_0a1", "apr_0a2"]
+    assert [approval.approval_id for approval in approvals] == ["apr_0a1", "apr_0a2"]
     assert len(await named(storage.approvals, "apr_0a", limit=1)) == 1
     assert await named(storage.approvals, "apr_.", limit=9) == []
 
@@ -176,7 +183,7 @@ async def test_calls_of_a_thread_are_those_of_one_tool_since_then(storage: Store
         calls = await calls_of(
             storage.approvals, THREAD_ID, tool="deploy", since_ms=1_000, limit=limit
         )
-        return [one.approval_id for one in calls]
+        return [approval.approval_id for approval in calls]
 
     assert await found(9) == ["apr_002", "apr_007", "apr_001"]
     assert await found(2) == ["apr_002", "apr_007"]
@@ -195,7 +202,7 @@ async def test_grants_that_last_are_those_of_the_workspace(storage: Stores) -> N
         await storage.grants.add(a_grant(name, **changes))
     await storage.grants.end("ended", by="U1", now_ms=1_000)
 
-    found = await storage.grants.of_team("T1", now_ms=1_000, limit=9)
+    grants = await storage.grants.of_team("T1", now_ms=1_000, limit=9)
 
-    assert [one.grant_id for one in found] == ["early", "late"]
+    assert [grant.grant_id for grant in grants] == ["early", "late"]
     assert len(await storage.grants.of_team("T1", now_ms=1_000, limit=1)) <= 1

@@ -23,13 +23,18 @@ async def test_people_are_read_by_workspace_and_id(storage: Stores) -> None:
     for name in ("U1", "U2", "U3"):
         await storage.people.add(a_person(name))
     await storage.people.add(a_person("U1", person_id="T2:U1", team_id="T2"))
-    found = await storage.people.of("T1", ["U1", "U3", "U9"])
-    assert {name: one.person_id for name, one in found.items()} == {"U1": "T1:U1", "U3": "T1:U3"}
+    people = await storage.people.of("T1", ["U1", "U3", "U9"])
+    assert {name: person.person_id for name, person in people.items()} == {
+        "U1": "T1:U1",
+        "U3": "T1:U3",
+    }
     assert await storage.people.of("T1", []) == {}
 
 
 async def test_a_change_makes_the_record_that_is_missing(storage: Stores) -> None:
-    changed = await storage.people.change("T1", "U1", lambda one: one.changed(has_copies=True))
+    changed = await storage.people.change(
+        "T1", "U1", lambda person: person.changed(has_copies=True)
+    )
     assert changed == await stored(storage) == a_person(has_copies=True)
     assert not await storage.people.add(FULL)
     assert await storage.people.change("T1", "U1", lambda _: None) is None
@@ -42,20 +47,20 @@ async def test_those_wish_something_who_have_quiet_hours_or_want_cards_themselve
     await storage.people.add(a_person("U1", quiet_from="00:00", quiet_until="06:00"))
     await storage.people.add(a_person("U3"))
     await storage.people.add(a_person("U4", has_copies=True))
-    assert [one.user_id for one in await storage.people.wishing("T1")] == ["U1", "U2", "U4"]
+    assert [person.user_id for person in await storage.people.wishing("T1")] == ["U1", "U2", "U4"]
     assert await storage.people.wishing("T2") == []
 
 
 async def test_of_changes_at_once_none_is_lost(storage: Stores) -> None:
     async def add_letter() -> None:
         await storage.people.change(
-            "T1", "U1", lambda one: one.changed(timezone=one.timezone + "x")
+            "T1", "U1", lambda person: person.changed(timezone=person.timezone + "x")
         )
 
     await asyncio.gather(*(add_letter() for _ in range(20)))
-    found = await stored(storage)
-    assert found is not None
-    assert found.timezone == "x" * 20
+    written = await stored(storage)
+    assert written is not None
+    assert written.timezone == "x" * 20
 
 
 async def test_records_without_preferences_are_deleted(storage: Stores) -> None:

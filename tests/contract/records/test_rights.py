@@ -36,8 +36,8 @@ async def test_a_delegation_can_be_ended_once(storage: Stores) -> None:
 async def test_delegations_come_in_the_order_in_which_they_were_made(storage: Stores) -> None:
     for name, created_ms in [("b", 3), ("a", 2), ("c", 2)]:
         await storage.delegations.add(a_delegation(name, created_ms=created_ms))
-    found = await storage.delegations.current("T1", now_ms=5)
-    assert [one.delegation_id for one in found] == ["a", "c", "b"]
+    delegations = await storage.delegations.current("T1", now_ms=5)
+    assert [delegation.delegation_id for delegation in delegations] == ["a", "c", "b"]
 
 
 async def test_all_delegations_can_be_ended(storage: Stores) -> None:
@@ -98,8 +98,8 @@ async def test_of_uses_at_once_each_is_counted(storage: Stores) -> None:
     async def use(call: str) -> bool:
         return await storage.grants.use(a_grant(max_uses=3), call=call, now_ms=2_000) is not None
 
-    found = await asyncio.gather(*(use(f"call-{number}") for number in range(6)))
-    assert sorted(found) == [False, False, False, True, True, True]
+    outcomes = await asyncio.gather(*(use(f"call-{number}") for number in range(6)))
+    assert sorted(outcomes) == [False, False, False, True, True, True]
     assert len((await storage.grants.get(GRANT)).uses) == 3
 
 
@@ -130,9 +130,9 @@ async def test_all_grants_end_at_once(storage: Stores) -> None:
 async def test_the_message_of_a_grant_is_remembered(storage: Stores) -> None:
     await storage.grants.add(a_grant())
     await storage.grants.mark_card(a_grant(card_ts="1.1"), due_ms=9_000)
-    found: Grant = await storage.grants.get(GRANT)
-    assert (found.card_ts, found.due_ms) == ("1.1", 9_000)
-    await storage.grants.mark_card(found, due_ms=None)
+    grant: Grant = await storage.grants.get(GRANT)
+    assert (grant.card_ts, grant.due_ms) == ("1.1", 9_000)
+    await storage.grants.mark_card(grant, due_ms=None)
     assert (await storage.grants.get(GRANT)).due_ms is None
 
 
@@ -142,8 +142,8 @@ async def test_a_message_that_shows_less_than_happened_stays_due(storage: Stores
     await storage.grants.mark_card(a_grant(card_ts="1.1"), due_ms=9_000)
     assert used is not None
     assert (used.uses, used.used_ms, used.due_ms) == (("one",), 2_000, 2_015)
-    found = await storage.grants.get(GRANT)
-    assert found == used.changed(card_ts="1.1", revision=found.revision)
+    grant = await storage.grants.get(GRANT)
+    assert grant == used.changed(card_ts="1.1", revision=grant.revision)
     ended = await storage.grants.end(GRANT, by="U5", now_ms=2_020, due_ms=2_035)
     assert ended is not None
     await storage.grants.mark_card(used, due_ms=9_000)
@@ -153,12 +153,14 @@ async def test_a_message_that_shows_less_than_happened_stays_due(storage: Stores
 async def test_of_those_who_take_a_due_message_one_draws_it(storage: Stores) -> None:
     for name, due_ms in [("a", 3_000), ("b", 2_000), ("c", None), ("d", 3_001)]:
         await storage.grants.add(a_grant(f"{THREAD_ID}:grant:{name}", due_ms=due_ms))
-    found = await storage.grants.due(now_ms=3_000, limit=9)
-    assert [one.grant_id[-1] for one in found] == ["b", "a"]
+    grants = await storage.grants.due(now_ms=3_000, limit=9)
+    assert [grant.grant_id[-1] for grant in grants] == ["b", "a"]
     assert len(await storage.grants.due(now_ms=3_000, limit=1)) == 1
-    taken = await asyncio.gather(*(storage.grants.take(found[0], until_ms=5_000) for _ in range(3)))
+    taken = await asyncio.gather(
+        *(storage.grants.take(grants[0], until_ms=5_000) for _ in range(3))
+    )
     assert sorted(taken) == [False, False, True]
-    assert await storage.grants.due(now_ms=3_000, limit=9) == [found[1]]
+    assert await storage.grants.due(now_ms=3_000, limit=9) == [grants[1]]
 
 
 async def test_nobody_takes_a_message_that_is_not_due_any_more(storage: Stores) -> None:
@@ -171,4 +173,4 @@ async def test_nobody_takes_a_message_that_is_not_due_any_more(storage: Stores) 
 async def test_grants_that_all_end_are_drawn_at_once(storage: Stores) -> None:
     await storage.grants.add(a_grant(due_ms=9_000))
     await storage.grants.end_all(now_ms=3_000)
-    assert [one.grant_id for one in await storage.grants.due(now_ms=3_000, limit=9)] == [GRANT]
+    assert [grant.grant_id for grant in await storage.grants.due(now_ms=3_000, limit=9)] == [GRANT]

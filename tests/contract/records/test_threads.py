@@ -30,11 +30,11 @@ async def test_ensure_keeps_the_first(storage: Stores) -> None:
 
 
 async def test_of_many_that_ensure_all_get_one(storage: Stores) -> None:
-    found = await asyncio.gather(
+    threads = await asyncio.gather(
         *(storage.threads.ensure(a_thread(requester_id=f"U{i}")) for i in range(20))
     )
 
-    assert len({thread.requester_id for thread in found}) == 1
+    assert len({thread.requester_id for thread in threads}) == 1
 
 
 async def test_an_unknown_thread_is_named(storage: Stores) -> None:
@@ -84,8 +84,8 @@ async def test_running_threads_of_a_requester_are_those_with_a_lease_and_an_open
     ):
         await storage.threads.ensure(thread)
 
-    found = await storage.threads.running("T1", "U1", now_ms=50, limit=9)
-    assert [one.created_ms for one in found] == [2, 1]
+    threads = await storage.threads.running("T1", "U1", now_ms=50, limit=9)
+    assert [running.created_ms for running in threads] == [2, 1]
     assert len(await storage.threads.running("T1", "U1", now_ms=50, limit=1)) == 1
     assert await storage.threads.running("T1", "U1", now_ms=50, limit=0) == []
 
@@ -125,14 +125,14 @@ async def test_a_lease_that_ran_out_is_due_again(storage: Stores) -> None:
 async def test_of_many_claims_one_wins(storage: Stores) -> None:
     await storage.threads.ensure(a_thread(due_ms=10))
 
-    found = await asyncio.gather(
+    claims = await asyncio.gather(
         *(
             storage.threads.claim(THREAD_ID, owner=f"p{i}", now_ms=10, until_ms=100)
             for i in range(50)
         )
     )
 
-    winners = [thread for thread in found if thread is not None]
+    winners = [thread for thread in claims if thread is not None]
     assert len(winners) == 1
     assert await storage.threads.get(THREAD_ID) == winners[0]
 
@@ -140,14 +140,14 @@ async def test_of_many_claims_one_wins(storage: Stores) -> None:
 async def test_two_processes_claim_once(two_processes: list[Stores]) -> None:
     await two_processes[0].threads.ensure(a_thread(due_ms=10))
 
-    found = await asyncio.gather(
+    claims = await asyncio.gather(
         *(
             two_processes[i % 2].threads.claim(THREAD_ID, owner=f"p{i}", now_ms=10, until_ms=100)
             for i in range(20)
         )
     )
 
-    assert sum(thread is not None for thread in found) == 1
+    assert sum(thread is not None for thread in claims) == 1
 
 
 async def test_the_holder_may_extend(storage: Stores) -> None:
@@ -297,30 +297,34 @@ async def test_whose_words_were_read_is_recorded_by_the_holder_of_the_lease(
     storage: Stores,
 ) -> None:
     first = await claimed(storage)
-    told = ("U1", "U2")
-    assert await storage.threads.set_requesters(THREAD_ID, fence=first.fence, requesters=told)
+    requesters = ("U1", "U2")
+    assert await storage.threads.set_requesters(THREAD_ID, fence=first.fence, requesters=requesters)
 
     second = await storage.threads.claim(THREAD_ID, owner="b", now_ms=100, until_ms=200)
     assert second is not None
-    assert second.requesters == told
+    assert second.requesters == requesters
     assert not await storage.threads.set_requesters(THREAD_ID, fence=first.fence, requesters=())
     await storage.threads.release(THREAD_ID, fence=second.fence, wakes=second.wakes, now_ms=101)
     assert not await storage.threads.set_requesters(THREAD_ID, fence=second.fence, requesters=())
-    assert (await storage.threads.get(THREAD_ID)).requesters == told
+    assert (await storage.threads.get(THREAD_ID)).requesters == requesters
 
 
 Write = Callable[[ThreadStore, Thread], Awaitable[bool]]
 WRITES: dict[str, Write] = {
-    "set_aside": lambda store, one: store.set_aside(one.thread_id, fence=one.fence, why="damaged"),
-    "extend": lambda store, one: store.extend(one.thread_id, fence=one.fence, until_ms=300),
-    "set_turn": lambda store, one: store.set_turn(
-        one.thread_id, fence=one.fence, turn=7, turn_open=True, requesters=["U7"]
+    "set_aside": lambda store, thread: store.set_aside(
+        thread.thread_id, fence=thread.fence, why="damaged"
     ),
-    "set_requesters": lambda store, one: store.set_requesters(
-        one.thread_id, fence=one.fence, requesters=["U7"]
+    "extend": lambda store, thread: store.extend(
+        thread.thread_id, fence=thread.fence, until_ms=300
     ),
-    "release": lambda store, one: store.release(
-        one.thread_id, fence=one.fence, wakes=one.wakes, now_ms=20
+    "set_turn": lambda store, thread: store.set_turn(
+        thread.thread_id, fence=thread.fence, turn=7, turn_open=True, requesters=["U7"]
+    ),
+    "set_requesters": lambda store, thread: store.set_requesters(
+        thread.thread_id, fence=thread.fence, requesters=["U7"]
+    ),
+    "release": lambda store, thread: store.release(
+        thread.thread_id, fence=thread.fence, wakes=thread.wakes, now_ms=20
     ),
 }
 

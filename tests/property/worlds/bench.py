@@ -342,11 +342,11 @@ class Stepping:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._target, name)
+        attribute = getattr(self._target, name)
         if not self._name:
-            return Stepping(self._process, found, name) if name in STORES else found
-        if isinstance(found, type) or not callable(found):
-            return found
+            return Stepping(self._process, attribute, name) if name in STORES else attribute
+        if isinstance(attribute, type) or not callable(attribute):
+            return attribute
         process = self._process
 
         async def use(*args: Any, **options: Any) -> Any:
@@ -356,7 +356,7 @@ class Stepping:
                 await process.step(point)
             if process.is_dead:
                 raise KilledError
-            result = await found(*args, **options)
+            result = await attribute(*args, **options)
             process.world.look_after(point, result, options)
             return result
 
@@ -371,13 +371,13 @@ class SteppingSlack:
         self._target = target
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._target, name)
+        attribute = getattr(self._target, name)
         if name not in CALLS:
-            return found
+            return attribute
 
         async def use(*args: Any, **options: Any) -> Any:
             await self._process.step(name)
-            return await found(*args, **options)  # what it writes on the way is a step again
+            return await attribute(*args, **options)  # what it writes on the way is a step again
 
         return use
 
@@ -423,8 +423,8 @@ def _next(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
     if results:
         return [say(" | ".join(part.model_response_str() for part in results))]
     asked = [str(part.content) for part in last.parts if isinstance(part, UserPromptPart)]
-    found = [job for text in asked for job in re.findall(r"job (\d+) (\w+)", text)]
-    calls = [one for number, kind in found for one in _calls(number, kind)]
+    jobs = [job for text in asked for job in re.findall(r"job (\d+) (\w+)", text)]
+    calls = [call for number, kind in jobs for call in _calls(number, kind)]
     return [say("I will do that."), *calls] if calls else [say("There is no job in that.")]
 
 

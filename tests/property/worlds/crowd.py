@@ -114,10 +114,10 @@ class Crowd:
         """Who may agree to a payment, by its final amount: whoever they are, and wherever now."""
         if amount >= LARGE:
             return self.directory.groups[GROUP]
-        found = self.members.get(approval.approval_id, frozenset())
-        found &= self.directory.channels[CHANNEL]
+        approvers = self.members.get(approval.approval_id, frozenset())
+        approvers &= self.directory.channels[CHANNEL]
         is_late = self.office.clock() >= approval.created_ms + BACKUP // timedelta(milliseconds=1)
-        return found | {CLEO} if is_late else found
+        return approvers | {CLEO} if is_late else approvers
 
     def may_agree(self, who: str, amount: int, approval: Approval) -> bool:
         """Whether a person may agree to it now."""
@@ -245,9 +245,13 @@ class Crowd:
 
     def _look_before(self, ref: str, amount: int) -> None:
         """I13: somebody whom the rule for exactly this demands has agreed to exactly this."""
-        found = [one for one in self.agreed if (one.ref, one.amount) == (ref, amount)]
-        if not any(one.is_entitled for one in found):
-            self.faults.append(f"{ref} is paid with {amount}; who agreed: {found}")
+        agreements = [
+            agreement
+            for agreement in self.agreed
+            if (agreement.ref, agreement.amount) == (ref, amount)
+        ]
+        if not any(agreement.is_entitled for agreement in agreements):
+            self.faults.append(f"{ref} is paid with {amount}; who agreed: {agreements}")
 
     def _next(self, messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
         last = messages[-1]

@@ -69,7 +69,7 @@ class Life:
         if self.left < 0:
             raise KilledError
 
-    def wrote(self, store: str, method: str, *told: Any) -> None:
+    def wrote(self, store: str, method: str, *values: Any) -> None:
         """A write has taken effect.
 
         Args:
@@ -98,15 +98,15 @@ class Mortal:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._target, name)
+        attribute = getattr(self._target, name)
         if not self._name:
-            return Mortal(self._life, found, name) if name in STORES else found
-        if isinstance(found, type) or not callable(found):
-            return found
+            return Mortal(self._life, attribute, name) if name in STORES else attribute
+        if isinstance(attribute, type) or not callable(attribute):
+            return attribute
 
         async def use(*args: Any, **options: Any) -> Any:
             self._life.writes(0 if name in READS else 1)
-            result = await found(*args, **options)
+            result = await attribute(*args, **options)
             if name not in READS:
                 self._life.wrote(self._name, name, *args)
             return result
@@ -272,10 +272,10 @@ class Hall:
     async def _submit(
         self, who: str, card: Shown, form: ActionId, values: dict[str, Any]
     ) -> dict[str, Any]:
-        told: dict[str, Any] = {}
+        response: dict[str, Any] = {}
 
         async def ack(**answer: Any) -> None:
-            told.update(answer)
+            response.update(answer)
 
         view = {
             "callback_id": str(form),
@@ -283,7 +283,7 @@ class Hall:
             "state": {"values": values},
         }
         await self.bolt.submit({"view": view}, ack, _context(who))
-        return told
+        return response
 
     # ---- the agent ------------------------------------------------------------------------------
 
@@ -333,9 +333,9 @@ def _heard_in(text: str) -> set[str]:
 
 def _filled(view: dict[str, Any], payment: Payment) -> dict[str, Any]:
     """What Slack sends of a form whose inputs for the amount and the name were changed."""
-    inputs = {one["label"]["text"]: one for one in view["blocks"] if one["type"] == "input"}
-    found = {name.split()[0].lower(): one["block_id"] for name, one in inputs.items()}
-    changes = {found["amount"]: str(payment.amount), found["to"]: payment.to}
+    inputs = {block["label"]["text"]: block for block in view["blocks"] if block["type"] == "input"}
+    block_ids = {name.split()[0].lower(): block["block_id"] for name, block in inputs.items()}
+    changes = {block_ids["amount"]: str(payment.amount), block_ids["to"]: payment.to}
     return submitted(view["blocks"], **changes)
 
 

@@ -189,7 +189,7 @@ class History:
     @property
     def pending(self) -> list[Approval]:
         """What people can decide."""
-        return [one for one in self.all if one.status is Status.PENDING]
+        return [approval for approval in self.all if approval.status is Status.PENDING]
 
     async def _click(self, bot: int, approval: Approval, who: str, which: int, shown: str) -> None:
         process = self.bots[bot]
@@ -248,8 +248,13 @@ class History:
 
     def _has_spoken(self, approval: Approval, who: str) -> bool:
         """Whether the run was told words of theirs, which it may have lost before it used them."""
-        told = [one.decision for one in self.all if one != approval and one.decision is not None]
-        return any(one.by == who and (one.reason or one.answer or one.arguments) for one in told)
+        decisions = [
+            other.decision for other in self.all if other != approval and other.decision is not None
+        ]
+        return any(
+            decision.by == who and (decision.reason or decision.answer or decision.arguments)
+            for decision in decisions
+        )
 
     def _decision(self, seen: Approval, who: str, choice: str) -> Decision:
         status = Status.APPROVED
@@ -293,7 +298,7 @@ class History:
 
     def something_happens(self, what: str, bot: int, picks: Sequence[int], pace: str) -> None:
         """A tick, some steps, a death, time passes, Slack becomes lame or well again."""
-        is_busy = any(one.waiting for one in self.bots)
+        is_busy = any(process.waiting for process in self.bots)
         if what == "steps" and is_busy:
             self.run(self._go(bot, picks))
         elif what == "die" and is_busy:
@@ -379,7 +384,7 @@ class History:
         """An edit begins it anew: then it was escalated about another call (5.11)."""
         name, since = approval.approval_id, approval.escalation.begun_ms or None
         posts = self.slack.escalations.count(name)
-        times = sum(one == name for one, _ in self.world.escalated)
+        times = sum(approval_id == name for approval_id, _ in self.world.escalated)
         assert posts <= times or (times and self.known.was_asleep)
         assert self.world.escalated.get((name, approval.digest)) == since
         if since is None:
@@ -388,8 +393,10 @@ class History:
         assert next_step_ms(approval) is None
         begun = approval.escalation.since_ms if approval.edits.by else approval.created_ms
         assert begun + milliseconds(ESCALATE_AFTER) <= since < approval.expires_ms
-        told = any(one.kind == "escalation" and one.is_posted for one in approval.reminders)
-        assert posts or not told
+        is_told = any(
+            reminder.kind == "escalation" and reminder.is_posted for reminder in approval.reminders
+        )
+        assert posts or not is_told
         assert approval.shown_revision >= 2 + (approval.decision is not None)
 
     def end(self) -> None:
@@ -442,7 +449,9 @@ class History:
             *await storage.threads.due(now_ms=FAR_MS, limit=1),
             *await storage.ephemeral_messages.due(now_ms=FAR_MS, limit=1),
         ]
-        return min((max(one.due_ms or 0, one.leased_until_ms) for one in due), default=None)
+        return min(
+            (max(record.due_ms or 0, record.leased_until_ms) for record in due), default=None
+        )
 
     async def _check_end(self) -> None:
         storage = self.world.storage
@@ -464,8 +473,8 @@ class History:
                 self._check_effects(approval)
         await self._check_jobs()
         audit = await storage.audit.of_thread(THREAD_ID, limit=10_000)
-        told = [one.approval_id for one in audit if one.action == "escalated"]
-        assert sorted(told) == sorted(name for name, _ in self.world.escalated)
+        escalated = [entry.approval_id for entry in audit if entry.action == "escalated"]
+        assert sorted(escalated) == sorted(name for name, _ in self.world.escalated)
 
     def _check_final_card(self, approval: Approval) -> None:
         assert approval.card.revision == approval.shown_revision
@@ -473,22 +482,22 @@ class History:
         assert (card.status, card.decision) == (approval.status, approval.decision)
 
     def _check_effects(self, approval: Approval) -> None:
-        done = [one for one in self.world.effects if is_about(approval, one)]
+        done = [effect for effect in self.world.effects if is_about(approval, effect)]
         if approval.status is not Status.APPROVED:
             assert done == []
             return
         # Without an effect, it was cut off, and people were asked what became of it; or it could
         # not start in time, and they were asked anew.
         doubts = [
-            one
-            for one in self.all
-            if one.kind is Kind.DOUBT
-            and (one.tool, one.checkpoint_id) == (approval.tool, approval.checkpoint_id)
+            doubt
+            for doubt in self.all
+            if doubt.kind is Kind.DOUBT
+            and (doubt.tool, doubt.checkpoint_id) == (approval.tool, approval.checkpoint_id)
         ]
         anew = [
-            one
-            for one in self.all
-            if (one.kind, one.address, one.checkpoint_id)
+            other
+            for other in self.all
+            if (other.kind, other.address, other.checkpoint_id)
             == (approval.kind, approval.address, approval.checkpoint_id)
         ]
         lapsed = approval != anew[-1] and are_asked_anew(anew)
@@ -496,21 +505,29 @@ class History:
 
     async def _check_jobs(self) -> None:
         """What was acknowledged has reached the agent, once; or it was taken as an answer."""
-        aside = {one.text for one in await self.world.storage.inbox.of_turn(THREAD_ID, NO_TURN)}
-        answers = json.dumps([one.decision.answer for one in self.all if one.decision])
+        aside = {
+            message.text for message in await self.world.storage.inbox.of_turn(THREAD_ID, NO_TURN)
+        }
+        answers = json.dumps(
+            [approval.decision.answer for approval in self.all if approval.decision]
+        )
         refusals = (say("refuse.two_questions"), say("refuse.not_taken", why="").strip())
-        told = {who for who, text in self.slack.whispers if any(one in text for one in refusals)}
-        author = {one.text.removeprefix(f"<@{BOT}> "): one.user_id for one in self.sent}
+        refused = {
+            who for who, text in self.slack.whispers if any(refusal in text for refusal in refusals)
+        }
+        author = {message.text.removeprefix(f"<@{BOT}> "): message.user_id for message in self.sent}
         for job, kind in self.known.jobs.items():
-            text = next(one for one in author if one.startswith(f"job {job} "))
+            text = next(sent_text for sent_text in author if sent_text.startswith(f"job {job} "))
             if text in aside:
-                assert text in answers or author[text] in told
+                assert text in answers or author[text] in refused
                 continue
             for tool in {"ask": [""], "both": ["pay", "restart"]}.get(kind, [kind]):
                 words = f"job {job}?" if kind == "ask" else f'"job-{job}"'
-                found = [
-                    one for one in self.all if one.tool == tool and words in in_order(one.arguments)
+                approvals = [
+                    approval
+                    for approval in self.all
+                    if approval.tool == tool and words in in_order(approval.arguments)
                 ]
-                asked = [one for one in found if one.kind is not Kind.DOUBT]
+                asked = [approval for approval in approvals if approval.kind is not Kind.DOUBT]
                 assert asked, text
-                assert are_asked_anew(asked), f"{text}: {found}"
+                assert are_asked_anew(asked), f"{text}: {approvals}"

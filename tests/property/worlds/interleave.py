@@ -163,9 +163,9 @@ class Order:
                 if not living:
                     break
                 # Who is who does not matter: all do the same.
-                lives = tuple(sorted(tuple(one.done) for one in living))
+                lives = tuple(sorted(tuple(survivor.done) for survivor in living))
                 name, outcome = self.choose((await state(), lives), _choices(living))
-                next(one for one in living if one.name == name).go(outcome)
+                next(survivor for survivor in living if survivor.name == name).go(outcome)
         finally:
             for worker in workers:
                 await worker.end()
@@ -199,10 +199,10 @@ async def explore(play: Callable[[Order], Awaitable[None]]) -> Explored:
     """
     seen: set[Hashable] = set()
     left: list[tuple[int, ...]] = [()]
-    found = Explored()
+    explored = Explored()
     while left:
         order = Order(left.pop(), seen, left)
-        found.runs += 1
+        explored.runs += 1
         try:
             await play(order)
         except Seen:
@@ -210,5 +210,5 @@ async def explore(play: Callable[[Order], Awaitable[None]]) -> Explored:
         except BaseException as error:
             error.add_note(f"in the order {order.told}")
             raise
-    found.states = len(seen)
-    return found
+    explored.states = len(seen)
+    return explored

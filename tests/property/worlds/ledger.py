@@ -143,7 +143,7 @@ class Ledger:
 
     def _is_late(self, card: Shown, say: Say) -> bool:
         times = [self.house.escalate, None if card.is_doubt else say.escalate]
-        waits = [one for one in times if one is not None]
+        waits = [wait for wait in times if wait is not None]
         if not waits:
             return False
         return self.clock() >= self.since[card.approval_id, card.digest] + min(waits) * MINUTE
@@ -193,7 +193,7 @@ class Ledger:
 
     def begins(self, job: str, payment: Payment) -> None:
         """A call begins: everybody has agreed to exactly this whom its rules demand."""
-        told, where = says(self.book, payment), f"{job} begins with {payment}"
+        sayings, where = says(self.book, payment), f"{job} begins with {payment}"
         if job in self.stopped:
             self.faults.append(f"{where}, and somebody has stopped it")
         again = [yes for yes in self._about(job, payment, is_doubt=True) if self._lets(yes)]
@@ -202,18 +202,18 @@ class Ledger:
         elif self.ran[job]:
             self.faults.append(f"{where} once more; {self.agreed}")
         if not self.is_agreed(job, payment, is_again=bool(again)):
-            self.faults.append(f"{where}; {told} is said of it, and who agreed is {self.agreed}")
+            self.faults.append(f"{where}; {sayings} is said of it, and who agreed is {self.agreed}")
         self.ran[job].append(payment)
 
     def is_agreed(self, job: str, payment: Payment, *, is_again: bool = False) -> bool:
         """Whether different people, one for each gate that asks, have agreed and still may."""
-        told = says(self.book, payment)
-        if any(say.effect == "deny" for say in told):
+        sayings = says(self.book, payment)
+        if any(say.effect == "deny" for say in sayings):
             return False
         about = self._about(job, payment, is_doubt=False)
         usable = [
             [yes for yes in about if at in yes.gates and (is_again or self._still(yes, say))]
-            for at, say in enumerate(told)
+            for at, say in enumerate(sayings)
             if say.effect == "ask"
         ]
         return any(self._is_whole(ways, is_again=is_again) for ways in product(*usable))
@@ -221,7 +221,7 @@ class Ledger:
     def _about(self, job: str, payment: Payment, *, is_doubt: bool) -> list[Yes]:
         wanted = (job, payment, is_doubt)
         cards = [(yes, yes.card) for yes in self.agreed]
-        return [yes for yes, one in cards if (one.job, one.payment, one.is_doubt) == wanted]
+        return [yes for yes, card in cards if (card.job, card.payment, card.is_doubt) == wanted]
 
     def _is_whole(self, ways: Sequence[Yes], *, is_again: bool) -> bool:
         if len({yes.by for yes in ways}) < len(ways):

@@ -95,18 +95,18 @@ class Ebbing:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._target, name)
+        attribute = getattr(self._target, name)
         if not self._name:
-            return Ebbing(self._life, found, name) if name in STORES else found
-        if isinstance(found, type) or not callable(found):
-            return found
+            return Ebbing(self._life, attribute, name) if name in STORES else attribute
+        if isinstance(attribute, type) or not callable(attribute):
+            return attribute
 
         async def use(*args: Any, **options: Any) -> Any:
             if self._life.is_over:
                 raise KilledError
             is_look = name in LOOKS or name.startswith("count")
             self._life.writes(0 if is_look else 1)
-            result = await found(*args, **options)
+            result = await attribute(*args, **options)
             if not is_look:
                 self._life.wrote(self._name, name, *args)
             return result
@@ -346,50 +346,58 @@ class Playhouse:
         thread_id = acts.threads[acts.current]
         approvals = await self.stage.approvals(thread_id)
         entries = await self.stage.storage.audit.of_thread(thread_id, limit=500)
-        posted = Counter(_kind(one) for one in self.stage.posted[first:])
+        posted = Counter(_kind(post) for post in self.stage.posted[first:])
         return Ending(
             deaths=self.deaths,
             writes=[f"{store}.{method}" for store, method, _ in self._done],
             ran=[*self.script.ran],
-            doubts=sum(one.kind is Kind.DOUBT for one in approvals),
-            states=[str(one.status) for one in approvals if one.kind is not Kind.DOUBT],
+            doubts=sum(approval.kind is Kind.DOUBT for approval in approvals),
+            states=[
+                str(approval.status) for approval in approvals if approval.kind is not Kind.DOUBT
+            ],
             # Whoever does it again is refused where it was done before.
-            audit=Counter((one.action, one.actor_id) for one in entries if one.action != "refused"),
+            audit=Counter(
+                (entry.action, entry.actor_id) for entry in entries if entry.action != "refused"
+            ),
             posted=posted,
             faults=[*await self._unrest(thread_id, approvals), *self._cards(approvals)],
         )
 
     async def _unrest(self, thread_id: str, approvals: Sequence[Approval]) -> list[str]:
         """What is still to be done."""
-        found, storage = [], self.stage.storage
+        problems, storage = [], self.stage.storage
         thread = await storage.threads.get(thread_id)
         if thread.due_ms is not None or thread.turn_open:
-            found.append(f"the thread is not at rest: {thread}")
-        for one in approvals:
-            rests = (one.due_ms, one.open, one.card.revision) == (None, False, one.shown_revision)
-            if one.status is Status.PENDING or not rests:
-                found.append(f"the card is not at rest: {one}")
+            problems.append(f"the thread is not at rest: {thread}")
+        for approval in approvals:
+            rests = (approval.due_ms, approval.open, approval.card.revision) == (
+                None,
+                False,
+                approval.shown_revision,
+            )
+            if approval.status is Status.PENDING or not rests:
+                problems.append(f"the card is not at rest: {approval}")
         if left := (await storage.trail.unsealed()).count:
-            found.append(f"{left} entries are not sealed")
-        return found
+            problems.append(f"{left} entries are not sealed")
+        return problems
 
     def _cards(self, approvals: Sequence[Approval]) -> list[str]:
         """What is wrong with what stands in Slack: each card stands once, and is over."""
-        found = []
+        problems = []
         for channel in self.stage.sandbox.workspace.channels:
             for approval in approvals:
                 about = [
-                    one
-                    for one in self.stage.sandbox.messages(channel)
-                    if _id_of(one) == approval.approval_id
+                    message
+                    for message in self.stage.sandbox.messages(channel)
+                    if _id_of(message) == approval.approval_id
                 ]
-                cards = [one for one in about if one["metadata"]["event_type"] in CARDS]
+                cards = [message for message in about if message["metadata"]["event_type"] in CARDS]
                 if len(cards) > 1:
-                    found.append(f"{len(cards)} cards in {channel}")
-                left = {name for one in about for name in buttons(one)} - _LASTING
+                    problems.append(f"{len(cards)} cards in {channel}")
+                left = {name for message in about for name in buttons(message)} - _LASTING
                 if left:
-                    found.append(f"buttons in {channel}: {left}")
-        return found
+                    problems.append(f"buttons in {channel}: {left}")
+        return problems
 
 
 def _wants_cards(person: PersonRecord) -> PersonRecord:

@@ -74,14 +74,16 @@ CONTAINERS: Sequence[object] = (
 junk = st.sampled_from([*SCALARS, *CONTAINERS, *SCALARS, *CONTAINERS, *BIG])
 
 
-def paths(value: object, found: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def paths(value: object, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The ways to everything inside a value."""
     inside: list[tuple[Any, Any]] = []
     if isinstance(value, Mapping):
         inside = list(value.items())
     elif isinstance(value, list):
         inside = list(enumerate(value))
-    return [path for key, one in inside for path in ((*found, key), *paths(one, (*found, key)))]
+    return [
+        path for key, inner in inside for path in ((*prefix, key), *paths(inner, (*prefix, key)))
+    ]
 
 
 @st.composite

@@ -20,16 +20,16 @@ async def payloads_of(stage: Stage, card: dict[str, Any]) -> dict[str, dict[str,
     click = sandbox.payload_of_click(ADA, OPS, card["ts"], APPROVE)
     actor = {key: click[key] for key in ("user", "team", "enterprise", "api_app_id", "token")}
     more = {**actor, "is_enterprise_install": False, "trigger_id": click["trigger_id"]}
-    found: dict[str, dict[str, Any]] = {"click": click}
+    payloads: dict[str, dict[str, Any]] = {"click": click}
     for name in (REJECT, EDIT):
         await stage.click("Ada", card, name)
         view = await stage.modal("Ada")
         submission = {"type": "view_submission", **more, "view": view, "response_urls": []}
-        found[f"submission {name}"] = submission
+        payloads[f"submission {name}"] = submission
         await sandbox.close_view(ADA, view, everything=True)
-    view = copy.deepcopy(found[f"submission {EDIT}"]["view"])
+    view = copy.deepcopy(payloads[f"submission {EDIT}"]["view"])
     action = click["actions"][0]
-    found |= {
+    payloads |= {
         "closed": {"type": "view_closed", **more, "view": view, "is_cleared": True},
         "click in modal": {
             "type": "block_actions",
@@ -62,7 +62,7 @@ async def payloads_of(stage: Stage, card: dict[str, Any]) -> dict[str, dict[str,
             **{key: click[key] for key in ("channel", "message", "response_url")},
         },
     }
-    return found | events_of(stage) | commands_of(stage)
+    return payloads | events_of(stage) | commands_of(stage)
 
 
 def events_of(stage: Stage) -> dict[str, dict[str, Any]]:
@@ -109,8 +109,8 @@ def events_of(stage: Stage) -> dict[str, dict[str, Any]]:
             {"enterprise_id": None, "team_id": TEAM, "user_id": "U0COUNTERS", "is_bot": True}
         ],
     }
-    found = {f"event {name}": {**outer, "event": event} for name, event in events.items()}
-    return found | {
+    payloads = {f"event {name}": {**outer, "event": event} for name, event in events.items()}
+    return payloads | {
         "event limited": {"type": "app_rate_limited", "team_id": TEAM, "minute_rate_limited": 1},
         "event address": {"type": "url_verification", "challenge": "proof", "token": "x"},
     }

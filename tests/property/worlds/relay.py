@@ -59,9 +59,9 @@ class Planned(Life):
             self.is_over = True
             raise
 
-    def wrote(self, store: str, method: str, *told: Any) -> None:
+    def wrote(self, store: str, method: str, *values: Any) -> None:
         """See `Life.wrote`."""
-        self.done.append((store, method, told))
+        self.done.append((store, method, values))
         if self.is_after and self.left == 0:
             self.left, self.is_over = -1, True
             raise KilledError
@@ -103,16 +103,18 @@ class Play:
 
     def entries(self) -> Iterator[tuple[int, AuditEntry]]:
         """What was put into the audit, and at which place in the list of what was done."""
-        for at, (store, method, told) in enumerate(self.done):
+        for at, (store, method, values) in enumerate(self.done):
             if store == "audit":
-                yield from ((at, one) for one in (told[0] if method == "append_all" else told))
+                yield from (
+                    (at, entry) for entry in (values[0] if method == "append_all" else values)
+                )
 
     def decisions(self) -> Iterator[tuple[int, Decision]]:
         """What was decided, and at which place."""
         seen: set[str] = set()
-        for at, (store, method, told) in enumerate(self.done):
-            if (store, method) == ("approvals", "replace") and told[0].decision is not None:
-                approval = told[0]
+        for at, (store, method, values) in enumerate(self.done):
+            if (store, method) == ("approvals", "replace") and values[0].decision is not None:
+                approval = values[0]
                 if approval.approval_id not in seen:
                     yield at, approval.decision
                 seen.add(approval.approval_id)
@@ -161,8 +163,8 @@ class Relay:
 
     def cards(self) -> list[Approval]:
         """The cards in the thread, as they stand in Slack."""
-        found = self.notifier.cards.values()
-        return [one for one in found if one.thread_id == self._now.thread_id]
+        drawn = self.notifier.cards.values()
+        return [card for card in drawn if card.thread_id == self._now.thread_id]
 
     # ---- the bot --------------------------------------------------------------------------------
 

@@ -112,48 +112,50 @@ def _said(part: Part, payment: Payment) -> Say:
         case Rules():
             return _ruled(part, payment)
         case Both():
-            told = [_ruled(rules, payment) for rules in part.parts]
+            sayings = [_ruled(rules, payment) for rules in part.parts]
             if part.how == "all":
-                return _joined(told)
-            return next((one for one in told if one.effect != "allow"), told[0])
+                return _joined(sayings)
+            return next((say for say in sayings if say.effect != "allow"), sayings[0])
 
 
 def _ruled(rules: Rules, payment: Payment) -> Say:
     """The first line that fits; what cannot be decided counts, too, if it is stricter."""
-    found: list[Say] = []
+    sayings: list[Say] = []
     for line in rules.lines:
         too_small = line.at_least is not None and payment.amount < line.at_least
         is_other = line.to is not None and payment.to.lower() != line.to.lower()
         if too_small or is_other:
             continue
-        found.append(line.then)
+        sayings.append(line.then)
         if line.to is None or payment.to == line.to:
-            return _joined(found)
-    return _joined([*found, rules.default])
+            return _joined(sayings)
+    return _joined([*sayings, rules.default])
 
 
-def _joined(told: Sequence[Say]) -> Say:
+def _joined(sayings: Sequence[Say]) -> Say:
     """The strictest; of several that ask, only whom all of them name."""
-    if any(one.effect == "deny" for one in told):
+    if any(say.effect == "deny" for say in sayings):
         return Say("deny")
-    asks = list(dict.fromkeys(one for one in told if one.effect == "ask"))
+    asks = list(dict.fromkeys(say for say in sayings if say.effect == "ask"))
     if not asks:
         return Say("allow")
-    deciders = [set(one.approvers) for one in asks if one.approvers]
-    helpers = [set(one.backups) for one in asks if one.backups]
+    deciders = [set(ask.approvers) for ask in asks if ask.approvers]
+    helpers = [set(ask.backups) for ask in asks if ask.backups]
     common, backups = _common(deciders), _common(helpers)
     if (deciders and not common) or (helpers and not backups):
         return Say("deny")
-    known = [{*one.approvers, *one.backups} for one in asks if one.approvers]
+    known = [{*ask.approvers, *ask.backups} for ask in asks if ask.approvers]
     return Say(
         "ask",
-        name=" + ".join(one.name for one in asks),
-        kind="approval" if any(one.kind == "approval" for one in asks) else "review",
+        name=" + ".join(ask.name for ask in asks),
+        kind="approval" if any(ask.kind == "approval" for ask in asks) else "review",
         approvers=tuple(sorted(common)),
-        backups=tuple(sorted(one for one in backups if all(one in names for names in known))),
-        escalate=min((one.escalate for one in asks if one.escalate), default=None),
-        expires=min((one.expires for one in asks if one.expires), default=None),
-        excludes_editors=any(one.excludes_editors for one in asks),
+        backups=tuple(
+            sorted(backup for backup in backups if all(backup in names for names in known))
+        ),
+        escalate=min((ask.escalate for ask in asks if ask.escalate), default=None),
+        expires=min((ask.expires for ask in asks if ask.expires), default=None),
+        excludes_editors=any(ask.excludes_editors for ask in asks),
     )
 
 
@@ -183,19 +185,19 @@ def wrapped(tool: Tool, book: Book) -> Tool:
 def _policy(rules: Rules) -> Policy:
     return RulePolicy(
         rules=tuple(
-            Rule(tool="pay", when=_when(one), then=_ruling(one.then)) for one in rules.lines
+            Rule(tool="pay", when=_when(line), then=_ruling(line.then)) for line in rules.lines
         ),
         default=_ruling(rules.default),
     )
 
 
 def _when(line: Line) -> tuple[Condition, ...]:
-    found = []
+    conditions = []
     if line.at_least is not None:
-        found.append(Condition("amount", ">=", line.at_least))
+        conditions.append(Condition("amount", ">=", line.at_least))
     if line.to is not None:
-        found.append(Condition("to", "equals", line.to))
-    return tuple(found)
+        conditions.append(Condition("to", "equals", line.to))
+    return tuple(conditions)
 
 
 def _ruling(say: Say) -> Ruling:

@@ -50,15 +50,17 @@ def slots_of(terms: Terms) -> list[Slot]:
     """All requirements, in order, each with the steps that widen it."""
     return [
         (
-            plain_name(one.name),
-            one.groups,
-            one.count,
+            plain_name(requirement.name),
+            requirement.groups,
+            requirement.count,
             tuple(
-                (step.after_s, step.add) for step in terms.escalate if one.name in step.requirements
+                (step.after_s, step.add)
+                for step in terms.escalate
+                if requirement.name in step.requirements
             ),
         )
         for stage in terms.stages
-        for one in stage.approve
+        for requirement in stage.approve
     ]
 
 
@@ -77,18 +79,18 @@ def _edit_is_at_most(strict: Terms, lax: Terms) -> bool:
 
 
 def _grants_are_at_most(strict: Terms, lax: Terms) -> bool:
-    one, other = strict.grants, lax.grants
-    if one is None or other is None:
-        return one is None
+    grants, other = strict.grants, lax.grants
+    if grants is None or other is None:
+        return grants is None
     return (
-        one.max_time_s <= other.max_time_s
-        and one.max_uses <= other.max_uses
-        and set(one.vary) <= set(other.vary)
+        grants.max_time_s <= other.max_time_s
+        and grants.max_uses <= other.max_uses
+        and set(grants.vary) <= set(other.vary)
     )
 
 
 def _break_glass_is_at_most(strict: Terms, lax: Terms) -> bool:
-    one, other = strict.break_glass, lax.break_glass
-    if one is None or other is None:
-        return one is None
-    return set(one.groups) <= set(other.groups) and one.alert == other.alert
+    glass, other = strict.break_glass, lax.break_glass
+    if glass is None or other is None:
+        return glass is None
+    return set(glass.groups) <= set(other.groups) and glass.alert == other.alert

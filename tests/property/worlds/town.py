@@ -131,13 +131,13 @@ class Town:
                     self.ledger.faults.append(f"{who} can do something with {card}")
 
     async def _waiting(self) -> list[Approval]:
-        found = await open_of(self.storage.approvals, THREAD_ID)
-        waiting = [one for one in found if one.status is Status.PENDING]
-        return sorted(waiting, key=lambda one: (one.created_ms, one.address))
+        approvals = await open_of(self.storage.approvals, THREAD_ID)
+        waiting = [approval for approval in approvals if approval.status is Status.PENDING]
+        return sorted(waiting, key=lambda card: (card.created_ms, card.address))
 
     def waiting(self) -> list[Shown]:
         """The cards that wait."""
-        return [shown(one) for one in self.loop.run(self._waiting())]
+        return [shown(approval) for approval in self.loop.run(self._waiting())]
 
     @property
     def is_well(self) -> bool:
@@ -289,13 +289,13 @@ class Town:
 
 def shown(approval: Approval) -> Shown:
     """The card of an approval, as this record has it."""
-    told: Any = approval.arguments
+    arguments: Any = approval.arguments
     return Shown(
         approval_id=approval.approval_id,
         digest=approval.digest,
         is_doubt=approval.kind is Kind.DOUBT,
-        job=told["ref"],
-        payment=Payment(told["amount"], told["to"]),
+        job=arguments["ref"],
+        payment=Payment(arguments["amount"], arguments["to"]),
     )
 
 

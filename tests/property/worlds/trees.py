@@ -75,9 +75,9 @@ class Node:
 
     def tools(self) -> list[Planned]:
         """All tools in it, at any depth."""
-        found = [planned for turn in self.turns for planned in turn]
-        inner = [planned.agent for planned in found if planned.agent]
-        return found + [tool for node in (*self.children, *inner) for tool in node.tools()]
+        listed = [planned for turn in self.turns for planned in turn]
+        inner = [planned.agent for planned in listed if planned.agent]
+        return listed + [tool for node in (*self.children, *inner) for tool in node.tools()]
 
 
 def _planned(agents: st.SearchStrategy[Node] | None) -> st.SearchStrategy[Planned]:
@@ -124,7 +124,7 @@ def trees() -> st.SearchStrategy[Node]:
 def _named(node: Node, last: list[int]) -> Node:
     last[0] += 1
     name = f"A{last[0]}"
-    turns = tuple(tuple(_named_tool(one, last) for one in turn) for turn in node.turns)
+    turns = tuple(tuple(_named_tool(planned, last) for planned in turn) for turn in node.turns)
     children = tuple(_named(child, last) for child in node.children)
     return replace(node, name=name, turns=turns, children=children)
 

@@ -68,15 +68,15 @@ class Watched(World):
         if user_id in self.asked(approval):
             return True
         return any(
-            one.decision is not None and one.decision.by == user_id
-            for one in await self.approvals()
-            if one != approval
+            other.decision is not None and other.decision.by == user_id
+            for other in await self.approvals()
+            if other != approval
         )
 
     async def look_before(self, effect: Effect) -> None:
         """See `World`."""
-        about = [one for one in await self.approvals() if is_about(one, effect)]
-        asked = [one for one in about if one.kind is Kind.APPROVAL]
+        about = [approval for approval in await self.approvals() if is_about(approval, effect)]
+        asked = [approval for approval in about if approval.kind is Kind.APPROVAL]
         if not asked or asked[-1].status is not Status.APPROVED or not are_asked_anew(asked):
             self.faults.append(f"{effect} happens, and its approvals are {asked}")
             return
@@ -90,13 +90,19 @@ class Watched(World):
         wanted = last.arguments if decision.arguments is None else decision.arguments
         if wanted != {"ref": effect.ref, "amount": effect.amount}:
             self.faults.append(f"{effect} happens, and people approved {wanted}")
-        again = [one for one in about if one.kind is Kind.DOUBT and one.status is Status.APPROVED]
+        again = [
+            doubt for doubt in about if doubt.kind is Kind.DOUBT and doubt.status is Status.APPROVED
+        ]
         self._look_back(effect, again=len(again))
 
     def _look_back(self, effect: Effect, *, again: int) -> None:
-        before = [one for one in self.effects if (one.tool, one.ref) == (effect.tool, effect.ref)]
+        before = [
+            earlier
+            for earlier in self.effects
+            if (earlier.tool, earlier.ref) == (effect.tool, effect.ref)
+        ]
         if effect.tool == "restart":
-            if any(one != effect for one in before):
+            if any(earlier != effect for earlier in before):
                 self.faults.append(f"{effect} is repeated with another key")
         elif len(before) > again:
             self.faults.append(f"{effect} happens once more; people said again {again} times")
@@ -111,10 +117,10 @@ def is_about(approval: Approval, effect: Effect) -> bool:
 def are_asked_anew(about: Sequence[Approval]) -> bool:
     """Whether each but the last was approved, and had lapsed when the next one was made (3.11)."""
     return all(
-        one.status is Status.APPROVED
-        and one.decision is not None
-        and later.created_ms - one.decision.at_ms > milliseconds(RULES.max_age)
-        for one, later in pairwise(about)
+        earlier.status is Status.APPROVED
+        and earlier.decision is not None
+        and later.created_ms - earlier.decision.at_ms > milliseconds(RULES.max_age)
+        for earlier, later in pairwise(about)
     )
 
 

@@ -53,7 +53,7 @@ async def test_who_opens_the_conversation_is_offered_something_to_begin_with(sta
     sandbox.open_home(rosa, "messages")
     prompts = sandbox.workspace.agent_view.prompts
     await sandbox.until(lambda: direct in prompts)
-    assert [one["title"] for one in prompts[direct]["prompts"]] == ["What can you do?"]
+    assert [prompt["title"] for prompt in prompts[direct]["prompts"]] == ["What can you do?"]
 
 
 async def test_without_the_agent_view_all_goes_on(stage: Stage) -> None:
@@ -68,9 +68,9 @@ async def test_without_the_agent_view_all_goes_on(stage: Stage) -> None:
 
 def tasks_of(stage: Stage) -> dict[str, str]:
     """The tasks that stand in the thread."""
-    blocks = [one for message in stage.messages() for one in message.get("blocks") or ()]
-    found = [one for one in blocks if one["type"] == "task_card"]
-    return {one["title"]: one["status"] for one in found}
+    blocks = [block for message in stage.messages() for block in message.get("blocks") or ()]
+    tasks = [block for block in blocks if block["type"] == "task_card"]
+    return {task["title"]: task["status"] for task in tasks}
 
 
 async def test_a_tool_that_takes_its_time_is_a_task_until_it_has_run(stage: Stage) -> None:
@@ -80,4 +80,6 @@ async def test_a_tool_that_takes_its_time_is_a_task_until_it_has_run(stage: Stag
     await stage.said("Both are 7")
     await stage.rest()
     assert tasks_of(stage) == {"Measure": "complete"}
-    assert not any(one.is_streaming for one in stage.sandbox.workspace.public(stage.channel))
+    assert not any(
+        message.is_streaming for message in stage.sandbox.workspace.public(stage.channel)
+    )

@@ -45,7 +45,7 @@ async def stage() -> AsyncIterator[Stage]:
 
 
 def has_button(stage: Stage, action_id: str) -> list[dict[str, Any]]:
-    return [one for one in stage.messages() if action_id in buttons(one)]
+    return [message for message in stage.messages() if action_id in buttons(message)]
 
 
 async def message_with(stage: Stage, action_id: str) -> dict[str, Any]:

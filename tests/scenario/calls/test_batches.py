@@ -44,9 +44,9 @@ def ticked(view: dict[str, Any], *orders: str, **given: str) -> dict[str, Any]:
             values[block["block_id"]][str(ActionId.VALUE)] = {
                 "type": "checkboxes",
                 "selected_options": [
-                    one
-                    for one in block["element"]["options"]
-                    if not orders or one["text"]["text"].endswith(orders)
+                    option
+                    for option in block["element"]["options"]
+                    if not orders or option["text"]["text"].endswith(orders)
                 ],
             }
     return values
@@ -56,8 +56,8 @@ async def statuses(stage: Stage) -> list[Status]:
     assert stage.bot is not None
     store = stage.bot.storage.approvals
     thread = f"{stage.messages()[0]['team']}:{stage.channel}:{stage.messages()[0]['ts']}"
-    found = await newest_of(store, thread, limit=200)
-    return [one.status for one in sorted(found, key=lambda one: one.position)]
+    approvals = await newest_of(store, thread, limit=200)
+    return [approval.status for approval in sorted(approvals, key=lambda card: card.position)]
 
 
 async def test_five_calls_have_one_card_and_one_click_approves_them(stage: Stage) -> None:
@@ -130,9 +130,9 @@ async def test_a_withdrawal_that_skips_one_says_what_was_withdrawn(stage: Stage)
     form = await stage.modal("Ada")
     await stage.sandbox.submit(stage.user("Ada"), form, ticked(form, "1262"))
     await stage.card(word="4 need approval")
-    told = await stage.sandbox.submit(stage.user("Rosa"), view, values_of(view))
-    assert "4 withdrawn. Skipped:" in str(told)
-    assert "rejected" not in str(told)
+    answer = await stage.sandbox.submit(stage.user("Rosa"), view, values_of(view))
+    assert "4 withdrawn. Skipped:" in str(answer)
+    assert "rejected" not in str(answer)
 
 
 async def test_nobody_decides_on_their_own_and_takes_it_back_instead(stage: Stage) -> None:
@@ -163,7 +163,7 @@ async def test_a_question_gets_a_card_of_its_own(stage: Stage) -> None:
     await stage.choose("Ada", await asked(stage), ASK)
     view = await stage.modal("Ada")
     values = values_of(view, question="Twice?")
-    option = next(one for one in view["blocks"] if one.get("block_id") == "which")
+    option = next(block for block in view["blocks"] if block.get("block_id") == "which")
     chosen = option["element"]["options"][3]
     values["which"] = {"countersign:value": {"type": "static_select", "selected_option": chosen}}
     values["whom"]["countersign:value"]["selected_option"] = {"value": "requesters"}
@@ -236,7 +236,7 @@ async def test_one_reminder_links_the_card_of_all(stage: Stage) -> None:
     await stage.said("5 refunds, 193.90 EUR in total")
     await stage.later(seconds=6)
     await stage.rest()
-    reminders = [one for one in stage.messages() if "Still waiting" in one["text"]]
+    reminders = [message for message in stage.messages() if "Still waiting" in message["text"]]
     assert len(reminders) == 1
     assert card["ts"].replace(".", "") in str(reminders[0]["blocks"])
 
@@ -249,7 +249,7 @@ async def test_details_say_how_each_stands(stage: Stage) -> None:
 
 async def test_the_root_shows_only_that_some_wait_until_none_does(stage: Stage) -> None:
     def root() -> list[str]:
-        return [one["name"] for one in stage.messages()[0].get("reactions", [])]
+        return [reaction["name"] for reaction in stage.messages()[0].get("reactions", [])]
 
     card = await asked(stage)
     await stage.click("Ada", card, CHOOSE)

@@ -30,7 +30,7 @@ PAYER = "tests.scenario.people.payers:once"
 
 
 def alerts(stage: Stage, channel: str) -> list[dict[str, Any]]:
-    return [one for one in stage.sandbox.messages(channel) if ActionId.SEEN in str(one)]
+    return [message for message in stage.sandbox.messages(channel) if ActionId.SEEN in str(message)]
 
 
 def filled(form: dict[str, Any], **given: str) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def filled(form: dict[str, Any], **given: str) -> dict[str, Any]:
         ((_, state),) = values[name].items()
         state["value"] = given[name]
     ((_, box),) = values["sure"].items()
-    (element,) = [one["element"] for one in form["blocks"] if one.get("block_id") == "sure"]
+    (element,) = [block["element"] for block in form["blocks"] if block.get("block_id") == "sure"]
     box["selected_options"] = element["options"] if given.get("sure", "yes") else []
     return values
 
@@ -49,8 +49,8 @@ async def acts(stage: Stage, *wanted: str) -> list[str]:
     assert stage.bot is not None
     root = stage.messages()[0]
     thread = f"{root['team']}:{stage.channel}:{root['ts']}"
-    found = await story(stage.bot.storage, thread_id=thread)
-    return [f"{one.action} {one.actor_id}" for one in found if one.action in wanted]
+    entries = await story(stage.bot.storage, thread_id=thread)
+    return [f"{entry.action} {entry.actor_id}" for entry in entries if entry.action in wanted]
 
 
 async def test_everybody_who_was_passed_over_is_told_and_says_so_once(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ async def test_everybody_who_was_passed_over_is_told_and_says_so_once(tmp_path: 
         assert RAN == [("acme", 10)]
         direct = {who: stage.sandbox.dm_id(who) for who in (ADA, BEN, MIA)}
         places = (OPS, direct[ADA], direct[BEN])
-        await stage.until(lambda: all(len(alerts(stage, one)) == 1 for one in places))
+        await stage.until(lambda: all(len(alerts(stage, channel)) == 1 for channel in places))
         assert alerts(stage, direct[MIA]) == []
         for who, place in ((MIA, OPS), (ADA, direct[ADA]), (ROSA, OPS)):
             (alert,) = alerts(stage, place)

@@ -34,7 +34,7 @@ async def test_a_hidden_event_or_one_from_outside_starts_no_agent(
         stage.sandbox.emit(a_mention(stage, **changes))
         await settled(stage)
         methods = {call.method for call in stage.sandbox.calls}
-        assert not [one for one in methods if one.startswith(("chat.", "reactions."))]
+        assert not [method for method in methods if method.startswith(("chat.", "reactions."))]
 
 
 async def test_an_installation_for_an_organisation_is_said_not_to_work(
@@ -61,7 +61,9 @@ async def test_an_installation_for_an_organisation_is_said_not_to_work(
         await stage.whispered("Rosa", say("refuse.organisation"))
         await settled(stage)
         assert stage.cards() == []
-        told = [
-            one for one in caplog.records if one.__dict__.get("action") == "install_unsupported"
+        records = [
+            record
+            for record in caplog.records
+            if record.__dict__.get("action") == "install_unsupported"
         ]
-        assert [one.levelname for one in told] == ["WARNING"]
+        assert [record.levelname for record in records] == ["WARNING"]

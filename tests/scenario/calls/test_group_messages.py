@@ -11,7 +11,7 @@ APPROVE = "countersign:approve"
 
 async def in_a_group_message(stage: Stage) -> None:
     """Take the play into a direct message of Rosa, Ada, Ben and the bot."""
-    people = [stage.user(one) for one in ("Rosa", "Ada", "Ben")]
+    people = [stage.user(name) for name in ("Rosa", "Ada", "Ben")]
     stage.room = stage.sandbox.add_group_message(people).name
     await stage.stop_bot()
     await stage.start_bot(COUNTERSIGN_CHANNELS=stage.channel)

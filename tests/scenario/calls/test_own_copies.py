@@ -41,9 +41,9 @@ def direct(stage: Stage) -> list[dict[str, Any]]:
     channel = stage.sandbox.workspace.direct_message(ADA).id
     events = {"countersign_card", "countersign_batch"}
     return [
-        one
-        for one in stage.sandbox.messages(channel)
-        if (one.get("metadata") or {}).get("event_type") in events
+        message
+        for message in stage.sandbox.messages(channel)
+        if (message.get("metadata") or {}).get("event_type") in events
     ]
 
 
@@ -88,7 +88,7 @@ async def test_a_card_in_a_direct_message_decides_the_same_and_both_say_so(stage
     await stage.said("All done")
     await copied(stage, "Approved by")
     shown = [*stage.cards(), *direct(stage)]
-    assert [buttons(one) for one in shown] == [[], []]
+    assert [buttons(message) for message in shown] == [[], []]
     assert RAN == ["1234"]
 
 
@@ -103,7 +103,7 @@ async def test_a_card_of_several_is_one_direct_message(stage: Stage) -> None:
     await copied(stage, "2 ran, 1 failed")
     await stage.card(word="2 ran, 1 failed")
     shown = [*stage.cards(), *direct(stage)]
-    assert [buttons(one) for one in shown] == [[], []]
+    assert [buttons(message) for message in shown] == [[], []]
     assert sorted(RAN) == ["1234", "1240", "1251"]
 
 
@@ -155,8 +155,8 @@ def option_of(card: dict[str, Any], action_id: str) -> str:
     (value,) = [
         option["value"]
         for row in card["blocks"]
-        for one in row.get("elements", ())
-        for option in one.get("options", ())
+        for element in row.get("elements", ())
+        for option in element.get("options", ())
         if option["value"].startswith(f"{action_id}=")
     ]
     return str(value)

@@ -28,7 +28,9 @@ default: allow
 
 def a_policy(folder: Path, groups: dict[str, str], *, count: int = 1) -> str:
     """Write a policy in which one of some user groups decides; return its path."""
-    lines = "\n".join(f"  {name}: {{usergroups: [{one}]}}" for name, one in groups.items())
+    lines = "\n".join(
+        f"  {name}: {{usergroups: [{group_id}]}}" for name, group_id in groups.items()
+    )
     path = folder / "policy.yaml"
     path.write_text(POLICY.format(groups=lines, named=", ".join(groups), count=count))
     return str(path)
@@ -43,9 +45,9 @@ def lookups(stage: Stage, since: int = 0) -> list[str]:
 async def crowd(stage: Stage, number: int) -> list[str]:
     """Add people to the group that decides; return their ids."""
     people = [stage.sandbox.add_person(f"person{n}").id for n in range(number)]
-    for one in people:
-        stage.sandbox.join(one, stage.channel)
-        stage.sandbox.join_group(one, GROUP)
+    for user_id in people:
+        stage.sandbox.join(user_id, stage.channel)
+        stage.sandbox.join_group(user_id, GROUP)
     await stage.sandbox.idle()
     return people
 
@@ -81,12 +83,12 @@ async def test_a_hundred_clicks_in_a_minute_need_few_look_ups(tmp_path: Path) ->
         since, room = len(stage.sandbox.calls), stage.channel
         for card in cards:  # all at once
             await asyncio.gather(
-                *(stage.sandbox.click(one, room, card["ts"], APPROVE) for one in people)
+                *(stage.sandbox.click(user_id, room, card["ts"], APPROVE) for user_id in people)
             )
         made = lookups(stage, since)
         assert len(made) <= 5, made
         await all_approved(stage, 10)
-        assert [m["text"] for one in people for m in stage.sandbox.ephemerals(one)] == []
+        assert [m["text"] for user_id in people for m in stage.sandbox.ephemerals(user_id)] == []
 
 
 async def test_many_requests_in_two_minutes_are_all_decided(tmp_path: Path) -> None:
@@ -104,9 +106,9 @@ async def test_many_requests_in_two_minutes_are_all_decided(tmp_path: Path) -> N
 async def test_a_policy_with_sixty_groups_starts_three_times_in_a_minute(tmp_path: Path) -> None:
     groups = {f"group{n}": f"S0GROUP{n:03d}" for n in range(60)}
     async with a_stage(tmp_path, "http") as stage:
-        for name, one in groups.items():
-            group = UserGroup(id=one, handle=name, name=name, members=[stage.user("Ada")])
-            stage.sandbox.workspace.groups[one] = group
+        for name, group_id in groups.items():
+            group = UserGroup(id=group_id, handle=name, name=name, members=[stage.user("Ada")])
+            stage.sandbox.workspace.groups[group_id] = group
         policy = a_policy(tmp_path, groups)
         since = len(stage.sandbox.calls)
         for _ in range(3):

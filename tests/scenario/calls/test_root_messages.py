@@ -10,7 +10,7 @@ from tests.support.stage import Stage, a_stage
 
 def reactions(stage: Stage) -> list[str]:
     root: dict[str, Any] = stage.messages()[0]
-    return [one["name"] for one in root.get("reactions", [])]
+    return [reaction["name"] for reaction in root.get("reactions", [])]
 
 
 async def test_the_root_says_what_waits_and_how_it_ended(tmp_path: Path) -> None:
@@ -28,8 +28,8 @@ async def test_stop_ends_it_and_the_root_says_so(tmp_path: Path) -> None:
         root = await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
         await stage.card()
         await stage.say("Rosa", "stop", thread_ts=root)
-        told = await stage.said("^Stopped by Rosa")
-        assert "Didn't run: Deploy payments 1.4.2 to production." in told
+        text = await stage.said("^Stopped by Rosa")
+        assert "Didn't run: Deploy payments 1.4.2 to production." in text
         await stage.until(lambda: reactions(stage) == ["black_square_for_stop"])
 
 
@@ -39,7 +39,11 @@ async def test_without_the_scope_a_line_in_the_channel_says_it(tmp_path: Path) -
         await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
         card = await stage.card()
         await stage.rest()
-        lines = [one for one in stage.messages() if "thread_ts" not in one and one.get("bot_id")]
+        lines = [
+            message
+            for message in stage.messages()
+            if "thread_ts" not in message and message.get("bot_id")
+        ]
         is_broadcast = card.get("subtype") == "thread_broadcast"
         assert bool(lines) != is_broadcast
         await stage.rest()
@@ -50,9 +54,9 @@ async def test_without_the_scope_a_line_in_the_channel_says_it(tmp_path: Path) -
 async def test_who_are_you_is_answered_privately_and_costs_no_model(tmp_path: Path) -> None:
     async with a_stage(tmp_path, "socket") as stage:
         await stage.say("Rosa", "@countersign who are you?")
-        told = await stage.whispered("Rosa", "^I'm \\*oncall\\*")
-        assert "Without asking, I can: get status" in told
-        assert "With approval, I can: deploy, roll back" in told
-        assert "the members of this channel can approve" in told
+        text = await stage.whispered("Rosa", "^I'm \\*oncall\\*")
+        assert "Without asking, I can: get status" in text
+        assert "With approval, I can: deploy, roll back" in text
+        assert "the members of this channel can approve" in text
         await stage.rest()
         assert stage.texts() == []

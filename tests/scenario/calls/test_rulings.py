@@ -85,8 +85,8 @@ async def acts(stage: Stage) -> list[tuple[str, str]]:
     assert stage.bot is not None
     storage = stage.bot.storage
     approval = await storage.approvals.get(approval_id(stage.cards()[0]))
-    found = await storage.audit.of_thread(approval.thread_id, limit=100)
-    return [(one.action, one.actor_id) for one in found]
+    entries = await storage.audit.of_thread(approval.thread_id, limit=100)
+    return [(entry.action, entry.actor_id) for entry in entries]
 
 
 async def test_f1_edit_into_another_rule_asks_its_people_on_the_same_card(opened: Open) -> None:

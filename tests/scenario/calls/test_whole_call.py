@@ -72,9 +72,9 @@ async def answered(stage: Stage, count: int, who: str = "Ada") -> None:
 
 
 def listed_orders(view: dict[str, Any]) -> list[str]:
-    boxes = [one for one in view["blocks"] if str(one.get("block_id")).startswith("cards")]
-    options = [one for box in boxes for one in box["element"]["options"]]
-    return [one["text"]["text"].split("order ")[-1].split()[0] for one in options]
+    boxes = [block for block in view["blocks"] if str(block.get("block_id")).startswith("cards")]
+    options = [option for box in boxes for option in box["element"]["options"]]
+    return [option["text"]["text"].split("order ")[-1].split()[0] for option in options]
 
 
 async def test_the_form_of_home_shows_all_of_each_call_that_it_lets_run(opened: Open) -> None:
@@ -108,15 +108,15 @@ async def test_a_form_that_ticks_what_it_does_not_show_lets_nothing_of_that_run(
         cards = [await stage.card(number=number) for number in (1, 2, 3)]
         view = await choose_several(stage)
         values = ticked(view)
-        (name,) = [one for one in values if one.startswith("cards")]
+        (name,) = [block_id for block_id in values if block_id.startswith("cards")]
         (state,) = values[name].values()
         huge = copy.deepcopy(state["selected_options"][0])
         (button,) = [
-            one
+            element
             for row in cards[1]["blocks"]
             if row["type"] == "actions"
-            for one in row["elements"]
-            if one["action_id"] == ActionId.APPROVE
+            for element in row["elements"]
+            if element["action_id"] == ActionId.APPROVE
         ]
         huge["value"] = button["value"]
         payload = stage.sandbox.payload_of_click(ADA, stage.channel, cards[0]["ts"], APPROVE)
@@ -147,9 +147,12 @@ async def test_a_reply_that_decides_nothing_offers_the_review_and_no_yes(
             await answered(stage, count)
         offer = stage.sandbox.ephemerals(ADA)[-1]
         actions = [
-            one for row in offer["blocks"] if row["type"] == "actions" for one in row["elements"]
+            element
+            for row in offer["blocks"]
+            if row["type"] == "actions"
+            for element in row["elements"]
         ]
-        assert [one["action_id"] for one in actions] == [ActionId.DETAILS]
+        assert [action["action_id"] for action in actions] == [ActionId.DETAILS]
 
         # A yes from there, as an older release had it, opens the review in place of running it.
         payload = stage.sandbox.payload_of_click(ADA, stage.channel, offer["ts"], ActionId.DETAILS)
@@ -176,8 +179,8 @@ async def test_who_could_press_no_button_is_offered_none(opened: Open, who: str)
             stage.clock.forward(seconds=1)
             await stage.say(who, "yes", thread_ts=root)
             await answered(stage, count, who)
-        told = stage.sandbox.ephemerals(user)[-1]
-        assert "action_id" not in str(told.get("blocks"))
+        message = stage.sandbox.ephemerals(user)[-1]
+        assert "action_id" not in str(message.get("blocks"))
         assert RAN == []
 
 
@@ -203,4 +206,4 @@ async def test_each_run_by_a_standing_permission_is_a_line_with_what_ran(opened:
             await stage.rest()
         assert RAN == ["A0"] * 3
         assert len(stage.cards()) == 1
-        assert sum("of 3: Refund order A0" in one for one in stage.texts()) == 2
+        assert sum("of 3: Refund order A0" in text for text in stage.texts()) == 2

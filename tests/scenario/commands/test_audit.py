@@ -49,18 +49,18 @@ def directory(tmp_path: Path) -> Path:
 
 def test_of_a_thread(directory: Path) -> None:
     lines = printed("--thread", APPROVAL.thread_id, COUNTERSIGN_DATA_DIR=str(directory))
-    assert [one.split("  ")[1] for one in lines] == ["requested", "decided", "turn_failed"]
+    assert [line.split("  ")[1] for line in lines] == ["requested", "decided", "turn_failed"]
     assert "by UADA" in lines[1]
 
 
 def test_of_an_approval(directory: Path) -> None:
     lines = printed("--approval", APPROVAL.approval_id, "--data-dir", str(directory))
-    assert [one.split("  ")[1] for one in lines] == ["requested", "decided"]
+    assert [line.split("  ")[1] for line in lines] == ["requested", "decided"]
 
 
 def test_as_json(directory: Path) -> None:
-    told = printed("--thread", APPROVAL.thread_id, "--json", "--data-dir", str(directory))
-    requested, decided, _ = (json.loads(one) for one in told)
+    lines = printed("--thread", APPROVAL.thread_id, "--json", "--data-dir", str(directory))
+    requested, decided, _ = (json.loads(line) for line in lines)
     assert requested["evidence"]["digest"] == APPROVAL.digest
     assert (decided["by"], decided["evidence"]["status"]) == ("UADA", "approved")
 
@@ -98,8 +98,8 @@ def test_of_nothing(
 
 
 def test_without_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = ["audit", "--thread", "x", "--data-dir", str(tmp_path)]
-    assert main(told, environ={}) == FAILED
+    command = ["audit", "--thread", "x", "--data-dir", str(tmp_path)]
+    assert main(command, environ={}) == FAILED
     assert "there is no database in the data directory" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
@@ -114,8 +114,8 @@ def test_without_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_with_wrong_settings(
     directory: Path, name: str, value: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = ["audit", "--thread", "x", "--data-dir", str(directory)]
-    assert main(told, environ={name: value}) == WRONG_SETTINGS
+    command = ["audit", "--thread", "x", "--data-dir", str(directory)]
+    assert main(command, environ={name: value}) == WRONG_SETTINGS
     assert f"{name}: " in (shown := capsys.readouterr().err)
     assert said in shown
 
@@ -134,4 +134,4 @@ def test_with_mongodb(driver: str, mongo_server: MongoServer) -> None:
     asyncio.run(fill_and_close(MongoStores(uri)))
     environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": driver}
     lines = printed("--thread", APPROVAL.thread_id, **environ)
-    assert [one.split("  ")[1] for one in lines] == ["requested", "decided", "turn_failed"]
+    assert [line.split("  ")[1] for line in lines] == ["requested", "decided", "turn_failed"]

@@ -131,11 +131,11 @@ def with_key(place: Place) -> Place:
 
 
 def acts(lines: list[str]) -> list[str]:
-    return [one.split()[2] for one in lines]
+    return [line.split()[2] for line in lines]
 
 
 @pytest.mark.parametrize(
-    ("filters", "found"),
+    ("filters", "actions"),
     [
         ("", ["requested", "decided", "voted", "executed"]),
         ("--user UADA", ["requested", "voted"]),
@@ -152,8 +152,10 @@ def acts(lines: list[str]) -> list[str]:
         ("--since 3650d --user UBEN", ["decided"]),
     ],
 )
-def test_entries_are_listed_by_what_they_say(place: Place, filters: str, found: list[str]) -> None:
-    assert acts(place.type("list", *filters.split())) == found
+def test_entries_are_listed_by_what_they_say(
+    place: Place, filters: str, actions: list[str]
+) -> None:
+    assert acts(place.type("list", *filters.split())) == actions
 
 
 def test_a_listed_entry_is_a_short_line_for_people(place: Place) -> None:
@@ -289,10 +291,10 @@ def test_a_cell_gives_its_text_back(empty_place: Place, note: str) -> None:
 
 
 def test_all_entries_are_exported_with_their_places(place: Place) -> None:
-    found = [json.loads(one) for one in place.type("export")]
-    assert [one["seq"] for one in found] == [1, 2, 3, 4]
-    assert found[0]["detail"] == {"tool": "refund", "arguments": {"to": "Zoe"}}
-    assert [one["prev"] for one in found[1:]] == [one["hash"] for one in found[:-1]]
+    entries = [json.loads(line) for line in place.type("export")]
+    assert [entry["seq"] for entry in entries] == [1, 2, 3, 4]
+    assert entries[0]["detail"] == {"tool": "refund", "arguments": {"to": "Zoe"}}
+    assert [entry["prev"] for entry in entries[1:]] == [entry["hash"] for entry in entries[:-1]]
 
 
 def test_old_entries_go_behind_a_checkpoint(
@@ -300,8 +302,8 @@ def test_old_entries_go_behind_a_checkpoint(
 ) -> None:
     place.prepare(add_now)
 
-    (told,) = place.type("prune", "--older-than", "50d")
-    assert told == "T1: 4 entries would be deleted. To delete them, add --yes."
+    (line,) = place.type("prune", "--older-than", "50d")
+    assert line == "T1: 4 entries would be deleted. To delete them, add --yes."
     assert place.type("prune", "--older-than", "50d", "--yes") == [
         "T1: 4 entries are deleted, behind a checkpoint"
     ]
@@ -375,8 +377,8 @@ async def plant(storage: Stores, rows: Sequence[Mapping[str, object]]) -> None:
 
 async def all_rows(storage: Stores) -> list[dict[str, object]]:
     if isinstance(storage, MongoStores):
-        found = await storage._client.collection("audit").find({}).sort("seq").to_list(99)
-        return [{**one, "entry_id": one["_id"]} for one in found]
+        documents = await storage._client.collection("audit").find({}).sort("seq").to_list(99)
+        return [{**document, "entry_id": document["_id"]} for document in documents]
     assert isinstance(storage, SqliteStores)
     return [dict(row) for row in await storage._database.fetch("SELECT * FROM audit ORDER BY seq")]
 
@@ -505,19 +507,19 @@ def test_a_key_that_is_set_later(
     keyed.prepare(add_now)
 
     (noted,) = {
-        one.getMessage()
-        for one in caplog.records
-        if getattr(one, "action", "") == "audit_key_begins"
+        record.getMessage()
+        for record in caplog.records
+        if getattr(record, "action", "") == "audit_key_begins"
     }
     plain_until = noted.rpartition(" ")[2]
     assert plain_until.startswith("5:")
     keyed.type("verify", code=FAILED)
     assert "add --plain-until SEQ:HASH" in capsys.readouterr().err
-    told = keyed.type("verify", "--plain-until", plain_until)
-    assert told[0].startswith("T1: 6 entries verified; head 6:")
-    assert told[1] == "T1: 5 of them are sealed without a key"
+    lines = keyed.type("verify", "--plain-until", plain_until)
+    assert lines[0].startswith("T1: 6 entries verified; head 6:")
+    assert lines[1] == "T1: 5 of them are sealed without a key"
 
-    head = told[0].rpartition(" ")[2]
+    head = lines[0].rpartition(" ")[2]
     keyed.prepare(lambda storage: rewrite_plainly(storage, altered="k2:decided"))
     keyed.type("verify", "--plain-until", plain_until, code=FAILED)
     assert "T1: entry 5 is altered" in capsys.readouterr().err

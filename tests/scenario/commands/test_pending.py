@@ -42,7 +42,7 @@ def waiting(number: int, **changes: object) -> Approval:
 
 
 def ids(lines: list[str]) -> list[int]:
-    return [int(one.split()[0].removeprefix("apr_"), 16) for one in lines]
+    return [int(line.split()[0].removeprefix("apr_"), 16) for line in lines]
 
 
 def test_what_waits_is_listed_by_deadline_and_choice(place: Place, tmp_path: Path) -> None:
@@ -52,14 +52,14 @@ def test_what_waits_is_listed_by_deadline_and_choice(place: Place, tmp_path: Pat
     now = hashlib.sha256(policy.read_bytes()).hexdigest()
 
     async def work(storage: Stores) -> None:
-        for one in (
+        for approval in (
             waiting(1),
             waiting(2, stuck="nobody is left", policy_file=now),
             waiting(3, rule="other", terms=terms("U2"), policy_file=now),
             waiting(4, kind=Kind.QUESTION, rule="", terms=NOBODY, expires_ms=1),
             waiting(5, status=Status.EXPIRED),
         ):
-            await storage.approvals.insert(one)
+            await storage.approvals.insert(approval)
         lines = await place.type("pending")
         assert ids(lines) == [4, 3, 2, 1]
         assert lines[3].split("  ")[2:] == ["default + second", '"Do 1"', "waits for sre 0 of 2"]
@@ -89,7 +89,7 @@ def test_a_call_is_asked_anew_and_nothing_else_is(place: Place) -> None:
         assert (ended.status, ended.open, ended.decision.reason) == (Status.SUPERSEDED, True, ANEW)
         assert (await storage.threads.get(THREAD_ID)).due_ms is not None
         entries = await storage.audit.of_thread(THREAD_ID, limit=9)
-        assert "superseded" in [one.action for one in entries]
+        assert "superseded" in [entry.action for entry in entries]
         for number in (1, 2, 3, 9):
             await place.type("pending", "reask", f"apr_{number:032x}", fails=True)
         await place.type("pending", "reask", fails=True)

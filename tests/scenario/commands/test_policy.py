@@ -42,13 +42,13 @@ def run(
 
 async def checked(name: str) -> tuple[int, str]:
     """As `policy check` does, with the world's answers for Slack's."""
-    told: list[str] = []
+    lines: list[str] = []
     slack = SlackFacts(lookups=WorldDirectory(), bot_user_id=BOT)
     try:
-        await check_file(Path(name), policy_world(), slack, told.append)
+        await check_file(Path(name), policy_world(), slack, lines.append)
     except FaultyPolicyError as error:
         return WRONG_SETTINGS, str(error)
-    return 0, "\n".join(told)
+    return 0, "\n".join(lines)
 
 
 @pytest.mark.parametrize("name", ["C001", "C002"])
@@ -118,15 +118,15 @@ default: allow
 async def test_the_doctor_names_a_channel_that_is_too_large(tmp_path: Path) -> None:
     class Crowded(WorldDirectory):
         async def channel_members(self, channel_id: str) -> frozenset[str]:
-            found = await super().channel_members(channel_id)
-            return found | {f"U{number}" for number in range(600)}
+            members = await super().channel_members(channel_id)
+            return members | {f"U{number}" for number in range(600)}
 
     path = tmp_path / "large.yaml"
     path.write_text(LARGE)
     slack = SlackFacts(lookups=Crowded(), bot_user_id=BOT)
-    found = await look_at_policy(path, policy_world(), slack)
-    assert not found.is_ok
-    assert "C0OPS has 60" in found.text
+    finding = await look_at_policy(path, policy_world(), slack)
+    assert not finding.is_ok
+    assert "C0OPS has 60" in finding.text
 
 
 async def test_the_doctor_names_the_faults_of_a_policy() -> None:
@@ -141,7 +141,7 @@ async def test_the_doctor_names_the_faults_of_a_policy() -> None:
 def test_a_check_says_that_it_knows_the_tools_of_the_demo_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    told = "checked against the demo's tools, because COUNTERSIGN_AGENT isn't set"
+    text = "checked against the demo's tools, because COUNTERSIGN_AGENT isn't set"
     main(["policy", "check", "--offline", "good.yaml"], environ={})
-    assert told in capsys.readouterr().out
-    assert told not in run(["check", "--offline", "good.yaml"], capsys)[1]
+    assert text in capsys.readouterr().out
+    assert text not in run(["check", "--offline", "good.yaml"], capsys)[1]

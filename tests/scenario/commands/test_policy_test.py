@@ -49,7 +49,7 @@ def run(
     """Run the command; return its code and what it says."""
     file, table = directory / "base.yaml", directory / "cases.yaml"
     names = {"base", *(case.get("policy") for case in cases)}
-    policies = {name: one for name, one in POLICIES.items() if name in names}
+    policies = {name: contents for name, contents in POLICIES.items() if name in names}
     data = copy.deepcopy({"world": {**WORLD, **world}, "policies": policies, "cases": cases})
     for path, written in ((file, copy.deepcopy(policy)), (table, data)):
         path.write_text(json.dumps(written))  # JSON is YAML, without anchors for equal parts
@@ -126,7 +126,7 @@ def test_what_differs_is_told_of_commands_and_appends(
     name: str, expect: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     case = {**CASES[name], "expect": expect}
-    known = [CASES[one] for one in ("K069", "X006", "E085", "E110")]
+    known = [CASES[case_id] for case_id in ("K069", "X006", "E085", "E110")]
     code, said = run(tmp_path, [*known, case])
     assert code == FAILED
     assert [line for line in said if line.startswith(words)], said
@@ -156,7 +156,7 @@ def test_a_command_that_is_not_ours_has_the_exit_code_of_the_program(tmp_path: P
 def test_a_case_that_names_no_policy_is_about_the_file(tmp_path: Path) -> None:
     assert run(tmp_path, [BIG])[1][1:] == ["1 case passed"]
     changed = copy.deepcopy(POLICIES["base"])
-    changed["rules"] = [one for one in changed["rules"] if one["name"] != "big-refunds"]
+    changed["rules"] = [rule for rule in changed["rules"] if rule["name"] != "big-refunds"]
     code, said = run(tmp_path, [BIG, DENIED], changed)
     assert code == FAILED
     assert 'X1, names: expected ["big-refunds"], was ["small-refunds"]' in said
@@ -277,10 +277,10 @@ def test_the_faults_of_all_cases_are_told_at_once(
 ) -> None:
     cases = [{**BIG, "id": "X0", "call": {"tool": "nothing"}}, a_flow({"dance": 1})]
     code, said = run(tmp_path, cases)
-    told = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     assert (code, said) == (WRONG_SETTINGS, [])
-    assert "case X0, call.tool" in told
-    assert "case F0, timeline[0].dance" in told
+    assert "case X0, call.tool" in stderr
+    assert "case F0, timeline[0].dance" in stderr
 
 
 def test_only_what_a_case_names_is_compared_unless_it_is_strict(tmp_path: Path) -> None:
@@ -323,11 +323,11 @@ def test_a_delegation_is_of_the_group_that_the_case_names(tmp_path: Path) -> Non
         "default": {"ask": {"approve": [{"from": ["sre"]}]}},
     }
     hand_over = {"from": "U0ADA", "to": "U0BEN", "until": "2026-11-27T18:00"}
-    for group, told in (("sre", "counted"), ("fin", "not_approver")):
+    for group, outcome in (("sre", "counted"), ("fin", "not_approver")):
         case = a_flow(
             {"delegate": {**hand_over, "for": group}, "expect": {"told": "counted"}},
             {"request": REQUEST},
-            {"approve": "U0BEN", "expect": {"told": told}},
+            {"approve": "U0BEN", "expect": {"told": outcome}},
         )
         code, said = run(tmp_path, [case], policy)
         assert (code, said[1:]) == (0, ["1 case passed"]), said
@@ -339,11 +339,11 @@ CODE = [{"rule": "over-100"}, {"rule": "never", "deny": "not at all"}]
 def test_a_reason_that_the_rule_requires_is_asked_for_in_a_yes_and_in_a_no(tmp_path: Path) -> None:
     ask = {"approve": [{"from": ["sre"]}], "reason": {"approve": "required", "reject": "required"}}
     policy = {**POLICIES["base"], "rules": [], "default": {"ask": ask}}
-    told = {"told": "reason_required", "state": "pending", "audit": ["refused"]}
+    expected = {"told": "reason_required", "state": "pending", "audit": ["refused"]}
     timeline = [
         {"at": "+0m", "request": REFUND},
-        {"at": "+1m", "approve": "U0ADA", "expect": told},
-        {"at": "+2m", "reject": {"by": "U0BEN"}, "expect": told},
+        {"at": "+1m", "approve": "U0ADA", "expect": expected},
+        {"at": "+2m", "reject": {"by": "U0BEN"}, "expect": expected},
     ]
     code, said = run(tmp_path, [{"id": "F1", "kind": "flow", "timeline": timeline}], policy)
     assert (code, said[1:]) == (0, ["1 case passed"])

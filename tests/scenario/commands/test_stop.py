@@ -102,15 +102,15 @@ class Silent:
         self._target, self._asked = target, asked
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._target, name)
-        if not inspect.iscoroutinefunction(found):
-            return found if callable(found) else Silent(found, self._asked)
+        attribute = getattr(self._target, name)
+        if not inspect.iscoroutinefunction(attribute):
+            return attribute if callable(attribute) else Silent(attribute, self._asked)
 
         async def answer(*args: Any, **options: Any) -> Any:
             if self._asked.is_silent:
                 self._asked.hear(name)
                 await asyncio.Event().wait()
-            return await found(*args, **options)
+            return await attribute(*args, **options)
 
         return answer
 
@@ -160,8 +160,8 @@ async def stop_while_all_hangs(loop: SkippingLoop, transport: Transport) -> floa
         await stack.aclose()
         took_s = loop.selector.skipped_s
         assert "close" in asked.names
-        for one in asking:
-            one.cancel()
+        for task in asking:
+            task.cancel()
     return took_s
 
 

@@ -69,13 +69,13 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 def test_forget_tells_first_and_then_does_it(place: Place) -> None:
     async def work(storage: Stores) -> None:
-        told = await place.type("forget", THREAD_ID)
-        assert "1 message, 1 text, 1 turn in the log" in told[0]
-        assert "Nothing was deleted" in told[1]
+        lines = await place.type("forget", THREAD_ID)
+        assert "1 message, 1 text, 1 turn in the log" in lines[0]
+        assert "Nothing was deleted" in lines[1]
         assert await storage.retention.counts(THREAD_ID) == CONTENT
 
-        told = await place.type("forget", THREAD_ID, "--yes")
-        assert told[0].startswith(f"{THREAD_ID}: deleted: ")
+        lines = await place.type("forget", THREAD_ID, "--yes")
+        assert lines[0].startswith(f"{THREAD_ID}: deleted: ")
         assert await storage.retention.counts(THREAD_ID) == {"audit": 2}
         kept, how = await story(storage, thread_id=THREAD_ID)
         assert (kept.erased, kept.detail) == (True, {"digest": "d"})
@@ -87,13 +87,13 @@ def test_forget_tells_first_and_then_does_it(place: Place) -> None:
 def test_prune_tells_first_and_then_does_it(place: Place) -> None:
     async def work(storage: Stores) -> None:
         await storage.threads.ensure(a_thread(thread_id="T1:C1:2", active_ms=1 << 52))
-        told = await place.type("prune", "--older-than", "90d")
-        assert told[0].startswith(f"{THREAD_ID}: last active 1970-01-01: 1 message")
-        assert told[1] == "1 thread would be deleted and 0 kept. Nothing was deleted yet."
+        lines = await place.type("prune", "--older-than", "90d")
+        assert lines[0].startswith(f"{THREAD_ID}: last active 1970-01-01: 1 message")
+        assert lines[1] == "1 thread would be deleted and 0 kept. Nothing was deleted yet."
         assert await storage.retention.counts(THREAD_ID) == CONTENT
 
-        told = await place.type("prune", "--older-than", "90d", "--yes")
-        assert told[-1] == "1 thread deleted, 0 kept."
+        lines = await place.type("prune", "--older-than", "90d", "--yes")
+        assert lines[-1] == "1 thread deleted, 0 kept."
         assert await storage.retention.counts(THREAD_ID) == {"audit": 2}
         await storage.threads.get("T1:C1:2")
 
@@ -107,8 +107,8 @@ def test_what_is_open_is_refused_with_the_reason(
         await storage.approvals.insert(an_approval())
         await place.type("forget", THREAD_ID, "--yes", fails=True)
         assert "a request waits for people" in capsys.readouterr().err
-        told = await place.type("prune", "--older-than", "1d", "--yes")
-        assert told == [
+        lines = await place.type("prune", "--older-than", "1d", "--yes")
+        assert lines == [
             f"{THREAD_ID}: kept: a request waits for people, or its card has yet to be drawn",
             "0 threads deleted, 1 kept.",
         ]
@@ -142,9 +142,9 @@ def test_a_stripped_entry_says_so(place: Place) -> None:
     async def work(storage: Stores) -> None:
         del storage
         await place.type("forget", THREAD_ID, "--yes")
-        told = await place.type("audit", "--thread", THREAD_ID)
-        assert all(line.endswith("(content deleted)") for line in told)
-        told = await place.type("audit", "--thread", THREAD_ID, "--json")
-        assert all('"erased": true' in line for line in told)
+        lines = await place.type("audit", "--thread", THREAD_ID)
+        assert all(line.endswith("(content deleted)") for line in lines)
+        lines = await place.type("audit", "--thread", THREAD_ID, "--json")
+        assert all('"erased": true' in line for line in lines)
 
     place.do(work)

@@ -30,8 +30,8 @@ async def test_a_tool_is_called_as_it_is_typed(tmp_path: Path) -> None:
     path = "tests.scenario.demo.test_own_agent:build"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
         await stage.say("Rosa", "@countersign hello")
-        told = await stage.said("no key is needed")
-        assert 'rotate name="…"' in told
+        text = await stage.said("no key is needed")
+        assert 'rotate name="…"' in text
         await stage.say("Rosa", '@countersign rotate name="the office" days=7')
         card = await stage.card(word=ActionId.APPROVE)
         assert "Rotate the key the office" in str(card)

@@ -37,16 +37,16 @@ async def pay(to: str, amount: int) -> str:
 
 def _returned(messages: list[ModelMessage]) -> list[str]:
     """Give what the calls of the newest turn came to, in order."""
-    found: list[str] = []
+    contents: list[str] = []
     for message in messages:
         if not isinstance(message, ModelRequest):
             continue
         for part in message.parts:
             if isinstance(part, UserPromptPart):
-                found = []
+                contents = []
             elif isinstance(part, ToolReturnPart):
-                found.append(str(part.content))
-    return found
+                contents.append(str(part.content))
+    return contents
 
 
 def _pays(*payments: tuple[str, int]) -> Callable[[Model], Agent]:

@@ -40,7 +40,9 @@ async def test_stop_counts_all_threads_and_has_two_lines_a_row(tmp_path: Path) -
             await stage.later(seconds=1)  # Slack limits a channel's messages: some are posted later
             answer = await listed(stage, "Rosa", "stop")
             rows = [
-                one["text"]["text"] for one in answer.get("blocks", []) if one["type"] == "section"
+                block["text"]["text"]
+                for block in answer.get("blocks", [])
+                if block["type"] == "section"
             ]
         assert (answer["text"], rows) == (say("command.stop", n=12), WAITING)
         assert "↵" not in str(answer)
@@ -76,7 +78,7 @@ async def test_a_stopped_thread_leaves_the_list(tmp_path: Path) -> None:
         texts = say("command.stop_nothing"), say("command.stop_done")
 
         def shown() -> list[str]:
-            return [one["text"] for one in stage.sandbox.ephemerals(stage.user("Rosa"))]
+            return [message["text"] for message in stage.sandbox.ephemerals(stage.user("Rosa"))]
 
         await stage.until(lambda: sorted(shown()) == sorted(texts))
 
@@ -120,7 +122,7 @@ async def test_an_absence_until_a_day_names_that_day(tmp_path: Path) -> None:
         zone = ZoneInfo(stage.sandbox.workspace.people[ADA].tz)
         day = datetime.fromtimestamp(stage.clock() / 1_000, tz=zone) + timedelta(days=3)
         text = (await listed(stage, "Ada", f"away until {day:%Y-%m-%d}"))["text"]
-        found = re.search(r"<!date\^(\d+)", text)
-        assert found is not None
-        end = datetime.fromtimestamp(int(found[1]), tz=zone)
+        match = re.search(r"<!date\^(\d+)", text)
+        assert match is not None
+        end = datetime.fromtimestamp(int(match[1]), tz=zone)
         assert f"{end:%Y-%m-%d %H:%M}" == f"{day:%Y-%m-%d} 23:59"

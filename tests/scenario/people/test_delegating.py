@@ -30,7 +30,7 @@ async def test_one_request_is_delegated_and_no_other(tmp_path: Path) -> None:
         await stage.say("Rosa", "@countersign deploy search 2.0.1 to production")
         second = await stage.card(number=2, word=ActionId.APPROVE)
         view = await form_of(stage, second)
-        (what,) = [one for one in view["blocks"] if one.get("block_id") == "what"]
+        (what,) = [block for block in view["blocks"] if block.get("block_id") == "what"]
         assert what["element"]["initial_option"]["text"]["text"] == say("form.hand_this")
         values = values_of(view)
         values["to"]["countersign:value"]["selected_user"] = stage.user("Mia")

@@ -40,12 +40,12 @@ async def asked(tmp_path: Path, ask: str) -> AsyncIterator[Stage]:
 
 def everything(stage: Stage) -> str:
     """All that the bot has ever sent to Slack."""
-    return str([(one.method, one.args) for one in stage.sandbox.calls])
+    return str([(call.method, call.args) for call in stage.sandbox.calls])
 
 
 def no_key(stage: Stage) -> None:
     sent = everything(stage)
-    assert [one for one in KEYS if one in sent] == []
+    assert [key for key in KEYS if key in sent] == []
 
 
 async def test_one_line_says_who_voted_and_what_is_missing(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ async def test_an_escalated_card_names_the_backup_and_since_when(tmp_path: Path)
         await stage.card(word=APPROVE)
         await stage.later(hours=1, minutes=1)
         card = await stage.card(word=f"<@{MIA}>")
-        (line,) = [one for one in _texts(card["blocks"]) if f"<@{MIA}>" in one]
+        (line,) = [text for text in _texts(card["blocks"]) if f"<@{MIA}>" in text]
         assert "Since <!date^" in line
         no_key(stage)
 
@@ -105,27 +105,27 @@ async def test_too_few_people_are_named_without_a_key(tmp_path: Path) -> None:
 def no_key_but_values(stage: Stage) -> None:
     """The value of a choice, which nobody reads, may have the key."""
     sent = everything(stage)
-    found = [one for one in KEYS if sent.count(one) > sent.count(f"group.{one}")]
-    assert found == []
+    keys = [key for key in KEYS if sent.count(key) > sent.count(f"group.{key}")]
+    assert keys == []
 
 
 def _sent(stage: Stage, channel: str) -> str:
     return "\n".join(
         [
-            str(one.get("metadata")) + "\n".join(_texts(one))
-            for one in stage.sandbox.messages(channel)
+            str(message.get("metadata")) + "\n".join(_texts(message))
+            for message in stage.sandbox.messages(channel)
         ]
     )
 
 
-def _texts(found: Any) -> list[str]:
-    match found:
+def _texts(part: Any) -> list[str]:
+    match part:
         case {"text": str(text), **rest}:
             return [*text.split("\n"), *_texts(list(rest.values()))]
         case dict():
-            return [text for one in found.values() for text in _texts(one)]
+            return [text for value in part.values() for text in _texts(value)]
         case list():
-            return [text for one in found for text in _texts(one)]
+            return [text for entry in part for text in _texts(entry)]
         case _:
             return []
 
@@ -133,13 +133,13 @@ def _texts(found: Any) -> list[str]:
 async def test_only_admins_are_offered_where_nobody_can_decide(tmp_path: Path) -> None:
     async with asked(tmp_path, "approve: [{from: [zkey-boss], count: 2}]") as stage:
         await stage.until(lambda: ActionId.ASK_ADMIN in str(stage.messages()))
-        (card,) = [one for one in stage.messages() if ActionId.ASK_ADMIN in str(one)]
+        (card,) = [message for message in stage.messages() if ActionId.ASK_ADMIN in str(message)]
         await stage.click("Rosa", card, ActionId.ASK_ADMIN)
         form = await stage.modal("Rosa")
         (menu,) = [
-            one["element"] for one in form["blocks"] if one.get("element", {}).get("options")
+            block["element"] for block in form["blocks"] if block.get("element", {}).get("options")
         ]
-        assert [one["value"] for one in menu["options"]] == [MIA]
+        assert [option["value"] for option in menu["options"]] == [MIA]
         await stage.sandbox.submit(ROSA, form, {PERSON: MIA, QUESTION: "please help"})
         direct = stage.sandbox.dm_id(MIA)
         await stage.until(lambda: "please help" in _sent(stage, direct))

@@ -75,9 +75,9 @@ async def test_i14_what_waits_for_others_or_cannot_be_read_hides_nobodys_own(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     async def fill(storage: Stores, first: Approval) -> None:
-        many = [a_copy(first, one, decider=BEN, requester="UELSE") for one in range(1, OF_BEN + 1)]
+        many = [a_copy(first, at, decider=BEN, requester="UELSE") for at in range(1, OF_BEN + 1)]
         many += [
-            a_copy(first, OF_BEN + one, decider=ADA, requester=BEN) for one in range(1, OF_ADA + 1)
+            a_copy(first, OF_BEN + at, decider=ADA, requester=BEN) for at in range(1, OF_ADA + 1)
         ]
         for start in range(0, len(many), 50):  # a slow server has a time limit for each command
             await storage.approvals.insert(*many[start : start + 50])

@@ -31,7 +31,10 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 async def whispers(stage: Stage, user: str, *texts: str) -> None:
     """Wait until a person has been told these privately."""
     await stage.until(
-        lambda: set(texts) <= {one["text"] for one in stage.sandbox.ephemerals(stage.user(user))}
+        lambda: (
+            set(texts)
+            <= {message["text"] for message in stage.sandbox.ephemerals(stage.user(user))}
+        )
     )
 
 
@@ -57,7 +60,7 @@ async def test_an_edit_counts_while_the_message_is_unread(stage: Stage) -> None:
     await shown(stage, "pay 12", hides="pay 11")
     await stage.sandbox.edit(ROSA, stage.channel, root, f"@countersign {PAY} at once")
     await whispers(stage, "Rosa", say("message.edited_late"))
-    before = next(one for one in stage.messages() if one["ts"] == said)
+    before = next(message for message in stage.messages() if message["ts"] == said)
     texts = len(stage.sandbox.ephemerals(ROSA))
     event(
         stage,
@@ -77,11 +80,11 @@ async def test_an_edit_that_names_the_agent_speaks_to_it(stage: Stage) -> None:
 
 
 async def test_files_are_left_out_with_a_word(stage: Stage) -> None:
-    for text, told in (("", "refuse.files_alone"), (PAY, "refuse.files")):
+    for text, key in (("", "refuse.files_alone"), (PAY, "refuse.files")):
         ts = await stage.say("Rosa", "look at this")
         words = f"<@{BOT_USER}> {text}".strip()
         event(stage, subtype="file_share", user=ROSA, ts=ts, text=words, files=[{"id": "F1"}])
-        await whispers(stage, "Rosa", say(told))
+        await whispers(stage, "Rosa", say(key))
     await stage.card(word=ActionId.APPROVE)
     assert len(stage.cards()) == 1
 
@@ -102,11 +105,11 @@ async def test_who_may_stop_and_what_is_no_stop(stage: Stage) -> None:
 
 
 async def test_an_agent_is_asked_about_a_message(stage: Stage) -> None:
-    async def ask(user: str, ts: str, told: str = "") -> None:
+    async def ask(user: str, ts: str, refusal: str = "") -> None:
         person = stage.user(user)
         await stage.sandbox.shortcut(person, ASK_ABOUT, channel=stage.channel, ts=ts)
-        if told:
-            await whispers(stage, user, say(told))
+        if refusal:
+            await whispers(stage, user, say(refusal))
 
     ts = await stage.say("Rosa", PAY)
     await ask("Ada", ts)
@@ -145,9 +148,12 @@ async def test_i7_a_word_waits_for_its_turn(stage: Stage) -> None:
     await stage.card(word=ActionId.APPROVE)
     stage.sandbox.fail("chat.postEphemeral", error="ratelimited", times=3, retry_after=2)
     await stage.say("Ada", "@countersign help", thread_ts=root)
-    told = say("command.help")
+    help_text = say("command.help")
     await stage.until_retried(
-        lambda: told in [one["text"] for one in stage.sandbox.ephemerals(stage.user("Ada"))]
+        lambda: (
+            help_text
+            in [message["text"] for message in stage.sandbox.ephemerals(stage.user("Ada"))]
+        )
     )
 
 
@@ -186,9 +192,9 @@ async def test_who_deletes_the_message_that_asked_is_told_what_still_waits(stage
     await stage.card(word=ActionId.APPROVE)
     await delete(stage, root)
     await whispers(stage, "Rosa", say("message.ask_deleted"))
-    told = stage.sandbox.ephemerals(ROSA)[-1]
-    assert ActionId.WITHDRAW in str(told)
-    assert not told.get("thread_ts")
+    message = stage.sandbox.ephemerals(ROSA)[-1]
+    assert ActionId.WITHDRAW in str(message)
+    assert not message.get("thread_ts")
     await shown(stage, say("line.ask_deleted", who=f"*<@{ROSA}>*"))
     await shown(stage, ActionId.APPROVE)
     assert RAN == []

@@ -59,12 +59,12 @@ async def pages(stage: Stage, user: str, card: dict[str, Any]) -> tuple[str, str
     await stage.click(user, card, ActionId.DETAILS)
     first = await stage.modal(user)
     (select,) = [
-        one
+        element
         for block in first["blocks"]
-        for one in block.get("elements", ())
-        if one.get("action_id") == ActionId.PAGE
+        for element in block.get("elements", ())
+        if element.get("action_id") == ActionId.PAGE
     ]
-    (chosen,) = [one for one in select["options"] if one["value"].startswith("history")]
+    (chosen,) = [option for option in select["options"] if option["value"].startswith("history")]
     person = stage.user(user)
     await stage.sandbox.click_in_view(person, first, ActionId.PAGE, selected_option=chosen)
 
@@ -78,10 +78,10 @@ async def pages(stage: Stage, user: str, card: dict[str, Any]) -> tuple[str, str
 async def entries(stage: Stage) -> str:
     assert stage.bot is not None
     root = stage.messages()[0]
-    found = await stage.bot.storage.audit.of_thread(
+    stored = await stage.bot.storage.audit.of_thread(
         f"{root['team']}:{stage.channel}:{root['ts']}", limit=100
     )
-    return json.dumps([one.detail for one in found])
+    return json.dumps([entry.detail for entry in stored])
 
 
 async def told_to_people_alone(stage: Stage, *notes: str) -> None:
@@ -91,7 +91,7 @@ async def told_to_people_alone(stage: Stage, *notes: str) -> None:
     details, history = await pages(stage, "Rosa", card)
     audit = await entries(stage)
     for note in notes:
-        assert [note in one for one in (str(card), details, history, audit)] == [True] * 4
+        assert [note in text for text in (str(card), details, history, audit)] == [True] * 4
         assert note not in str(HEARD)
 
 
@@ -141,7 +141,9 @@ async def test_both_reasons_of_an_override_are_in_its_history(tmp_path: Path) ->
             ((_, state),) = values[name].items()
             state["value"] = text
         ((_, box),) = values["sure"].items()
-        (element,) = [one["element"] for one in view["blocks"] if one.get("block_id") == "sure"]
+        (element,) = [
+            block["element"] for block in view["blocks"] if block.get("block_id") == "sure"
+        ]
         box["selected_options"] = element["options"]
         outcome = await stage.sandbox.submit(ADA, view, values)
         assert "errors" not in outcome

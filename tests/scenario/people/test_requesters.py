@@ -56,8 +56,8 @@ async def stays_refused(stage: Stage, user: str, card: dict[str, Any]) -> None:
     before, ran = len(stage.sandbox.ephemerals(stage.user(user))), len(RAN)
     await stage.click(user, card, APPROVE)
     await stage.until(lambda: len(stage.sandbox.ephemerals(stage.user(user))) > before)
-    told = stage.sandbox.ephemerals(stage.user(user))[-1]["text"]
-    assert "your own request" in told
+    text = stage.sandbox.ephemerals(stage.user(user))[-1]["text"]
+    assert "your own request" in text
     assert len(RAN) == ran
 
 
@@ -91,7 +91,7 @@ async def test_each_who_typed_the_result_of_a_doubt_is_a_requester(tmp_path: Pat
         payers.GATES.clear()
         await stage.start_bot()
         await stage.until(lambda: ActionId.RAN in str(stage.messages()))
-        (doubt,) = [one for one in stage.messages() if ActionId.RAN in str(one)]
+        (doubt,) = [message for message in stage.messages() if ActionId.RAN in str(message)]
         for user in ("Ada", "Ben"):
             await stage.click(user, doubt, ActionId.RAN)
             assert "errors" not in await submit(stage, user, what=words)

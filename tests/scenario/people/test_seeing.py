@@ -41,9 +41,9 @@ async def home(stage: Stage, user: str, is_fit: Callable[[str], bool]) -> dict[s
     """Open somebody's Home anew, until it fits."""
     stage.sandbox.open_home(user)
     await stage.until(lambda: is_fit(str(stage.sandbox.home(user))))
-    found = stage.sandbox.home(user)
-    assert found is not None
-    return found
+    view = stage.sandbox.home(user)
+    assert view is not None
+    return view
 
 
 async def typed(stage: Stage, user: str, words: str) -> str:
@@ -63,8 +63,8 @@ async def open_id(stage: Stage) -> str:
     assert stage.bot is not None
     root = stage.messages()[0]
     thread = f"{root['team']}:{stage.channel}:{root['ts']}"
-    (found,) = await open_of(stage.bot.storage.approvals, thread)
-    return found.approval_id
+    (approval,) = await open_of(stage.bot.storage.approvals, thread)
+    return approval.approval_id
 
 
 async def test_a_former_member_sees_the_id_of_their_own_request_and_can_withdraw(
@@ -118,14 +118,16 @@ async def test_a_copy_of_somebody_who_lost_the_right_says_only_that_it_is_over(
     async with in_private(tmp_path, ask) as stage:
         await stage.say("Mia", "@countersign pay")
         await stage.until(lambda: APPROVE in str(direct(stage, BEN)))
-        (copy,) = [one for one in direct(stage, ADA) if APPROVE in str(one)]
-        (lost,) = [one for one in direct(stage, BEN) if APPROVE in str(one)]
+        (copy,) = [message for message in direct(stage, ADA) if APPROVE in str(message)]
+        (lost,) = [message for message in direct(stage, BEN) if APPROVE in str(message)]
         stage.sandbox.leave_group(BEN, ONCALL)
 
-        menu = [one for row in lost["blocks"] for one in row.get("elements", ())]
-        (menu,) = [one for one in menu if one.get("type") == "overflow"]
+        menu = [element for row in lost["blocks"] for element in row.get("elements", ())]
+        (menu,) = [element for element in menu if element.get("type") == "overflow"]
         (details,) = [
-            one["value"] for one in menu["options"] if one["value"].startswith(ActionId.DETAILS)
+            option["value"]
+            for option in menu["options"]
+            if option["value"].startswith(ActionId.DETAILS)
         ]
         place = (BEN, lost["channel"], lost["ts"], menu["action_id"])
         await stage.sandbox.click(*place, selected_option=details)

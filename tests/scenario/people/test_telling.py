@@ -32,11 +32,11 @@ async def asked(tmp_path: Path, ask: str) -> AsyncIterator[Stage]:
 def bell(stage: Stage, user: str) -> list[dict[str, Any]]:
     """The notifications of somebody's phone that say that they are mentioned."""
     shown = stage.sandbox._hub.notifications.shown(user)
-    return [one for one in shown if one["why"] == "mention"]
+    return [notification for notification in shown if notification["why"] == "mention"]
 
 
 def rung(stage: Stage) -> set[str]:
-    return {one for one in (ROSA, ADA, BEN, MIA, GUS) if bell(stage, one)}
+    return {user_id for user_id in (ROSA, ADA, BEN, MIA, GUS) if bell(stage, user_id)}
 
 
 async def test_the_phones_of_a_user_group_ring_and_say_what_waits(tmp_path: Path) -> None:
@@ -44,10 +44,10 @@ async def test_the_phones_of_a_user_group_ring_and_say_what_waits(tmp_path: Path
         await stage.say("Rosa", "@countersign pay")
         card = await stage.card(word=APPROVE)
         assert rung(stage) == {ADA, BEN}
-        (told,) = bell(stage, ADA)
-        assert told["text"].startswith(f"<!subteam^{ONCALL}>")
-        assert "Pay 10 to acme" in told["text"]
-        assert "Rosa Ortiz" in told["text"]
+        (notification,) = bell(stage, ADA)
+        assert notification["text"].startswith(f"<!subteam^{ONCALL}>")
+        assert "Pay 10 to acme" in notification["text"]
+        assert "Rosa Ortiz" in notification["text"]
         assert f"<@{ROSA}>" not in str(card)
 
 

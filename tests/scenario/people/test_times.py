@@ -88,7 +88,7 @@ default:
 async def told(stage: Stage, text: str, by: str = "Ada") -> str:
     """What `/countersign` answers; {ben} is a mention of Ben."""
     people = stage.sandbox.workspace.people
-    names = {name: f"@{people[one].name}" for name, one in PEOPLE.items()}
+    names = {name: f"@{people[user_id].name}" for name, user_id in PEOPLE.items()}
     return str((await listed(stage, by, text.format(**names)))["text"])
 
 

@@ -170,8 +170,8 @@ async def test_the_good_ones_come_to_their_end(storage: Stores) -> None:
 
     await world.rest()
 
-    told = {text for _, text in world.office.notifier.whispers}
-    assert {f"good-{number}" for number in range(HUNDRED)} <= told
+    texts = {text for _, text in world.office.notifier.whispers}
+    assert {f"good-{number}" for number in range(HUNDRED)} <= texts
     for number in range(HUNDRED):
         thread = await storage.threads.get(world.thread_id(f"good-{number}"))
         assert (thread.turn, thread.turn_open, thread.due_ms) == (1, False, None)
@@ -179,7 +179,7 @@ async def test_the_good_ones_come_to_their_end(storage: Stores) -> None:
         assert approval.status is Status.EXPIRED
         assert approval.card.revision == approval.shown_revision
     assert world.office.shown().count("Hello.") == HUNDRED + 1  # the large one is read, too
-    named = {one.record_id for one in await storage.unreadable(limit=99)}
+    named = {record.record_id for record in await storage.unreadable(limit=99)}
     assert len(named) == 6
     for table, key, fields in world.poisoned:
         kept = await raw(storage, table, key)
@@ -200,8 +200,8 @@ async def test_an_unreadable_message_stops_its_thread_and_says_so(
     assert world.office.shown().count(words("error.unreadable")) == 1
     assert world.office.shown().count("Hello.") == GOOD
     named = await storage.unreadable(limit=9)
-    assert {one.record_id for one in named} == {thread_id}
-    assert all(f"message {thread_id}" in one.why for one in named)
+    assert {record.record_id for record in named} == {thread_id}
+    assert all(f"message {thread_id}" in record.why for record in named)
 
 
 async def test_a_large_message_is_answered_as_others_are(storage: Stores) -> None:
@@ -249,7 +249,7 @@ async def test_a_turn_of_which_something_cannot_be_read_runs_nothing(
     assert (still.turn, still.turn_open) == (1, True)  # not given up: another release goes on
     # The thread is quarantined, and a damaged document is named, too.
     named = {thread_id, key} if table == "approvals" else {thread_id}
-    assert {one.record_id for one in await storage.unreadable(limit=9)} == named
+    assert {record.record_id for record in await storage.unreadable(limit=9)} == named
 
 
 async def test_an_unreadable_post_keeps_no_other_back(storage: Stores) -> None:

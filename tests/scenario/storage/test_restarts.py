@@ -191,8 +191,8 @@ async def click_until_recorded(stage: Stage, card: dict[str, Any]) -> None:
     for _ in range(5):
         before = len(stage.sandbox.ephemerals(ada))
         await stage.click("Ada", card, APPROVE)
-        told = "Approved" in str(stage.cards()[0])
-        if told or len(stage.sandbox.ephemerals(ada)) == before:
+        is_approved = "Approved" in str(stage.cards()[0])
+        if is_approved or len(stage.sandbox.ephemerals(ada)) == before:
             return
 
 

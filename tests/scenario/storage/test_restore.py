@@ -68,8 +68,8 @@ def a_shared(server: MongoServer, driver: str) -> Place:
             for _ in range(200):  # one with a lease in it is refused for as long as that lasts
                 for collection in client[name].list_collection_names():
                     kept[collection] = list(client[name][collection].find())
-                found = [one for part in ("threads", "approvals") for one in kept[part]]
-                if not any(one["_work"]["leased_until_ms"] for one in found):
+                records = [record for part in ("threads", "approvals") for record in kept[part]]
+                if not any(record["_work"]["leased_until_ms"] for record in records):
                     return
 
     def put_back() -> None:
@@ -196,22 +196,22 @@ async def test_i8_what_was_on_one_card_is_asked_again_one_by_one_and_posted_once
         shop.clock.forward(seconds=16)  # a copy with a lease in it is refused
         await asyncio.to_thread(place.copy)
         await shop.choose("Ada", card, ActionId.BATCH_SPLIT)
-        own = [await shop.card(number=one, word=APPROVE) for one in (2, 3, 4)]
+        own = [await shop.card(number=number, word=APPROVE) for number in (2, 3, 4)]
         await shop.click("Ada", own[1], APPROVE)
         await shop.card(number=3, word="pproved by")
         await shop.rest()
         RAN.clear()
 
         assert "3 pending requests will be asked again" in await back_to_copy(shop, place)
-        again = [await shop.card(number=one, word="Asking again") for one in (2, 3, 4)]
+        again = [await shop.card(number=number, word="Asking again") for number in (2, 3, 4)]
         await shop.rest()
-        assert [one["ts"] for one in again] == [one["ts"] for one in own]
+        assert [message["ts"] for message in again] == [message["ts"] for message in own]
         assert len(shop.cards()) == 4
         assert buttons(shop.cards()[0]) == []
         assert "its own card" in str(shop.cards()[0])
-        assert all(re.search(BACK, str(one["blocks"])) for one in again)
-        for one in again:
-            assert buttons(one)[0] == APPROVE
-            await shop.click("Ada", one, APPROVE)
+        assert all(re.search(BACK, str(message["blocks"])) for message in again)
+        for renewed in again:
+            assert buttons(renewed)[0] == APPROVE
+            await shop.click("Ada", renewed, APPROVE)
         await shop.sandbox.until(lambda: len(RAN) == 3)
         assert len(shop.cards()) == 4

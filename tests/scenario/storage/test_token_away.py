@@ -28,7 +28,7 @@ async def test_a_bot_that_is_still_connecting_can_be_stopped(tmp_path: Path) -> 
         running = asyncio.create_task(run(stage.settings(), stop=stop, ready=ready))
         await stage.sandbox.until(
             lambda: any(
-                one.method == "apps.connections.open" for one in stage.sandbox.calls[before:]
+                call.method == "apps.connections.open" for call in stage.sandbox.calls[before:]
             )
         )
         assert not ready.is_set()

@@ -41,18 +41,21 @@ class TestHouse(ApplicationPolicy):
     @property
     def acts(self) -> list[str]:
         """What was noted, in short."""
-        return [f"{type(one).__name__.lower()} {tool} {one.rule}" for tool, _, one in self.noted]
+        return [
+            f"{type(ruling).__name__.lower()} {tool} {ruling.rule}"
+            for tool, _, ruling in self.noted
+        ]
 
 
 def combined(said: Ruling, code: Ruling | None) -> Ruling:
     """The strictest of both; an Ask is bound to the names of both."""
     if isinstance(said, Deny) or isinstance(code, Deny):
         return said if isinstance(said, Deny) else code  # type: ignore[return-value]
-    asks = [one for one in (said, code) if isinstance(one, Ask)]
+    asks = [ruling for ruling in (said, code) if isinstance(ruling, Ask)]
     if not asks:
         return said
-    names = " + ".join(one.rule for one in asks)
-    is_review = all(one.kind == "review" for one in asks)
+    names = " + ".join(ask.rule for ask in asks)
+    is_review = all(ask.kind == "review" for ask in asks)
     return Ask(
         kind="review" if is_review else "approval",
         rule=names,
@@ -65,8 +68,8 @@ def by_amount(x: int, *, below: Ruling, above: Ruling) -> Rules:
     """A script that looks at the argument `x`."""
 
     def rules(call: PolicyCall) -> Ruling:
-        found = call.arguments.get("x")
-        return below if isinstance(found, int) and found < x else above
+        amount = call.arguments.get("x")
+        return below if isinstance(amount, int) and amount < x else above
 
     return rules
 

@@ -80,8 +80,8 @@ class Stage:
     def asked(self) -> InterruptContext:
         """The one question that waits."""
         assert self.point is not None
-        (found,) = self.point.contexts()
-        return found
+        (context,) = self.point.contexts()
+        return context
 
     def question(self, kind: type[T]) -> T:
         """What the one question that waits shows."""

@@ -218,9 +218,9 @@ async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
     return [event async for event in events]
 
 
-async def follow(events: AsyncIterator[AgentEvent], told: list[AgentEvent]) -> None:
+async def follow(events: AsyncIterator[AgentEvent], received: list[AgentEvent]) -> None:
     async for event in events:
-        told.append(event)  # noqa: PERF401 - what was told before an error counts
+        received.append(event)  # noqa: PERF401 - what was told before an error counts
 
 
 def brief(events: Sequence[AgentEvent]) -> list[str]:

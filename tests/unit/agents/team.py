@@ -61,7 +61,7 @@ class Team:
         return made[-1]
 
     def _replayed(self, name: str, messages: list[ModelMessage]) -> ModelResponse:
-        turn = self.scripts[name][sum(isinstance(one, ModelResponse) for one in messages)]
+        turn = self.scripts[name][sum(isinstance(message, ModelResponse) for message in messages)]
         parts = cast("list[ModelResponsePart]", turn if isinstance(turn, list) else [turn])
         return ModelResponse(parts=copy.deepcopy(parts))
 
@@ -96,7 +96,7 @@ class Team:
         return await collect(self.runner().resume_with_params("1", params))
 
     async def drive(
-        self, told: list[AgentEvent], answer: Callable[[InterruptContext], object]
+        self, received: list[AgentEvent], answer: Callable[[InterruptContext], object]
     ) -> None:
         """Go on from whatever the checkpoint says until the run has ended; one answer a time."""
         stored = await self.store.load("1")  # type: ignore[attr-defined]
@@ -107,14 +107,14 @@ class Team:
             elif stored.status is CheckpointStatus.RUNNING:
                 events = runner.recover("1")
             else:
-                one = (await runner.pending("1"))[-1]
-                params = ResumeParams(targets={one.id: answer(one)})
+                context = (await runner.pending("1"))[-1]
+                params = ResumeParams(targets={context.id: answer(context)})
                 events = runner.resume_with_params("1", params)
-            told_before = len(told)
-            await follow(events, told)
-            if stored is None and not isinstance(told[-1], InterruptEvent):
+            told_before = len(received)
+            await follow(events, received)
+            if stored is None and not isinstance(received[-1], InterruptEvent):
                 return
-            assert len(told) > told_before or stored is not None
+            assert len(received) > told_before or stored is not None
             stored = await self.store.load("1")  # type: ignore[attr-defined]
 
     def asker(self, name: str, then: Action | None = None) -> Agent:
@@ -163,20 +163,20 @@ def pending(events: Sequence[AgentEvent]) -> dict[str, InterruptContext]:
     """What the last event says is pending, by the name of the agent that asks, or the call id."""
     last = events[-1]
     assert isinstance(last, InterruptEvent), last
-    found = {}
+    by_id = {}
     for context in last.contexts:
         segment = context.address.segments[-1]
-        found[segment.sub_id if segment.type == "tool" else segment.id] = context
-    return found
+        by_id[segment.sub_id if segment.type == "tool" else segment.id] = context
+    return by_id
 
 
 def parents(context: InterruptContext) -> list[str]:
     """Addresses and infos of those around, nearest first."""
-    found, at = [], context.parent
+    lines, at = [], context.parent
     while at is not None:
-        found.append(f"{at.address} {at.info}")
+        lines.append(f"{at.address} {at.info}")
         at = at.parent
-    return found
+    return lines
 
 
 def actions(events: Sequence[AgentEvent]) -> list[ActionEvent]:

@@ -192,12 +192,12 @@ async def test_messages_during_a_turn_are_the_next_turn_together() -> None:
     office = Office(clerk=Clerk(is_slow=asyncio.Event()))
     conversation = office.open()
     await conversation.push("a", "b")
-    told: list[AgentEvent] = []
+    received: list[AgentEvent] = []
 
     async def read() -> None:
         async for event in conversation.events():
-            told.append(event)
-            if len(told) == 2:
+            received.append(event)
+            if len(received) == 2:
                 conversation.stop()
 
     reading = asyncio.create_task(read())
@@ -208,25 +208,25 @@ async def test_messages_during_a_turn_are_the_next_turn_together() -> None:
     office.clerk.is_slow.set()
     await reading
 
-    assert brief(told) == ["says heard a, b", "says heard 0, 1, 2, 3, 4"]
+    assert brief(received) == ["says heard a, b", "says heard 0, 1, 2, 3, 4"]
     assert conversation.conversation_id == "c"
 
 
 async def test_events_wait_for_messages_and_answers() -> None:
     conversation = Office().open()
-    told: asyncio.Queue[str] = asyncio.Queue()
+    lines: asyncio.Queue[str] = asyncio.Queue()
 
     async def read() -> None:
         async for event in conversation.events():
-            told.put_nowait(brief([event])[0])
+            lines.put_nowait(brief([event])[0])
 
     reading = asyncio.create_task(read())
     await conversation.push("sure?")
-    assert await told.get() == "INT agent:clerk"
+    assert await lines.get() == "INT agent:clerk"
     await answer(conversation, "yes")
-    assert await told.get() == "says heard sure? and yes"
+    assert await lines.get() == "says heard sure? and yes"
     await conversation.push("bye")
-    assert await told.get() == "says heard bye"
+    assert await lines.get() == "says heard bye"
     conversation.stop()
     await reading
 
@@ -277,11 +277,11 @@ async def test_of_two_answers_at_once_one_counts() -> None:
     await done(first)
     (context,) = await first.pending()
 
-    found = await asyncio.gather(
+    outcomes = await asyncio.gather(
         first.resume({context.id: "yes"}), second.resume({context.id: "no"}), return_exceptions=True
     )
 
-    assert [type(each) for each in found] == [type(None), UnknownInterruptError]
+    assert [type(each) for each in outcomes] == [type(None), UnknownInterruptError]
     assert await done(first) == ["says heard sure? and yes"]
 
 
@@ -341,8 +341,8 @@ async def test_an_answer_may_come_while_another_is_at_work() -> None:
     await conversation.resume({y.id: "Y"})
     agent.go_on.set()
 
-    told = await reading
-    assert told[-1] == "says both"
+    events = await reading
+    assert events[-1] == "says both"
     assert (await conversation.inbox()).answers == {}
 
 

@@ -196,12 +196,12 @@ async def test_another_root_agent_is_refused() -> None:
 
 async def test_of_two_runs_with_one_id_one_is_kept() -> None:
     world = World([call("pay", id="c1"), call("pay", id="c1")], [approval_gate(Plain("pay"))])
-    one = world.runner().query("hi", checkpoint_id="1")
-    await anext(one)
+    first_run = world.runner().query("hi", checkpoint_id="1")
+    await anext(first_run)
     await world.run()
 
     with pytest.raises(CheckpointConflictError):
-        await collect(one)
+        await collect(first_run)
 
 
 async def test_a_session_value_that_cannot_be_stored_is_refused_at_once() -> None:
@@ -320,16 +320,16 @@ async def test_154_of_two_decisions_in_two_processes_one_is_applied() -> None:
     await world.run()
     (context,) = await world.pending()
 
-    found = await asyncio.gather(
+    outcomes = await asyncio.gather(
         world.resume({context.id: yes(context)}),
         world.resume({context.id: no(context)}),
         return_exceptions=True,
     )
 
-    errors = [each for each in found if isinstance(each, BaseException)]
+    errors = [each for each in outcomes if isinstance(each, BaseException)]
     assert len(errors) == 1
     assert isinstance(errors[0], CheckpointBusyError | CheckpointConflictError)
-    assert len(pay.calls) == (not isinstance(found[0], BaseException))
+    assert len(pay.calls) == (not isinstance(outcomes[0], BaseException))
 
 
 async def test_155_a_stale_id_overwrites_nothing() -> None:

@@ -150,7 +150,7 @@ class Counter:
         patience: timedelta = timedelta(minutes=1),  # a busy machine needs more than 2.5 s
     ) -> Counter:
         views = Views()
-        desk = ListenerContext(
+        context = ListenerContext(
             storage=office.storage,
             approvals=office.approvals,
             inbox=office.inbox,
@@ -178,8 +178,8 @@ class Counter:
                 identity=Identity(team_id="T1", bot_user_id="UBOT", bot_id="B1"),
             )
         )
-        register(bolt, desk)
-        return cls(office, bolt, views, desk)
+        register(bolt, context)
+        return cls(office, bolt, views, context)
 
     async def send(self, payload: object) -> BoltResponse:
         """Send a payload as Slack does; the work that follows is done."""

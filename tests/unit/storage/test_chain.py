@@ -35,8 +35,8 @@ KEYED = Seal(KEY)
 def audit_cases() -> list[Any]:
     # The whole table is large: only the part with the audit's cases is read.
     text = "cases:\n  - id: A001\n" + CASES.read_text("utf-8").partition("\n  - id: A001\n")[2]
-    found = yaml.load(text, Loader=yaml.CSafeLoader)["cases"]
-    return [pytest.param(one, id=one["id"]) for one in found if one["kind"] == "audit"]
+    cases = yaml.load(text, Loader=yaml.CSafeLoader)["cases"]
+    return [pytest.param(case, id=case["id"]) for case in cases if case["kind"] == "audit"]
 
 
 def verdict_of(
@@ -69,7 +69,7 @@ def test_a_case_of_the_specification(case: dict[str, Any]) -> None:
 
 
 def test_all_nine_cases_are_played() -> None:
-    assert [one.id for one in audit_cases()] == [f"A00{number}" for number in range(1, 10)]
+    assert [case.id for case in audit_cases()] == [f"A00{number}" for number in range(1, 10)]
 
 
 def a_chain(count: int, seal: Seal = NO_KEY, start: Head | None = None) -> list[dict[str, object]]:

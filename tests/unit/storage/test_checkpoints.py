@@ -19,10 +19,10 @@ HEAD = {
 
 
 def test_a_checkpoint_is_made_of_its_head_and_its_journal() -> None:
-    found = stored_checkpoint("cp", HEAD, ["one", "two"])
+    stored = stored_checkpoint("cp", HEAD, ["one", "two"])
 
-    assert (found.data, found.claim, found.status) == ("d", "c", CheckpointStatus.RUNNING)
-    assert (found.version, found.base, found.journal) == (3, 2, ("one", "two"))
+    assert (stored.data, stored.claim, stored.status) == ("d", "c", CheckpointStatus.RUNNING)
+    assert (stored.version, stored.base, stored.journal) == (3, 2, ("one", "two"))
     bare = {name: HEAD[name] for name in ("v", "status", "version", "base")}
     empty = stored_checkpoint("cp", bare, [])
     assert (empty.data, empty.claim, empty.changes) == ("", "", ())
@@ -75,9 +75,9 @@ async def test_a_deleted_run_leaves_no_journal_to_the_next_of_its_name() -> None
         await storage.checkpoints.save(
             "c", data, status=CheckpointStatus.RUNNING, expected_version=0
         )
-        found = await storage.checkpoints.load("c")
-        assert found is not None
-        assert (found.data, found.journal) == (data, ())
+        stored = await storage.checkpoints.load("c")
+        assert stored is not None
+        assert (stored.data, stored.journal) == (data, ())
         await storage.checkpoints.append("c", "one", base=1, index=0)
         await storage.checkpoints.delete("c", expected_version=1)
 

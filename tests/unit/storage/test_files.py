@@ -244,9 +244,9 @@ async def test_the_end_of_a_run_and_its_journal_are_one_transaction(
     with pytest.raises(Exception, match="cut off"):
         await storage.checkpoints.close("c", expected_version=1)
 
-    found = await storage.checkpoints.load("c")
-    assert found is not None
-    assert found.status is CheckpointStatus.RUNNING
+    stored = await storage.checkpoints.load("c")
+    assert stored is not None
+    assert stored.status is CheckpointStatus.RUNNING
     await storage._database.fetch("DROP TRIGGER odd")
     await storage.checkpoints.close("c", expected_version=1)
     assert await storage._database.fetch("SELECT entry FROM journal") == []

@@ -41,11 +41,11 @@ class LeaseMachine(RuleBasedStateMachine):
     @rule(target=claims, length=st.integers(1, 60), owner=st.sampled_from(["a", "b"]))
     def claim(self, length: int, owner: str) -> Thread | None:
         until = self.now + length
-        found = self.loop.run(
+        claimed = self.loop.run(
             self.storage.threads.claim(THREAD_ID, owner=owner, now_ms=self.now, until_ms=until)
         )
         if not self.claimable:
-            assert found is None
+            assert claimed is None
             return None
         self.model = self.model.changed(
             leased_by=owner,
@@ -53,9 +53,9 @@ class LeaseMachine(RuleBasedStateMachine):
             due_ms=until,
             fence=self.model.fence + 1,
         )
-        assert found is not None
-        assert found.changed(revision=0) == self.model
-        return found
+        assert claimed is not None
+        assert claimed.changed(revision=0) == self.model
+        return claimed
 
     @rule(claim=claims, length=st.integers(1, 60))
     def extend(self, claim: Thread | None, length: int) -> None:

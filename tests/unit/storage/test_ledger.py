@@ -29,13 +29,13 @@ def test_an_entry_survives_its_row() -> None:
     ],
 )
 def test_an_entry_that_cannot_be_read_is_still_there(damage: dict[str, object], why: str) -> None:
-    found = read_entry({**row_of(an_entry(), NO_KEY), **damage})
+    entry = read_entry({**row_of(an_entry(), NO_KEY), **damage})
 
-    assert (found.entry_id, found.action) == ("entry-1", "unreadable")
-    assert found.at_ms == (0 if "at_ms" in damage else 1_000)
-    assert (found.thread_id, found.approval_id) == (THREAD_ID, APPROVAL_ID)
-    assert why in str(found.detail["why"])
-    assert "a stored audit entry entry-1 " in str(found.detail["why"])
+    assert (entry.entry_id, entry.action) == ("entry-1", "unreadable")
+    assert entry.at_ms == (0 if "at_ms" in damage else 1_000)
+    assert (entry.thread_id, entry.approval_id) == (THREAD_ID, APPROVAL_ID)
+    assert why in str(entry.detail["why"])
+    assert "a stored audit entry entry-1 " in str(entry.detail["why"])
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object()])

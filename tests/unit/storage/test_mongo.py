@@ -37,7 +37,7 @@ def test_no_operation_of_a_driver_is_awaited_where_it_could_be_cut_off() -> None
     ]
 
     assert len(awaited) > 15
-    assert [one for one in awaited if not one.startswith("apart(")] == []
+    assert [expression for expression in awaited if not expression.startswith("apart(")] == []
 
 
 class Stuck(Client):

@@ -38,11 +38,11 @@ def same(text: str) -> str:
     ],
 )
 def test_a_lasting_fault_is_known_by_what_it_is(error: PyMongoError, fault: Fault) -> None:
-    found = store_error(error, same)
+    converted = store_error(error, same)
 
-    assert isinstance(found, StoreBrokenError)
-    assert found.fault is fault
-    assert "repaired" in str(found)
+    assert isinstance(converted, StoreBrokenError)
+    assert converted.fault is fault
+    assert "repaired" in str(converted)
 
 
 @pytest.mark.parametrize(
@@ -60,17 +60,17 @@ def test_a_lasting_fault_is_known_by_what_it_is(error: PyMongoError, fault: Faul
     ],
 )
 def test_a_fault_that_passes_is_not_called_lasting(error: PyMongoError) -> None:
-    found = store_error(error, same)
+    converted = store_error(error, same)
 
-    assert type(found) is StoreUnavailableError
+    assert type(converted) is StoreUnavailableError
 
 
 def test_a_refusal_of_a_bulk_quotes_no_document() -> None:
     fault = {"code": 9, "errmsg": "no operators", "op": {"q": {"_id": "a secret"}}}
 
-    found = store_error(BulkWriteError({"writeErrors": [fault]}), same)
+    converted = store_error(BulkWriteError({"writeErrors": [fault]}), same)
 
-    assert str(found).endswith("used: the server refuses this with code 9: no operators")
+    assert str(converted).endswith("used: the server refuses this with code 9: no operators")
 
 
 def test_a_bulk_that_is_too_large_is_refused() -> None:
@@ -87,10 +87,10 @@ def test_host_and_reason_suffice() -> None:
         "('db1', 27017)>]>"
     )
 
-    found = store_error(ServerSelectionTimeoutError(said), same)
+    converted = store_error(ServerSelectionTimeoutError(said), same)
 
-    assert isinstance(found, StoreUnavailableError)
-    assert found.detail == "db1:27017: [Errno 111] Connection refused"
+    assert isinstance(converted, StoreUnavailableError)
+    assert converted.detail == "db1:27017: [Errno 111] Connection refused"
 
 
 async def test_the_time_counts_from_the_call_whatever_waits() -> None:

@@ -40,10 +40,10 @@ def writer(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 @pytest.fixture
 def reader(writer: sqlite3.Connection, tmp_path: Path) -> Iterator[Reader]:
-    found = open_reader(str(tmp_path / "db"), lambda: None)
-    assert found is not None
-    with closing(found):
-        yield found
+    reader = open_reader(str(tmp_path / "db"), lambda: None)
+    assert reader is not None
+    with closing(reader):
+        yield reader
 
 
 def at_once(work: Coroutine[Any, Any, Thread]) -> Thread | None:
@@ -106,11 +106,11 @@ def test_a_reader_does_not_hold_up_the_log(reader: Reader, writer: sqlite3.Conne
 def test_what_is_locked_is_left_to_the_worker(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "db", isolation_level=None)) as writer:
         writer.execute("CREATE TABLE t (x INTEGER)")
-        found = open_reader(str(tmp_path / "db"), lambda: None)
-        assert found is not None
-        with closing(found):
+        reader = open_reader(str(tmp_path / "db"), lambda: None)
+        assert reader is not None
+        with closing(reader):
             writer.execute("BEGIN EXCLUSIVE")  # in a file without a log, nobody else may read
-            assert found.run(COUNT, {}) is None
+            assert reader.run(COUNT, {}) is None
 
 
 def test_nothing_is_written(reader: Reader, writer: sqlite3.Connection) -> None:
@@ -123,20 +123,20 @@ def test_nothing_is_read_from_what_is_watched_and_wrong(
     writer: sqlite3.Connection, tmp_path: Path
 ) -> None:
     fault = StoreBrokenError("replaced", Fault.REPLACED)
-    found = open_reader(str(tmp_path / "db"), lambda: fault)
-    assert found is not None
-    with closing(found):
-        assert found.run(COUNT, {}) is None
+    reader = open_reader(str(tmp_path / "db"), lambda: fault)
+    assert reader is not None
+    with closing(reader):
+        assert reader.run(COUNT, {}) is None
 
 
 def test_what_is_no_database_has_no_reader(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(b"x" * 5_000)
 
     assert open_reader(str(tmp_path), lambda: None) is None
-    found = open_reader(str(tmp_path / "other"), lambda: None)
-    assert found is None or found.run(COUNT, {}) is None
-    if found is not None:
-        found.close()
+    reader = open_reader(str(tmp_path / "other"), lambda: None)
+    assert reader is None or reader.run(COUNT, {}) is None
+    if reader is not None:
+        reader.close()
 
 
 @pytest.mark.parametrize("name", [FILE_NAME, f"{FILE_NAME}-wal"])

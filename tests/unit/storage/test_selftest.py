@@ -42,16 +42,16 @@ class FakeCollection:
     async def find_one_and_update(
         self, where: Mapping[str, Any], update: Mapping[str, Any], **_: object
     ) -> dict[str, Any] | None:
-        found = dict(self.documents[str(where["_id"])])
-        if any(found.get(name) != value for name, value in where.items()):
+        document = dict(self.documents[str(where["_id"])])
+        if any(document.get(name) != value for name, value in where.items()):
             return None
         if not self.is_atomic:
             await asyncio.sleep(0)
-        found |= update.get("$set", {})
+        document |= update.get("$set", {})
         for name, step in update.get("$inc", {}).items():
-            found[name] += step
-        self.documents[str(where["_id"])] = found
-        return found
+            document[name] += step
+        self.documents[str(where["_id"])] = document
+        return document
 
     async def update_one(self, where: Mapping[str, Any], update: Mapping[str, Any]) -> None:
         await self.find_one_and_update(where, update)

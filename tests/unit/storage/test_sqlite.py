@@ -255,8 +255,8 @@ async def test_a_database_of_an_earlier_release_is_migrated_once(
         assert (await storage.threads.get(THREAD_ID)).due_ms == 1
         columns = await storage._database.fetch("PRAGMA table_info(posts)")
         assert "mood" in [column["name"] for column in columns]
-        found = await storage._database.fetch("PRAGMA user_version")
-        assert found == [{"user_version": DATABASE_VERSION + 1}]
+        rows = await storage._database.fetch("PRAGMA user_version")
+        assert rows == [{"user_version": DATABASE_VERSION + 1}]
         await storage.close()
 
 

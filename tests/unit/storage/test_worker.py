@@ -23,9 +23,9 @@ async def _table(path: Path) -> Worker:
 
 def _stored(path: Path) -> list[int]:
     with sqlite3.connect(path) as other:
-        found = [row[0] for row in other.execute("SELECT x FROM t ORDER BY x")]
+        values = [row[0] for row in other.execute("SELECT x FROM t ORDER BY x")]
     other.close()
-    return found
+    return values
 
 
 async def test_many_at_once(tmp_path: Path) -> None:
@@ -67,13 +67,13 @@ async def test_a_full_disk_undoes_the_group_and_tells_everybody(tmp_path: Path) 
     work = [worker.run(INSERT, {"x": 2}), worker.run(big, {"x": "y" * 200_000})]
     work += [worker.run(INSERT, {"x": 3})]
     results = await asyncio.gather(*work, return_exceptions=True)
-    told = [isinstance(result, StoreUnavailableError) for result in results]
+    failures = [isinstance(result, StoreUnavailableError) for result in results]
     stored = _stored(tmp_path / "db")
     # Whoever was told that it worked is on the disk, and nobody else.
     assert stored == [1] + [
-        x for x, failed in zip((2, 3), (told[0], told[2]), strict=True) if not failed
+        x for x, failed in zip((2, 3), (failures[0], failures[2]), strict=True) if not failed
     ]
-    assert told[1]
+    assert failures[1]
     await worker.run("PRAGMA max_page_count = 100000", {})
     await worker.run(INSERT, {"x": 9})
     assert 9 in _stored(tmp_path / "db")

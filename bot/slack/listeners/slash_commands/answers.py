@@ -121,10 +121,10 @@ def person_named(word: str) -> str:
     Raises:
         TypoError: It is no mention made by Slack.
     """
-    found = _PERSON.fullmatch(word)
-    if found is None:
+    match = _PERSON.fullmatch(word)
+    if match is None:
         raise TypoError(say("command.person", name=quoted(word)))
-    return found["id"]
+    return match["id"]
 
 
 def is_person(word: str) -> bool:

@@ -46,12 +46,12 @@ async def mine(asker: Asker, _: Sequence[str]) -> TypedAnswer:
     overview = await asker.composer.overview(asker.actor)
     if not overview.mine:
         return TypedAnswer(text=say("home.nothing_mine"))
-    reader, found = await asker.reader(), overview.mine[:PAGE]
-    names = await _names(asker, found)
+    reader, approvals = await asker.reader(), overview.mine[:PAGE]
+    names = await _names(asker, approvals)
     blocks = [header(say("home.mine"))]
-    for one in found:
-        is_withheld = one.approval_id in overview.withheld
-        blocks += own_item(one, names, reader, is_withheld=is_withheld)
+    for approval in approvals:
+        is_withheld = approval.approval_id in overview.withheld
+        blocks += own_item(approval, names, reader, is_withheld=is_withheld)
     blocks += _rest(len(overview.mine))
     return TypedAnswer(text=say("home.show_mine", n=len(overview.mine)), blocks=blocks)
 
@@ -59,11 +59,13 @@ async def mine(asker: Asker, _: Sequence[str]) -> TypedAnswer:
 async def decided(asker: Asker, _: Sequence[str]) -> TypedAnswer:
     """`decided`: the last 20 requests that the person decided or made."""
     reader, overviews = await asker.reader(), asker.composer.overviews
-    found = await overviews.ended(asker.actor, team_id=asker.team_id, limit=MOST_ENDED)
-    if not found:
+    approvals = await overviews.ended(asker.actor, team_id=asker.team_id, limit=MOST_ENDED)
+    if not approvals:
         return TypedAnswer(text=say("home.nothing_decided"))
-    names, by = await _names(asker, found), asker.actor.user_id
-    items = [block for one in found for block in ended_item(one, names, reader, by=by)]
+    names, by = await _names(asker, approvals), asker.actor.user_id
+    items = [
+        block for approval in approvals for block in ended_item(approval, names, reader, by=by)
+    ]
     return TypedAnswer(text=say("home.decided"), blocks=[header(say("home.decided")), *items])
 
 
@@ -72,44 +74,47 @@ async def show(asker: Asker, words: Sequence[str]) -> TypedAnswer:
     typed = " ".join(words)
     prefix, overviews = prefix_of(typed), asker.composer.overviews
     reader = await asker.reader()
-    found: list[Approval] = []
+    approvals: list[Approval] = []
     own: list[Approval] = []
     if prefix:
-        found, own = await overviews.named(prefix, asker.actor, team_id=asker.team_id)
-    if not found and own:
+        approvals, own = await overviews.named(prefix, asker.actor, team_id=asker.team_id)
+    if not approvals and own:
         names = await _names(asker, ())
-        rows = (own_item(one, names, reader, is_withheld=True) for one in own[:_MOST_FOUND])
+        rows = (own_item(request, names, reader, is_withheld=True) for request in own[:_MOST_FOUND])
         blocks = [block for row in rows for block in row]
         return TypedAnswer(text=short_id(own[0].approval_id), blocks=blocks)
-    if not found:
+    if not approvals:
         raise TypoError(say("command.no_request", id=quoted(typed) or "…"))
-    names = await _names(asker, found)
+    names = await _names(asker, approvals)
     blocks = []
-    for one in found[:_MOST_FOUND]:
-        blocks += _shown(one, names, reader, asker.actor.user_id)
-        blocks.append(context(plain(short_id(one.approval_id))))
-    title = clip_mrkdwn(title_of(what_runs(found[0])), _TITLE)
-    return TypedAnswer(text=f"{short_id(found[0].approval_id)}: {title}", blocks=blocks)
+    for approval in approvals[:_MOST_FOUND]:
+        blocks += _shown(approval, names, reader, asker.actor.user_id)
+        blocks.append(context(plain(short_id(approval.approval_id))))
+    title = clip_mrkdwn(title_of(what_runs(approvals[0])), _TITLE)
+    return TypedAnswer(text=f"{short_id(approvals[0].approval_id)}: {title}", blocks=blocks)
 
 
 async def grants(asker: Asker, _: Sequence[str]) -> TypedAnswer:
     """`permissions` or `grants`: the standing permissions."""
-    reader, found = await asker.reader(), await _grants(asker)
-    if not found:
+    reader, permissions = await asker.reader(), await _grants(asker)
+    if not permissions:
         return TypedAnswer(text=say("command.grants_none"))
     blocks = [header(say("command.grants_title"))]
-    blocks += [grant_item(one, reader, number) for number, one in enumerate(found[:PAGE], 1)]
-    return TypedAnswer(text=say("command.grants", n=len(found)), blocks=blocks)
+    blocks += [
+        grant_item(permission, reader, number)
+        for number, permission in enumerate(permissions[:PAGE], 1)
+    ]
+    return TypedAnswer(text=say("command.grants", n=len(permissions)), blocks=blocks)
 
 
 async def revoke(asker: Asker, words: Sequence[str]) -> TypedAnswer:
     """`stop 2` or `revoke 2`: end the standing permission with this number."""
     typed = " ".join(words)
-    found = await _grants(asker)
+    permissions = await _grants(asker)
     number = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 5 else 0
-    if not 0 < number <= len(found):
+    if not 0 < number <= len(permissions):
         raise TypoError(say("command.no_grant", n=quoted(typed) or "…"))
-    given = found[number - 1]
+    given = permissions[number - 1]
     ended = await asker.grants.revoke(given.grant.approval_id, asker.actor)
     asker.spawn(asker.grants.show_later(ended.grant_id))
     asker.changed()
@@ -126,28 +131,28 @@ async def stop(asker: Asker, words: Sequence[str]) -> TypedAnswer:
         return await revoke(asker, words)
     composer = asker.composer
     await composer.check(asker.actor)
-    found = await composer.overviews.stoppable(asker.actor, team_id=asker.team_id, limit=PAGE)
-    if not found.count:
+    threads = await composer.overviews.stoppable(asker.actor, team_id=asker.team_id, limit=PAGE)
+    if not threads.count:
         return TypedAnswer(text=say("command.stop_nothing"))
-    places = {one.thread.channel_id for one in found.shown}
+    places = {stoppable.thread.channel_id for stoppable in threads.shown}
     directory = composer.overviews.directory
     names = await names_of((), directory, composer.channel_name, places=places)
-    key = "command.stop_many" if found.is_partial else "command.stop"
-    words = say(key, n=found.count)
-    rows = (_running(one, names) for one in found.shown)
-    return TypedAnswer(text=words, blocks=[header(words), *rows, *_rest(found.count)])
+    key = "command.stop_many" if threads.is_partial else "command.stop"
+    words = say(key, n=threads.count)
+    rows = (_running(stoppable, names) for stoppable in threads.shown)
+    return TypedAnswer(text=words, blocks=[header(words), *rows, *_rest(threads.count)])
 
 
-def _running(one: StoppableThread, names: ShownNames) -> Block:
-    text = mask_text(" ".join(one.text.split()))
-    state = say("command.stop_waits") if one.is_waiting else say("command.stop_works")
-    where = names.channel(one.thread.channel_id)
+def _running(stoppable: StoppableThread, names: ShownNames) -> Block:
+    text = mask_text(" ".join(stoppable.text.split()))
+    state = say("command.stop_waits") if stoppable.is_waiting else say("command.stop_works")
+    where = names.channel(stoppable.thread.channel_id)
     lines = clip(text, _TITLE), clip(" · ".join(filter(None, (state, where))), _TITLE)
     return {
         "type": "section",
         "text": plain("\n".join(filter(None, lines))),
         "accessory": button(
-            say("button.stop_agent"), ActionId.STOP_AGENT, one.thread.thread_id, of=text
+            say("button.stop_agent"), ActionId.STOP_AGENT, stoppable.thread.thread_id, of=text
         ),
     }
 
@@ -168,9 +173,9 @@ async def _grants(asker: Asker) -> list[GrantWithOrigin]:
     return await overviews.grants(asker.actor, team_id=asker.team_id)
 
 
-async def _names(asker: Asker, found: Iterable[Approval]) -> ShownNames:
+async def _names(asker: Asker, approvals: Iterable[Approval]) -> ShownNames:
     composer = asker.composer
-    return await names_of(found, composer.overviews.directory, composer.channel_name)
+    return await names_of(approvals, composer.overviews.directory, composer.channel_name)
 
 
 def _shown(approval: Approval, names: ShownNames, reader: TimeReader, by: str) -> list[Block]:

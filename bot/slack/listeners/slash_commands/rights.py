@@ -78,7 +78,7 @@ async def delegate(asker: Asker, words: Sequence[str]) -> TypedAnswer:
 
 def _instead(words: str, old: Sequence[str], new: str) -> str:
     """Add whose delegation a new one has ended."""
-    others = [mention(one) for one in old if one != new]
+    others = [mention(delegate_id) for delegate_id in old if delegate_id != new]
     if not others:
         return words
     return f"{words} {say('command.handed_instead', who=', '.join(others))}"
@@ -96,13 +96,13 @@ async def _list(asker: Asker) -> TypedAnswer:
     lines = [
         say(
             "command.handed_by_you",
-            who=mention(one.delegate_id),
-            right=_right(one),
-            when=date(one.until_ms),
+            who=mention(delegation.delegate_id),
+            right=_right(delegation),
+            when=date(delegation.until_ms),
         )
-        for one in own
+        for delegation in own
     ]
-    lines += [_from(one) for one in others]
+    lines += [_from(delegation) for delegation in others]
     return TypedAnswer(text="\n".join(lines) or say("command.handed_nothing"))
 
 
@@ -111,7 +111,7 @@ async def _end(asker: Asker) -> TypedAnswer:
     asker.changed()
     if not ended:
         return TypedAnswer(text=say("command.nothing_handed"))
-    people = ", ".join(dict.fromkeys(mention(one.delegate_id) for one in ended))
+    people = ", ".join(dict.fromkeys(mention(delegation.delegate_id) for delegation in ended))
     return TypedAnswer(text=say("command.handed_ended", who=people))
 
 
@@ -145,21 +145,21 @@ def _with_group(words: Sequence[str]) -> tuple[Sequence[str], str]:
     return words[:place], names[0]
 
 
-def _right(one: DelegationRecord) -> str:
-    if one.approval_id:
-        return say("command.your_right_request", id=short_id(one.approval_id))
-    if one.group_name:
-        return say("command.your_right_in", group=escape(one.group_name))
+def _right(delegation: DelegationRecord) -> str:
+    if delegation.approval_id:
+        return say("command.your_right_request", id=short_id(delegation.approval_id))
+    if delegation.group_name:
+        return say("command.your_right_in", group=escape(delegation.group_name))
     return say("command.your_right")
 
 
-def _from(one: DelegationRecord) -> str:
-    who, when = mention(one.owner_id), date(one.until_ms)
-    if one.approval_id:
-        name = short_id(one.approval_id)
+def _from(delegation: DelegationRecord) -> str:
+    who, when = mention(delegation.owner_id), date(delegation.until_ms)
+    if delegation.approval_id:
+        name = short_id(delegation.approval_id)
         return say("command.handed_to_you_request", who=who, id=name, when=when)
-    if one.group_name:
-        group = escape(one.group_name)
+    if delegation.group_name:
+        group = escape(delegation.group_name)
         return say("command.handed_to_you_in", who=who, group=group, when=when)
     return say("command.handed_to_you", who=who, when=when)
 
@@ -191,8 +191,8 @@ def read_hours(typed: str, reader: TimeReader) -> tuple[str, str]:
     Raises:
         TypoError: The input is invalid.
     """
-    found = _HOURS.fullmatch(typed)
-    times = [] if found is None else [_clock(*found.groups()[:3]), _clock(*found.groups()[3:])]
+    match = _HOURS.fullmatch(typed)
+    times = [] if match is None else [_clock(*match.groups()[:3]), _clock(*match.groups()[3:])]
     start, until = [*times, None, None][:2]
     if start is None or until is None:
         raise TypoError(say("command.quiet_time", text=quoted(typed)))

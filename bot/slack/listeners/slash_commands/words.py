@@ -111,8 +111,8 @@ def _unknown(typed: str) -> TypoError:
     first = word.split()[0]
     if get_close_matches(first, _VERDICTS, n=1, cutoff=_VERY_NEAR):
         return TypoError(say("command.verdict", word=quoted(typed)))
-    found = [first] if first in WORDS else get_close_matches(first, WORDS, n=1, cutoff=_NEAR)
-    guess = found[0] if found else "list"
+    guesses = [first] if first in WORDS else get_close_matches(first, WORDS, n=1, cutoff=_NEAR)
+    guess = guesses[0] if guesses else "list"
     return TypoError(say("command.unknown", word=quoted(typed), guess=f"`{guess}`"))
 
 

@@ -18,10 +18,10 @@ from tests.unit.agents.support import Plain, World, brief, collect, follow
 
 
 async def stopped(world: World, token: CancelToken) -> tuple[list[str], RunCancelledError]:
-    told: list[AgentEvent] = []
+    received: list[AgentEvent] = []
     with pytest.raises(RunCancelledError) as caught:
-        await follow(world.runner().query("hi", checkpoint_id="1", cancel=token), told)
-    return [line for line in brief(told) if not line.startswith("INT")], caught.value
+        await follow(world.runner().query("hi", checkpoint_id="1", cancel=token), received)
+    return [line for line in brief(received) if not line.startswith("INT")], caught.value
 
 
 async def test_e151_after_the_tools() -> None:
@@ -29,9 +29,9 @@ async def test_e151_after_the_tools() -> None:
     tool = Plain("t", lambda _: token.cancel("after_tools"))
     world = World([call("t", id="c1"), say("done")], [tool])
 
-    told, error = await stopped(world, token)
+    lines, error = await stopped(world, token)
 
-    assert told == ["calls t#c1", "tool t#c1 ran: t ok {}"]
+    assert lines == ["calls t#c1", "tool t#c1 ran: t ok {}"]
     (context,) = error.contexts
     assert str(context.address) == "agent:A"
     assert context.info == CancelInfo(mode="after_tools")
@@ -47,9 +47,9 @@ async def test_after_the_model(durability: str) -> None:
     tool = Plain("t")
     world = World([call("t", id="c1"), say("done")], [tool], durability=durability)
 
-    told, error = await stopped(world, token)
+    lines, error = await stopped(world, token)
 
-    assert told == ["calls t#c1"]
+    assert lines == ["calls t#c1"]
     assert error.contexts[0].info == CancelInfo(mode="after_model")
     assert tool.calls == []
     assert brief(await collect(world.runner().resume("1"))) == [
@@ -75,9 +75,9 @@ async def test_before_it_has_begun() -> None:
     token.cancel()
     world = World([say("done")])
 
-    told, error = await stopped(world, token)
+    lines, error = await stopped(world, token)
 
-    assert told == []
+    assert lines == []
     assert error.contexts[0].info == CancelInfo(mode="now")
     assert sum(model.calls for model in world.models) == 0
     assert brief(await collect(world.runner().resume("1"))) == ["says done"]
@@ -111,8 +111,10 @@ async def test_while_the_model_thinks(streaming: bool) -> None:
     model = FunctionModel(answer, stream_function=stream)
     agent = ChatModelAgent(name="A", model=model)
     runner = Runner(agent, checkpoint_store=MemoryCheckpointStore(), streaming=streaming)
-    token, told = CancelToken(), list[AgentEvent]()
-    task = asyncio.create_task(follow(runner.query("hi", checkpoint_id="1", cancel=token), told))
+    token, received = CancelToken(), list[AgentEvent]()
+    task = asyncio.create_task(
+        follow(runner.query("hi", checkpoint_id="1", cancel=token), received)
+    )
     await asked.wait()
     token.cancel()
 
@@ -120,7 +122,7 @@ async def test_while_the_model_thinks(streaming: bool) -> None:
         await task
     assert cancelled.is_set()
     assert caught.value.contexts[0].info == CancelInfo(mode="now")
-    texts = [event.text for event in told if isinstance(event, TextDelta)]
+    texts = [event.text for event in received if isinstance(event, TextDelta)]
     assert texts == (["half a "] if streaming else [])
     assert brief(await collect(runner.resume("1")))[-1] == "says done"
 
@@ -130,10 +132,10 @@ async def test_a_question_that_comes_first_absorbs_it() -> None:
     token.cancel("after_tools")
     world = World([call("pay", id="c1"), say("done")], [approval_gate(Plain("pay"))])
 
-    told: list[AgentEvent] = []
+    received: list[AgentEvent] = []
     with pytest.raises(RunCancelledError) as caught:
-        await follow(world.runner().query("hi", checkpoint_id="1", cancel=token), told)
+        await follow(world.runner().query("hi", checkpoint_id="1", cancel=token), received)
 
     (context,) = caught.value.contexts
     assert str(context.address) == "agent:A;tool:pay:c1"
-    assert [one.id for one in await world.pending()] == [context.id]
+    assert [question.id for question in await world.pending()] == [context.id]

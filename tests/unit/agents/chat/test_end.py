@@ -352,14 +352,14 @@ async def test_keys_are_the_same_after_a_crash() -> None:
         durability="step",
         options={"middlewares": [dying]},
     )
-    told: list[AgentEvent] = []
+    received: list[AgentEvent] = []
     with pytest.raises(DiedError):
-        await follow(world.runner().query("hi", checkpoint_id="1"), told)
+        await follow(world.runner().query("hi", checkpoint_id="1"), received)
     dying.is_dead = False
 
     again = await collect(world.runner().recover("1"))
 
-    assert [event.key for event in again[:-1]] == [event.key for event in told]
+    assert [event.key for event in again[:-1]] == [event.key for event in received]
     assert brief(again)[-1] == "action Exit()"
 
 

@@ -132,7 +132,7 @@ async def answer_of(*replies: Reply, streaming: bool, **options: Any) -> Message
     """Run an agent; give what it said."""
     async with openai_server(*replies) as (_, model):
         agent = ChatModelAgent(name="A", model=model, **options)
-        limit = timedelta(seconds=0.2 if any(one.hangs for one in replies) else 30)
+        limit = timedelta(seconds=0.2 if any(reply.hangs for reply in replies) else 30)
         runner = Runner(agent, streaming=streaming, model_timeout=limit)
         events = [event async for event in runner.query("go")]
     return [event for event in events if isinstance(event, MessageEvent)][-1]

@@ -144,9 +144,9 @@ def test_everything_that_is_frozen_thaws() -> None:
 
     assert isinstance(state, ChatState)
     again = ChatRun.thaw(state)
-    for one in dataclasses.fields(work):
-        if one.name not in {"values", "_dumped"}:
-            assert getattr(again, one.name) == getattr(work, one.name), one.name
+    for field in dataclasses.fields(work):
+        if field.name not in {"values", "_dumped"}:
+            assert getattr(again, field.name) == getattr(work, field.name), field.name
     assert dict(again.values) == {"n": (1, 2)}
     assert again.values.take_changes() == {}
 

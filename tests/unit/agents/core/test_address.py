@@ -38,8 +38,8 @@ def test_an_address_is_the_same_whether_its_text_was_written_or_not(address: Add
 
 
 @given(ADDRESSES, ADDRESSES)
-def test_different_addresses_have_different_texts(one: Address, two: Address) -> None:
-    assert (str(one) == str(two)) == (one == two)
+def test_different_addresses_have_different_texts(first: Address, two: Address) -> None:
+    assert (str(first) == str(two)) == (first == two)
 
 
 @given(ADDRESSES, SEGMENTS)

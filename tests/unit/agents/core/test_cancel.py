@@ -291,15 +291,15 @@ async def test_a_crash_after_the_resume_of_a_stopped_run_is_recovered() -> None:
 
 
 async def test_observers_are_told_of_a_stop_when_it_is_stored() -> None:
-    told: list[RunEvent] = []
+    events: list[RunEvent] = []
     token, store, log = CancelToken(), MemoryCheckpointStore(), MemoryMessageLog()
     token.cancel()
-    runner = Runner(Stepper(), checkpoint_store=store, message_log=log, observers=[told.append])
+    runner = Runner(Stepper(), checkpoint_store=store, message_log=log, observers=[events.append])
     with pytest.raises(RunCancelledError) as error:
         await collect(runner.query("hi", checkpoint_id="1", cancel=token))
     await collect(runner.resume("1"))
 
-    assert told == [
+    assert events == [
         RunStarted(checkpoint_id="1", agent_name="S"),
         RunCancelled(checkpoint_id="1", contexts=error.value.contexts),
         RunResumed(checkpoint_id="1"),

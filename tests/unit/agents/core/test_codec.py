@@ -210,10 +210,10 @@ BERLIN = ZoneInfo("Europe/Berlin")
 def test_a_time_keeps_its_zone_where_clocks_change(at: str, fold: int) -> None:
     value = datetime.fromisoformat(at).replace(tzinfo=BERLIN, fold=fold)
 
-    found = decode(encode(value))
+    decoded = decode(encode(value))
 
-    assert isinstance(found, datetime)
-    assert (found, found.tzinfo, found.fold) == (value, BERLIN, fold)
+    assert isinstance(decoded, datetime)
+    assert (decoded, decoded.tzinfo, decoded.fold) == (value, BERLIN, fold)
 
 
 def test_a_moment_stays_when_the_rules_of_its_zone_have_changed() -> None:
@@ -225,10 +225,10 @@ def test_a_moment_stays_when_the_rules_of_its_zone_have_changed() -> None:
 
 @pytest.mark.parametrize("value", [datetime(2026, 10, 25, 2, 30, tzinfo=UTC), time(2, 30)])
 def test_the_second_of_two_equal_times_stays_the_second(value: datetime | time) -> None:
-    found = decode(encode(value.replace(fold=1)))
+    decoded = decode(encode(value.replace(fold=1)))
 
-    assert isinstance(found, datetime | time)
-    assert (found, found.fold) == (value, 1)
+    assert isinstance(decoded, datetime | time)
+    assert (decoded, decoded.fold) == (value, 1)
 
 
 @pytest.mark.parametrize(

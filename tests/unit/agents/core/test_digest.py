@@ -48,9 +48,9 @@ def test_order_of_keys_does_not_count(value: dict[str, Any]) -> None:
 
 @settings(deadline=None)
 @given(JSON, JSON)
-def test_different_data_have_different_texts(one: Any, other: Any) -> None:
-    same = canonical_json(one) == canonical_json(other)
-    assert same == (json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))
+def test_different_data_have_different_texts(value: Any, other: Any) -> None:
+    same = canonical_json(value) == canonical_json(other)
+    assert same == (json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True))
 
 
 @pytest.mark.parametrize("value", [float("nan"), {1: "a"}, {"a": {None: 1}}, [{2: 1}], {1}, b"x"])
@@ -91,9 +91,9 @@ def test_arguments_count(arguments: dict[str, Any]) -> None:
 
 @settings(deadline=None)
 @given(TEXT, TEXT)
-def test_parts_cannot_flow_into_each_other(one: str, other: str) -> None:
-    digest = call_digest(**{**CALL, "thread": one + other, "address": ""})
-    moved = call_digest(**{**CALL, "thread": one, "address": other})
+def test_parts_cannot_flow_into_each_other(text: str, other: str) -> None:
+    digest = call_digest(**{**CALL, "thread": text + other, "address": ""})
+    moved = call_digest(**{**CALL, "thread": text, "address": other})
     assert (digest == moved) == (other == "")
 
 

@@ -283,12 +283,12 @@ async def _made(make: Callable[[], object]) -> object:
 
 @pytest.mark.parametrize("mistake", RUNS)
 async def test_a_mistake_has_its_error_and_changes_nothing(mistake: str) -> None:
-    attempt, error, told = RUNS[mistake]
+    attempt, error, pattern = RUNS[mistake]
     mess = Mess()
     await mess.prepare()
     before = copy.deepcopy(mess.store._kept)
 
-    with pytest.raises(error, match=told) as raised:
+    with pytest.raises(error, match=pattern) as raised:
         await attempt(mess)
 
     assert mess.store._kept == before
@@ -401,9 +401,9 @@ async def test_an_answer_is_given_by_id_by_address_or_by_its_text(
     await collect(runner.query("hi", checkpoint_id="1"))
     (context,) = await runner.pending("1")
 
-    told = await collect(runner.resume("1", {make(context): "x"}))
+    events = await collect(runner.resume("1", {make(context): "x"}))
 
-    assert brief(told) == ["says a got x"]
+    assert brief(events) == ["says a got x"]
 
 
 async def test_an_address_where_nothing_waits_is_told_as_its_text() -> None:

@@ -80,7 +80,7 @@ def test_infos_say_what_they_ask(info: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [*INFOS.values(), *ENDS, *(one for answers in FITS.values() for one in answers)]
+    "value", [*INFOS.values(), *ENDS, *(answer for answers in FITS.values() for answer in answers)]
 )
 def test_everything_can_be_stored(value: object) -> None:
     assert decode(encode(value)) == value

@@ -25,7 +25,10 @@ def turn(text: str) -> str:
 
 def texts(messages: list[ModelMessage]) -> list[object]:
     return [
-        part.content for one in messages for part in one.parts if isinstance(part, UserPromptPart)
+        part.content
+        for message in messages
+        for part in message.parts
+        if isinstance(part, UserPromptPart)
     ]
 
 
@@ -36,7 +39,7 @@ def test_a_log_is_read_in_order_and_remembered_by_its_id() -> None:
 
     later = read_log([*entries, turn("c")], log_id="x")
     assert texts(later) == ["a", "b", "c"]
-    assert all(one is other for one, other in zip(first, later, strict=False))
+    assert all(message is other for message, other in zip(first, later, strict=False))
     assert texts(read_log(entries[:1], log_id="x")) == ["a"]
     assert texts(read_log([], log_id="x")) == []
     assert len(module._logs["x"].entries) == 3

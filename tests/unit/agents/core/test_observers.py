@@ -37,16 +37,16 @@ def pay_world(**options: object) -> World:
 
 
 async def test_a_run_from_its_start_to_its_end() -> None:
-    world, told = pay_world(), Told()
-    await collect(world.runner(observers=[told]).query("hi", checkpoint_id="1"))
+    world, observer = pay_world(), Told()
+    await collect(world.runner(observers=[observer]).query("hi", checkpoint_id="1"))
     (context,) = await world.pending()
 
-    runner = world.runner(observers=[told])
+    runner = world.runner(observers=[observer])
     params = ResumeParams(targets={context.id: yes(context)})
     await collect(runner.resume_with_params("1", params))
 
-    assert told == ["RunStarted(1)", "RunInterrupted(1)", "RunResumed(1)", "RunFinished(1)"]
-    started, interrupted, resumed, finished = told.events
+    assert observer == ["RunStarted(1)", "RunInterrupted(1)", "RunResumed(1)", "RunFinished(1)"]
+    started, interrupted, resumed, finished = observer.events
     assert started == RunStarted(checkpoint_id="1", agent_name="A")
     assert interrupted == RunInterrupted(checkpoint_id="1", contexts=(context,))
     assert resumed == RunResumed(checkpoint_id="1", targets=(context.id,))
@@ -73,7 +73,7 @@ async def test_an_interrupt_is_told_when_it_is_stored() -> None:
 
 
 async def test_157_a_recovery_is_told_with_its_answers() -> None:
-    world, told = pay_world(durability="step"), Told()
+    world, observer = pay_world(durability="step"), Told()
     inner = world.store
     await world.run()
     (context,) = await world.pending()
@@ -83,20 +83,22 @@ async def test_157_a_recovery_is_told_with_its_answers() -> None:
         await world.resume({context.id: yes(context)})
     world.store = inner
 
-    await collect(world.runner(observers=[told]).recover("1"))
+    await collect(world.runner(observers=[observer]).recover("1"))
 
-    assert told == ["RunResumed(1)", "RunFinished(1)"]
-    assert told.events[0] == RunResumed(checkpoint_id="1", targets=(context.id,), is_recovery=True)
+    assert observer == ["RunResumed(1)", "RunFinished(1)"]
+    assert observer.events[0] == RunResumed(
+        checkpoint_id="1", targets=(context.id,), is_recovery=True
+    )
 
 
 async def test_failures_are_told_with_their_error() -> None:
-    world, told = World([RuntimeError("down")]), Told()
+    world, observer = World([RuntimeError("down")]), Told()
 
     with pytest.raises(ModelError) as error:
-        await collect(world.runner(observers=[told]).query("hi", checkpoint_id="1"))
+        await collect(world.runner(observers=[observer]).query("hi", checkpoint_id="1"))
 
-    assert told == ["RunStarted(1)", "RunFailed(1)"]
-    assert told.events[1] == RunFailed(checkpoint_id="1", error=error.value)
+    assert observer == ["RunStarted(1)", "RunFailed(1)"]
+    assert observer.events[1] == RunFailed(checkpoint_id="1", error=error.value)
 
 
 class FullStore(MemoryCheckpointStore):
@@ -109,12 +111,12 @@ class FullStore(MemoryCheckpointStore):
 
 
 async def test_16_what_cannot_be_stored_is_a_failure_and_no_interrupt() -> None:
-    told = Told()
-    runner = Runner(Asker("a"), checkpoint_store=FullStore(), observers=[told])
+    observer = Told()
+    runner = Runner(Asker("a"), checkpoint_store=FullStore(), observers=[observer])
 
     with pytest.raises(CheckpointConflictError, match="full"):
         await collect(runner.query("hi", checkpoint_id="1"))
-    assert told == ["RunStarted(1)", "RunFailed(1)"]
+    assert observer == ["RunStarted(1)", "RunFailed(1)"]
 
 
 async def test_an_end_that_cannot_be_stored_is_a_failure() -> None:
@@ -122,42 +124,42 @@ async def test_an_end_that_cannot_be_stored_is_a_failure() -> None:
         async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
             raise CheckpointConflictError(checkpoint_id)
 
-    told = Told()
+    observer = Told()
     world = World([say("done")], store=Lost(), durability="step")
     with pytest.raises(CheckpointConflictError):
-        await collect(world.runner(observers=[told]).query("hi", checkpoint_id="1"))
-    assert told == ["RunStarted(1)", "RunFailed(1)"]
+        await collect(world.runner(observers=[observer]).query("hi", checkpoint_id="1"))
+    assert observer == ["RunStarted(1)", "RunFailed(1)"]
 
 
 async def test_what_was_refused_before_anything_ran_is_not_told() -> None:
-    world, told = pay_world(), Told()
+    world, observer = pay_world(), Told()
     await world.run()
-    runner = world.runner(observers=[told])
+    runner = world.runner(observers=[observer])
 
     with pytest.raises(UnknownInterruptError):
         await collect(runner.resume_with_params("1", ResumeParams(targets={"nope": "x"})))
     await collect(runner.resume_with_params("1", ResumeParams()))
     await collect(runner.recover("1"))
 
-    assert told == []
+    assert observer == []
 
 
 async def test_a_run_that_is_not_kept_has_no_id() -> None:
-    told = Told()
-    await collect(Runner(Asker("a"), observers=[told]).query("hi"))
+    observer = Told()
+    await collect(Runner(Asker("a"), observers=[observer]).query("hi"))
 
-    assert told == ["RunStarted()", "RunInterrupted()"]
+    assert observer == ["RunStarted()", "RunInterrupted()"]
 
 
 async def test_an_observer_that_fails_disturbs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     def broken(_: RunEvent) -> None:
         raise RuntimeError("secret")
 
-    told = Told()
-    runner = Runner(Asker("a"), observers=[broken, told])
+    observer = Told()
+    runner = Runner(Asker("a"), observers=[broken, observer])
     with caplog.at_level(logging.WARNING):
         await collect(runner.query("hi"))
 
-    assert told == ["RunStarted()", "RunInterrupted()"]
+    assert observer == ["RunStarted()", "RunInterrupted()"]
     assert "RuntimeError" in caplog.text
     assert "secret" not in caplog.text

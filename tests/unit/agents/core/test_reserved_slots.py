@@ -53,7 +53,9 @@ async def test_i1_a_tool_cannot_have_itself_run_with_other_arguments(gate: str |
         async for _ in runner.query("go", checkpoint_id="t"):
             pass
         for _ in range(3):
-            (asked, *_) = [one for one in await runner.pending("t") if one.is_root_cause]
+            (asked, *_) = [
+                context for context in await runner.pending("t") if context.is_root_cause
+            ]
             answer: object = InDoubtResult(choice="again")
             if isinstance(asked.info, ApprovalInfo):
                 answer = ApprovalResult(approved=True, digest=asked.info.digest)

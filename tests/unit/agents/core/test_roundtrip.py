@@ -158,8 +158,8 @@ class Opaque:
 
 
 def changed(value: object, **attributes: object) -> object:
-    for name, found in attributes.items():
-        object.__setattr__(value, name, found)
+    for name, attribute in attributes.items():
+        object.__setattr__(value, name, attribute)
     return value
 
 

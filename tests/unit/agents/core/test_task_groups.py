@@ -36,8 +36,8 @@ from tests.unit.agents.support import Asker, Plain, Solo, World, brief, collect,
 
 async def side_by_side(*work: Awaitable[object]) -> None:
     async with asyncio.TaskGroup() as group:
-        for one in work:
-            group.create_task(one)  # type: ignore[arg-type]
+        for awaitable in work:
+            group.create_task(awaitable)  # type: ignore[arg-type]
 
 
 def group_of(*children: Asker, name: str = "G") -> object:
@@ -80,9 +80,9 @@ async def test_an_agent_may_run_others_in_a_task_group(around: str) -> None:
     del script[0]
 
     assert [context.info for context in waiting] == ["a?", "b?"]
-    told = await collect(runner().resume("1", {context.id: "x" for context in waiting}))
+    events = await collect(runner().resume("1", {context.id: "x" for context in waiting}))
 
-    lines = brief(told)
+    lines = brief(events)
     if around == "tool":
         assert lines == ["tool G#c1 ran: b got x", "says done"]
     else:
@@ -102,9 +102,9 @@ async def test_what_an_agent_kept_before_its_task_group_it_keeps() -> None:
     (first,) = contexts(await collect(runner.query("hi", checkpoint_id="1"))).values()
     second = contexts(await collect(runner.resume("1", {first.id: "go"}))).values()
 
-    told = await collect(runner.resume("1", {context.id: "x" for context in second}))
+    events = await collect(runner.resume("1", {context.id: "x" for context in second}))
 
-    assert brief(told) == ["says kept 41"]
+    assert brief(events) == ["says kept 41"]
 
 
 async def _drained(agent: Asker, given: AgentInput) -> None:
@@ -171,9 +171,9 @@ async def test_a_gate_around_a_task_group_is_asked_once() -> None:
 
     questions = await world.pending()
     assert [context.info for context in questions] == ["x?", "y?"]
-    told = await world.resume({context.id: "yes" for context in questions})
+    events = await world.resume({context.id: "yes" for context in questions})
 
-    assert brief(told) == ["tool t#c1 ran: both fine", "says done"]
+    assert brief(events) == ["tool t#c1 ran: both fine", "says done"]
 
 
 async def own() -> str:
@@ -190,7 +190,7 @@ async def _awaited(work: Awaitable[str]) -> str:
 
 async def in_a_group(*work: Awaitable[str]) -> str:
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_awaited(one)) for one in work]
+        tasks = [group.create_task(_awaited(awaitable)) for awaitable in work]
     return " ".join(task.result() for task in tasks)
 
 

@@ -57,7 +57,7 @@ async def test_a_rule_of_now_that_asks_nobody_settles_it(
     house.rules = always(ruling)
     events = await made.resume({first.id: ANEW})
     assert (pay.calls, house.acts) == (ran, noted)
-    assert any("says done" in one for one in brief(events))
+    assert any("says done" in line for line in brief(events))
 
 
 async def test_people_around_it_are_asked_again_too() -> None:

@@ -55,18 +55,18 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Desk:
+def office() -> Desk:
     return Desk()
 
 
-async def incomplete(desk: Desk, **arguments: Json) -> tuple[Stage, ParametersInfo]:
-    stage = Stage(desk.gated("seats"), arguments or {"to": "Oslo"})
+async def incomplete(office: Desk, **arguments: Json) -> tuple[Stage, ParametersInfo]:
+    stage = Stage(office.gated("seats"), arguments or {"to": "Oslo"})
     assert await stage.run() is None
     return stage, stage.question(ParametersInfo)
 
 
-async def test_question_shows_what_is_known_and_what_is_missing(desk: Desk) -> None:
-    stage, info = await incomplete(desk)
+async def test_question_shows_what_is_known_and_what_is_missing(office: Desk) -> None:
+    stage, info = await incomplete(office)
     assert info.arguments == {"to": "Oslo", "price": "9.50", "note": None, "window": True}
     assert list(info.missing) == ["seats"]
     assert info.missing["seats"] == {"type": "integer", "minimum": 1, "description": "How many."}
@@ -74,43 +74,43 @@ async def test_question_shows_what_is_known_and_what_is_missing(desk: Desk) -> N
     assert info.preview == "People are asked for: seats."
     assert decode(encode(info)) == info
     assert stage.tool.definition.gates == ("complete",)
-    assert desk.booked == []
+    assert office.booked == []
 
 
-async def test_filled_in_call_runs_once_and_the_model_is_told(desk: Desk) -> None:
-    stage, info = await incomplete(desk)
+async def test_filled_in_call_runs_once_and_the_model_is_told(office: Desk) -> None:
+    stage, info = await incomplete(office)
     result = await stage.answer(info.complete({"seats": 2}, by="U1"))
-    assert desk.booked == [{"to": "Oslo", "seats": 2, "price": Decimal("9.50"), "window": True}]
+    assert office.booked == [{"to": "Oslo", "seats": 2, "price": Decimal("9.50"), "window": True}]
     assert result is not None
     assert result.text.startswith("A person completed the arguments: ")
     assert result.text.endswith("Result: 2 to Oslo")
     assert stage.started
 
 
-async def test_complete_call_is_not_asked_about(desk: Desk) -> None:
-    stage = Stage(desk.gated("seats"), {"to": "Oslo", "seats": 3})
+async def test_complete_call_is_not_asked_about(office: Desk) -> None:
+    stage = Stage(office.gated("seats"), {"to": "Oslo", "seats": 3})
     assert await stage.run() == ToolReturn("3 to Oslo")
     assert stage.tool.describe({"to": "Oslo", "seats": 3}).title == "Book 3 to Oslo"
 
 
-async def test_null_is_no_value_where_the_tool_takes_none(desk: Desk) -> None:
-    _, info = await incomplete(desk, to="Oslo", seats=None)
+async def test_null_is_no_value_where_the_tool_takes_none(office: Desk) -> None:
+    _, info = await incomplete(office, to="Oslo", seats=None)
     assert "seats" not in info.arguments
-    gate = desk.gated("note")
+    gate = office.gated("note")
     assert gate.validate({"to": "Oslo", "seats": 1, "note": None})["note"] is None
 
 
-async def test_named_argument_with_a_default_is_asked_for(desk: Desk) -> None:
-    stage = Stage(desk.gated("window"), {"to": "Oslo", "seats": 1})
+async def test_named_argument_with_a_default_is_asked_for(office: Desk) -> None:
+    stage = Stage(office.gated("window"), {"to": "Oslo", "seats": 1})
     await stage.run()
     info = stage.question(ParametersInfo)
     assert "window" not in info.arguments
     await stage.answer(info.complete({"window": False}))
-    assert desk.booked[0]["window"] is False
+    assert office.booked[0]["window"] is False
 
 
-async def test_all_that_is_required_when_nothing_is_named(desk: Desk) -> None:
-    stage = Stage(desk.gated(), {})
+async def test_all_that_is_required_when_nothing_is_named(office: Desk) -> None:
+    stage = Stage(office.gated(), {})
     await stage.run()
     assert list(stage.question(ParametersInfo).missing) == ["to", "seats"]
     assert "required" not in stage.tool.definition.schema
@@ -120,12 +120,12 @@ async def test_all_that_is_required_when_nothing_is_named(desk: Desk) -> None:
     "values",
     [{"seats": 0}, {"seats": "two"}, {"seats": None}, {"seats": True}],
 )
-async def test_values_that_do_not_fit_run_nothing(desk: Desk, values: dict[str, Json]) -> None:
-    stage, info = await incomplete(desk)
+async def test_values_that_do_not_fit_run_nothing(office: Desk, values: dict[str, Json]) -> None:
+    stage, info = await incomplete(office)
     before = stage.asked.id
     assert await stage.answer(info.complete(values)) is None
     assert "seats" in str(stage.refusals[0])
-    assert desk.booked == []
+    assert office.booked == []
     assert stage.asked.id == before
     assert await stage.answer(info.complete({"seats": 1})) is not None
 
@@ -134,12 +134,12 @@ async def test_values_that_do_not_fit_run_nothing(desk: Desk, values: dict[str, 
     "values", [{}, {"to": "Rome"}, {"seats": 1, "to": "Rome"}, {"seats": 1, "more": 2}]
 )
 async def test_people_fill_in_what_is_missing_and_nothing_else(
-    desk: Desk, values: dict[str, Json]
+    office: Desk, values: dict[str, Json]
 ) -> None:
-    stage, info = await incomplete(desk)
+    stage, info = await incomplete(office)
     assert await stage.answer(info.complete(values)) is None
     assert "needs seats, and nothing else" in str(stage.refusals[0])
-    assert desk.booked == []
+    assert office.booked == []
 
 
 @pytest.mark.parametrize(
@@ -152,13 +152,13 @@ async def test_people_fill_in_what_is_missing_and_nothing_else(
         ParametersResult(values={"seats": 1}, digest="0" * 64),
     ],
 )
-async def test_wrong_answer_runs_nothing(desk: Desk, answer: object) -> None:
-    stage, _ = await incomplete(desk)
+async def test_wrong_answer_runs_nothing(office: Desk, answer: object) -> None:
+    stage, _ = await incomplete(office)
     before = stage.asked
     assert await stage.run({before.id: answer}) is None
     assert isinstance(stage.refusals[0], ResumeDataError)
     assert stage.asked == before
-    assert desk.booked == []
+    assert office.booked == []
 
 
 def test_values_without_json_form_are_refused() -> None:
@@ -166,8 +166,8 @@ def test_values_without_json_form_are_refused() -> None:
         ParametersResult(values=[])  # type: ignore[arg-type]
 
 
-async def test_value_that_is_no_json_is_refused(desk: Desk) -> None:
-    _, info = await incomplete(desk)
+async def test_value_that_is_no_json_is_refused(office: Desk) -> None:
+    _, info = await incomplete(office)
     with pytest.raises(ResumeDataError, match="not JSON"):
         info.complete({"seats": float("nan")})
 
@@ -176,16 +176,16 @@ async def test_value_that_is_no_json_is_refused(desk: Desk) -> None:
     ("answer", "outcome"),
     [(Expired(), ToolOutcome.EXPIRED), (Cancelled(), ToolOutcome.CANCELLED)],
 )
-async def test_no_answer_runs_nothing(desk: Desk, answer: object, outcome: ToolOutcome) -> None:
-    stage, _ = await incomplete(desk)
+async def test_no_answer_runs_nothing(office: Desk, answer: object, outcome: ToolOutcome) -> None:
+    stage, _ = await incomplete(office)
     result = await stage.answer(answer)
     assert result is not None
     assert result.outcome is outcome
-    assert desk.booked == []
+    assert office.booked == []
 
 
-async def test_other_call_than_shown_never_runs(desk: Desk) -> None:
-    stage, info = await incomplete(desk)
+async def test_other_call_than_shown_never_runs(office: Desk) -> None:
+    stage, info = await incomplete(office)
     stage.arguments = {"to": "Rome"}
     result = await stage.answer(info.complete({"seats": 1}))
     assert result is not None
@@ -196,65 +196,65 @@ async def test_other_call_than_shown_never_runs(desk: Desk) -> None:
     "arguments",
     [{"to": 5}, {"to": "Oslo", "more": 1}, {"seats": 1}, {"to": "Oslo", "seats": 0}],
 )
-def test_other_faults_go_back_to_the_model(desk: Desk, arguments: dict[str, Json]) -> None:
+def test_other_faults_go_back_to_the_model(office: Desk, arguments: dict[str, Json]) -> None:
     with pytest.raises(InvalidArgumentsError) as caught:
-        desk.gated("seats").validate(arguments)
+        office.gated("seats").validate(arguments)
     assert ("seats",) not in {e.path for e in caught.value.errors} or "seats" in arguments
 
 
-def test_arguments_that_are_no_json_are_refused(desk: Desk) -> None:
+def test_arguments_that_are_no_json_are_refused(office: Desk) -> None:
     with pytest.raises(InvalidArgumentsError, match="not JSON"):
-        desk.gated("seats").validate({"to": {1, 2}})
+        office.gated("seats").validate({"to": {1, 2}})
 
 
-def test_validating_again_changes_nothing(desk: Desk) -> None:
-    once = desk.gated("seats").validate({"to": "Oslo"})
-    assert desk.gated("seats").validate(once) == once
+def test_validating_again_changes_nothing(office: Desk) -> None:
+    once = office.gated("seats").validate({"to": "Oslo"})
+    assert office.gated("seats").validate(once) == once
 
 
-async def test_complete_then_approve_all_of_it(desk: Desk) -> None:
-    stage = Stage(fill_arguments(approval_gate(tool(desk.book)), ["seats"]), {"to": "Oslo"})
+async def test_complete_then_approve_all_of_it(office: Desk) -> None:
+    stage = Stage(fill_arguments(approval_gate(tool(office.book)), ["seats"]), {"to": "Oslo"})
     await stage.run()
     assert await stage.answer(stage.question(ParametersInfo).complete({"seats": 4})) is None
     info = stage.question(ApprovalInfo)
     assert info.arguments["seats"] == 4
-    assert desk.booked == []
+    assert office.booked == []
     assert not stage.started
     assert await stage.answer(info.approve()) is not None
-    assert len(desk.booked) == 1
+    assert len(office.booked) == 1
 
 
-async def test_approve_then_complete(desk: Desk) -> None:
-    stage = Stage(approval_gate(desk.gated("seats")), {"to": "Oslo"})
+async def test_approve_then_complete(office: Desk) -> None:
+    stage = Stage(approval_gate(office.gated("seats")), {"to": "Oslo"})
     await stage.run()
     info = stage.question(ApprovalInfo)
     assert (info.title, info.preview) == ("Book", "People are asked for: seats.")
     assert await stage.answer(info.approve()) is None
-    assert desk.booked == []
+    assert office.booked == []
     assert await stage.answer(stage.question(ParametersInfo).complete({"seats": 4})) is not None
-    assert len(desk.booked) == 1
+    assert len(office.booked) == 1
 
 
-async def test_rejected_before_it_is_complete(desk: Desk) -> None:
-    stage = Stage(approval_gate(desk.gated("seats")), {"to": "Oslo"})
+async def test_rejected_before_it_is_complete(office: Desk) -> None:
+    stage = Stage(approval_gate(office.gated("seats")), {"to": "Oslo"})
     await stage.run()
     result = await stage.answer(stage.question(ApprovalInfo).reject())
     assert result is not None
     assert result.outcome is ToolOutcome.REJECTED
 
 
-async def test_reviewed_call_may_be_completed_at_once(desk: Desk) -> None:
-    stage = Stage(review_edit_gate(desk.gated("seats")), {"to": "Oslo"})
+async def test_reviewed_call_may_be_completed_at_once(office: Desk) -> None:
+    stage = Stage(review_edit_gate(office.gated("seats")), {"to": "Oslo"})
     await stage.run()
     info = stage.question(ReviewEditInfo)
     await stage.answer(info.edit({**info.arguments, "seats": 5}))
-    assert desk.booked[0]["seats"] == 5
+    assert office.booked[0]["seats"] == 5
 
 
-@pytest.mark.parametrize(("missing", "told"), [(("row",), "'row'"), ((), "that is required")])
-def test_gate_that_makes_no_sense(desk: Desk, missing: tuple[str, ...], told: str) -> None:
-    made = tool(desk.book) if missing else Plain("pay")
-    with pytest.raises(AgentConfigError, match=f"no argument {told}; it has"):
+@pytest.mark.parametrize(("missing", "named"), [(("row",), "'row'"), ((), "that is required")])
+def test_gate_that_makes_no_sense(office: Desk, missing: tuple[str, ...], named: str) -> None:
+    made = tool(office.book) if missing else Plain("pay")
+    with pytest.raises(AgentConfigError, match=f"no argument {named}; it has"):
         fill_arguments(made, missing)
 
 

@@ -67,7 +67,7 @@ async def test_a_gate_that_would_end_the_edited_call_refuses_the_edit() -> None:
     stage = await asked(HalfGate(pay))
     info = stage.question(ReviewEditInfo)
     assert await stage.answer(edited(info, 5, "UADA")) is None
-    assert [str(one) for one in stage.refusals] == ["'pay' did not run: odd"]
+    assert [str(refusal) for refusal in stage.refusals] == ["'pay' did not run: odd"]
     assert isinstance(await stage.answer(stage.question(ReviewEditInfo).accept()), ToolReturn)
     assert pay.calls == [{"x": 6}]
 
@@ -77,7 +77,7 @@ async def test_a_gate_around_that_would_end_the_edited_call_refuses_the_edit() -
     stage = await asked(HalfGate(review_edit_gate(pay)))
     await stage.answer(stage.question(ReviewEditInfo).accept(by="UMIA"))
     assert await stage.answer(edited(stage.question(ReviewEditInfo), 5, "UADA")) is None
-    assert [str(one) for one in stage.refusals] == ["'pay' did not run: odd"]
+    assert [str(refusal) for refusal in stage.refusals] == ["'pay' did not run: odd"]
     assert pay.calls == []
 
 
@@ -221,7 +221,7 @@ async def test_a_question_that_could_not_be_a_gates_own_runs_nothing(is_call: bo
     stage = await asked(approval_gate(pay))
     assert stage.point is not None
     info = stage.question(ApprovalInfo)
-    shown = {one.name: getattr(info, one.name) for one in fields(CallInfo)}
+    shown = {field.name: getattr(info, field.name) for field in fields(CallInfo)}
     other = BareInfo(**shown) if is_call else FollowUpInfo(questions=("who?",))
     stage.point = replace(stage.point, info=other)
     with pytest.raises(ToolError, match="the gate of 'pay' has lost what it asked; nothing ran"):
@@ -280,7 +280,7 @@ async def test_f6_a_question_from_before_anybody_was_counted_still_needs_two() -
     old = replace(inner, info=replace(info, counted=()))
     stage.point = replace(stage.point, children=(old,))
     assert await stage.answer(info.accept(by="UMIA")) is None
-    assert [str(one) for one in stage.refusals] == [
+    assert [str(refusal) for refusal in stage.refusals] == [
         "'pay' did not run: UMIA has agreed in another gate of this call, which needs two"
     ]
     assert pay.calls == []

@@ -77,7 +77,7 @@ async def test_what_a_rule_settles_needs_no_grant(ruling: Allow | Deny) -> None:
     made, _ = world(house)
     await made.run()
     assert house.asked == []
-    assert [one for _, _, one in house.noted] == [ruling]
+    assert [noted for _, _, noted in house.noted] == [ruling]
 
 
 async def test_a_call_that_people_approved_uses_no_grant_given_meanwhile() -> None:

@@ -77,9 +77,13 @@ async def test_the_rules_know_what_a_tool_says_of_itself() -> None:
     house = TestHouse(always(Deny("No.", "no")))
     await world(pay, house, [call("pay", {"account": "7", "pin": "1"}), say("well")]).run()
 
-    (told,) = house.calls
-    assert (told.tool, told.risk, told.idempotent) == ("pay", "critical", True)
-    assert (set(told.tags), set(told.secret), set(told.shown)) == ({"money"}, {"pin"}, {"account"})
+    (policy_call,) = house.calls
+    assert (policy_call.tool, policy_call.risk, policy_call.idempotent) == ("pay", "critical", True)
+    assert (set(policy_call.tags), set(policy_call.secret), set(policy_call.shown)) == (
+        {"money"},
+        {"pin"},
+        {"account"},
+    )
 
 
 async def test_a_call_that_a_rule_allows_runs_and_is_noted_before_it_starts() -> None:
@@ -92,7 +96,7 @@ async def test_a_call_that_a_rule_allows_runs_and_is_noted_before_it_starts() ->
 async def test_a_call_that_a_rule_denies_does_not_run_and_the_model_is_told_why() -> None:
     pay, house = Plain("pay"), TestHouse(always(Deny("Nobody pays.", "no-pay")))
     events = brief(await world(pay, house).run())
-    assert any("refused" in one and "Nobody pays." in one for one in events)
+    assert any("refused" in line and "Nobody pays." in line for line in events)
     assert (pay.calls, house.acts) == ([], ["deny pay no-pay"])
 
 
@@ -341,7 +345,7 @@ async def test_a_denial_that_came_into_force_meanwhile_stops_an_approved_call(
     house.rules = always(Deny("closed", "no-pay"))
     assert isinstance(context.info, ApprovalInfo)
     events = brief(await made.resume({context.id: context.info.approve(by="UADA")}))
-    assert any("refused" in one and "closed" in one for one in events)
+    assert any("refused" in line and "closed" in line for line in events)
     assert (pay.calls, house.acts) == ([], ["deny pay no-pay"])
 
 
@@ -394,7 +398,7 @@ async def test_a_house_that_fails_or_answers_nonsense_denies(answer: object) -> 
 
     events = brief(await world(pay, Broken(always(Allow()))).run())
     assert pay.calls == []
-    assert any("refused" in one for one in events)
+    assert any("refused" in line for line in events)
 
 
 @dataclass
@@ -427,7 +431,7 @@ async def test_a_failure_right_before_the_start_makes_an_approved_call_wait(
     assert isinstance(context.info, ApprovalInfo)
     events = brief(await made.resume({context.id: context.info.approve(by="UADA")}))
     assert len(pay.calls) == runs
-    assert any("refused" in one for one in events) is not bool(runs)
+    assert any("refused" in line for line in events) is not bool(runs)
     assert house.waits == [(1, tries) for tries in range(fails)]
 
 
@@ -444,7 +448,7 @@ async def test_a_denial_ends_the_wait() -> None:
 async def test_a_failure_at_the_request_waits_for_nobody() -> None:
     pay, house = Plain("pay"), Faulty(always(FILE), fails=9, patience=3)
     house.judged.append(("before", {}, None, False))
-    assert any("refused" in one for one in brief(await world(pay, house).run()))
+    assert any("refused" in line for line in brief(await world(pay, house).run()))
     assert (pay.calls, house.waits) == ([], [])
 
 
@@ -535,7 +539,7 @@ async def test_parallel_calls_are_judged_each_for_itself() -> None:
     made = world(pay, house, [calls, say("done")])
     waiting = contexts(await made.run())
     assert set(waiting) == {"c3", "c4"}
-    assert sorted(one["x"] for one in pay.calls) == [1, 2]  # type: ignore[type-var]
+    assert sorted(arguments["x"] for arguments in pay.calls) == [1, 2]  # type: ignore[type-var]
     info = waiting["c4"].info
     assert isinstance(info, ApprovalInfo)
     left = contexts(await made.resume({waiting["c4"].id: info.approve(by="UADA")}))
@@ -546,8 +550,8 @@ async def test_parallel_calls_are_judged_each_for_itself() -> None:
 async def test_calls_of_an_agent_in_a_tool_are_judged_and_so_is_the_agent() -> None:
     pay, house = Plain("pay"), TestHouse(always(SMALL))
 
-    def rules(one: PolicyCall) -> Ruling:
-        return FILE if one.tool == "pay" else Allow(rule=one.tool)
+    def rules(policy_call: PolicyCall) -> Ruling:
+        return FILE if policy_call.tool == "pay" else Allow(rule=policy_call.tool)
 
     house.rules = rules
     model = ScriptedModel([call("pay", {"x": 5}, id="i1"), say("inner")])
@@ -667,7 +671,7 @@ async def test_calls_of_a_tools_node_are_judged() -> None:
         compiled, "g", to_input=lambda _: {"messages": "pay"}, to_text=lambda _: "done"
     )
     runner = Runner(agent, checkpoint_store=MemoryCheckpointStore(), policy=house)
-    events = [one async for one in runner.query("hi", checkpoint_id="1")]
+    events = [event async for event in runner.query("hi", checkpoint_id="1")]
     waiting = contexts(events)
     assert (set(waiting), pay.calls, house.acts) == ({"c9"}, [{"x": 1}], ["allow pay small"])
     info = waiting["c9"].info
@@ -679,8 +683,8 @@ async def test_calls_of_a_tools_node_are_judged() -> None:
 async def test_a_graph_that_a_tool_runs_by_itself_is_judged_too() -> None:
     pay, house = Plain("pay"), TestHouse(always(Deny("no", "stop")))
 
-    def rules(one: PolicyCall) -> Ruling:
-        return Deny("no", "stop") if one.tool == "pay" else Allow(rule="outer")
+    def rules(policy_call: PolicyCall) -> Ruling:
+        return Deny("no", "stop") if policy_call.tool == "pay" else Allow(rule="outer")
 
     house.rules = rules
     model = ScriptedModel([call("pay", {"x": 1}, id="i1"), say("Done.")])
@@ -783,4 +787,4 @@ async def test_a_gate_that_demands_nothing_lets_nothing_run_without_the_house() 
     assert isinstance(context.info, ApprovalInfo)
     events = brief(await made.resume({context.id: context.info.approve(by="UADA")}))
     assert pay.calls == []
-    assert any("no rule lets this call" in one for one in events)
+    assert any("no rule lets this call" in line for line in events)

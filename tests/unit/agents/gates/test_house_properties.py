@@ -46,11 +46,11 @@ class Moody(TestHouse):
     files: list[tuple[int, int]] = field(default_factory=list)
     said: list[tuple[int, Ruling, bool]] = field(default_factory=list)
 
-    async def rule(self, one: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
+    async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
         file = self.files.pop(0) if len(self.files) > 1 else self.files[0]
-        amount = int(str(one.arguments["x"]))
+        amount = int(str(call.arguments["x"]))
         self.rules = always(RULINGS[file[amount - 1]])
-        ruling = await super().rule(one, code, inside=inside)
+        ruling = await super().rule(call, code, inside=inside)
         self.said.append((amount, ruling, inside))
         return ruling
 
@@ -61,8 +61,8 @@ class CodeRules:
 
     by_amount: tuple[int, int]
 
-    async def evaluate(self, one: PolicyCall) -> Ruling:
-        ruling = RULINGS[self.by_amount[int(str(one.arguments["x"])) - 1]]
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        ruling = RULINGS[self.by_amount[int(str(call.arguments["x"])) - 1]]
         if isinstance(ruling, Ask):
             return Ask(rule=f"code-{ruling.rule}", kind=ruling.kind)
         return ruling
@@ -175,12 +175,16 @@ async def _play(
 def _check(amount: int, play: Play, gate: str, code: tuple[int, int]) -> None:
     """What ran was agreed to under a ruling of the house on just it, or allowed on record."""
     house = play.house
-    whole = [ruling for one, ruling, inside in house.said if one == amount and not inside]
+    whole = [
+        ruling
+        for judged_amount, ruling, inside in house.said
+        if judged_amount == amount and not inside
+    ]
     assert whole, "the house never judged what ran"
     assert not isinstance(whole[-1], Deny), "a denial in force was run over"
-    bound = {one.to_text() for one in whole if isinstance(one, Ask)}
-    people = {ruling for one, ruling in play.agreed if one == amount}
-    is_noted = [one for _, one, ruling in house.noted if isinstance(ruling, Allow)]
+    bound = {ruling.to_text() for ruling in whole if isinstance(ruling, Ask)}
+    people = {ruling for agreed_amount, ruling in play.agreed if agreed_amount == amount}
+    is_noted = [arguments for _, arguments, ruling in house.noted if isinstance(ruling, Allow)]
     if is_noted:
         assert is_noted == [{"x": amount}]
         assert isinstance(whole[-1], Allow)
@@ -193,4 +197,4 @@ def _check(amount: int, play: Play, gate: str, code: tuple[int, int]) -> None:
         assert not isinstance(ruled, Deny), "code denied it"
         name = f"code-{ruled.rule}"
         if isinstance(ruled, Ask):
-            assert any(f'{name}"' in one or f"{name} " in one for one in people)
+            assert any(f'{name}"' in text or f"{name} " in text for text in people)

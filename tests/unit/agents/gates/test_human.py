@@ -201,8 +201,8 @@ async def test_g083_g091_what_is_not_allowed_is_refused(
     stage, info, send = await asked(config)
     before = stage.asked
     assert await stage.answer(answer) is None
-    told = f"{kind!r} is not allowed for 'send'; allowed are: {allowed}; nothing ran"
-    assert str(stage.refusals[0]) == told
+    message = f"{kind!r} is not allowed for 'send'; allowed are: {allowed}; nothing ran"
+    assert str(stage.refusals[0]) == message
     assert send.calls == []
     assert stage.asked == before
     other = info.ignore() if kind == "accept" else info.accept()

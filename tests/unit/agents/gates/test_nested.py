@@ -283,10 +283,10 @@ async def test_a_bad_edit_is_refused_and_the_others_go_on() -> None:
     calls = [call("pay", {"amount": 1}, id="c1"), call("pay", {"amount": 2}, id="c2")]
     world = World([calls, say("done")], [pay])
     asked = contexts(await world.run())
-    one, two = asked["c1"].info, asked["c2"].info
-    assert isinstance(one, ReviewEditInfo)
+    first, two = asked["c1"].info, asked["c2"].info
+    assert isinstance(first, ReviewEditInfo)
     assert isinstance(two, ReviewEditInfo)
-    answers = {asked["c1"].id: one.edit({"amount": "much"}), asked["c2"].id: two.accept()}
+    answers = {asked["c1"].id: first.edit({"amount": "much"}), asked["c2"].id: two.accept()}
     seen: list[AgentEvent] = []
 
     params = ResumeParams(targets=answers)
@@ -295,7 +295,7 @@ async def test_a_bad_edit_is_refused_and_the_others_go_on() -> None:
 
     assert brief(seen) == ["tool pay#c2 ran: paid", "INT agent:A;tool:pay:c1"]
     assert contexts(seen)["c1"] == asked["c1"] or contexts(seen)["c1"].id == asked["c1"].id
-    await world.resume({asked["c1"].id: one.edit({"amount": 5})})
+    await world.resume({asked["c1"].id: first.edit({"amount": 5})})
     assert ran == [2, 5]
 
 
@@ -354,11 +354,11 @@ async def test_two_questions_of_one_task_group() -> None:
 
     world = World([call("form", id="c1"), say("done")], [Plain("form", lambda _: both())])
     asked = contexts(await world.run())
-    one, two = asked.values()
-    assert [one.info, two.info] == ["x?", "y?"]
-    assert one.parent == two.parent
+    first, two = asked.values()
+    assert [first.info, two.info] == ["x?", "y?"]
+    assert first.parent == two.parent
 
-    events = await world.resume({one.id: "1", two.id: "2"})
+    events = await world.resume({first.id: "1", two.id: "2"})
 
     assert brief(events) == ["tool form#c1 ran: 1 2", "says done"]
 

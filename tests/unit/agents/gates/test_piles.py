@@ -59,7 +59,7 @@ async def demanded(own: Layer, *around: Layer) -> Demands:
     run = RunContext(checkpoint_id="1", new_id=str, journal=Journal(None, "1"))
     with entered(Scope(run=run)), address_segment("tool", "pay", "c1"):
         here = current_address()
-        with inside(*(Around(address=here, gate=one, state=GateState()) for one in around)):
+        with inside(*(Around(address=here, gate=gate, state=GateState()) for gate in around)):
             return await demands(own, GateState(arguments={"x": 1}))
 
 

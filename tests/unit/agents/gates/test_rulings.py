@@ -496,7 +496,7 @@ async def test_i5_call_that_goes_on_after_a_question_is_not_begun_anew() -> None
             interrupt("how?")
         return "paid"
 
-    for make in (approval_gate, lambda one: policy_gate(one, ByAmount({5: MIA}))):
+    for make in (approval_gate, lambda wrapped: policy_gate(wrapped, ByAmount({5: MIA}))):
         began.clear()
         watch = Watchman()
         stage = staged(make(tool(name="pay")(pay)))

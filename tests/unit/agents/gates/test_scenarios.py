@@ -58,10 +58,10 @@ class Strict(Plain):
     """A tool that needs its `x`."""
 
     def validate(self, arguments: object) -> dict[str, Json]:
-        found = super().validate(arguments)  # type: ignore[arg-type]
-        if "x" not in found:
+        validated = super().validate(arguments)  # type: ignore[arg-type]
+        if "x" not in validated:
             raise InvalidArgumentsError([ArgumentError(("x",), "Field required")])
-        return found
+        return validated
 
 
 GATES: dict[str, Callable[[Tool], Tool]] = {
@@ -161,9 +161,9 @@ async def test_d03_a_pile_of_all_gates_asks_one_after_the_other() -> None:
     world = World([call("pay", {}, id="c1"), say("done")], [made])
     events = await world.run()
     asked: list[str] = []
-    while (found := await world.pending()) and len(asked) < 10:
+    while (waiting := await world.pending()) and len(asked) < 10:
         assert pay.calls == []
-        (context,) = found
+        (context,) = waiting
         asked.append(type(context.info).__name__)
         events = await world.resume({context.id: agreed(context.info)})
     assert asked == [

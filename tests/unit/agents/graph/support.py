@@ -51,23 +51,23 @@ class Lab:
 
     async def answer(self, answers: dict[str, object], **more: Any) -> GraphResult:
         """Answer by what was asked."""
-        ids = {str(one.value): one.id for one in (await self.state()).interrupts}
+        ids = {str(interrupt.value): interrupt.id for interrupt in (await self.state()).interrupts}
         return await self.run(resume_map={ids[ask]: v for ask, v in answers.items()}, **more)
 
     async def state(self, checkpoint: int | None = None) -> StateSnapshot:
         return await self.graph.get_state("t", checkpoint)
 
     async def pending(self) -> list[object]:
-        return [one.value for one in (await self.state()).interrupts]
+        return [interrupt.value for interrupt in (await self.state()).interrupts]
 
     def ask(self, name: str, *questions: str, key: str = "") -> Callable[[State], object]:
         """A node that asks, and writes the answers under its name."""
 
         def node(state: State) -> object:
             self.ran[name] += 1
-            found = [node_interrupt(question) for question in questions]
+            answers = [node_interrupt(question) for question in questions]
             self.ran[f"{name} done"] += 1
-            return {key or name: found[0] if len(found) == 1 else found}
+            return {key or name: answers[0] if len(answers) == 1 else answers}
 
         return node
 
@@ -83,9 +83,11 @@ class Lab:
 
 async def settled(lab: Lab, result: GraphResult | StateSnapshot) -> GraphResult | StateSnapshot:
     """Let run once more whatever a dead process had begun with an answer."""
-    while doubts := [one for one in result.interrupts if isinstance(one.value, InDoubtInfo)]:
+    while doubts := [
+        interrupt for interrupt in result.interrupts if isinstance(interrupt.value, InDoubtInfo)
+    ]:
         again = InDoubtResult(choice="again", by="U1")
-        result = await lab.run(resume_map={one.id: again for one in doubts})
+        result = await lab.run(resume_map={doubt.id: again for doubt in doubts})
     return result
 
 
@@ -99,11 +101,11 @@ async def cut_off(call: Coroutine[Any, Any, object], begun: asyncio.Event) -> No
 
 
 def ids(result: GraphResult | StateSnapshot) -> list[str]:
-    return [one.id for one in result.interrupts]
+    return [interrupt.id for interrupt in result.interrupts]
 
 
 def values_of(result: GraphResult | StateSnapshot) -> list[object]:
-    return [one.value for one in result.interrupts]
+    return [interrupt.value for interrupt in result.interrupts]
 
 
 def chain(lab: Lab, **nodes: Callable[..., object]) -> StateGraph:

@@ -100,7 +100,7 @@ async def test_e121_one_plain_two_ask() -> None:
     lab = Lab(build)
     first = await lab.start()
     assert values_of(first) == ["b?", "c?"]
-    assert [one.address for one in first.interrupts] == [
+    assert [interrupt.address for interrupt in first.interrupts] == [
         "runnable:graph;node:b",
         "runnable:graph;node:c",
     ]
@@ -173,7 +173,7 @@ async def test_e131_batch_composite() -> None:
     lab = Lab(lambda lab: chain(lab, batch=batch_node(lab)))
     first = await lab.start()
     assert values_of(first) == ["p0?", "p1?", "p2?"]
-    parents = {one.context.parent for one in first.interrupts}
+    parents = {interrupt.context.parent for interrupt in first.interrupts}
     assert len(parents) == 1
     [parent] = parents
     assert parent is not None

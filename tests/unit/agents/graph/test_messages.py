@@ -86,8 +86,8 @@ def results(messages: list[ModelMessage]) -> list[str]:
 
 async def test_a_model_and_its_tools_over_one_conversation() -> None:
     look = Plain("look", lambda given: f"seen {given['x']}")
-    desk = Desk([[call("look", {"x": 1}), call("look", {"x": 2})], say("Done.")], lambda: [look])
-    done = await desk.run({"messages": "look twice"})
+    chat = Desk([[call("look", {"x": 1}), call("look", {"x": 2})], say("Done.")], lambda: [look])
+    done = await chat.run({"messages": "look twice"})
     messages = done.values["messages"]
     assert [type(message) for message in messages] == [
         ModelRequest,
@@ -101,40 +101,40 @@ async def test_a_model_and_its_tools_over_one_conversation() -> None:
 
 async def test_a_gated_call_waits_at_its_own_address_and_siblings_stay_finished() -> None:
     look, pay = Plain("look"), Plain("pay", lambda _: "paid")
-    desk = Desk(
+    chat = Desk(
         [[call("look", {"x": 1}, id="c1"), call("pay", {"x": 5}, id="c2")], say("Done.")],
         lambda: [look, approval_gate(pay)],
     )
-    first = await desk.run({"messages": ["pay"]})
+    first = await chat.run({"messages": ["pay"]})
     [pending] = first.interrupts
     assert pending.address == "runnable:graph;node:tools;tool:pay:c2"
     info = pending.context.info
     assert isinstance(info, ApprovalInfo)
     assert info.arguments == {"x": 5}
     assert (len(look.calls), pay.calls) == (1, [])
-    done = await desk.run(resume_map={pending.id: info.approve(by="U1")})
+    done = await chat.run(resume_map={pending.id: info.approve(by="U1")})
     assert (len(look.calls), pay.calls) == (1, [{"x": 5}])
     assert results(done.values["messages"])[1] == "paid"
 
 
 async def test_two_gated_calls_are_answered_one_by_one() -> None:
     pay = Plain("pay", lambda given: f"paid {given['x']}")
-    desk = Desk(
+    chat = Desk(
         [[call("pay", {"x": 1}), call("pay", {"x": 2})], say("Done.")], lambda: [approval_gate(pay)]
     )
-    first, second = (await desk.run({"messages": "pay both"})).interrupts
-    [left] = (await desk.run(resume_map={second.id: second.context.info.approve()})).interrupts
+    first, second = (await chat.run({"messages": "pay both"})).interrupts
+    [left] = (await chat.run(resume_map={second.id: second.context.info.approve()})).interrupts
     assert (left.id, pay.calls) == (first.id, [{"x": 2}])
-    done = await desk.run(resume_map={first.id: first.context.info.reject("too much")})
+    done = await chat.run(resume_map={first.id: first.context.info.reject("too much")})
     assert pay.calls == [{"x": 2}]
-    told = results(done.values["messages"])
-    assert "too much" in told[0]
-    assert told[1] == "paid 2"
+    texts = results(done.values["messages"])
+    assert "too much" in texts[0]
+    assert texts[1] == "paid 2"
 
 
 async def test_the_node_itself_takes_no_answer() -> None:
-    desk = Desk([call("pay", {"x": 1})], lambda: [approval_gate(Plain("pay"))])
-    [pending] = (await desk.run({"messages": "pay"})).interrupts
+    chat = Desk([call("pay", {"x": 1})], lambda: [approval_gate(Plain("pay"))])
+    [pending] = (await chat.run({"messages": "pay"})).interrupts
     around = pending.context.parent
     assert around is not None
     assert around.info == ToolsNodeInfo(tools=("pay",))
@@ -145,20 +145,20 @@ async def test_the_node_itself_takes_no_answer() -> None:
 async def test_a_gate_that_is_gone_lets_nothing_run() -> None:
     pay, is_gated = Plain("pay"), True
     turns: list[Turn] = [call("pay", {"x": 1}), say("Done.")]
-    desk = Desk(turns, lambda: [approval_gate(pay) if is_gated else pay])
-    [pending] = (await desk.run({"messages": "pay"})).interrupts
+    chat = Desk(turns, lambda: [approval_gate(pay) if is_gated else pay])
+    [pending] = (await chat.run({"messages": "pay"})).interrupts
     is_gated = False
     with pytest.raises(AgentChangedError):
-        await desk.run(resume_map={pending.id: pending.context.info.reject("no")})
+        await chat.run(resume_map={pending.id: pending.context.info.reject("no")})
     assert pay.calls == []
     is_gated = True
-    await desk.run(resume_map={pending.id: pending.context.info.approve()})
+    await chat.run(resume_map={pending.id: pending.context.info.approve()})
     assert pay.calls == [{"x": 1}]
 
 
 async def test_an_unknown_tool_is_told_to_the_model() -> None:
-    desk = Desk([call("fly", {}), say("Sorry.")], lambda: [Plain("look")])
-    done = await desk.run({"messages": "fly"})
+    chat = Desk([call("fly", {}), say("Sorry.")], lambda: [Plain("look")])
+    done = await chat.run({"messages": "fly"})
     assert "fly" in results(done.values["messages"])[0]
     assert done.values["messages"][-1].parts == [TextPart("Sorry.")]
 
@@ -184,14 +184,14 @@ async def test_calls_need_ids_of_their_own() -> None:
 
 def test_messages_are_put_behind_and_repaired() -> None:
     parts = [ToolCallPart("a", "{}", tool_call_id="c"), ToolCallPart("b", "[", tool_call_id="c")]
-    found = add_messages([], ["hello", ModelResponse(parts=parts)])
-    assert [type(one) for one in found] == [ModelRequest, ModelResponse]
-    calls = [part for part in found[1].parts if isinstance(part, ToolCallPart)]
+    messages = add_messages([], ["hello", ModelResponse(parts=parts)])
+    assert [type(message) for message in messages] == [ModelRequest, ModelResponse]
+    calls = [part for part in messages[1].parts if isinstance(part, ToolCallPart)]
     assert [part.tool_call_id for part in calls] == ["c", "c-2"]
     assert calls[0].args == {}
-    again = add_messages(found, ModelResponse(parts=[parts[0]]))
+    again = add_messages(messages, ModelResponse(parts=[parts[0]]))
     assert again[2].parts[0].tool_call_id == "c-3"  # type: ignore[union-attr]
-    assert len(found) == 2
+    assert len(messages) == 2
 
 
 def test_what_is_no_message_is_refused() -> None:
@@ -239,20 +239,20 @@ async def test_another_key_and_a_pydantic_state() -> None:
 
 
 async def test_tools_tell_their_events() -> None:
-    desk = Desk([call("look", {"x": 1}), say("Done.")], lambda: [Plain("look", lambda _: "seen")])
+    chat = Desk([call("look", {"x": 1}), say("Done.")], lambda: [Plain("look", lambda _: "seen")])
     given = {"messages": "look"}
-    events = [event async for event in desk.graph.stream(given, mode="events", thread_id="t")]
+    events = [event async for event in chat.graph.stream(given, mode="events", thread_id="t")]
     assert [type(event) for event in events] == [ToolEvent]
     assert events[0].result == "seen"  # type: ignore[attr-defined]
 
 
 async def test_a_conversation_outlives_its_process() -> None:
     pay = Plain("pay", lambda _: "paid")
-    desk = Desk([call("pay", {"x": 1}), say("Done.")], lambda: [approval_gate(pay)])
-    await desk.run({"messages": "pay"})
-    state = await desk.graph.get_state("t")
+    chat = Desk([call("pay", {"x": 1}), say("Done.")], lambda: [approval_gate(pay)])
+    await chat.run({"messages": "pay"})
+    state = await chat.graph.get_state("t")
     [pending] = state.interrupts
     info = pending.context.info
     assert isinstance(info, ApprovalInfo)
-    done = await desk.run(resume_map={pending.id: info.approve()})
+    done = await chat.run(resume_map={pending.id: info.approve()})
     assert done.values["messages"][-1].parts == [TextPart("Done.")]

@@ -110,7 +110,7 @@ async def test_e136_a_graph_tool_with_an_approval_around_and_inside() -> None:
     assert inner.parent is not None
     with pytest.raises(ResumeDataError):
         await world.resume({inner.id: 3})
-    assert [one.id for one in await world.pending()] == [inner.id]
+    assert [context.id for context in await world.pending()] == [inner.id]
     events = await world.resume({inner.id: "fine"})
     assert brief(events)[0] == "tool transfer_funds#c1 ran: sent 5000 to bob (fine)"
     assert lab.ran == {"validate": 1, "risk": 2, "execute": 1}
@@ -166,7 +166,7 @@ async def test_e137_a_breakpoint_and_an_edit_through_an_agent() -> None:
     for target in (question.id, question.parent.id):
         with pytest.raises(ResumeDataError, match="wrong type"):
             await world.resume({target: StateUpdate({"amount": "x"})})
-    assert [one.id for one in await world.pending()] == [question.id]
+    assert [context.id for context in await world.pending()] == [question.id]
     events = await world.resume({question.id: StateUpdate({"amount": 7})})
     assert "sent 7 to bob" in brief(events)[0]
     assert lab.ran == {"validate": 1, "risk": 1, "execute": 1}

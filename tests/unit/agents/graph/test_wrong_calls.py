@@ -131,8 +131,11 @@ async def test_any_text_is_a_thread_id(thread_id: str) -> None:
     lab = Lab(pay)
     [question] = ids(await lab.run({}, thread_id=thread_id))
     await lab.run(thread_id=thread_id, resume_map={question: "yes"})
-    found = await lab.graph.history(thread_id)
-    assert ({one.thread_id for one in found}, found[0].phase) == ({thread_id}, "finished")
+    snapshots = await lab.graph.history(thread_id)
+    assert ({snapshot.thread_id for snapshot in snapshots}, snapshots[0].phase) == (
+        {thread_id},
+        "finished",
+    )
 
 
 async def test_a_thread_never_meets_the_copies_of_another() -> None:

@@ -76,8 +76,8 @@ async def test_a_gated_call_is_tried_again_behind_safe_tools(idempotent: bool) -
 
     events = await world.resume({context.id: yes(context)})
 
-    told = "ran: worked" if idempotent else "failed: [tool error] once"
-    assert brief(events)[0] == f"tool t#c1 {told}"
+    outcome = "ran: worked" if idempotent else "failed: [tool error] once"
+    assert brief(events)[0] == f"tool t#c1 {outcome}"
 
 
 def test_what_is_inside_of_wrappers_is_seen() -> None:

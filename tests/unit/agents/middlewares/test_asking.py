@@ -118,7 +118,7 @@ async def test_hooks_that_ask_one_after_the_other_come_to_an_end(
     order = ["a?", "b?", "c?"] if hook.startswith(("before", "around")) else ["c?", "b?", "a?"]
     assert asked == order * times
     assert events == [] or brief(events)[-1] == "says done"
-    assert all(set(one.answers) == {"yes"} for one in three)
+    assert all(set(budget.answers) == {"yes"} for budget in three)
     assert sum(model.calls for model in world.models) == 2
 
 
@@ -146,14 +146,14 @@ async def test_a_question_before_the_agent_is_asked_once_whatever_asks_after_it(
 
 def in_segments(label: str) -> object:
     """Ask two things, each in a segment of its own."""
-    found = []
+    answers = []
     for part in ("x", "y"):
         with address_segment("process", f"{label}{part}"):
             _, has_data, answer = get_resume_context(str)
             if not has_data:
                 interrupt(f"{label}{part}?")
-            found.append(answer)
-    return found
+            answers.append(answer)
+    return answers
 
 
 async def test_questions_in_segments_of_a_hook_are_asked_once() -> None:

@@ -73,9 +73,9 @@ async def test_a_policy_judges_the_calls_of_all_tools() -> None:
 async def test_what_it_denies_does_not_run_and_nobody_is_asked() -> None:
     pay, look = Plain("pay"), Plain("look")
     world = a_world([policy_middleware(LIMITS)], pay, look, x=500)
-    told = brief(await world.run())
-    assert told[1].startswith("tool pay#p1 refused: The rules here do not allow this call")
-    assert "more than 100" in told[1]
+    lines = brief(await world.run())
+    assert lines[1].startswith("tool pay#p1 refused: The rules here do not allow this call")
+    assert "more than 100" in lines[1]
     assert (pay.calls, look.calls) == ([], [{"x": 1}])
 
 
@@ -103,15 +103,15 @@ async def test_the_policy_is_asked_once_for_a_call() -> None:
     context = contexts(await world.run())["p1"]
     assert isinstance(context.info, ReviewEditInfo)
     await world.resume({context.id: context.info.accept()})
-    assert [one.tool for one in policy.calls] == ["pay"]
+    assert [policy_call.tool for policy_call in policy.calls] == ["pay"]
     assert pay.calls == [{"x": 1}]
 
 
 async def test_a_policy_without_an_answer_in_time_denies() -> None:
     pay, look = Plain("pay"), Plain("look")
     world = a_world([policy_middleware(Slow(), time_limit=0.01)], pay, look, x=1)
-    told = brief(await world.run())
-    assert "the policy did not answer within 0.01 seconds" in told[1]
+    lines = brief(await world.run())
+    assert "the policy did not answer within 0.01 seconds" in lines[1]
     assert (pay.calls, look.calls) == ([], [])
 
 
@@ -136,8 +136,8 @@ async def test_several_policies_stand_around_each_other() -> None:
     pay, look = Plain("pay"), Plain("look")
     middlewares = [policy_middleware(LIMITS), policy_middleware(AllowList(["look"]))]
     world = a_world(middlewares, pay, look, x=5)
-    told = brief(await world.run())
-    assert "the tool is not on the list" in told[1]
+    lines = brief(await world.run())
+    assert "the tool is not on the list" in lines[1]
     assert (pay.calls, look.calls) == ([], [{"x": 1}])
 
 
@@ -241,10 +241,10 @@ async def test_a_policy_goes_by_tags() -> None:
         [transfer, balance],
         options={"middlewares": [policy_middleware(policy)]},
     )
-    told = brief(await world.run())
-    assert told[1].startswith(f"tool transfer#t1 {ToolOutcome.REFUSED}:")
-    assert "no money today" in told[1]
-    assert told[2] == "tool balance#b1 ran: 100"
+    lines = brief(await world.run())
+    assert lines[1].startswith(f"tool transfer#t1 {ToolOutcome.REFUSED}:")
+    assert "no money today" in lines[1]
+    assert lines[2] == "tool balance#b1 ran: 100"
 
 
 @pytest.mark.parametrize(

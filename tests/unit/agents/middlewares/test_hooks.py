@@ -252,9 +252,9 @@ async def test_each_hook_may_ask(hook: str, durability: str) -> None:
 
 @pytest.mark.parametrize("hook", HOOKS)
 async def test_each_middleware_has_its_own_state(hook: str) -> None:
-    one, two = Asking(hook, "same"), Asking(hook, "same")
+    asking, two = Asking(hook, "same"), Asking(hook, "same")
     world = World(
-        [call("t", id="c1"), say("done")], [Plain("t")], options={"middlewares": [one, two]}
+        [call("t", id="c1"), say("done")], [Plain("t")], options={"middlewares": [asking, two]}
     )
 
     (first,) = contexts(await world.run()).values()
@@ -263,8 +263,8 @@ async def test_each_middleware_has_its_own_state(hook: str) -> None:
 
     assert brief(events)[-1:] == (["says done"] if hook != "after_agent" else [])
     # Whoever was answered first runs again when the other one was, and finds the same.
-    found = [set(one.got), set(two.got)]
-    assert sorted(map(str, found)) == ["{('same state', 'a')}", "{('same state', 'b')}"]
+    seen = [set(asking.got), set(two.got)]
+    assert sorted(map(str, seen)) == ["{('same state', 'a')}", "{('same state', 'b')}"]
 
 
 async def test_a_hook_that_is_entered_without_an_answer_asks_again() -> None:
@@ -288,9 +288,9 @@ async def test_a_hook_may_ask_in_a_segment_of_its_own() -> None:
 
     world = World([say("done")], options={"middlewares": [Deep()]})
 
-    found = contexts(await world.run())
+    questions = contexts(await world.run())
 
-    (context,) = found.values()
+    (context,) = questions.values()
     assert str(context.address) == "agent:A;process:check"
     assert brief(await world.resume({context.id: "yes"})) == ["says done"]
 
@@ -318,10 +318,10 @@ async def test_a_question_before_the_agent_leaves_its_calls_waiting() -> None:
     with pytest.raises(ResumeDataError, match="a middleware of its agent asks people first"):
         await world.resume({first["c1"].id: yes(first["c1"])})
     pending = await world.pending()
-    assert [(str(one.address), one.info) for one in pending[:1]] == [
+    assert [(str(context.address), context.info) for context in pending[:1]] == [
         ("agent:A", "Asking.before_agent?")
     ]
-    assert [one.id for one in pending[1:]] == [first["c1"].id, first["c2"].id]
+    assert [context.id for context in pending[1:]] == [first["c1"].id, first["c2"].id]
     assert pay.calls == []
 
     await world.resume({pending[0].id: "go"})

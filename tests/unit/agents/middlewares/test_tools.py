@@ -238,8 +238,8 @@ async def test_a_started_gated_call_runs_again_only_if_that_is_harmless(
 
     events = await world.resume({context.id: yes(context)})
 
-    told = "ran: worked" if idempotent else "failed: The tool failed: OSError: net"
-    assert brief(events) == [f"tool pay#c1 {told}", "says done"]
+    outcome = "ran: worked" if idempotent else "failed: The tool failed: OSError: net"
+    assert brief(events) == [f"tool pay#c1 {outcome}", "says done"]
     assert len(pay.calls) == (2 if idempotent else 1)
 
 

@@ -90,9 +90,9 @@ def test_names_of_no_tool_are_listed(policy: Any, what: str) -> None:
         check_names(policy(["a"]), [])
 
 
-@pytest.mark.parametrize(("one", "other"), [(True, True), (True, False), (False, True)])
-def test_one_rule_that_excludes_editors_is_enough(*, one: bool, other: bool) -> None:
-    asks = Ask(rule="a", exclude_editors=one), Ask(rule="b", exclude_editors=other)
+@pytest.mark.parametrize(("excludes", "other"), [(True, True), (True, False), (False, True)])
+def test_one_rule_that_excludes_editors_is_enough(*, excludes: bool, other: bool) -> None:
+    asks = Ask(rule="a", exclude_editors=excludes), Ask(rule="b", exclude_editors=other)
 
     assert strictest(asks) == Ask(rule="a + b", exclude_editors=True, asks=asks)
     asks = Ask(rule="a"), Ask(rule="b")

@@ -438,7 +438,7 @@ def test_combination_of_nothing_is_a_mistake(combine: object) -> None:
 
 
 def test_several_questions_become_one() -> None:
-    one = Ask(
+    ask = Ask(
         kind="review",
         rule="a",
         approvers=("U1", "U2"),
@@ -458,7 +458,7 @@ def test_several_questions_become_one() -> None:
         backups=("U9", "U7"),
         reason="risky",
     )
-    assert strictest([one, Allow(), other]) == Ask(
+    assert strictest([ask, Allow(), other]) == Ask(
         kind="approval",
         rule="a + b",
         title="Pay",
@@ -468,7 +468,7 @@ def test_several_questions_become_one() -> None:
         remind_in=timedelta(minutes=5),
         escalate_in=timedelta(minutes=30),
         backups=("U9",),
-        asks=(one, other),
+        asks=(ask, other),
     )
     assert strictest([Ask(rule="a", kind="review"), Ask(rule="a", kind="review")]) == Ask(
         rule="a", kind="review"
@@ -481,13 +481,13 @@ def test_questions_to_different_people_deny() -> None:
 
 
 def test_nested_combinations_keep_each_ruling_that_asks() -> None:
-    one, two, three = (Ask(rule=name, approvers=(name,)) for name in ("a", "b", "c"))
-    assert strictest([strictest([one, two]), three]) == strictest([one, two, three])
+    first, two, three = (Ask(rule=name, approvers=(name,)) for name in ("a", "b", "c"))
+    assert strictest([strictest([first, two]), three]) == strictest([first, two, three])
 
 
 def test_all_denials_are_told() -> None:
-    one, other = Deny("no", rule="a"), Deny("never", rule="b", failed=True)
-    assert strictest([one, Ask(), other]) == Deny("no; never", rule="a + b")
+    denial, other = Deny("no", rule="a"), Deny("never", rule="b", failed=True)
+    assert strictest([denial, Ask(), other]) == Deny("no; never", rule="a + b")
 
 
 def test_i1_the_backup_people_of_one_rule_are_strangers_to_another() -> None:
@@ -526,9 +526,9 @@ def test_f1_two_rules_of_one_policy_have_two_names(make: Callable[[], Policy]) -
 
 
 async def test_f1_strictest_denies_two_rules_of_one_name() -> None:
-    one, other = Ask(rule="r", approvers=("UADA",)), Ask(rule="r", approvers=("UADA", "UBEN"))
-    assert strictest([one, one]) == one
-    assert strictest([one, other]) == Deny("several rules that ask share a name: r and r")
+    ask, other = Ask(rule="r", approvers=("UADA",)), Ask(rule="r", approvers=("UADA", "UBEN"))
+    assert strictest([ask, ask]) == ask
+    assert strictest([ask, other]) == Deny("several rules that ask share a name: r and r")
 
 
 def known(name: str, schema: Mapping[str, Json], tags: tuple[str, ...] = ()) -> ToolSpec:
@@ -581,12 +581,12 @@ def test_f11_misspelled_argument_is_a_mistake(path: str, exists: bool) -> None:
         rules=(Rule(when=(Condition(path, "equals", 1),), then=Deny()),), default=Deny()
     )
     tool = known("pay", SCHEMA)
-    for one in (policy, all_of(policy), first_of(policy)):
+    for variant in (policy, all_of(policy), first_of(policy)):
         if exists:
-            check_tool(one, tool)
+            check_tool(variant, tool)
         else:
             with pytest.raises(AgentConfigError, match="has no such argument; its arguments are"):
-                check_tool(one, tool)
+                check_tool(variant, tool)
 
 
 def test_f11_arguments_are_those_of_each_tool_that_a_rule_is_about() -> None:

@@ -48,10 +48,10 @@ def deep(pay: Plain) -> Team:
 async def test_e113_a_question_and_then_an_approval_in_a_sub_agent() -> None:
     pay = Plain("pay")
     team = deep(pay)
-    one = pending(await team.run())["c1"]
-    assert str(one.address) == "agent:Deep;tool:FollowUpTool:c1"
+    context = pending(await team.run())["c1"]
+    assert str(context.address) == "agent:Deep;tool:FollowUpTool:c1"
 
-    two = pending(await team.resume({one.id: "this"}))["i1"]
+    two = pending(await team.resume({context.id: "this"}))["i1"]
     assert str(two.address) == "agent:Deep;tool:task:c2;agent:Res;tool:pay:i1"
     chain = parents(two)
     assert [line.split(" ", 1)[0] for line in chain] == [
@@ -77,7 +77,7 @@ async def test_tasks_side_by_side_are_answered_one_by_one() -> None:
     }
     team = Team(build, scripts)
     first, second = (await team.run())[-1].contexts  # type: ignore[union-attr]
-    assert [str(one.address) for one in (first, second)] == [
+    assert [str(context.address) for context in (first, second)] == [
         "agent:Deep;tool:task:c1;agent:a",
         "agent:Deep;tool:task:c2;agent:a",
     ]
@@ -113,11 +113,11 @@ async def test_the_list_of_what_is_to_do_is_kept() -> None:
 
     events = await team.run()
 
-    told = [line for line in brief(events) if line.startswith("tool")]
-    assert told[0].endswith("The list is now:\n- [completed] a\n- [pending] b")
-    assert told[1].endswith(str(todos))
-    assert told[2].startswith("tool write_todos#c3 refused: ")
-    assert told[3].endswith("(empty)")
+    lines = [line for line in brief(events) if line.startswith("tool")]
+    assert lines[0].endswith("The list is now:\n- [completed] a\n- [pending] b")
+    assert lines[1].endswith(str(todos))
+    assert lines[2].startswith("tool write_todos#c3 refused: ")
+    assert lines[3].endswith("(empty)")
 
 
 async def test_there_is_a_general_purpose_agent() -> None:
@@ -137,10 +137,10 @@ async def test_there_is_a_general_purpose_agent() -> None:
             ]
         },
     )
-    one = pending(await team.run())["g1"]
-    assert str(one.address) == "agent:Deep;tool:task:c1;agent:general-purpose;tool:pay:g1"
+    context = pending(await team.run())["g1"]
+    assert str(context.address) == "agent:Deep;tool:task:c1;agent:general-purpose;tool:pay:g1"
 
-    last = await team.resume({one.id: yes(one)})
+    last = await team.resume({context.id: yes(context)})
 
     assert brief(last) == ["tool task#c1 ran: paid", "says done"]
     offered = [model.tools for model in team.models["Deep"] if model.tools]
@@ -176,9 +176,9 @@ async def test_people_may_be_asked_about_a_task() -> None:
         return team.chat("A", approval_gate(task_tool([team.asker("a")])))
 
     team = Team(build, {"A": [task("a", "do it", "c1"), say("done")]})
-    one = pending(await team.run())["c1"]
-    assert (one.info.title, one.info.preview) == ("Give a task to a", "do it")  # type: ignore[attr-defined]
-    two = pending(await team.resume({one.id: yes(one)}))["a"]
+    context = pending(await team.run())["c1"]
+    assert (context.info.title, context.info.preview) == ("Give a task to a", "do it")  # type: ignore[attr-defined]
+    two = pending(await team.resume({context.id: yes(context)}))["a"]
     last = await team.resume({two.id: "D"})
 
     assert brief(last)[0] == "tool task#c1 ran: a got D"
@@ -206,12 +206,12 @@ async def test_i4_a_deep_agent_goes_on_after_a_crash(at: int, before: bool) -> N
     team = deep(pay)
     team.durability, team.by_history = "step", True
     team.store = DyingStore(store, at=at, before=before)
-    told: list[AgentEvent] = []
+    received: list[AgentEvent] = []
     try:
-        await team.drive(told, answered)
+        await team.drive(received, answered)
     except Died:
         team.store = store
-        await team.drive(told, answered)
+        await team.drive(received, answered)
 
-    assert brief(told)[-1] == "says all done"
+    assert brief(received)[-1] == "says all done"
     assert len(pay.calls) in {1, 2}

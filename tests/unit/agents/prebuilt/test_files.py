@@ -67,7 +67,7 @@ async def test_write_list_and_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("offset", "limit", "told"),
+    ("offset", "limit", "expected"),
     [
         (1, 1, "2\ttwo\n(1 more lines)"),
         (2, 9, "3\tthree"),
@@ -75,10 +75,10 @@ async def test_write_list_and_read() -> None:
         (-4, 0, None),
     ],
 )
-async def test_read_a_part(offset: int, limit: int, told: str | None) -> None:
+async def test_read_a_part(offset: int, limit: int, expected: str | None) -> None:
     files = Files(a="one\ntwo\nthree")
-    found = await files.use("read_file", path="/a", offset=offset, limit=limit)
-    assert found == (told or "1\tone\n(2 more lines)")
+    text = await files.use("read_file", path="/a", offset=offset, limit=limit)
+    assert text == (expected or "1\tone\n(2 more lines)")
 
 
 async def test_edit_what_is_there_exactly_once() -> None:
@@ -204,8 +204,8 @@ async def test_a_command_runs_when_a_person_has_approved_it() -> None:
 
 async def test_the_output_of_a_command_is_cut() -> None:
     tool: Any = execute_tool(Echo("x" * (MAX_OUTPUT + 7)))
-    found = await tool.tool.call({"command": "yes"})
-    assert found == f"{'x' * MAX_OUTPUT}\n(7 more characters)"
+    text = await tool.tool.call({"command": "yes"})
+    assert text == f"{'x' * MAX_OUTPUT}\n(7 more characters)"
 
 
 def test_what_a_deep_agent_has() -> None:

@@ -67,9 +67,9 @@ async def test_e112_a_plan_is_interrupted_in_its_first_step() -> None:
 
     first = await team.run()
 
-    one = pending(first)["e1"]
-    assert str(one.address) == f"{AT};agent:executor;tool:book:e1"
-    chain = parents(one)
+    context = pending(first)["e1"]
+    assert str(context.address) == f"{AT};agent:executor;tool:book:e1"
+    chain = parents(context)
     assert chain[0].startswith(f"{AT};agent:executor ")
     assert chain[1:] == [
         f"{AT} Loop workflow interrupted",
@@ -77,7 +77,7 @@ async def test_e112_a_plan_is_interrupted_in_its_first_step() -> None:
     ]
     assert brief(first)[:2] == ["calls plan#p1", "tool plan#p1 ran: 1. s1\n2. s2"]
 
-    last = await team.resume({one.id: yes(one)})
+    last = await team.resume({context.id: yes(context)})
 
     assert brief(last) == [
         'tool book#e1 ran: book ok {"x": 1}',
@@ -99,18 +99,18 @@ async def test_e112_a_plan_is_interrupted_in_its_first_step() -> None:
 async def test_the_parts_are_told_what_they_need() -> None:
     book = Plain("book")
     team = Team(lambda team: planned(team, book), SCRIPTS)
-    one = pending(await team.run())["e1"]
-    told = team.heard("executor", 0)
-    assert told == [
+    context = pending(await team.run())["e1"]
+    messages = team.heard("executor", 0)
+    assert messages == [
         (
             "user-prompt: # Task\nhi\n\n# Plan\n1. s1\n2. s2\n\n# Done so far\nNothing yet.\n\n"
             "Do now the first step of the plan: s1"
         )
     ]
 
-    await team.resume({one.id: yes(one)})
+    await team.resume({context.id: yes(context)})
 
-    assert team.heard("executor", 1)[0] == told[0]
+    assert team.heard("executor", 1)[0] == messages[0]
     assert team.heard("executor", 2) == [
         (
             "user-prompt: # Task\nhi\n\n# Plan\n1. s2\n\n# Done so far\nStep: s1\nResult: booked"
@@ -160,11 +160,11 @@ async def test_people_may_be_asked_about_the_plan() -> None:
 
     plans: list[Turn] = [call("plan", {"steps": [f"v{n}"]}, id=f"p{n}") for n in (1, 2)]
     team = Team(build, {"planner": plans})
-    one = pending(await team.run())["p1"]
-    assert str(one.address) == "agent:plan_execute_replan;agent:planner;tool:plan:p1"
-    assert len(parents(one)) == 2
+    context = pending(await team.run())["p1"]
+    assert str(context.address) == "agent:plan_execute_replan;agent:planner;tool:plan:p1"
+    assert len(parents(context)) == 2
 
-    events = await team.resume({one.id: no(one, "too short")})
+    events = await team.resume({context.id: no(context, "too short")})
     two = pending(events)["p2"]
     last = await team.resume({two.id: yes(two)})
 
@@ -184,9 +184,9 @@ async def test_people_may_be_asked_about_a_new_plan() -> None:
         return plan_execute(planner=planner, executor=team.sayer("executor"), replanner=replanner)
 
     team = Team(build, {name: SCRIPTS[name] for name in ("planner", "replanner")})
-    one = pending(await team.run())["r1"]
+    context = pending(await team.run())["r1"]
 
-    last = await team.resume({one.id: yes(one)})
+    last = await team.resume({context.id: yes(context)})
 
     assert brief(last)[:3] == [
         "tool plan#r1 ran: 1. s2",
@@ -248,9 +248,9 @@ async def test_a_plan_that_is_no_plan_is_not_done() -> None:
             replanner=team.sayer("replanner"),
         )
     )
-    one = pending(await team.run())["executor"]
-    assert parents(one)[0].endswith("Loop workflow interrupted")
-    params = {one.id: "D"}
+    context = pending(await team.run())["executor"]
+    assert parents(context)[0].endswith("Loop workflow interrupted")
+    params = {context.id: "D"}
 
     events = team.runner().resume_with_params(
         "1", ResumeParams(targets=params), session_values={"Plan": "do something"}
@@ -282,8 +282,8 @@ async def test_agents_of_any_kind_may_be_the_parts() -> None:
 
     team = Team(build)
     assert team.build(team).description == ""
-    one = pending(await team.run())["a"]
-    two = pending(await team.resume({one.id: "D"}))["a"]
+    context = pending(await team.run())["a"]
+    two = pending(await team.resume({context.id: "D"}))["a"]
     last = await team.resume({two.id: "E"})
 
     assert brief(last)[-2:] == ["says round 2", "action BreakLoop()"]
@@ -321,12 +321,12 @@ async def test_e094_a_supervisor_over_a_plan_is_called_again(*, is_interrupted: 
     team = Team(build, {**SCRIPTS, "project_manager": [to_plan, say("final summary")]})
     events = await team.run()
     if is_interrupted:
-        one = pending(events)["e1"]
-        assert str(one.address) == (
+        context = pending(events)["e1"]
+        assert str(context.address) == (
             "agent:project_manager;agent:project_manager;agent:project_execution_agent"
             ";agent:execute_replan;agent:executor;tool:book:e1"
         )
-        events = await team.resume({one.id: yes(one)})
+        events = await team.resume({context.id: yes(context)})
 
     assert brief(events)[-1] == "says final summary"
     assert (team.asked("project_manager"), len(book.calls)) == (2, 1)
@@ -341,15 +341,15 @@ async def test_i4_a_plan_goes_on_after_a_crash(at: int, before: bool) -> None:
     team = Team(lambda team: planned(team, book), SCRIPTS, durability="step")
     team.store = DyingStore(store, at=at, before=before)
     team.model = by_task  # type: ignore[method-assign]
-    told: list[AgentEvent] = []
+    received: list[AgentEvent] = []
     try:
-        await team.drive(told, yes)
+        await team.drive(received, yes)
     except Died:
         team.store = store
-        await team.drive(told, yes)
+        await team.drive(received, yes)
 
-    assert "says all done" in brief(told)
-    keys = [event.key for event in told if isinstance(event, MessageEvent)]
+    assert "says all done" in brief(received)
+    keys = [event.key for event in received if isinstance(event, MessageEvent)]
     assert len(set(keys)) == 7
     assert len(book.calls) in {1, 2}
 
@@ -384,7 +384,7 @@ async def test_a_part_that_lost_its_state_is_an_error() -> None:
             replanner=team.sayer("replanner"),
         )
     )
-    one = pending(await team.run())["executor"]
+    context = pending(await team.run())["executor"]
     store = team.store
     assert isinstance(store, MemoryCheckpointStore)
     stored = await store.load("1")
@@ -393,7 +393,7 @@ async def test_a_part_that_lost_its_state_is_an_error() -> None:
     await store.save("1", text, status=stored.status, expected_version=stored.version)
 
     with pytest.raises(CheckpointDecodeError, match="'executor' has lost"):
-        await team.resume({one.id: "D"})
+        await team.resume({context.id: "D"})
 
 
 async def test_pictures_are_no_part_of_the_task() -> None:

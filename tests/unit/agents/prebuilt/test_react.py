@@ -97,7 +97,7 @@ class Office:
 
     async def answer(self, **by_call: object) -> list[AgentEvent]:
         """Answer calls: `c1=accept()`."""
-        responses = {key.removeprefix("c"): one for key, one in by_call.items()}
+        responses = {key.removeprefix("c"): response for key, response in by_call.items()}
         return await self.resume(targets_by_call(await self.pending(), responses))
 
     @property
@@ -153,8 +153,8 @@ async def test_g079_edited_call_runs_once_and_the_model_keeps_its_own() -> None:
     await office.begin()
     await office.answer(c1=edit({"to": "bob", "n": 2}))
     assert office.ran == ["send bob 2 None"]
-    (told,) = office.told
-    assert told.startswith("1: A person changed the arguments to {")
+    (text,) = office.told
+    assert text.startswith("1: A person changed the arguments to {")
     said = [part for message in office.models[-1].inputs[-1] for part in message.parts]
     (kept,) = [part for part in said if isinstance(part, ToolCallPart)]
     assert kept.args == {"to": "alice", "cc": "carol"}
@@ -179,7 +179,7 @@ async def test_g082_results_keep_the_order_of_the_calls(order: Sequence[str]) ->
     for call_id in order:
         targets = targets_by_call(await office.pending(), {call_id: answers[call_id]})
         await office.resume(targets)
-    assert [told.split(":")[0] for told in office.told] == ["1", "2"]
+    assert [text.split(":")[0] for text in office.told] == ["1", "2"]
     messages = office.models[-1].inputs[-1]
     assert isinstance(messages[-2], ModelResponse)
     wanted = [p.tool_call_id for p in messages[-2].parts if isinstance(p, ToolCallPart)]
@@ -190,8 +190,8 @@ async def test_g083_g091_what_is_not_allowed_is_refused_and_can_be_answered() ->
     office = Office()
     await office.begin()
     before = await office.pending()
-    told = "'response' is not allowed for 'rm'; allowed are: accept, ignore"
-    with pytest.raises(ResumeDataError, match=told):
+    message = "'response' is not allowed for 'rm'; allowed are: accept, ignore"
+    with pytest.raises(ResumeDataError, match=message):
         await office.answer(c1=accept(), c2=respond("no"))
     assert office.ran == []
     assert await office.pending() == before
@@ -221,7 +221,7 @@ async def test_g086_edit_that_does_not_fit_is_refused(args: dict[str, object], f
     with pytest.raises(ResumeDataError, match=fault):
         await office.answer(c1=edit(args))  # type: ignore[arg-type]
     assert office.ran == []
-    assert [one.call_id for one in await office.pending()] == ["1", "2"]
+    assert [pending_call.call_id for pending_call in await office.pending()] == ["1", "2"]
     await office.answer(c1=edit({"to": "bob", "n": 2}))
     assert office.ran == ["send bob 2 None"]
 
@@ -249,7 +249,7 @@ async def test_g088_of_several_answers_the_good_ones_count_once() -> None:
 async def test_g089_call_without_an_answer_waits_on() -> None:
     office = Office()
     await office.begin()
-    before = {one.call_id: one for one in await office.pending()}
+    before = {pending_call.call_id: pending_call for pending_call in await office.pending()}
     await office.answer(c2=accept())
     assert office.ran == ["rm x"]
     assert await office.pending() == (before["1"],)
@@ -334,7 +334,9 @@ async def test_d12_gate_that_is_gone_refuses() -> None:
 async def test_one_configuration_is_for_all_tools() -> None:
     office = Office(human=YES_NO)
     await office.begin()
-    assert [one.request.allowed for one in await office.pending()] == [("accept", "ignore")] * 2
+    assert [pending_call.request.allowed for pending_call in await office.pending()] == [
+        ("accept", "ignore")
+    ] * 2
 
 
 async def test_nobody_is_asked_without_a_configuration() -> None:
@@ -401,7 +403,7 @@ async def test_stage_before_the_agent() -> None:
 async def test_stage_before_tools_and_after_the_agent(options: dict[str, object]) -> None:
     office = Office([BOTH, say("done")])
     context, info = await stage(office, **options)
-    assert [one["name"] for one in info.calls] == ["send", "rm"]
+    assert [planned_call["name"] for planned_call in info.calls] == ["send", "rm"]
     assert info.calls[0]["args"] == {"to": "alice"}
     assert "It wants to call: send, rm. May it go on?" in str(info)
     assert decode(encode(info)) == info
@@ -475,7 +477,7 @@ async def test_stage_and_gate_ask_one_after_the_other() -> None:
     context, info = await waiting(office)
     await office.resume({context.id: info.go_on()})
     assert office.ran == []
-    assert [one.call_id for one in await office.pending()] == ["1", "2"]
+    assert [pending_call.call_id for pending_call in await office.pending()] == ["1", "2"]
     await office.answer(c1=accept(), c2=ignore())
     assert office.ran == ["send alice 1 None"]
 

@@ -55,18 +55,18 @@ async def test_question_shows_the_text() -> None:
 
 @pytest.mark.parametrize("is_plain", [True, False])
 async def test_feedback_is_said(is_plain: bool) -> None:
-    desk = Desk()
-    key, info = await desk.begin()
-    (event,) = await desk.answer(key, "shorter" if is_plain else info.give("shorter"))
+    review = Desk()
+    key, info = await review.begin()
+    (event,) = await review.answer(key, "shorter" if is_plain else info.give("shorter"))
     assert isinstance(event, MessageEvent)
     assert event.text == "shorter"
 
 
 @pytest.mark.parametrize("action", [Exit(), BreakLoop()])
 async def test_accepted_text_ends_the_loop(action: Exit | BreakLoop) -> None:
-    desk = Desk(ReviewAgent(when_done=action))
-    key, info = await desk.begin()
-    (event,) = await desk.answer(key, info.accept())
+    review = Desk(ReviewAgent(when_done=action))
+    key, info = await review.begin()
+    (event,) = await review.answer(key, info.accept())
     assert isinstance(event, ActionEvent)
     assert event.action == action
 
@@ -79,9 +79,9 @@ async def test_accepted_text_ends_the_loop(action: Exit | BreakLoop) -> None:
     ],
 )
 async def test_silence_is_not_consent(answer: object, text: str) -> None:
-    desk = Desk()
-    key, _ = await desk.begin()
-    said, action = await desk.answer(key, answer)
+    review = Desk()
+    key, _ = await review.begin()
+    said, action = await review.answer(key, answer)
     assert isinstance(said, MessageEvent)
     assert said.text == text
     assert isinstance(action, ActionEvent)
@@ -100,30 +100,30 @@ async def test_silence_is_not_consent(answer: object, text: str) -> None:
     ],
 )
 async def test_answer_that_says_nothing_is_refused(answer: object) -> None:
-    desk = Desk()
-    key, info = await desk.begin()
+    review = Desk()
+    key, info = await review.begin()
     with pytest.raises(ResumeDataError):
-        await desk.answer(key, answer)
-    assert await desk.answer(key, info.accept())
+        await review.answer(key, answer)
+    assert await review.answer(key, info.accept())
 
 
 async def test_e213_reviewer_asks_again_with_its_text_as_often_as_needed() -> None:
-    desk = Desk()
-    key, info = await desk.begin()
+    review = Desk()
+    key, info = await review.begin()
     for _ in range(2):
-        events = await collect(desk.runner().resume("1"))
+        events = await collect(review.runner().resume("1"))
         (context,) = contexts(events).values()
         assert context.info == info
         assert context.id != key
         key = context.id
-    assert await desk.answer(key, info.accept())
+    assert await review.answer(key, info.accept())
 
 
 async def test_accepting_wins_over_feedback() -> None:
-    desk = Desk()
-    key, _ = await desk.begin()
+    review = Desk()
+    key, _ = await review.begin()
     both = FeedbackInfo(original_content="A poem.", feedback="longer", no_need_to_edit=True)
-    (event,) = await desk.answer(key, both)
+    (event,) = await review.answer(key, both)
     assert isinstance(event, ActionEvent)
 
 
@@ -134,23 +134,23 @@ async def test_text_that_is_not_there_is_a_mistake(values: dict[str, object]) ->
 
 
 async def test_key_can_be_chosen() -> None:
-    desk = Desk(ReviewAgent(content_key="draft"), values={"draft": "B"})
-    _, info = await desk.begin()
+    review = Desk(ReviewAgent(content_key="draft"), values={"draft": "B"})
+    _, info = await review.begin()
     assert info.original_content == "B"
 
 
 async def test_lost_text_is_an_error() -> None:
-    desk = Desk()
-    key, info = await desk.begin()
-    stored = await desk.store.load("1")
+    review = Desk()
+    key, info = await review.begin()
+    stored = await review.store.load("1")
     assert stored is not None
     assert stored.data.count('"$type":"countersign.feedback_info/1"') == 2
     text = stored.data.replace(
         '"state":{"$type":"countersign.feedback_info/1","value"', '"state":{"x"'
     )
-    await desk.store.save("1", text, status=stored.status, expected_version=stored.version)
+    await review.store.save("1", text, status=stored.status, expected_version=stored.version)
     with pytest.raises(CheckpointDecodeError, match="lost"):
-        await desk.answer(key, info.accept())
+        await review.answer(key, info.accept())
 
 
 @pytest.mark.parametrize(

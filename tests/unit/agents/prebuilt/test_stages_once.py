@@ -55,7 +55,7 @@ class Office:
             elif stored.status is CheckpointStatus.CLOSED:
                 return last
             else:
-                asked = {one.id: one.info for one in await runner.pending("1")}
+                asked = {context.id: context.info for context in await runner.pending("1")}
                 self.asked += asked.values()
                 answers = {name: _yes(info) for name, info in asked.items()}
                 events = await collect(runner.resume("1", answers))
@@ -85,12 +85,12 @@ async def test_i5_calls_of_a_stage_run_once_and_are_asked_about_once(
         except Died:
             has_died = True
             last = await office.play(office.runner(office.store))
-        in_doubt = sum(isinstance(one, InDoubtInfo) for one in office.asked)
+        in_doubt = sum(isinstance(info, InDoubtInfo) for info in office.asked)
         assert office.acted <= 1, f"write {at}"
         assert office.acted == 1 or in_doubt, f"write {at}"
         assert last in {"says done", ""}
-        shown = [one for one in office.asked if isinstance(one, StageInfo) and one.calls]
-        assert len({one.digest for one in shown}) == 1, f"write {at}"
+        shown = [info for info in office.asked if isinstance(info, StageInfo) and info.calls]
+        assert len({info.digest for info in shown}) == 1, f"write {at}"
         doubts += in_doubt
         if not has_died:
             break

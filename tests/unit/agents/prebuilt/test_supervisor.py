@@ -47,12 +47,12 @@ async def test_e092_a_supervisor_is_called_again_after_a_rejection() -> None:
 
     first = await team.run()
 
-    one = pending(first)["t1"]
-    assert str(one.address) == (
+    context = pending(first)["t1"]
+    assert str(context.address) == (
         "agent:sup;agent:sup;agent:account_agent;agent:sup;agent:transaction_agent"
         ";tool:transfer_funds:t1"
     )
-    assert len(parents(one)) == 1
+    assert len(parents(context)) == 1
     assert brief(first)[3:8] == [
         "calls check_balance#a1",
         "tool check_balance#a1 ran: check_balance ok {}",
@@ -61,7 +61,7 @@ async def test_e092_a_supervisor_is_called_again_after_a_rejection() -> None:
         "tool transfer_to_agent#transfer-back ran: Handed to 'sup'.",
     ]
 
-    last = await team.resume({one.id: no(one, "limit")})
+    last = await team.resume({context.id: no(context, "limit")})
 
     assert brief(last)[0].startswith("tool transfer_funds#t1 rejected: ")
     assert brief(last)[1:] == [
@@ -85,11 +85,11 @@ async def test_e093_a_supervisor_over_one_agent_that_asks_at_once() -> None:
         return supervisor(supervisor=sup, sub_agents=[team.asker("a")], name="all")
 
     team = Team(build, {"sup": [hand_to("a", "s1"), hand_to("a", "s2"), say("end")]})
-    one = pending(await team.run())["a"]
-    assert str(one.address) == "agent:all;agent:sup;agent:a"
-    assert parents(one) == []
+    context = pending(await team.run())["a"]
+    assert str(context.address) == "agent:all;agent:sup;agent:a"
+    assert parents(context) == []
 
-    events = await team.resume({one.id: "1"})
+    events = await team.resume({context.id: "1"})
     two = pending(events)["a"]
     assert str(two.address) == "agent:all;agent:sup;agent:a;agent:sup;agent:a"
 
@@ -114,12 +114,12 @@ async def test_e095_a_supervisor_of_supervisors() -> None:
         "worker": [call("pay", id="w1"), say("worker done")],
     }
     team = Team(build, scripts)
-    one = pending(await team.run())["w1"]
-    assert str(one.address) == (
+    context = pending(await team.run())["w1"]
+    assert str(context.address) == (
         "agent:boss;agent:boss;agent:lead;agent:lead;agent:worker;tool:pay:w1"
     )
 
-    last = await team.resume({one.id: yes(one)})
+    last = await team.resume({context.id: yes(context)})
 
     assert [line for line in brief(last) if line.startswith("says")] == [
         "says worker done",
@@ -138,11 +138,11 @@ async def test_x9_a_supervisor_over_a_sequence_keeps_the_answer() -> None:
         return supervisor(supervisor=sup, sub_agents=[seq])
 
     team = Team(build, {"sup": [hand_to("seq", "s1"), say("summary")]})
-    one = pending(await team.run())["a"]
-    assert str(one.address) == "agent:sup;agent:sup;agent:seq;agent:a"
-    assert parents(one) == ["agent:sup;agent:sup;agent:seq Sequential workflow interrupted"]
+    context = pending(await team.run())["a"]
+    assert str(context.address) == "agent:sup;agent:sup;agent:seq;agent:a"
+    assert parents(context) == ["agent:sup;agent:sup;agent:seq Sequential workflow interrupted"]
 
-    last = await team.resume({one.id: "D"})
+    last = await team.resume({context.id: "D"})
 
     assert [line for line in brief(last) if line.startswith("says")] == [
         "says a got D",
@@ -153,7 +153,7 @@ async def test_x9_a_supervisor_over_a_sequence_keeps_the_answer() -> None:
     heard = team.heard("sup")
     said = ["[pre] said: pre says", "[a] said: a asking", "[a] said: a got D"]
     assert [line for line in heard if "said" in line] == [
-        f"user-prompt: For context: {one}." for one in [*said, "[post] said: post says"]
+        f"user-prompt: For context: {text}." for text in [*said, "[post] said: post says"]
     ]
 
 
@@ -182,8 +182,8 @@ async def test_an_exit_below_ends_the_supervisor() -> None:
         return SequentialAgent("seq", [inner, team.sayer("never")])
 
     team = Team(build, {"sup": [hand_to("a", "s1")]})
-    one = pending(await team.run())["a"]
-    last = await team.resume({one.id: "D"})
+    context = pending(await team.run())["a"]
+    last = await team.resume({context.id: "D"})
 
     assert brief(last) == ["says a got D", "action Exit()"]
     assert (team.asked("sup"), "never run" in team.entered) == (1, False)
@@ -196,10 +196,10 @@ async def test_a_sub_agent_with_sub_agents_hands_over_back_after_them() -> None:
         return supervisor(supervisor=sup, sub_agents=[b])
 
     team = Team(build, {"sup": [hand_to("B", "s1"), say("summary")]})
-    one = pending(await team.run())["C"]
-    assert str(one.address) == "agent:sup;agent:sup;agent:B;agent:C"
+    context = pending(await team.run())["C"]
+    assert str(context.address) == "agent:sup;agent:sup;agent:B;agent:C"
 
-    last = await team.resume({one.id: "D"})
+    last = await team.resume({context.id: "D"})
 
     assert brief(last)[-1] == "says summary"
     assert any("[C] said: C got D." in line for line in team.heard("sup"))
@@ -231,10 +231,10 @@ async def test_a_supervisor_as_a_tool() -> None:
         "sup": [hand_to("w", "s1"), say("summary")],
     }
     team = Team(build, scripts)
-    one = pending(await team.run())["w"]
-    assert str(one.address) == "agent:Outer;tool:crew:o1;agent:crew;agent:sup;agent:w"
+    context = pending(await team.run())["w"]
+    assert str(context.address) == "agent:Outer;tool:crew:o1;agent:crew;agent:sup;agent:w"
 
-    last = await team.resume({one.id: "D"})
+    last = await team.resume({context.id: "D"})
 
     assert brief(last) == ["tool crew#o1 ran: summary", "says done"]
 
@@ -254,19 +254,19 @@ async def test_i4_a_supervised_run_goes_on_after_a_crash(at: int, before: bool) 
     store = MemoryCheckpointStore()
     team.durability, team.by_history = "step", True
     team.store = DyingStore(store, at=at, before=before)
-    told: list[AgentEvent] = []
+    received: list[AgentEvent] = []
     try:
-        await team.drive(told, yes)
+        await team.drive(received, yes)
     except Died:
         team.store = store
-        await team.drive(told, yes)
+        await team.drive(received, yes)
 
-    assert brief(told)[-1] == "says summary"
+    assert brief(received)[-1] == "says summary"
     lines: dict[str, set[str]] = {}
-    for event in told:
+    for event in received:
         if not event.key.startswith("interrupt/"):
             lines.setdefault(event.key, set()).add(brief([event])[0])
-    assert all(len(found) == 1 for found in lines.values())
+    assert all(len(texts) == 1 for texts in lines.values())
     assert len(transfer.calls) in (1, 2)
     assert check.calls
 
@@ -293,8 +293,8 @@ async def test_it_stands_behind_the_middlewares_of_the_agent() -> None:
         return with_sub_agents(sup, [team.chat("bank")])
 
     team = Team(build, {"sup": [hand_to("bank", "s1")], "bank": [say("500")]})
-    one = pending(await team.run())["s1"]
-    assert brief(await team.resume({one.id: yes(one)}))[-1] == "says 500"
+    context = pending(await team.run())["s1"]
+    assert brief(await team.resume({context.id: yes(context)}))[-1] == "says 500"
 
 
 def test_an_agent_that_has_the_tool_stays_as_it_is() -> None:

@@ -97,7 +97,7 @@ def agents(last: str) -> dict[str, tuple[Agent, Agent, Agent]]:
 async def test_an_answer_is_acted_on_once(kind: str) -> None:
     acted.clear()
     store = MemoryCheckpointStore()
-    first, failing, then = (Runner(one, checkpoint_store=store) for one in agents("done")[kind])
+    first, failing, then = (Runner(agent, checkpoint_store=store) for agent in agents("done")[kind])
     (asked,) = contexts(await collect(first.query("hi", checkpoint_id="1"))).values()
 
     with pytest.raises((ModelError, ConnectionError)):

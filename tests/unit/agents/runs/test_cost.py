@@ -56,9 +56,9 @@ class Costs:
         self.written += len(text.encode())
 
     def take(self) -> tuple[list[str], int]:
-        found = self.commands, self.written
+        taken = self.commands, self.written
         self.commands, self.written = [], 0
-        return found
+        return taken
 
 
 class CostlyStore(MemoryCheckpointStore):
@@ -287,8 +287,8 @@ async def test_a_run_that_died_is_recovered_from_what_was_opened() -> None:
 
     assert bank.costs.take()[0] == ["load", "history", "append", "save"]
     pending = await other.open("t#x")
-    (told,) = await collect(other.recover("t#x", run=pending))
-    assert isinstance(told, InterruptEvent)
+    (event,) = await collect(other.recover("t#x", run=pending))
+    assert isinstance(event, InterruptEvent)
     assert bank.costs.take()[0] == ["load"]
 
 
@@ -433,4 +433,4 @@ async def test_an_interrupt_keeps_nothing_of_its_run_alive() -> None:
 
 def _left() -> int:
     # By its type: `isinstance` would have lazy modules of other libraries load what they stand for.
-    return sum(issubclass(type(one), Scope | InterruptSignal) for one in gc.get_objects())
+    return sum(issubclass(type(tracked), Scope | InterruptSignal) for tracked in gc.get_objects())

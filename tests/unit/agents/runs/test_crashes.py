@@ -36,19 +36,19 @@ from tests.unit.agents.support import (
 )
 
 
-async def drive(world: World, told: list[AgentEvent], *, doubt: str = "ran") -> None:
+async def drive(world: World, received: list[AgentEvent], *, doubt: str = "ran") -> None:
     """Do what a bot does: look at the checkpoint, and go on from whatever it says."""
     stored = await world.store.load("1")  # type: ignore[attr-defined]
     while stored is None or stored.status is not CheckpointStatus.CLOSED:
         runner = world.runner()
         if stored is None:
             events: AsyncIterator[AgentEvent] = runner.query("hi", checkpoint_id="1", log=("L", 1))
-            await follow(events, told)
+            await follow(events, received)
         elif stored.status is CheckpointStatus.RUNNING:
-            await follow(runner.recover("1"), told)
+            await follow(runner.recover("1"), received)
         else:
             answers = {c.id: answer_to(c, doubt) for c in await runner.pending("1")}
-            await follow(runner.resume_with_params("1", ResumeParams(targets=answers)), told)
+            await follow(runner.resume_with_params("1", ResumeParams(targets=answers)), received)
         stored = await world.store.load("1")  # type: ignore[attr-defined]
 
 
@@ -65,12 +65,12 @@ async def test_i4_i5_a_process_may_die_at_any_write(durability: str, at: int, be
     world.durability, world.by_history = durability, True
     store = MemoryCheckpointStore()
     world.store = DyingStore(store, at=at, before=before)
-    told: list[AgentEvent] = []
+    received: list[AgentEvent] = []
     try:
-        await drive(world, told)
+        await drive(world, received)
     except Died:
         world.store = store
-        await drive(world, told)
+        await drive(world, received)
 
     assert len(pay.calls) <= 1
     assert pay.calls in ([{"x": 2}], [])
@@ -79,7 +79,7 @@ async def test_i4_i5_a_process_may_die_at_any_write(durability: str, at: int, be
     assert said.count("tool-return") == 3
     assert said[-1] == "text"
     by_key: dict[str, set[str]] = {}
-    for event in told:
+    for event in received:
         if not event.key.startswith("interrupt/"):
             by_key.setdefault(event.key, set()).add(brief([event])[0])
     assert {"agent:A/m1", "agent:A/m2", "agent:A/m3"} <= set(by_key)

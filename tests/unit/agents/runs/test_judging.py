@@ -93,26 +93,26 @@ async def test_what_is_told_is_what_the_gate_will_say() -> None:
     world = a_world(policy_gate(pay, LIMITS))
     await world.run()
     (waiting,) = await world.pending()
-    told = await judged(world, x=500)
-    assert told is not None
-    assert told.info is not None
+    judgement = await judged(world, x=500)
+    assert judgement is not None
+    assert judgement.info is not None
     assert isinstance(waiting.info, ReviewEditInfo)
     await world.resume({waiting.id: waiting.info.edit({"x": 500}, by="UADA")})
     (again,) = await world.pending()
     assert isinstance(again.info, ApprovalInfo)
-    assert (again.info.ruling, again.info.digest) == (told.info.ruling, told.info.digest)
+    assert (again.info.ruling, again.info.digest) == (judgement.info.ruling, judgement.info.digest)
 
 
 async def test_gates_around_are_asked_too() -> None:
     world = a_world(policy_gate(review_edit_gate(pay), LIMITS), 5)
     await world.run()
-    told = await judged(world, x=5000)
-    assert told is not None
-    assert "too much" in told.denied
-    told = await judged(world, x=6)
-    assert told is not None
-    assert told.info is not None
-    assert told.info.rule == "always"
+    judgement = await judged(world, x=5000)
+    assert judgement is not None
+    assert "too much" in judgement.denied
+    judgement = await judged(world, x=6)
+    assert judgement is not None
+    assert judgement.info is not None
+    assert judgement.info.rule == "always"
     world = a_world(policy_gate(retry_tools_around(review_edit_gate(pay)), LIMITS), 5)
     await world.run()
     assert (await judged(world, x=5000)) is not None
@@ -128,10 +128,10 @@ async def test_gates_around_that_asked_are_known_with_what_they_let_pass() -> No
     (first,) = await world.pending()
     assert isinstance(first.info, ApprovalInfo)
     await world.resume({first.id: first.info.approve(by="UMIA")})
-    told = await judged(world, x=5)
-    assert told is not None
-    assert told.info is not None
-    assert (told.info.rule, told.info.counted) == ("always", ())
+    judgement = await judged(world, x=5)
+    assert judgement is not None
+    assert judgement.info is not None
+    assert (judgement.info.rule, judgement.info.counted) == ("always", ())
 
 
 async def test_agents_in_tools_and_middlewares_are_found() -> None:
@@ -147,9 +147,9 @@ async def test_agents_in_tools_and_middlewares_are_found() -> None:
     runner = world.runner()
     await collect(runner.query("hi", checkpoint_id="1"))
     (waiting,) = await runner.pending("1")
-    told = await runner.judge("1", waiting.id, {"x": 5000})
-    assert told is not None
-    assert "too much" in told.denied
+    judgement = await runner.judge("1", waiting.id, {"x": 5000})
+    assert judgement is not None
+    assert "too much" in judgement.denied
 
 
 async def test_arguments_that_do_not_fit_are_refused() -> None:
@@ -167,10 +167,10 @@ async def test_policy_that_writes_changes_nothing() -> None:
 
     world = a_world(policy_gate(pay, Writes()))
     await world.run(session_values={"a": [1]})
-    told = await judged(world, x=7)
-    assert told is not None
-    assert told.info is not None
-    assert told.info.arguments == {"x": 7}
+    judgement = await judged(world, x=7)
+    assert judgement is not None
+    assert judgement.info is not None
+    assert judgement.info.arguments == {"x": 7}
 
 
 async def ask(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
@@ -259,7 +259,7 @@ async def test_people_whose_decision_has_lapsed_are_asked_whatever_they_agreed_t
     (first,) = await world.pending()
     assert isinstance(first.info, ApprovalInfo)
     await world.resume({first.id: first.info.approve(by="UMIA")})
-    told = await judged(world, x=5)
-    assert told is not None
-    assert told.info is not None
-    assert (told.info.rule, RAN) == ("always", [])
+    judgement = await judged(world, x=5)
+    assert judgement is not None
+    assert judgement.info is not None
+    assert (judgement.info.rule, RAN) == ("always", [])

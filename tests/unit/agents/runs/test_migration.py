@@ -94,69 +94,69 @@ async def stage(name: str) -> Stage:
 
 
 async def test_a_checkpoint_of_version_1_is_resumed_to_its_end() -> None:
-    found = await stage("checkpoint-v1.json")
-    first, second = await found.runner.pending("t#1")
+    loaded = await stage("checkpoint-v1.json")
+    first, second = await loaded.runner.pending("t#1")
 
     params = ResumeParams(targets={second.id: no(second, "not today")})
-    events = await collect(found.runner.resume_with_params("t#1", params))
+    events = await collect(loaded.runner.resume_with_params("t#1", params))
     assert brief(events)[0].startswith("tool pay#c3 rejected: ")
     assert "not today" in brief(events)[0]
     assert brief(events)[1:] == ["INT agent:clerk;tool:pay:c2"]
     assert contexts(events)["c2"].id == first.id
-    stored = await found.store.load("t#1")
+    stored = await loaded.store.load("t#1")
     assert stored is not None
     assert from_text(stored.data)["schema"] == SCHEMA_VERSION == 1
 
     params = ResumeParams(targets={first.id: yes(first)})
-    events = await collect(found.runner.resume_with_params("t#1", params))
+    events = await collect(loaded.runner.resume_with_params("t#1", params))
     assert brief(events) == ["tool pay#c2 ran: paid 5 to ana", "says All done."]
     assert PAID == ["5 to ana"]
-    told = [part for message in found.model.inputs[-1] for part in message.parts]
-    assert [getattr(part, "tool_call_id", None) for part in told[-3:]] == ["c1", "c2", "c3"]
-    assert len(await found.log.load("t", before_turn=2)) == 1
+    parts = [part for message in loaded.model.inputs[-1] for part in message.parts]
+    assert [getattr(part, "tool_call_id", None) for part in parts[-3:]] == ["c1", "c2", "c3"]
+    assert len(await loaded.log.load("t", before_turn=2)) == 1
 
 
 async def test_a_dead_run_of_version_1_is_recovered_with_its_claim_journal_and_log() -> None:
-    found = await stage("checkpoint-v1-running.json")
+    loaded = await stage("checkpoint-v1-running.json")
 
-    events = await collect(found.runner.recover("t#2"))
+    events = await collect(loaded.runner.recover("t#2"))
 
     assert brief(events) == ["tool pay#c1 ran: paid 5 to ana", "INT agent:clerk;tool:pay:c2"]
-    (context,) = await found.runner.pending("t#2")
+    (context,) = await loaded.runner.pending("t#2")
     assert isinstance(context.info, InDoubtInfo)
     params = ResumeParams(targets={context.id: InDoubtResult(choice="again")})
-    assert brief(await collect(found.runner.resume_with_params("t#2", params)))[-1] == (
+    assert brief(await collect(loaded.runner.resume_with_params("t#2", params)))[-1] == (
         "says All done."
     )
     assert PAID == ["6 to bo"]
-    first = found.model.inputs[-1][0].parts[0]
+    first = loaded.model.inputs[-1][0].parts[0]
     assert getattr(first, "content", "") == "Good morning"
 
 
 async def test_an_answer_of_version_1_is_checked_as_ever() -> None:
-    found = await stage("checkpoint-v1.json")
-    before = await found.store.load("t#1")
+    loaded = await stage("checkpoint-v1.json")
+    before = await loaded.store.load("t#1")
 
     with pytest.raises(UnknownInterruptError):
-        await collect(found.runner.resume_with_params("t#1", ResumeParams(targets={"nope": True})))
-    assert await found.store.load("t#1") == before
+        await collect(loaded.runner.resume_with_params("t#1", ResumeParams(targets={"nope": True})))
+    assert await loaded.store.load("t#1") == before
 
 
 @pytest.mark.parametrize("version", [0, SCHEMA_VERSION + 1, 99, "1", None, True])
 async def test_another_version_is_a_typed_error_and_changes_nothing(version: Json) -> None:
-    found = await stage("checkpoint-v1.json")
+    loaded = await stage("checkpoint-v1.json")
     kept = json.loads((DATA / "checkpoint-v1.json").read_text())
     text = to_text({**from_text(kept["data"]), "schema": version})
     status = CheckpointStatus.PENDING
-    await found.store.save("x", text, status=status, expected_version=0)
-    before = await found.store.load("x")
+    await loaded.store.save("x", text, status=status, expected_version=0)
+    before = await loaded.store.load("x")
 
-    for work in (found.runner.resume("x"), found.runner.recover("x")):
+    for work in (loaded.runner.resume("x"), loaded.runner.recover("x")):
         with pytest.raises(CheckpointVersionError, match="run the version that wrote it"):
             await collect(work)
     with pytest.raises(CheckpointVersionError):
-        await found.runner.pending("x")
-    assert await found.store.load("x") == before
+        await loaded.runner.pending("x")
+    assert await loaded.store.load("x") == before
 
 
 def test_each_old_version_has_a_migration() -> None:

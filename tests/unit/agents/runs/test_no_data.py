@@ -93,11 +93,11 @@ async def test_it_is_entered_as_a_target(
 ) -> None:
     SEEN.clear()
     runner = Runner(make(ask), checkpoint_store=MemoryCheckpointStore())
-    (one,) = await _contexts(runner.query("Go.", checkpoint_id="1"))
+    (context,) = await _contexts(runner.query("Go.", checkpoint_id="1"))
     events = (
-        runner.resume("1", [one.id])
+        runner.resume("1", [context.id])
         if in_a_list
-        else runner.resume_with_params("1", ResumeParams(targets={one.id: None}))
+        else runner.resume_with_params("1", ResumeParams(targets={context.id: None}))
     )
     assert await _contexts(events) == ()
     assert SEEN == [(True, False, None)]
@@ -107,8 +107,8 @@ async def test_it_is_entered_as_a_target(
 async def test_it_is_entered_in_a_thread_of_a_graph(ask: Callable[[], None]) -> None:
     SEEN.clear()
     graph = _graph(ask).compile(checkpoint_store=MemoryCheckpointStore())
-    (one,) = (await graph.invoke({}, thread_id="1")).interrupts
-    assert (await graph.invoke(thread_id="1", resume_map={one.id: None})).interrupts == ()
+    (interrupt,) = (await graph.invoke({}, thread_id="1")).interrupts
+    assert (await graph.invoke(thread_id="1", resume_map={interrupt.id: None})).interrupts == ()
     assert SEEN == [(True, False, None)]
 
 
@@ -116,8 +116,8 @@ async def test_a_question_of_a_node_gets_none() -> None:
     SEEN.clear()
     agent = a_graph(lambda: SEEN.append(node_interrupt("ready?")))
     runner = Runner(agent, checkpoint_store=MemoryCheckpointStore())
-    (one,) = await _contexts(runner.query("Go.", checkpoint_id="1"))
-    assert await _contexts(runner.resume("1", [one.id])) == ()
+    (context,) = await _contexts(runner.query("Go.", checkpoint_id="1"))
+    assert await _contexts(runner.resume("1", [context.id])) == ()
     assert SEEN == [None]
 
 
@@ -133,8 +133,8 @@ async def test_i1_a_gate_refuses_it() -> None:
     model = ScriptedModel([call("act", {}, id="c1"), say("Done.")])
     agent = ChatModelAgent(name="root", model=model, tools=[act])
     runner = Runner(agent, checkpoint_store=MemoryCheckpointStore())
-    (one,) = await _contexts(runner.query("Go.", checkpoint_id="1"))
+    (context,) = await _contexts(runner.query("Go.", checkpoint_id="1"))
     with pytest.raises(ResumeDataError, match="got NoneType; nothing ran"):
-        await _contexts(runner.resume("1", [one.id]))
+        await _contexts(runner.resume("1", [context.id]))
     assert SEEN == []
-    assert [left.id for left in await runner.pending("1")] == [one.id]
+    assert [left.id for left in await runner.pending("1")] == [context.id]

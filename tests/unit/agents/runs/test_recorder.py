@@ -123,7 +123,7 @@ async def test_what_was_not_put_on_record_ends_the_run_and_is_told_again(
     assert runs == (1 if notice is CallFinished else 0)
     await world.recover()
     assert len(pay.calls) == runs
-    assert notice in {type(one) for one in book.notices}
+    assert notice in {type(recorded) for recorded in book.notices}
 
 
 async def test_what_a_dead_process_noted_is_told_before_anything_runs() -> None:
@@ -190,9 +190,9 @@ async def test_a_rejected_call_does_not_start() -> None:
     asked = contexts(await world.run())["c1"]
     await world.resume({asked.id: no(asked, "too much")})
     assert book.starts == []
-    [told] = book.notices
-    assert isinstance(told, CallFinished)
-    assert told.outcome is ToolOutcome.REJECTED
+    [finished] = book.notices
+    assert isinstance(finished, CallFinished)
+    assert finished.outcome is ToolOutcome.REJECTED
 
 
 async def test_the_text_of_a_failed_call_is_its_error() -> None:
@@ -205,9 +205,9 @@ async def test_the_text_of_a_failed_call_is_its_error() -> None:
 
     pay.body = fail
     await world.resume({asked.id: yes(asked)})
-    told = book.notices[-1]
-    assert isinstance(told, CallFinished)
-    assert (told.outcome, told.text) == (ToolOutcome.FAILED, "OSError: the disk is full")
+    finished = book.notices[-1]
+    assert isinstance(finished, CallFinished)
+    assert (finished.outcome, finished.text) == (ToolOutcome.FAILED, "OSError: the disk is full")
 
 
 async def test_without_a_store_a_start_is_on_record_all_the_same() -> None:

@@ -397,12 +397,12 @@ async def test_a_call_that_was_let_through_may_be_in_doubt_too() -> None:
 def without_state(change: object) -> object:
     """The same change, but for the state of the question that it adds."""
     if isinstance(change, list):
-        return [without_state(one) for one in change]
+        return [without_state(part) for part in change]
     if not isinstance(change, dict):
         return change
     return {
-        key: {"new": "lost"} if key == "state" else without_state(one)
-        for key, one in change.items()
+        key: {"new": "lost"} if key == "state" else without_state(part)
+        for key, part in change.items()
     }
 
 

@@ -230,14 +230,14 @@ async def test_20_two_runs_with_one_call_id_are_apart() -> None:
     world, pay = pay_world(
         call("pay", {"x": 1}, id="c1"), call("pay", {"x": 2}, id="c1"), say("done")
     )
-    one = contexts(await world.run("s1"))["c1"]
+    first = contexts(await world.run("s1"))["c1"]
     two = contexts(await world.run("s2"))["c1"]
 
     with pytest.raises(UnknownInterruptError):
-        await world.resume({one.id: yes(one)}, "s2")
+        await world.resume({first.id: yes(first)}, "s2")
     with pytest.raises(ResumeDataError):
-        await world.resume({two.id: yes(one)}, "s2")
-    await world.resume({one.id: yes(one)}, "s1")
+        await world.resume({two.id: yes(first)}, "s2")
+    await world.resume({first.id: yes(first)}, "s1")
 
     assert pay.calls == [{"x": 1}]
 

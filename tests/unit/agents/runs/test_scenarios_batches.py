@@ -61,8 +61,8 @@ async def test_34_40_a_batch_asks_once_for_all_in_call_order(is_sequential: bool
         "INT agent:A;tool:a:c1, agent:A;tool:b:c3",
     ]
     assert isinstance(events[-1], InterruptEvent)
-    one, two = events[-1].contexts
-    assert one.parent is two.parent
+    first, two = events[-1].contexts
+    assert first.parent is two.parent
     assert counts(tools) == {"a": 0, "ok": 1, "b": 0}
 
 
@@ -173,7 +173,7 @@ async def test_146_149_values_come_back_as_they_were(value: object) -> None:
 
     assert context.info == value
     assert seen == [value, value, value]
-    assert [type(found) for found in seen] == [type(value)] * 3
+    assert [type(answer) for answer in seen] == [type(value)] * 3
 
 
 @dataclass

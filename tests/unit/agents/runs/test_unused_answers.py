@@ -120,7 +120,7 @@ async def test_d12_a_call_whose_gate_is_gone_does_not_run(
     done.clear()
     store = MemoryCheckpointStore()
     gated, bare = approval_gate(TOOLS[kind]()), TOOLS[kind]()
-    old, new = (Runner(place(one), checkpoint_store=store) for one in (gated, bare))
+    old, new = (Runner(place(tool), checkpoint_store=store) for tool in (gated, bare))
     (asked,) = contexts(await collect(old.query("hi", checkpoint_id="1"))).values()
     answer = yes(asked) if is_yes else asked.info.reject("no")  # type: ignore[attr-defined]
 
@@ -231,26 +231,26 @@ async def test_a_part_of_a_tool_that_is_not_entered_any_more_is_told() -> None:
             return f"{name}: {answer}"
 
     def check_all(_: object) -> str:
-        told, signals = [], []
+        answers, signals = [], []
         for name in parts:
             try:
-                told.append(check(name))
+                answers.append(check(name))
             except InterruptSignal as signal:
                 signals.append(signal)
         if signals:
             composite_interrupt("open", None, *signals)
-        return ", ".join(told)
+        return ", ".join(answers)
 
     world = World([call("t", id="c1"), say("done")], [Plain("t", check_all)])
     waiting = contexts(await world.run()).values()
     parts.remove("door")
 
-    told: list[AgentEvent] = []
-    events = world.runner().resume("1", {one.id: "fine" for one in waiting})
+    received: list[AgentEvent] = []
+    events = world.runner().resume("1", {context.id: "fine" for context in waiting})
     with pytest.raises(UnusedAnswerError, match="process:door"):
-        await follow(events, told)
+        await follow(events, received)
 
-    assert brief(told) == ["tool t#c1 ran: stove: fine", "says done"]
+    assert brief(received) == ["tool t#c1 ran: stove: fine", "says done"]
     assert await world.pending() == ()
 
 
@@ -275,13 +275,13 @@ async def test_a_stop_before_an_answer_is_looked_at_is_only_a_stop() -> None:
 # --- answers for what asks nothing ---
 
 AROUND: dict[str, Callable[[Agent], Agent]] = {
-    "Sequential workflow interrupted": lambda one: SequentialAgent("S", [one]),
-    "Parallel workflow interrupted": lambda one: ParallelAgent("S", [one]),
-    "Loop workflow interrupted": lambda one: LoopAgent("S", [one]),
-    "agent tool interrupt": lambda one: ChatModelAgent(
+    "Sequential workflow interrupted": lambda agent: SequentialAgent("S", [agent]),
+    "Parallel workflow interrupted": lambda agent: ParallelAgent("S", [agent]),
+    "Loop workflow interrupted": lambda agent: LoopAgent("S", [agent]),
+    "agent tool interrupt": lambda agent: ChatModelAgent(
         name="S",
         model=ScriptedModel([call("a", {"request": "x"}), say("done")]),
-        tools=[AgentTool(one)],
+        tools=[AgentTool(agent)],
     ),
 }
 
@@ -340,8 +340,8 @@ async def test_a_conversation_forgets_an_answer_that_nobody_used() -> None:
         [event async for event in talk.events(follow=False)]
 
     await talk.push("again")
-    told = [event async for event in talk.events(follow=False)]
-    assert brief(told) == ["says went on"]
+    events = [event async for event in talk.events(follow=False)]
+    assert brief(events) == ["says went on"]
 
 
 # --- kinds of answers ---
@@ -473,7 +473,7 @@ async def test_nothing_is_unused_when_everything_is_only_entered_again() -> None
 
     events = await collect(runner.resume_with_params("1", ResumeParams(untargeted="reenter")))
 
-    assert [one.info for one in contexts(events).values()] == ["a?"]
+    assert [context.info for context in contexts(events).values()] == ["a?"]
 
 
 async def test_a_graph_tells_what_nobody_used() -> None:

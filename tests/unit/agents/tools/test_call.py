@@ -212,12 +212,12 @@ async def test_halves_of_surrogate_pairs_are_replaced(text: str, kept: str) -> N
     store = MemoryCheckpointStore()
     world = World([call("look", id="c1"), RuntimeError("down")], [look], store=store)
     world.durability = "step"
-    told: list[object] = []
+    received: list[object] = []
 
     with pytest.raises(Exception, match="down"):
-        await follow(world.runner().query("hi", checkpoint_id="1"), told)  # type: ignore[arg-type]
+        await follow(world.runner().query("hi", checkpoint_id="1"), received)  # type: ignore[arg-type]
 
-    assert brief(told)[-1] == f"tool look#c1 ran: {kept}"  # type: ignore[arg-type]
+    assert brief(received)[-1] == f"tool look#c1 ran: {kept}"  # type: ignore[arg-type]
     assert json.loads(store._kept["1"].journal[-1])["text"] == kept
 
 

@@ -65,9 +65,9 @@ async def stop_when(
         else runner.resume_with_params("1", ResumeParams(targets=targets), cancel=token)
     )
     error = await stopped(events, inside, token)
-    found: tuple[InterruptContext, ...] = error.value.contexts
-    assert found == await world.pending()
-    return {context.address.segments[-1].sub_id: context for context in found}
+    waiting: tuple[InterruptContext, ...] = error.value.contexts
+    assert waiting == await world.pending()
+    return {context.address.segments[-1].sub_id: context for context in waiting}
 
 
 async def stopped(

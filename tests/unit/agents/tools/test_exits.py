@@ -58,8 +58,8 @@ EXITS = [exit_2, interrupt_by_key, leave_generator]
 
 @pytest.fixture(params=EXITS)
 def leave(request: pytest.FixtureRequest) -> Callable[[], None]:
-    found: Callable[[], None] = request.param
-    return found
+    exit_function: Callable[[], None] = request.param
+    return exit_function
 
 
 def _stop_iteration() -> str:
@@ -110,8 +110,8 @@ def tools(leave: Callable[[], None]) -> list[Any]:
 async def test_a_tool_that_exits_has_failed_and_the_model_is_told(
     leave: Callable[[], None], at: int, is_gated: bool
 ) -> None:
-    one = tools(leave)[at]
-    name = one.definition.name
+    exit_tool = tools(leave)[at]
+    name = exit_tool.definition.name
     model = ScriptedModel([[call(name, id="c1"), call("look", id="c2")], say("It failed.")])
 
     @tool
@@ -119,7 +119,7 @@ async def test_a_tool_that_exits_has_failed_and_the_model_is_told(
         """Look."""
         return "fine"
 
-    gated = approval_gate(one) if is_gated else one
+    gated = approval_gate(exit_tool) if is_gated else exit_tool
     agent = ChatModelAgent(name="A", model=model, tools=[gated, look])
     runner = Runner(agent, checkpoint_store=MemoryCheckpointStore())
 
@@ -128,7 +128,7 @@ async def test_a_tool_that_exits_has_failed_and_the_model_is_told(
         (waits,) = await runner.pending("1")
         events += [event async for event in runner.resume("1", {waits.id: yes(waits)})]
 
-    done = {one.call.id: one for one in events if isinstance(one, ToolEvent)}
+    done = {event.call.id: event for event in events if isinstance(event, ToolEvent)}
     assert done["c1"].outcome is ToolOutcome.FAILED
     assert done["c2"].outcome is ToolOutcome.RAN
     assert model.calls == 2
@@ -199,9 +199,9 @@ async def test_an_agent_that_exits_fails_the_run(leave: Callable[[], None]) -> N
         resume = run
 
     agent: Agent = Leaving()
-    for one in (agent, ParallelAgent(name="P", agents=[agent])):
+    for root in (agent, ParallelAgent(name="P", agents=[agent])):
         with pytest.raises(ProcessExitError):
-            [event async for event in Runner(one).query("go")]
+            [event async for event in Runner(root).query("go")]
 
 
 async def test_a_policy_that_exits_denies(leave: Callable[[], None]) -> None:
@@ -210,8 +210,8 @@ async def test_a_policy_that_exits_denies(leave: Callable[[], None]) -> None:
             leave()
             raise AssertionError
 
-    found = PolicyCall(tool="pay", arguments={}, address="a", thread="t")
-    assert isinstance(await ruling_of(Leaving(), found), Deny)
+    policy_call = PolicyCall(tool="pay", arguments={}, address="a", thread="t")
+    assert isinstance(await ruling_of(Leaving(), policy_call), Deny)
 
 
 async def test_the_exit_of_a_task_group_is_the_failure_of_its_tool() -> None:
@@ -223,7 +223,7 @@ async def test_the_exit_of_a_task_group_is_the_failure_of_its_tool() -> None:
     model = ScriptedModel([call("grouped"), say("It failed.")])
     agent = ChatModelAgent(name="A", model=model, tools=[grouped])
     events = [event async for event in Runner(agent).query("go")]
-    (done,) = [one for one in events if isinstance(one, ToolEvent)]
+    (done,) = [event for event in events if isinstance(event, ToolEvent)]
     assert done.outcome is ToolOutcome.FAILED
     assert "SystemExit: 2" in done.result
 
@@ -263,7 +263,7 @@ def test_a_task_of_a_tool_that_exits_does_not_end_the_loop(leave: Callable[[], N
         cancelled.cancel()
         return [event async for event in Runner(agent).query("go")]
 
-    (done,) = [one for one in asyncio.run(main()) if isinstance(one, ToolEvent)]
+    (done,) = [event for event in asyncio.run(main()) if isinstance(event, ToolEvent)]
     assert done.outcome is ToolOutcome.FAILED
 
 

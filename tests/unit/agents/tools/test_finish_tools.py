@@ -45,15 +45,15 @@ async def stop_inside(world: World, slow: Slow, *, is_gated: bool) -> list[str]:
     token, runner = CancelToken(), world.runner()
     if is_gated:
         asked = contexts(await collect(runner.query("hi", checkpoint_id="1")))
-        targets = {one.id: yes(one) for one in asked.values()}
+        targets = {context.id: yes(context) for context in asked.values()}
         events = runner.resume_with_params("1", ResumeParams(targets=targets), cancel=token)
     else:
         events = runner.query("hi", checkpoint_id="1", cancel=token)
-    told: list[str] = []
+    lines: list[str] = []
 
     async def follow() -> None:
         async for event in events:
-            told.extend(brief([event]))
+            lines.extend(brief([event]))
 
     task = asyncio.ensure_future(follow())
     await slow.inside.wait()
@@ -61,15 +61,15 @@ async def stop_inside(world: World, slow: Slow, *, is_gated: bool) -> list[str]:
     slow.go_on.set()
     await asyncio.wait({task})
     assert task.exception() is not None  # cancelled, with all that it needs to go on
-    return told
+    return lines
 
 
 @pytest.mark.parametrize("gate", [None, "approval"])
 async def test_a_tool_that_has_started_finishes(gate: str | None) -> None:
     slow = Slow()
     world = World([call("work", id="c1"), say("done")], [slow.tool(gate=gate)])
-    told = await stop_inside(world, slow, is_gated=gate is not None)
-    assert told[-1] == "tool work#c1 ran: migrated"
+    lines = await stop_inside(world, slow, is_gated=gate is not None)
+    assert lines[-1] == "tool work#c1 ran: migrated"
     assert slow.cleaned == 0
 
 
@@ -77,9 +77,9 @@ async def test_a_tool_that_has_started_finishes(gate: str | None) -> None:
 async def test_a_cancellable_tool_is_cut_off_and_has_failed(gate: str | None) -> None:
     slow = Slow()
     world = World([call("work", id="c1"), say("done")], [slow.tool(gate=gate, cancellable=True)])
-    told = await stop_inside(world, slow, is_gated=gate is not None)
-    assert told[-1].startswith(f"tool work#c1 {ToolOutcome.FAILED}: ")
-    assert "stopped while it ran" in told[-1]
+    lines = await stop_inside(world, slow, is_gated=gate is not None)
+    assert lines[-1].startswith(f"tool work#c1 {ToolOutcome.FAILED}: ")
+    assert "stopped while it ran" in lines[-1]
     assert slow.cleaned == 1
 
 
@@ -87,8 +87,8 @@ async def test_the_rest_of_a_sequence_does_not_start() -> None:
     slow, after = Slow(), Plain("after")
     calls = [call("work", id="c1"), call("after", id="c2")]
     world = World([calls, say("done")], [slow.tool(), after], options={"sequential_tools": True})
-    told = await stop_inside(world, slow, is_gated=False)
-    assert told[-1] == "tool work#c1 ran: migrated"
+    lines = await stop_inside(world, slow, is_gated=False)
+    assert lines[-1] == "tool work#c1 ran: migrated"
     assert after.calls == []
 
 

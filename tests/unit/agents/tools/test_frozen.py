@@ -85,10 +85,10 @@ def shown_as(ran: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_values(info: ApprovalInfo | ReviewEditInfo) -> dict[str, Any]:
-    found: dict[str, Any] = dict(info.arguments)
-    found["at"] = datetime.fromisoformat(found["at"])
-    found["order"] = {**found["order"], "made": datetime.fromisoformat(found["order"]["made"])}
-    return found
+    values: dict[str, Any] = dict(info.arguments)
+    values["at"] = datetime.fromisoformat(values["at"])
+    values["order"] = {**values["order"], "made": datetime.fromisoformat(values["order"]["made"])}
+    return values
 
 
 @pytest.mark.parametrize("durability", ["interrupt", "step"])
@@ -108,7 +108,7 @@ async def test_what_was_shown_runs_whatever_defaults_and_validators_say_now(
     assert brief(await world.resume({waits.id: yes(waits)}))[-1] == "says done"
 
     assert isinstance(waits.info, ApprovalInfo)
-    assert [shown_as(one) for one in shop.ran] == [as_values(waits.info)]
+    assert [shown_as(ran) for ran in shop.ran] == [as_values(waits.info)]
 
 
 async def test_an_edit_keeps_the_rest_as_it_was_shown() -> None:
@@ -122,7 +122,7 @@ async def test_an_edit_keeps_the_rest_as_it_was_shown() -> None:
 
     await world.resume({waits.id: waits.info.edit(edited)})
 
-    assert [shown_as(one) for one in shop.ran] == [as_values(waits.info) | {"name": "coffee"}]
+    assert [shown_as(ran) for ran in shop.ran] == [as_values(waits.info) | {"name": "coffee"}]
 
 
 async def test_a_time_that_was_to_come_may_have_passed() -> None:
@@ -158,7 +158,7 @@ async def test_two_gates_show_and_run_the_same() -> None:
 
     await world.resume({inner.id: yes(inner, by="U2")})
 
-    assert [shown_as(one) for one in shop.ran] == [as_values(outer.info)]
+    assert [shown_as(ran) for ran in shop.ran] == [as_values(outer.info)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +181,11 @@ async def test_a_wrapper_inside_of_the_gate_that_changes_arguments_is_refused() 
 
     world = World([call("pay", {"amount": 5}, id="c1"), say("ok")], [approval_gate(Doubling(pay))])
     waits = contexts(await world.run())["c1"]
-    told = brief(await world.resume({waits.id: yes(waits)}))
+    lines = brief(await world.resume({waits.id: yes(waits)}))
 
     assert paid == []
-    assert f"pay#c1 {ToolOutcome.FAILED}" in told[0]
-    assert "its arguments were changed after people agreed" in told[0]
+    assert f"pay#c1 {ToolOutcome.FAILED}" in lines[0]
+    assert "its arguments were changed after people agreed" in lines[0]
 
     outside = World(
         [call("pay", {"amount": 5}, id="c1"), say("ok")], [Doubling(approval_gate(pay))]

@@ -28,8 +28,8 @@ async def in_task() -> str:
 @pytest.mark.parametrize(("name", "made"), [("in_thread", in_thread), ("in_task", in_task)])
 async def test_a_report_is_an_event_of_its_call(name: str, made: Tool) -> None:
     world = World([call(name, id="c1"), say("ok")], [made])
-    reports = [one for one in await world.run() if isinstance(one, ToolProgress)]
-    assert [(one.call.id, one.text, one.fraction) for one in reports] == [
+    reports = [event for event in await world.run() if isinstance(event, ToolProgress)]
+    assert [(report.call.id, report.text, report.fraction) for report in reports] == [
         ("c1", "412 of 1,000 orders", 0.412)
     ]
 

@@ -89,10 +89,10 @@ def field(schema: Mapping[str, Json], name: str) -> Any:
 
 
 def problems(
-    found: Parameters, arguments: Mapping[str, object]
+    signature: Parameters, arguments: Mapping[str, object]
 ) -> dict[tuple[str | int, ...], str]:
     with pytest.raises(InvalidArgumentsError) as caught:
-        found.canonical(arguments)
+        signature.canonical(arguments)
     return {error.path: error.message for error in caught.value.errors}
 
 
@@ -139,11 +139,11 @@ def test_nested_types_are_written_in_place() -> None:
 def test_type_that_contains_itself_keeps_its_reference() -> None:
     def plant(tree: Tree) -> None: ...
 
-    found = parameters(plant)
-    jsonschema.Draft202012Validator.check_schema(dict(found.schema))
+    signature = parameters(plant)
+    jsonschema.Draft202012Validator.check_schema(dict(signature.schema))
     arguments: dict[str, Json] = {"tree": {"name": "a", "children": [{"name": "b"}]}}
-    jsonschema.validate(arguments, dict(found.schema))
-    assert found.canonical(arguments)["tree"] == {
+    jsonschema.validate(arguments, dict(signature.schema))
+    assert signature.canonical(arguments)["tree"] == {
         "name": "a",
         "children": [{"name": "b", "children": []}],
     }
@@ -188,11 +188,11 @@ def test_canonical_form_of_values() -> None:
         "ratio": 2,
         "size": {"width": 1},
     }
-    found = parameters(order).canonical(given_)
-    assert found["amount"] == "12.5"
-    assert found["at"] == "2026-12-01T10:00:00Z"
-    assert canonical_json(found["ratio"]) == "2.0"
-    assert found["size"] == {"width": 1, "colour": "red"}
+    canonical = parameters(order).canonical(given_)
+    assert canonical["amount"] == "12.5"
+    assert canonical["at"] == "2026-12-01T10:00:00Z"
+    assert canonical_json(canonical["ratio"]) == "2.0"
+    assert canonical["size"] == {"width": 1, "colour": "red"}
 
 
 @pytest.mark.parametrize(
@@ -211,10 +211,10 @@ def test_huge_exponent_stays_short() -> None:
 
 
 def test_values_have_their_python_types() -> None:
-    found = parameters(order).values(parameters(order).canonical(ORDER))
-    assert found["amount"] == Decimal("12.50")
-    assert found["day"] == date(2026, 12, 1)
-    assert next(iter(found)) == "item"
+    values = parameters(order).values(parameters(order).canonical(ORDER))
+    assert values["amount"] == Decimal("12.50")
+    assert values["day"] == date(2026, 12, 1)
+    assert next(iter(values)) == "item"
 
 
 @pytest.mark.parametrize(
@@ -285,16 +285,16 @@ def test_value_that_is_written_under_another_name_is_refused() -> None:
 def test_value_that_grows_each_time_is_refused() -> None:
     def take(growing: Growing) -> None: ...
 
-    found = problems(parameters(take), {"growing": {"text": "a"}})
-    assert "change when they are read again" in found[()]
+    errors = problems(parameters(take), {"growing": {"text": "a"}})
+    assert "change when they are read again" in errors[()]
 
 
 def test_bytes_come_back_as_they_were() -> None:
     def take(data: bytes) -> None: ...
 
-    found = parameters(take)
-    assert found.canonical({"data": "aGk="}) == {"data": "aGk="}
-    assert found.values({"data": "aGk="}) == {"data": b"hi"}
+    signature = parameters(take)
+    assert signature.canonical({"data": "aGk="}) == {"data": "aGk="}
+    assert signature.values({"data": "aGk="}) == {"data": b"hi"}
 
 
 def test_no_parameters() -> None:
@@ -386,11 +386,11 @@ def test_a_value_that_speaks_of_sets_is_no_set() -> None:
 
 
 def test_docstring_is_split() -> None:
-    text, told = docstring_parts(order)
+    text, descriptions = docstring_parts(order)
     assert text == "Order something.\n\nIt is delivered\nlater."
-    assert told["amount"] == "How much it may cost, at most."
-    assert told["day"] == "When: the day."
-    assert "Nothing" not in told
+    assert descriptions["amount"] == "How much it may cost, at most."
+    assert descriptions["day"] == "When: the day."
+    assert "Nothing" not in descriptions
 
 
 @pytest.mark.parametrize(

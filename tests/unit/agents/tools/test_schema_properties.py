@@ -76,12 +76,12 @@ SLOW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_fits_any_signature_is_canonical_after_once(
     made: tuple[Parameters, dict[str, Json], dict[str, Json]],
 ) -> None:
-    found, fits, _ = made
-    schema = dict(found.schema)
+    signature, fits, _ = made
+    schema = dict(signature.schema)
     jsonschema.Draft202012Validator.check_schema(schema)
-    once = found.canonical(fits)
-    assert canonical_json(found.canonical(once)) == canonical_json(once)
-    assert list(once) == list(found.names)
+    once = signature.canonical(fits)
+    assert canonical_json(signature.canonical(once)) == canonical_json(once)
+    assert list(once) == list(signature.names)
     jsonschema.validate(once, schema)
 
 
@@ -90,8 +90,8 @@ def test_what_fits_any_signature_is_canonical_after_once(
 def test_what_does_not_fit_any_signature_is_named(
     made: tuple[Parameters, dict[str, Json], dict[str, Json]], random: Any
 ) -> None:
-    found, fits, wrong = made
-    name = random.choice(found.names)
-    assert name in {path[0] for path in problems(found, {**fits, name: wrong[name]})}
+    signature, fits, wrong = made
+    name = random.choice(signature.names)
+    assert name in {path[0] for path in problems(signature, {**fits, name: wrong[name]})}
     rest = {key: value for key, value in fits.items() if key != name}
-    assert problems(found, rest) == {(name,): "Field required"}
+    assert problems(signature, rest) == {(name,): "Field required"}

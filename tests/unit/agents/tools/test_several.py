@@ -46,7 +46,7 @@ def test_a_value_that_differs_stands_for_none_of_them() -> None:
 
 def test_a_function_gets_the_arguments_of_each_call_as_the_tool_does() -> None:
     def words(calls: list[dict[str, Any]]) -> str:
-        return f"{len(calls)} refunds,\nup to {max(one['amount'] for one in calls)}"
+        return f"{len(calls)} refunds,\nup to {max(arguments['amount'] for arguments in calls)}"
 
     assert told(batch_title=words).title == "2 refunds, up to 1020.50"
 
@@ -68,7 +68,7 @@ def test_a_function_cannot_change_the_calls() -> None:
         calls.clear()
         return "nothing"
 
-    before = [dict(one) for one in CALLS]
+    before = [dict(arguments) for arguments in CALLS]
     assert told(batch_title=greedy).title == "nothing"
     assert before == CALLS
 

@@ -167,9 +167,9 @@ async def test_59_a_stream_behind_a_gate_and_the_checkpoint_says_whether_to_stre
     assert of_tools(events) == ["tool ok#c2 ran: ok ok {}", "INT agent:A;tool:pay:c1"]
     asked = contexts(events)["c1"]
 
-    told = await world.resume({asked.id: yes(asked)})  # by a runner that does not stream
+    resumed = await world.resume({asked.id: yes(asked)})  # by a runner that does not stream
 
-    assert brief(told) == [
+    assert brief(resumed) == [
         "piece pay#c1 paid ",
         "piece pay#c1 5",
         "tool pay#c1 ran: paid 5",
@@ -217,19 +217,19 @@ def thread_stream(fail: Exception) -> Tool:
 
 @pytest.mark.parametrize("make", [async_stream, thread_stream])
 @pytest.mark.parametrize(
-    ("fail", "told"), [(OSError("cut"), "cut"), (ToolError("no"), "no"), (KeyError(), "KeyError")]
+    ("fail", "text"), [(OSError("cut"), "cut"), (ToolError("no"), "no"), (KeyError(), "KeyError")]
 )
 async def test_61_an_error_in_the_middle_comes_after_what_came_before_it(
-    make: Callable[[Exception], Tool], fail: Exception, told: str
+    make: Callable[[Exception], Tool], fail: Exception, text: str
 ) -> None:
     assert of_tools(await streamed(one_call(make(fail)))) == [
         "piece read#c1 one ",
         "piece read#c1 two",
-        f"piece read#c1 \n[tool error] {told}",
-        f"tool read#c1 failed: one two\n[tool error] {told}",
+        f"piece read#c1 \n[tool error] {text}",
+        f"tool read#c1 failed: one two\n[tool error] {text}",
     ]
     plain = await one_call(make(fail)).run()
-    assert of_tools(plain) == [f"tool read#c1 failed: one two\n[tool error] {told}"]
+    assert of_tools(plain) == [f"tool read#c1 failed: one two\n[tool error] {text}"]
 
 
 async def test_an_error_before_the_first_piece_is_an_error_as_any_other() -> None:
@@ -293,8 +293,8 @@ async def test_67_an_interrupt_in_the_middle_of_a_stream_is_one_interrupt(
     assert of_tools(events) == ["piece read#c1 partial ", "INT agent:A;tool:read:c1"]
     (asked,) = await world.pending()
     assert asked.info == "go on?"
-    told = await world.resume({asked.id: "yes"})
-    assert of_tools(told) == [
+    resumed = await world.resume({asked.id: "yes"})
+    assert of_tools(resumed) == [
         "piece read#c1 partial ",
         "piece read#c1 kept yes",
         "tool read#c1 ran: partial kept yes",
@@ -351,19 +351,19 @@ async def test_a_stopped_stream_is_closed_and_begins_again() -> None:
         finally:
             closed.append(1)
 
-    world, token, told = one_call(read), CancelToken(), []
+    world, token, received = one_call(read), CancelToken(), []
     events = world.runner(streaming=True).query("hi", checkpoint_id="1", cancel=token)
 
     async def stop_at_the_first_piece() -> None:
         async for event in events:
-            told.append(event)
+            received.append(event)
             if isinstance(event, ToolDelta):
                 token.cancel()
 
     with pytest.raises(RunCancelledError):
         await stop_at_the_first_piece()
 
-    assert of_tools(told) == ["piece read#c1 one "]
+    assert of_tools(received) == ["piece read#c1 one "]
     (context,) = await world.pending()
     assert isinstance(context.info, CancelInfo)
     assert (begun, closed) == ([1], [1])

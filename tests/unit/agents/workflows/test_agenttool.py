@@ -54,18 +54,18 @@ async def test_e080_an_agent_tool_is_interrupted_inside() -> None:
         "tool log#o2 ran: log ok {}",
         "INT agent:Outer;tool:Inner:o1;agent:Inner;tool:pay:i1",
     ]
-    one = pending(first)["i1"]
-    assert [line.split(" ", 1)[0] for line in parents(one)] == [
+    context = pending(first)["i1"]
+    assert [line.split(" ", 1)[0] for line in parents(context)] == [
         "agent:Outer;tool:Inner:o1;agent:Inner",
         "agent:Outer;tool:Inner:o1",
         "agent:Outer",
     ]
-    assert parents(one)[1].endswith(" agent tool interrupt")
+    assert parents(context)[1].endswith(" agent tool interrupt")
     assert (first[-1].agent_name, first[-1].run_path) == ("Outer", ("Outer",))
 
     again = await team.resume({}, untargeted="reenter")
     two = pending(again)["i1"]
-    assert (two.id != one.id, two.address) == (True, one.address)
+    assert (two.id != context.id, two.address) == (True, context.address)
 
     last = await team.resume({two.id: yes(two)})
     assert brief(last) == ["tool Inner#o1 ran: inner done", "says outer done"]
@@ -90,10 +90,10 @@ async def test_e081_three_levels() -> None:
             "C": [call("pay", id="c1"), say("c done")],
         },
     )
-    one = pending(await team.run())["c1"]
-    assert str(one.address) == "agent:A;tool:B:a1;agent:B;tool:C:b1;agent:C;tool:pay:c1"
+    context = pending(await team.run())["c1"]
+    assert str(context.address) == "agent:A;tool:B:a1;agent:B;tool:C:b1;agent:C;tool:pay:c1"
 
-    last = await team.resume({one.id: yes(one)})
+    last = await team.resume({context.id: yes(context)})
 
     assert brief(last) == ["tool B#a1 ran: b done", "says a done"]
     assert [team.asked(name) for name in "ABC"] == [2, 2, 2]
@@ -139,8 +139,8 @@ async def test_e083_the_inner_agent_asks_twice() -> None:
             "Inner": [*asks, say("inner done")],
         },
     )
-    one = pending(await team.run())["f1"]
-    events = await team.resume({one.id: "A"})
+    context = pending(await team.run())["f1"]
+    events = await team.resume({context.id: "A"})
     assert brief(events) == ["INT agent:Outer;tool:Inner:o1;agent:Inner;tool:ask:f2"]
     last = await team.resume({pending(events)["f2"].id: "B"})
 
@@ -154,14 +154,14 @@ async def test_e085_a_workflow_as_a_tool() -> None:
         return team.chat("Outer", AgentTool(flow))
 
     team = Team(build, {"Outer": [call("Flow", REQUEST, id="o1"), say("done")]})
-    one = pending(await team.run())["a1"]
-    assert str(one.address) == "agent:Outer;tool:Flow:o1;agent:Flow;agent:a1"
-    assert parents(one)[:2] == [
+    context = pending(await team.run())["a1"]
+    assert str(context.address) == "agent:Outer;tool:Flow:o1;agent:Flow;agent:a1"
+    assert parents(context)[:2] == [
         "agent:Outer;tool:Flow:o1;agent:Flow Sequential workflow interrupted",
         "agent:Outer;tool:Flow:o1 agent tool interrupt",
     ]
 
-    last = await team.resume({one.id: "D"})
+    last = await team.resume({context.id: "D"})
 
     assert brief(last) == ["tool Flow#o1 ran: a1 got D", "says done"]
     assert team.entered.count("pre run") == 1
@@ -173,9 +173,9 @@ async def test_branches_as_a_tool_give_the_last_words_of_each() -> None:
         return team.chat("Outer", AgentTool(ParallelAgent("Par", [first, team.sayer("s")])))
 
     team = Team(build, {"Outer": [call("Par", REQUEST, id="o1"), say("done")]})
-    one = pending(await team.run())["a1"]
+    context = pending(await team.run())["a1"]
 
-    last = await team.resume({one.id: "D"})
+    last = await team.resume({context.id: "D"})
 
     assert brief(last)[0] == "tool Par#o1 ran: a1 got D\n\ns says"
 
@@ -200,9 +200,9 @@ async def test_e086_session_values_are_shared() -> None:
         "Inner": [call("keep", {"value": "v"}, id="i1"), say("inner done")],
     }
     team = Team(build, scripts)
-    one = pending(await team.run())["i1"]
+    context = pending(await team.run())["i1"]
 
-    last = await team.resume({one.id: yes(one)})
+    last = await team.resume({context.id: yes(context)})
 
     assert brief(last)[2] == "tool read#o2 ran: v"
 
@@ -244,9 +244,9 @@ async def test_e087_inner_events_are_told_with_the_path_of_the_outer_agent() -> 
     team = Team(build, scripts)
     first = await team.run()
     assert brief(first)[:-1] == ["calls Inner#o1", "calls pay#i1"]
-    one = pending(first)["i1"]
+    context = pending(first)["i1"]
 
-    last = await team.resume({one.id: yes(one)})
+    last = await team.resume({context.id: yes(context)})
 
     assert brief(last)[:4] == [
         "tool pay#i1 ran: pay ok {}",
@@ -297,31 +297,31 @@ async def test_e065_a_gate_around_an_agent_tool_with_a_gate_inside() -> None:
 async def test_e079_an_answer_for_the_tool_level_is_refused() -> None:
     pay = Plain("pay")
     team = two_levels(pay, Plain("log"))
-    one = pending(await team.run())["i1"]
-    assert one.parent is not None
-    assert one.parent.parent is not None
-    assert one.parent.parent.info == AgentToolInfo(agent_name="Inner")
+    context = pending(await team.run())["i1"]
+    assert context.parent is not None
+    assert context.parent.parent is not None
+    assert context.parent.parent.info == AgentToolInfo(agent_name="Inner")
 
     with pytest.raises(ResumeDataError, match="“agent tool interrupt” asks nothing itself"):
-        await team.resume({one.parent.parent.id: "x"})
+        await team.resume({context.parent.parent.id: "x"})
 
-    assert pending(await team.resume({}))["i1"].id == one.id
+    assert pending(await team.resume({}))["i1"].id == context.id
     assert pay.calls == []
     with pytest.raises(ResumeDataError):
-        await team.resume({one.parent.id: "x"})
+        await team.resume({context.parent.id: "x"})
 
 
 @pytest.mark.parametrize("answer", [None, "x"])
 async def test_e074_an_agent_takes_no_answer_for_its_calls(answer: object) -> None:
     pay = Plain("pay")
     team = two_levels(pay, Plain("log"))
-    one = pending(await team.run())["i1"]
-    assert one.parent is not None
+    context = pending(await team.run())["i1"]
+    assert context.parent is not None
 
     with pytest.raises(ResumeDataError):
-        await team.resume({one.parent.id: answer})
+        await team.resume({context.parent.id: answer})
 
-    assert pending(await team.resume({}))["i1"] == one
+    assert pending(await team.resume({}))["i1"] == context
     assert pay.calls == []
 
 
@@ -349,8 +349,8 @@ async def test_e084_errors_inside_are_the_errors_of_the_tool() -> None:
     }
     events = await Team(build, scripts).run()
 
-    told = sorted(line for line in brief(events) if line.startswith("tool"))
-    assert told == [
+    lines = sorted(line for line in brief(events) if line.startswith("tool"))
+    assert lines == [
         (
             "tool Broken#Broken failed: The tool failed: ToolError: the agent 'Broken' failed: "
             "the model of agent 'Broken' failed: down"
@@ -445,8 +445,8 @@ async def test_the_agent_may_be_told_the_whole_conversation() -> None:
         "Inner": [call("pay", id="i1"), say("inner done")],
     }
     team = Team(build, scripts)
-    one = pending(await team.run())["i1"]
-    await team.resume({one.id: yes(one)})
+    context = pending(await team.run())["i1"]
+    await team.resume({context.id: yes(context)})
 
     expected = [
         "user-prompt: hi",

@@ -71,8 +71,8 @@ async def test_e107_two_models_may_use_the_same_call_id() -> None:
     pay, log = Plain("pay"), Plain("log")
 
     def build(team: Team) -> Agent:
-        one = team.chat("A", approval_gate(pay))
-        return ParallelAgent("Par", [one, team.chat("B", approval_gate(log))])
+        agent = team.chat("A", approval_gate(pay))
+        return ParallelAgent("Par", [agent, team.chat("B", approval_gate(log))])
 
     scripts: dict[str, list[Turn]] = {
         "A": [call("pay", id="x"), say("a done")],
@@ -80,7 +80,7 @@ async def test_e107_two_models_may_use_the_same_call_id() -> None:
     }
     team = Team(build, scripts)
     first = (await team.run())[-1].contexts  # type: ignore[union-attr]
-    assert [str(one.address) for one in first] == [
+    assert [str(context.address) for context in first] == [
         "agent:Par;agent:A;tool:pay:x",
         "agent:Par;agent:B;tool:log:x",
     ]
@@ -117,16 +117,16 @@ async def test_e108_an_error_in_a_branch_comes_after_all_have_ended() -> None:
 
     def build(team: Team) -> Agent:
         agents = [fails_too, fails, slow]
-        row = [function_agent(one.__name__, one) for one in agents]
+        row = [function_agent(function.__name__, function) for function in agents]
         return ParallelAgent("Par", [team.asker("a"), *row])
 
     team = Team(build)
-    told: list[AgentEvent] = []
+    received: list[AgentEvent] = []
 
     with pytest.raises(KeyError, match="worse") as caught:
-        await follow(team.runner().query("hi", checkpoint_id="1"), told)
+        await follow(team.runner().query("hi", checkpoint_id="1"), received)
 
-    assert "says slow ended" in brief(told)
+    assert "says slow ended" in brief(received)
     assert caught.value.__notes__ == ["beside it: ValueError: bad"]
     assert await team.runner().pending("1") == ()
 
@@ -174,8 +174,8 @@ async def test_e108_after_an_error_a_recovery_repeats_nothing_that_has_finished(
     events = await collect(team.runner().recover("1"))
 
     assert {"tool log#x ran: log ok {}", "says a done", "says b done"} <= set(brief(events))
-    one = pending(events)["x"]
-    last = await team.resume({one.id: yes(one)})
+    context = pending(events)["x"]
+    last = await team.resume({context.id: yes(context)})
     assert brief(last) == ["tool pay#x ran: pay ok {}", "says c done"]
     assert (len(log.calls), len(pay.calls), team.asked("A"), team.asked("B")) == (1, 1, 2, 2)
 
@@ -238,7 +238,7 @@ async def test_e109_branches_in_a_loop() -> None:
     last = await team.resume({pending(second)["a1"].id: "2"})
 
     assert brief(last) == ["says a1 got 2"]
-    counts = [team.entered.count(one) for one in ("a1 run", "a1 resume target", "a2 run")]
+    counts = [team.entered.count(entry) for entry in ("a1 run", "a1 resume target", "a2 run")]
     assert counts == [2, 2, 2]
 
 
@@ -322,7 +322,7 @@ async def test_rounds_of_branches_do_not_mix() -> None:
     events = await Team(build).run()
 
     said = ["[c] said: round 1", "[s] said: s says", "[c] said: round 2", "[s] said: s says"]
-    expected = " | ".join(f"For context: {one}." for one in said)
+    expected = " | ".join(f"For context: {line}." for line in said)
     assert brief(events)[-1] == f"says Fin heard hi | {expected}"
 
 

@@ -53,7 +53,7 @@ class Grove:
 
     def grow(self, team: Team, tree: Tree, name: str) -> Agent:
         kind, below = tree
-        inner = [self.grow(team, one, f"{name}{at}") for at, one in enumerate(below)]
+        inner = [self.grow(team, subtree, f"{name}{at}") for at, subtree in enumerate(below)]
         make: dict[str, Callable[[], Agent]] = {
             "ask": lambda: team.asker(name),
             "say": lambda: team.sayer(name),
@@ -80,8 +80,8 @@ def _calling(name: str, inner: Agent) -> Agent:
 
 def _supervised(name: str, inner: list[Agent]) -> Agent:
     turns: Turns = [
-        [call("transfer_to_agent", {"agent_name": one.name}, id=f"s{at}")]
-        for at, one in enumerate(inner)
+        [call("transfer_to_agent", {"agent_name": agent.name}, id=f"s{at}")]
+        for at, agent in enumerate(inner)
     ]
     boss = _scripted(f"{name}b", [*turns, [say(f"{name} done")]], [transfer_tool_to(inner)])
     return supervisor(supervisor=boss, sub_agents=inner, name=name)
@@ -122,45 +122,47 @@ async def play(tree: Tree, data: st.DataObject | None, *, dies_at: int = 0) -> O
     team = Team(build, store=store, durability="step" if dies_at else "interrupt")
     if dies_at:
         team.store = DyingStore(store, at=dies_at, before=False)
-    told: list[AgentEvent] = []
+    received: list[AgentEvent] = []
     for _ in range(200):
         try:
-            is_over = await _step(team, store, data, told)
+            is_over = await _step(team, store, data, received)
         except Died:
             team.store = store
             continue
         if is_over:
             calls = {name: len(tool.calls) for name, tool in grove.tools.items()}
-            asked = Counter(one for one in team.entered if not one.endswith("resume"))
-            return Outcome(brief(told)[-1], asked, calls)
+            asked = Counter(entry for entry in team.entered if not entry.endswith("resume"))
+            return Outcome(brief(received)[-1], asked, calls)
     pytest.fail("the run did not end")
 
 
 async def _step(
-    team: Team, store: MemoryCheckpointStore, data: st.DataObject | None, told: list[AgentEvent]
+    team: Team, store: MemoryCheckpointStore, data: st.DataObject | None, received: list[AgentEvent]
 ) -> bool:
     """Go on from whatever the checkpoint says; whether the run has ended."""
     stored, runner = await store.load("1"), team.runner()
     if stored is None:
-        await follow(runner.query("hi", checkpoint_id="1"), told)
+        await follow(runner.query("hi", checkpoint_id="1"), received)
     elif stored.status is CheckpointStatus.CLOSED:
         return True
     elif stored.status is CheckpointStatus.RUNNING:
-        await follow(runner.recover("1"), told)
+        await follow(runner.recover("1"), received)
     else:
         params = _drawn(await runner.pending("1"), data)
-        await follow(runner.resume_with_params("1", params), told)
-    return not isinstance(told[-1], InterruptEvent)
+        await follow(runner.resume_with_params("1", params), received)
+    return not isinstance(received[-1], InterruptEvent)
 
 
 def _drawn(waiting: Sequence[InterruptContext], data: st.DataObject | None) -> ResumeParams:
     """Answers for all that waits, or for some of it."""
     if data is None:
-        return ResumeParams(targets={one.id: answer_for(one) for one in waiting})
+        return ResumeParams(targets={context.id: answer_for(context) for context in waiting})
     some = st.lists(st.sampled_from(range(len(waiting))), min_size=1, unique=True)
     chosen = [waiting[at] for at in data.draw(some)]
     untargeted: Untargeted = data.draw(st.sampled_from(["preserve", "reenter"]))
-    return ResumeParams(targets={one.id: answer_for(one) for one in chosen}, untargeted=untargeted)
+    return ResumeParams(
+        targets={context.id: answer_for(context) for context in chosen}, untargeted=untargeted
+    )
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -61,13 +61,13 @@ async def test_e096_a_sequence_goes_on_with_the_agent_that_waits() -> None:
     first = await team.run()
 
     assert brief(first) == ["says pre says", "says a1 asking", "INT agent:Seq;agent:a1"]
-    one = pending(first)["a1"]
-    assert parents(one) == ["agent:Seq Sequential workflow interrupted"]
-    assert one.parent is not None
-    assert one.parent.info == SequentialInfo(agent_name="Seq", waiting="a1")
+    context = pending(first)["a1"]
+    assert parents(context) == ["agent:Seq Sequential workflow interrupted"]
+    assert context.parent is not None
+    assert context.parent.info == SequentialInfo(agent_name="Seq", waiting="a1")
     assert first[1].run_path == ("Seq", "a1")
 
-    last = await team.resume({one.id: "D"})
+    last = await team.resume({context.id: "D"})
 
     assert brief(last) == [
         "says a1 got D",
@@ -81,27 +81,27 @@ async def test_e096_a_sequence_goes_on_with_the_agent_that_waits() -> None:
 
 async def test_e097_without_an_answer_nothing_runs_or_the_agent_is_entered_without_one() -> None:
     team = Team(sequence)
-    one = pending(await team.run())["a1"]
+    context = pending(await team.run())["a1"]
 
     again = pending(await team.resume({}))["a1"]
-    assert again == one
+    assert again == context
     assert team.entered == ["pre run", "a1 run"]
 
     entered = pending(await team.resume({}, untargeted="reenter"))["a1"]
-    assert entered.id != one.id
-    assert (entered.address, entered.info) == (one.address, one.info)
+    assert entered.id != context.id
+    assert (entered.address, entered.info) == (context.address, context.info)
     assert team.entered == ["pre run", "a1 run", "a1 resume"]
 
 
 async def test_e098_an_answer_for_the_sequence_itself_is_refused() -> None:
     team = Team(sequence)
-    one = pending(await team.run())["a1"]
-    assert one.parent is not None
+    context = pending(await team.run())["a1"]
+    assert context.parent is not None
 
     with pytest.raises(ResumeDataError, match="“Sequential workflow interrupted” asks nothing"):
-        await team.resume({one.parent.id: "x"})
+        await team.resume({context.parent.id: "x"})
 
-    assert pending(await team.resume({}))["a1"].id == one.id
+    assert pending(await team.resume({}))["a1"].id == context.id
     assert team.entered == ["pre run", "a1 run"]
 
 
@@ -126,9 +126,9 @@ async def test_e100_an_exit_after_an_approval_ends_the_sequence() -> None:
 
     script = [call("pay", {"x": 1}, id="c1"), call("exit", {"final_result": "bye"}, id="c2")]
     team = Team(build, {"A1": script})
-    one = pending(await team.run())["c1"]
+    context = pending(await team.run())["c1"]
 
-    last = await team.resume({one.id: yes(one)})
+    last = await team.resume({context.id: yes(context)})
 
     assert brief(last)[-2:] == ["says bye", "action Exit()"]
     assert (len(pay.calls), team.entered) == (1, [])
@@ -155,11 +155,11 @@ async def test_e101_a_writer_and_a_reviewer_in_a_loop() -> None:
 
     first = await team.run()
     assert brief(first) == ["says v1", "INT agent:Loop;agent:Rev"]
-    one = pending(first)["Rev"]
-    assert one.info == "review For context: [Writer] said: v1."
-    assert parents(one) == ["agent:Loop Loop workflow interrupted"]
+    context = pending(first)["Rev"]
+    assert context.info == "review For context: [Writer] said: v1."
+    assert parents(context) == ["agent:Loop Loop workflow interrupted"]
 
-    second = await team.resume({one.id: "shorter"})
+    second = await team.resume({context.id: "shorter"})
     assert brief(second) == ["says shorter", "says v2", "INT agent:Loop;agent:Rev:2"]
     assert team.heard("Writer") == [
         "user-prompt: hi",
@@ -194,9 +194,9 @@ async def test_e103_a_break_ends_the_loop_and_an_exit_all(action: BreakLoop | Ex
         return SequentialAgent("seq", [inner, team.sayer("after")])
 
     team = Team(build)
-    one = pending(await team.run())["a"]
+    context = pending(await team.run())["a"]
 
-    last = await team.resume({one.id: "D"})
+    last = await team.resume({context.id: "D"})
 
     is_break = isinstance(action, BreakLoop)
     rest = ["says after says"] if is_break else []
@@ -228,16 +228,16 @@ async def test_e104_workflows_in_workflows() -> None:
     team = Team(build)
     first = await team.run()
 
-    one = pending(first)["a"]
-    assert str(one.address) == "agent:top;agent:loop;agent:in:2;agent:a"
-    assert parents(one) == [
+    context = pending(first)["a"]
+    assert str(context.address) == "agent:top;agent:loop;agent:in:2;agent:a"
+    assert parents(context) == [
         "agent:top;agent:loop;agent:in:2 Sequential workflow interrupted",
         "agent:top;agent:loop Loop workflow interrupted",
         "agent:top Sequential workflow interrupted",
     ]
     assert first[0].run_path == ("top", "loop", "in", "x")
 
-    last = await team.resume({one.id: "D"})
+    last = await team.resume({context.id: "D"})
 
     assert brief(last) == [
         "says a got D",
@@ -267,24 +267,24 @@ def asks_in_round(team: Team, number: int) -> Agent:
 
 
 async def test_e070_a_custom_agent_finds_its_state_and_its_answer() -> None:
-    found: list[object] = []
+    seen: list[object] = []
 
     async def work(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
-        found.append((get_interrupt_state(str), get_resume_context(str)))
-        if len(found) == 1:
+        seen.append((get_interrupt_state(str), get_resume_context(str)))
+        if len(seen) == 1:
             yield make_message("working")
             stateful_interrupt("more?", "st")
         yield make_message("done")
 
     team = Team(lambda _: function_agent("custom", work, description="works"))
     first = await team.run()
-    one = pending(first)["custom"]
-    last = await team.resume({one.id: "D"})
+    context = pending(first)["custom"]
+    last = await team.resume({context.id: "D"})
 
     assert brief(first) == ["says working", "INT agent:custom"]
-    assert (one.info, one.is_root_cause, one.parent) == ("more?", True, None)
+    assert (context.info, context.is_root_cause, context.parent) == ("more?", True, None)
     assert brief(last) == ["says done"]
-    assert found == [
+    assert seen == [
         ((False, False, None), (False, False, None)),
         ((True, True, "st"), (True, True, "D")),
     ]
@@ -313,9 +313,9 @@ async def test_e071_who_runs_an_agent_sees_its_contexts_at_once() -> None:
     assert seen == [str(one.address)] == ["agent:around;agent:a"]
 
 
-def two_questions(found: list[object]) -> Callable[[Team], Agent]:
+def two_questions(answers: list[object]) -> Callable[[Team], Agent]:
     async def work(given: AgentInput) -> AsyncGenerator[AgentEvent, None]:
-        found.append(get_resume_context(str))
+        answers.append(get_resume_context(str))
         signals = []
         for name in ("a", "b"):
             try:
@@ -341,19 +341,19 @@ async def test_e075_a_composite_agent_waits_for_each_of_its_agents() -> None:
 
 
 async def test_e076_a_composite_is_a_target_only_with_an_answer_for_it_or_below() -> None:
-    found: list[object] = []
-    team = Team(two_questions(found))
+    answers: list[object] = []
+    team = Team(two_questions(answers))
     asked = pending(await team.run())
     parent = asked["a"].parent
     assert parent is not None
 
     await team.resume({}, untargeted="reenter")
-    assert found[1:] == [(False, False, None)]
+    assert answers[1:] == [(False, False, None)]
 
     parent = pending(await team.resume({}))["a"].parent
     assert parent is not None
     await team.resume({parent.id: "data"})
-    assert found[2:] == [(True, True, "data")]
+    assert answers[2:] == [(True, True, "data")]
 
 
 async def test_e077_an_agent_ends_at_its_first_interrupt() -> None:
@@ -392,14 +392,14 @@ def test_a_loop_runs_at_least_once() -> None:
 
 async def test_a_sequence_goes_on_though_agents_were_added() -> None:
     team = Team(sequence)
-    one = pending(await team.run())["a1"]
+    context = pending(await team.run())["a1"]
 
     def longer(team: Team) -> Agent:
         agents = [team.sayer("pre"), team.asker("a1"), team.sayer("z")]
         return SequentialAgent("Seq", agents)
 
     team.build = longer
-    assert brief(await team.resume({one.id: "D"})) == ["says a1 got D", "says z says"]
+    assert brief(await team.resume({context.id: "D"})) == ["says a1 got D", "says z says"]
 
 
 @pytest.mark.parametrize("make", [SequentialAgent, LoopAgent])
@@ -408,16 +408,16 @@ async def test_agents_that_would_be_skipped_while_one_waits_are_an_error(
     make: Callable[[str, list[Agent]], Agent], names: list[str]
 ) -> None:
     team = Team(lambda team: make("W", [team.asker("a1"), team.sayer("a2")]))
-    one = pending(await team.run())["a1"]
+    context = pending(await team.run())["a1"]
     team.build = lambda team: make(
         "W", [team.asker(name) if name == "a1" else team.sayer(name) for name in names]
     )
 
     with pytest.raises(AgentChangedError, match="'a1' after no other agent"):
-        await team.resume({one.id: "D"})
+        await team.resume({context.id: "D"})
 
     team.build = lambda team: make("W", [team.asker("a1"), team.sayer("a2")])
-    assert pending(await team.resume({}))["a1"].id == one.id
+    assert pending(await team.resume({}))["a1"].id == context.id
 
 
 @pytest.mark.parametrize("make", [SequentialAgent, ParallelAgent])
@@ -425,14 +425,14 @@ async def test_an_agent_that_waits_and_is_gone_is_an_error(
     make: Callable[[str, list[Agent]], Agent],
 ) -> None:
     team = Team(lambda team: make("W", [team.asker("a1"), team.sayer("s")]))
-    one = pending(await team.run())["a1"]
+    context = pending(await team.run())["a1"]
     team.build = lambda team: make("W", [team.sayer("s")])
 
     with pytest.raises(AgentChangedError, match="a1"):
-        await team.resume({one.id: "D"})
+        await team.resume({context.id: "D"})
 
     team.build = lambda team: make("W", [team.asker("a1"), team.sayer("s")])
-    assert pending(await team.resume({}))["a1"].id == one.id
+    assert pending(await team.resume({}))["a1"].id == context.id
 
 
 def handing_over(name: str, agents: list[Agent]) -> Agent:
@@ -450,12 +450,12 @@ async def test_an_agent_that_is_gone_below_an_agent_that_says_nothing_of_it(
         return function_agent("root", partial(run_agent, inner))
 
     team = Team(lambda team: opaque(make("W", [team.asker("a1"), team.sayer("s")])))
-    one = pending(await team.run())["a1"]
+    context = pending(await team.run())["a1"]
     team.build = lambda team: opaque(make("W", [team.sayer("s")]))
 
     with pytest.raises(AgentChangedError, match="a1"):
-        await team.resume({one.id: "D"})
-    assert pending(await team.resume({}))["a1"].id == one.id
+        await team.resume({context.id: "D"})
+    assert pending(await team.resume({}))["a1"].id == context.id
     assert "s run" not in team.entered[2:]
 
 
@@ -464,7 +464,7 @@ async def test_a_workflow_that_lost_its_state_is_an_error(
     make: Callable[[str, list[Agent]], Agent],
 ) -> None:
     team = Team(lambda team: make("W", [team.asker("a1")]))
-    one = pending(await team.run())["a1"]
+    context = pending(await team.run())["a1"]
     store = team.store
     assert isinstance(store, MemoryCheckpointStore)
     stored = await store.load("1")
@@ -475,7 +475,7 @@ async def test_a_workflow_that_lost_its_state_is_an_error(
     await store.save("1", text, status=stored.status, expected_version=stored.version)
 
     with pytest.raises(CheckpointDecodeError, match="lost how far"):
-        await team.resume({one.id: "D"})
+        await team.resume({context.id: "D"})
 
 
 async def test_a_loop_is_stopped_between_two_agents() -> None:
@@ -491,11 +491,11 @@ async def test_a_loop_is_stopped_between_two_agents() -> None:
         return LoopAgent("Loop", inner, max_iterations=2)
 
     team = Team(build)
-    told: list[AgentEvent] = []
+    received: list[AgentEvent] = []
     with pytest.raises(RunCancelledError) as caught:
-        await follow(team.runner().query("hi", checkpoint_id="1", cancel=token), told)
-    assert [str(one.address) for one in caught.value.contexts] == ["agent:Loop"]
-    assert brief(told)[:2] == ["says s says", "says stopping"]
+        await follow(team.runner().query("hi", checkpoint_id="1", cancel=token), received)
+    assert [str(context.address) for context in caught.value.contexts] == ["agent:Loop"]
+    assert brief(received)[:2] == ["says s says", "says stopping"]
 
     last = await collect(team.runner().resume("1"))
 
@@ -505,10 +505,10 @@ async def test_a_loop_is_stopped_between_two_agents() -> None:
 
 async def test_a_resume_that_is_stopped_at_once_loses_nothing() -> None:
     team = Team(sequence)
-    one = pending(await team.run())["a1"]
+    context = pending(await team.run())["a1"]
     token = CancelToken()
     token.cancel("now")
-    params = ResumeParams(targets={one.id: "D"})
+    params = ResumeParams(targets={context.id: "D"})
     with pytest.raises(RunCancelledError):
         await collect(team.runner().resume_with_params("1", params, cancel=token))
 
@@ -530,11 +530,11 @@ async def test_a_workflow_of_another_kind_does_not_take_up_the_work(
         except InterruptSignal as signal:
             composite_interrupt("around", "a state of another kind", signal)
 
-    one = pending(await team.run())["a"]
+    context = pending(await team.run())["a"]
     team.build = lambda _: make("W", [Asker("a")])
 
     with pytest.raises((CheckpointDecodeError, AgentChangedError)):
-        await team.resume({one.id: "D"})
+        await team.resume({context.id: "D"})
 
 
 def test_infos_are_stored_and_say_what_they_are() -> None:

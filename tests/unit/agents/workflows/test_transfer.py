@@ -61,8 +61,8 @@ async def test_e089_a_transfer_and_then_an_approval() -> None:
         "INT agent:Boss;agent:Worker;tool:pay:w1",
     ]
     assert [event.run_path for event in first[4:6]] == [("Boss",), ("Boss", "Worker")]
-    one = pending(first)["w1"]
-    assert [line.split(" ", 1)[0] for line in parents(one)] == ["agent:Boss;agent:Worker"]
+    context = pending(first)["w1"]
+    assert [line.split(" ", 1)[0] for line in parents(context)] == ["agent:Boss;agent:Worker"]
     assert team.heard("Worker") == [
         "user-prompt: hi",
         'user-prompt: For context: [Boss] called tool: `look` with arguments: {"x": 1}.',
@@ -77,7 +77,7 @@ async def test_e089_a_transfer_and_then_an_approval() -> None:
         ),
     ]
 
-    last = await team.resume({one.id: yes(one)})
+    last = await team.resume({context.id: yes(context)})
 
     assert brief(last) == ['tool pay#w1 ran: pay ok {"x": 1}', "says worker done"]
     assert (team.asked("Boss"), team.asked("Worker"), len(pay.calls)) == (2, 2, 1)
@@ -95,10 +95,10 @@ async def test_e090_the_boss_is_interrupted_before_it_hands_over() -> None:
     scripts: dict[str, list[Turn]] = {"Boss": [call("pay", id="b1"), hand_to("Worker", "b2")]}
     team = Team(build, scripts)
     first = await team.run()
-    one = pending(first)["b1"]
-    assert [line.split(" ", 1)[0] for line in parents(one)] == ["agent:Boss"]
+    context = pending(first)["b1"]
+    assert [line.split(" ", 1)[0] for line in parents(context)] == ["agent:Boss"]
 
-    last = await team.resume({one.id: no(one, "too much")})
+    last = await team.resume({context.id: no(context, "too much")})
 
     assert brief(last)[-1].startswith(
         "says Worker heard hi | For context: [Boss] called tool: `pay` with arguments: {}."
@@ -115,10 +115,10 @@ async def test_e090_a_transfer_waits_for_the_calls_beside_it() -> None:
         return with_sub_agents(boss, [worker])
 
     team = Team(build, {"Boss": [[hand_to("Worker", "b1"), call("pay", id="b2")]]})  # type: ignore[list-item]
-    one = pending(await team.run())["b2"]
+    context = pending(await team.run())["b2"]
     assert team.entered == []
 
-    last = await team.resume({one.id: yes(one)})
+    last = await team.resume({context.id: yes(context)})
 
     assert brief(last) == [
         "tool pay#b2 ran: pay ok {}",
@@ -149,9 +149,9 @@ async def test_e091_transfers_to_and_fro() -> None:
 
     first = await team.run()
 
-    one = pending(first)["c1"]
-    assert str(one.address) == "agent:A;agent:B;agent:A;agent:C;tool:pay:c1"
-    assert len(parents(one)) == 1
+    context = pending(first)["c1"]
+    assert str(context.address) == "agent:A;agent:B;agent:A;agent:C;tool:pay:c1"
+    assert len(parents(context)) == 1
     assert team.heard("A")[-2:] == [
         (
             "user-prompt: For context: [B] called tool: `transfer_to_agent` "
@@ -160,7 +160,7 @@ async def test_e091_transfers_to_and_fro() -> None:
         "user-prompt: For context: [B] `transfer_to_agent` tool returned result: Handed to 'A'.",
     ]
 
-    last = await team.resume({one.id: yes(one)})
+    last = await team.resume({context.id: yes(context)})
 
     assert brief(last) == ["tool pay#c1 ran: pay ok {}", "says c done"]
     assert [team.asked(name) for name in "ABC"] == [2, 1, 2]
@@ -210,11 +210,11 @@ async def test_sub_agents_of_sub_agents() -> None:
         return with_sub_agents(team.sayer("A", then=Transfer(agent_name="B")), [inner])
 
     team = Team(build)
-    one = pending(await team.run())["C"]
-    assert str(one.address) == "agent:A;agent:B;agent:C"
-    assert parents(one) == []
+    context = pending(await team.run())["C"]
+    assert str(context.address) == "agent:A;agent:B;agent:C"
+    assert parents(context) == []
 
-    await team.resume({one.id: "D"})
+    await team.resume({context.id: "D"})
 
     assert team.entered == ["A run", "B run", "C run", "C resume target"]
 
@@ -222,15 +222,15 @@ async def test_sub_agents_of_sub_agents() -> None:
 async def test_more_sub_agents_may_be_added() -> None:
     def build(team: Team) -> Agent:
         agent = team.sayer("A", then=Transfer(agent_name="C"))
-        one = with_sub_agents(agent, [team.sayer("B")])
-        two = with_sub_agents(one, [team.asker("C")])
+        extended = with_sub_agents(agent, [team.sayer("B")])
+        two = with_sub_agents(extended, [team.asker("C")])
         assert (two.name, two.description) == ("A", "")
         return two
 
     team = Team(build)
-    one = pending(await team.run())["C"]
+    context = pending(await team.run())["C"]
 
-    assert str(one.address) == "agent:A;agent:C"
+    assert str(context.address) == "agent:A;agent:C"
 
 
 async def test_a_target_that_is_gone_is_an_error() -> None:
@@ -239,11 +239,11 @@ async def test_a_target_that_is_gone_is_an_error() -> None:
             team.sayer("A", then=Transfer(agent_name="B")), [team.asker("B")]
         )
     )
-    one = pending(await team.run())["B"]
+    context = pending(await team.run())["B"]
     team.build = lambda team: with_sub_agents(team.sayer("A"), [team.sayer("C")])
 
     with pytest.raises(AgentChangedError):
-        await team.resume({one.id: "D"})
+        await team.resume({context.id: "D"})
 
 
 async def test_a_transfer_ends_a_sequence_around_and_is_seen_to_by_its_owner() -> None:
@@ -267,10 +267,10 @@ async def test_a_transfer_inside_a_sequence_does_not_end_it() -> None:
         return SequentialAgent("Seq", [boss, team.listener("b")])
 
     team = Team(build)
-    one = pending(await team.run())["W"]
-    assert parents(one) == ["agent:Seq Sequential workflow interrupted"]
+    context = pending(await team.run())["W"]
+    assert parents(context) == ["agent:Seq Sequential workflow interrupted"]
 
-    last = await team.resume({one.id: "D"})
+    last = await team.resume({context.id: "D"})
 
     assert brief(last) == [
         "says W got D",
@@ -290,8 +290,8 @@ async def test_other_actions_pass_through(action: Exit | BreakLoop) -> None:
         return SequentialAgent("S", [LoopAgent("L", [boss]), team.sayer("after")])
 
     team = Team(build)
-    one = pending(await team.run())["W"]
-    await team.resume({one.id: "D"})
+    context = pending(await team.run())["W"]
+    await team.resume({context.id: "D"})
 
     assert ("after run" in team.entered) is isinstance(action, BreakLoop)
     assert team.entered.count("A run") == 1
@@ -323,10 +323,10 @@ async def test_a_long_way_of_transfers_can_be_stored() -> None:
 
     count: list[int] = [1] * 45
     team = Team(build)
-    one = pending(await team.run())["C"]
-    assert len(one.address) == 92
+    context = pending(await team.run())["C"]
+    assert len(context.address) == 92
 
-    last = await team.resume({one.id: "D"})
+    last = await team.resume({context.id: "D"})
 
     assert brief(last) == ["says C got D"]
 
@@ -334,7 +334,7 @@ async def test_a_long_way_of_transfers_can_be_stored() -> None:
 async def test_a_state_of_another_kind_is_an_error() -> None:
     store = MemoryCheckpointStore()
     team = Team(lambda team: with_sub_agents(team.asker("A"), [team.sayer("B")]), store=store)
-    one = pending(await team.run())["A"]
+    context = pending(await team.run())["A"]
     stored = await store.load("1")
     assert stored is not None
     data = json.loads(stored.data)
@@ -343,7 +343,7 @@ async def test_a_state_of_another_kind_is_an_error() -> None:
     await store.save("1", text, status=stored.status, expected_version=stored.version)
 
     with pytest.raises(CheckpointDecodeError, match="who goes on"):
-        await team.resume({one.id: "D"})
+        await team.resume({context.id: "D"})
 
 
 def test_notes_are_stored_as_they_are() -> None:
@@ -358,9 +358,9 @@ def test_notes_are_stored_as_they_are() -> None:
 
     assert Notes.from_json(notes.to_json()) == notes
     damaged: list[Json] = [{}, [], {"by": "a", "calls": [1]}, {"by": "a", "outcome": "x"}]
-    for one in damaged:
+    for entry in damaged:
         with pytest.raises(CheckpointDecodeError, match="damaged"):
-            Notes.from_json([one])
+            Notes.from_json([entry])
 
 
 def test_results_are_in_the_order_of_their_calls() -> None:

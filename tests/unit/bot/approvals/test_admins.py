@@ -52,8 +52,10 @@ async def submit(counter: Counter, approval: Approval, by: str, form: dict[str, 
 
 
 async def noted(counter: Counter) -> list[tuple[str, object]]:
-    found = await story(counter.office.storage, thread_id=THREAD_ID)
-    return [(one.actor_id, one.detail["to"]) for one in found if one.action == "admin_asked"]
+    entries = await story(counter.office.storage, thread_id=THREAD_ID)
+    return [
+        (entry.actor_id, entry.detail["to"]) for entry in entries if entry.action == "admin_asked"
+    ]
 
 
 @pytest.mark.parametrize("is_over", [True, False])
@@ -126,7 +128,9 @@ async def test_the_message_says_who_asks_about_what_and_why(storage: SqliteStore
 
     shown = json.dumps(card.blocks)
     assert link in shown
-    assert "mrkdwn" not in json.dumps([one for one in card.blocks if "<!channel>" in str(one)])
+    assert "mrkdwn" not in json.dumps(
+        [block for block in card.blocks if "<!channel>" in str(block)]
+    )
     assert f"<@{ROSA}> needs an admin's help" in card.text
     assert "&lt;!channel&gt;" in card.text
     assert approval.decision is not None

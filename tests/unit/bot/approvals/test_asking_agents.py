@@ -63,8 +63,8 @@ async def ask(counter: Counter, text: str = "what is it for?", *, runs: bool = T
 
 
 async def question_of(counter: Counter) -> Comment:
-    (found,) = (await counter.office.the_approval()).dialog
-    return found
+    (question,) = (await counter.office.the_approval()).dialog
+    return question
 
 
 class Talker(ChatModelAgent):
@@ -108,9 +108,9 @@ async def test_the_agent_answers_on_the_card_and_decides_nothing(storage: Sqlite
         before.requesters,
     )
     entries = [
-        one for one in await story(storage, thread_id=THREAD_ID) if one.action == "asked_back"
+        entry for entry in await story(storage, thread_id=THREAD_ID) if entry.action == "asked_back"
     ]
-    assert [one.actor_id for one in entries] == [ADA, AGENT]
+    assert [entry.actor_id for entry in entries] == [ADA, AGENT]
     assert entries[1].detail["reply"] == "It pays Mia for lunch."
     assert "The agent answered: “It pays Mia for lunch.”" in str(history_blocks(entries, after))
     assert office.model.tools[-1] == ()
@@ -169,8 +169,8 @@ async def test_no_reply_in_the_thread_is_the_agents_answer(storage: SqliteStores
         ts = f"{office.clock() / 1_000:.6f}"
         await counter.send(an_event(text="it is fine", thread_ts=ROOT, ts=ts, user=user))
     assert (await question_of(counter)).is_open
-    for one in waiting:
-        one.close()
+    for coroutine in waiting:
+        coroutine.close()
 
 
 @pytest.mark.parametrize("turn", [RuntimeError("down"), say(""), say(" \n "), call("pay", {})])
@@ -181,7 +181,11 @@ async def test_a_model_without_an_answer_ends_the_question(
     await ask(counter)
     assert (await question_of(counter)).answer == SILENT
     assert counter.office.notifier.closed_questions[0][2] == "answered"
-    failed = [one for one in caplog.records if one.__dict__.get("action") == "question_unanswered"]
+    failed = [
+        record
+        for record in caplog.records
+        if record.__dict__.get("action") == "question_unanswered"
+    ]
     assert len(failed) == isinstance(turn, Exception)
 
 
@@ -246,7 +250,7 @@ async def test_what_is_decided_meanwhile_keeps_no_answer(storage: SqliteStores) 
     left = await storage.approvals.get(approval.approval_id)
     assert left.status is Status.APPROVED
     assert left.dialog[0].answer == ""
-    assert [one[2] for one in counter.office.notifier.closed_questions] == ["over"]
+    assert [question[2] for question in counter.office.notifier.closed_questions] == ["over"]
 
 
 async def test_a_vote_meanwhile_stays_and_the_answer_is_kept(storage: SqliteStores) -> None:
@@ -257,7 +261,7 @@ async def test_a_vote_meanwhile_stays_and_the_answer_is_kept(storage: SqliteStor
     counter = await a_counter(storage, make_agent=talking(answer))
     await ask(counter)
     left = await counter.office.the_approval()
-    assert [one.by for one in left.votes] == [ADA]
+    assert [vote.by for vote in left.votes] == [ADA]
     assert left.dialog[0].answer == "For lunch."
 
 
@@ -297,8 +301,8 @@ def answers_of(office: Office, *, seen: list[str] | None = None) -> AgentAnswers
 async def test_what_is_deleted_or_over_is_left(storage: SqliteStores) -> None:
     counter, seen = await a_counter(storage, say("For lunch.")), list[str]()
     answers = answers_of(counter.office, seen=seen)
-    one = Comment(by=ADA, text="why?", at_ms=1, ts="1.1", to=AGENT)
-    gone = with_exchange(an_approval(approval_id="apr_gone"), None, one)
+    question = Comment(by=ADA, text="why?", at_ms=1, ts="1.1", to=AGENT)
+    gone = with_exchange(an_approval(approval_id="apr_gone"), None, question)
     answers.see_to(gone.changed(status=Status.CANCELLED))
     assert counter.office.queue.waiting == []
     answers.see_to(gone)

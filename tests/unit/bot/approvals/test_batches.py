@@ -39,7 +39,7 @@ async def asked(
 
 
 def ticked(*cards: Approval) -> dict[str, Any]:
-    options = [{"value": encode(one.approval_id, one.digest)} for one in cards]
+    options = [{"value": encode(card.approval_id, card.digest)} for card in cards]
     return {"cards0": {"countersign:value": {"type": "checkboxes", "selected_options": options}}}
 
 
@@ -49,27 +49,29 @@ async def submitted(counter: Counter, first: Approval, values: object, by: str =
 
 
 async def states(storage: Stores) -> dict[str, Status]:
-    found = await newest_of(storage.approvals, THREAD_ID, limit=99)
-    return {str(one.arguments["what"]): one.status for one in found}
+    approvals = await newest_of(storage.approvals, THREAD_ID, limit=99)
+    return {str(approval.arguments["what"]): approval.status for approval in approvals}
 
 
 def offered(counter: Counter) -> list[str]:
     blocks = counter.views.opened[-1]["blocks"]
-    boxes = [one["element"] for one in blocks if one.get("element", {}).get("type") == "checkboxes"]
-    assert not any("initial_options" in one for one in boxes)  # nobody approves by not looking
-    return [option["value"].split(".")[0] for one in boxes for option in one["options"]]
+    boxes = [
+        block["element"] for block in blocks if block.get("element", {}).get("type") == "checkboxes"
+    ]
+    assert not any("initial_options" in box for box in boxes)  # nobody approves by not looking
+    return [option["value"].split(".")[0] for box in boxes for option in box["options"]]
 
 
 async def test_all_are_listed_and_each_gets_its_own_vote(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b", "c")
     await counter.send(a_click(cards[1], ActionId.BATCH))
-    assert offered(counter) == [one.approval_id for one in cards]
+    assert offered(counter) == [card.approval_id for card in cards]
     assert "What " in json.dumps(counter.views.opened[-1])
     assert await submitted(counter, cards[1], ticked(*cards)) == ""
     assert set((await states(storage)).values()) == {Status.APPROVED}
     assert len(counter.office.ran) == 3
     entries = await storage.audit.of_thread(THREAD_ID, limit=99)
-    assert [one.action for one in entries].count("voted") == 3
+    assert [entry.action for entry in entries].count("voted") == 3
 
 
 async def test_what_is_left_out_stays_open(storage: SqliteStores) -> None:
@@ -81,11 +83,11 @@ async def test_what_is_left_out_stays_open(storage: SqliteStores) -> None:
 def listed(counter: Counter, *cards: Approval, rest: str = "open", why: str = "") -> dict[str, Any]:
     """The open form as it comes back, with these cards ticked."""
     values: dict[str, Any] = {}
-    chosen = {encode(one.approval_id, one.digest) for one in cards}
+    chosen = {encode(card.approval_id, card.digest) for card in cards}
     for block in counter.views.opened[-1]["blocks"]:
         element = block.get("element", {})
         if element.get("type") == "checkboxes":
-            options = [one for one in element["options"] if one["value"] in chosen]
+            options = [option for option in element["options"] if option["value"] in chosen]
             values[block["block_id"]] = {
                 "countersign:value": {"type": "checkboxes", "selected_options": options}
             }
@@ -106,8 +108,10 @@ async def test_a_hundred_cards_have_one_form(storage: SqliteStores) -> None:
     ]
     view = batch_modal(cards[0], many)
     assert view_errors(view) == []
-    groups = [one for one in view["blocks"] if one.get("element", {}).get("type") == "checkboxes"]
-    assert [len(one["element"]["options"]) for one in groups] == [10] * 10
+    groups = [
+        block for block in view["blocks"] if block.get("element", {}).get("type") == "checkboxes"
+    ]
+    assert [len(group["element"]["options"]) for group in groups] == [10] * 10
 
 
 async def test_the_form_counts_what_is_ticked(storage: SqliteStores) -> None:
@@ -115,17 +119,17 @@ async def test_the_form_counts_what_is_ticked(storage: SqliteStores) -> None:
     await counter.send(a_click(cards[1], ActionId.BATCH))
     opened = counter.views.opened[-1]
     assert opened["submit"]["text"] == "Approve 0 of 3"
-    boxes = [one for one in opened["blocks"] if one.get("dispatch_action")]
-    (values,) = [{one["block_id"]: next(iter(ticked(*cards[:2]).values()))} for one in boxes]
+    boxes = [block for block in opened["blocks"] if block.get("dispatch_action")]
+    (values,) = [{box["block_id"]: next(iter(ticked(*cards[:2]).values()))} for box in boxes]
     click = a_click_inside(cards[1], ActionId.VALUE, opened, values=values, value=None)
     await counter.send(click)
     again = counter.views.opened[-1]
     assert (counter.views.ways[-1], again["submit"]["text"]) == ("update", "Approve 2 of 3")
     assert "Selected: Look, 2 times" in json.dumps(again)
-    same = [one for one in again["blocks"] if one.get("dispatch_action")]
-    assert [one["block_id"] for one in same] == [one["block_id"] for one in boxes]
-    assert [one["value"] for one in same[0]["element"]["initial_options"]] == [
-        encode(one.approval_id, one.digest) for one in cards[:2]
+    same = [block for block in again["blocks"] if block.get("dispatch_action")]
+    assert [box["block_id"] for box in same] == [box["block_id"] for box in boxes]
+    assert [option["value"] for option in same[0]["element"]["initial_options"]] == [
+        encode(card.approval_id, card.digest) for card in cards[:2]
     ]
     assert set((await states(storage)).values()) == {Status.PENDING}
 
@@ -157,7 +161,7 @@ async def test_a_card_that_changed_since_it_was_listed_is_not_rejected(
     values = listed(counter, cards[0], rest="reject")
     choice = read_batch(cards[0], values)
     assert isinstance(choice, BatchChoice)
-    assert [one.approval_id for one in choice.left(cards)] == [cards[1].approval_id]
+    assert [card.approval_id for card in choice.left(cards)] == [cards[1].approval_id]
     assert choice.left([cards[1].changed(digest="e" * 64)]) == []
 
 
@@ -179,8 +183,8 @@ async def test_two_people_decide_different_cards_of_one_batch(storage: SqliteSto
         submitted(counter, cards[1], listed(counter, cards[1]), by=BEN),
     )
     assert set((await states(storage)).values()) == {Status.APPROVED}
-    found = [await storage.approvals.get(one.approval_id) for one in cards]
-    assert [one.decision.by for one in found if one.decision] == [ADA, BEN]
+    stored = [await storage.approvals.get(card.approval_id) for card in cards]
+    assert [approval.decision.by for approval in stored if approval.decision] == [ADA, BEN]
 
 
 async def test_what_changed_meanwhile_drops_out_and_is_named(storage: SqliteStores) -> None:
@@ -228,8 +232,8 @@ async def test_what_is_risky_is_decided_by_itself(
 
 async def test_the_button_is_on_cards_that_follow_another(storage: SqliteStores) -> None:
     _, cards = await asked(storage, "a", "b")
-    drawn = [json.dumps(card_for(one, approvers_text="").blocks) for one in cards]
-    assert [ActionId.BATCH in one for one in drawn] == [False, True]
+    drawn = [json.dumps(card_for(approval, approvers_text="").blocks) for approval in cards]
+    assert [ActionId.BATCH in text for text in drawn] == [False, True]
 
 
 async def test_who_may_not_approve_opens_no_form_and_counts_nowhere(
@@ -245,7 +249,7 @@ async def test_who_may_not_approve_opens_no_form_and_counts_nowhere(
 async def test_what_the_card_does_not_show_is_not_in_it(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b", "long " * 2_000)
     await counter.send(a_click(cards[0], ActionId.BATCH))
-    assert offered(counter) == [one.approval_id for one in cards[:2]]
+    assert offered(counter) == [card.approval_id for card in cards[:2]]
     answer = await submitted(counter, cards[0], ticked(*cards))
     assert "2 approved" in answer
 

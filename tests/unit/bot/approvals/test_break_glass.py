@@ -61,7 +61,11 @@ async def submitted(counter: Counter, by: str, form: dict[str, object]) -> dict[
 
 async def acts(storage: Stores) -> list[str]:
     wanted = {"broke_glass", "decided", "voted", "started", "refused", "denied"}
-    return [one.action for one in await story(storage, thread_id=THREAD_ID) if one.action in wanted]
+    return [
+        entry.action
+        for entry in await story(storage, thread_id=THREAD_ID)
+        if entry.action in wanted
+    ]
 
 
 def drawn(approval: Approval) -> str:
@@ -114,7 +118,7 @@ async def test_the_card_leads_to_the_form_that_has_the_button(
     counter = await asked(storage)
     approval = await counter.office.the_approval()
     stuck = approval.changed(stuck="nobody of sre is left")  # when it is needed most
-    assert all(ActionId.DETAILS in drawn(one) for one in (approval, stuck))
+    assert all(ActionId.DETAILS in drawn(request) for request in (approval, stuck))
 
 
 @pytest.mark.parametrize(
@@ -353,7 +357,7 @@ def a_press(approval: Approval, by: str, channel_id: str = "C0ALERT") -> dict[st
 
 async def marked(storage: Stores) -> list[str]:
     entries = await story(storage, thread_id=THREAD_ID)
-    return [one.actor_id for one in entries if one.action == "alert_seen"]
+    return [entry.actor_id for entry in entries if entry.action == "alert_seen"]
 
 
 async def test_everybody_who_was_told_can_say_once_that_they_have_seen_it(

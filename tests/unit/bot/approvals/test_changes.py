@@ -61,15 +61,15 @@ SAID = Said(by="UROSA", text="please", at_ms=NOW)
 SEEN = SeenPart(by="UADA", digest=DIGEST, page=1)
 JUDGED = an_approval(votes=(VOTE,))
 ON_PENDING: dict[str, Change] = {
-    "decided": lambda one: changes.decided(one, a_decision(), digest=DIGEST),
-    "voted": lambda one: changes.voted(one, JUDGED, now_ms=NOW),
-    "edited": lambda one: changes.edited(one, JUDGED, found=an_approval(), now_ms=NOW),
-    "annotated": lambda one: changes.annotated(one, JUDGED, now_ms=NOW),
-    "with_said": lambda one: changes.with_said(one, (SAID,), revision=1, now_ms=NOW),
-    "with_seen": lambda one: changes.with_seen(one, (SEEN,), digest=DIGEST),
-    "escalated": lambda one: changes.escalated(one, JUDGED, now_ms=NOW, redraws=True),
-    "blocked": lambda one: changes.blocked(one, "why", digest=DIGEST),
-    "split_off": lambda one: changes.split_off(one, batch="b", now_ms=NOW),
+    "decided": lambda approval: changes.decided(approval, a_decision(), digest=DIGEST),
+    "voted": lambda approval: changes.voted(approval, JUDGED, now_ms=NOW),
+    "edited": lambda approval: changes.edited(approval, JUDGED, unedited=an_approval(), now_ms=NOW),
+    "annotated": lambda approval: changes.annotated(approval, JUDGED, now_ms=NOW),
+    "with_said": lambda approval: changes.with_said(approval, (SAID,), revision=1, now_ms=NOW),
+    "with_seen": lambda approval: changes.with_seen(approval, (SEEN,), digest=DIGEST),
+    "escalated": lambda approval: changes.escalated(approval, JUDGED, now_ms=NOW, redraws=True),
+    "blocked": lambda approval: changes.blocked(approval, "why", digest=DIGEST),
+    "split_off": lambda approval: changes.split_off(approval, batch="b", now_ms=NOW),
 }
 WAITS = an_approval(batch=StoredBatch(keeper="b"))
 
@@ -105,17 +105,17 @@ def test_a_question_keeps_its_answer_when_its_message_is_known() -> None:
     asked = Comment(by="UADA", text="why?", at_ms=1)
     answered = asked.changed(answer="so", answered_by="UROSA", answer_ts="2.0")
     other = asked.changed(at_ms=2)
-    one = an_approval(dialog=(answered, other))
-    after = changes.with_message(one, asked.changed(ts="1.0", closed=True))
-    assert after == one.changed(dialog=(answered.changed(ts="1.0", closed=True), other))
+    approval = an_approval(dialog=(answered, other))
+    after = changes.with_message(approval, asked.changed(ts="1.0", closed=True))
+    assert after == approval.changed(dialog=(answered.changed(ts="1.0", closed=True), other))
 
 
 def test_a_claim_ends_when_its_time_is_over() -> None:
     claim = CardClaim(by="UADA", since_ms=1, until_ms=NOW)
-    one = an_approval(claim=claim)
-    assert changes.claim_ended(one, now_ms=NOW - 1) is None
-    ended = one.changed(claim=claim.ended(NOW), shown_revision=2)
-    assert changes.claim_ended(one, now_ms=NOW) == ended
+    approval = an_approval(claim=claim)
+    assert changes.claim_ended(approval, now_ms=NOW - 1) is None
+    ended = approval.changed(claim=claim.ended(NOW), shown_revision=2)
+    assert changes.claim_ended(approval, now_ms=NOW) == ended
     assert changes.claim_ended(ended, now_ms=NOW) is None
 
 
@@ -147,7 +147,7 @@ def test_an_edit_is_about_another_call_that_nobody_has_seen() -> None:
     escalation = StoredEscalation(steps=1, reminders=2, begun_ms=5)
     before = an_approval(seen=(SEEN,), escalation=escalation)
     judged = before.changed(digest="e" * 64, arguments={}, escalation=StoredEscalation(since_ms=7))
-    after = changes.edited(before, judged, found=before, now_ms=NOW)
+    after = changes.edited(before, judged, unedited=before, now_ms=NOW)
     assert after is not None
     assert (after.digest, after.seen, after.escalation.steps) == ("e" * 64, (), 0)
     assert after.escalation == StoredEscalation(since_ms=7, announced=False)
@@ -165,8 +165,8 @@ def test_an_edit_is_about_another_call_that_nobody_has_seen() -> None:
 def test_a_run_refuses_open_decisions_of_people(
     status: Status, *, is_open: bool, done: bool
 ) -> None:
-    one = an_approval(status=status, decision=a_decision(status=status), open=is_open)
-    after = changes.refused_by_run(one, a_decision(status=Status.CANCELLED))
+    approval = an_approval(status=status, decision=a_decision(status=status), open=is_open)
+    after = changes.refused_by_run(approval, a_decision(status=Status.CANCELLED))
     assert bool(after) is done
 
 
@@ -177,8 +177,8 @@ def test_an_execution_is_noted_once_and_closes_at_its_end() -> None:
     assert changes.with_run(after, RAN, was=None, now_ms=NOW) is None
 
 
-def released(one: Approval, **options: Any) -> Approval:
-    return changes.released(one, **{"revision": 1, "due_ms": 5_000, "now_ms": NOW, **options})
+def released(approval: Approval, **options: Any) -> Approval:
+    return changes.released(approval, **{"revision": 1, "due_ms": 5_000, "now_ms": NOW, **options})
 
 
 def test_a_release_is_due_at_once_when_there_is_more_to_show() -> None:

@@ -67,13 +67,13 @@ async def press(counter: Counter, action: ActionId, by: str) -> Approval:
 
 
 async def codes(counter: Counter) -> list[str]:
-    found = await story(counter.office.storage, thread_id=THREAD_ID)
-    return [str(one.detail["code"]) for one in found if one.action == "refused"]
+    entries = await story(counter.office.storage, thread_id=THREAD_ID)
+    return [str(entry.detail["code"]) for entry in entries if entry.action == "refused"]
 
 
 async def acts(counter: Counter) -> list[str]:
-    found = await story(counter.office.storage, thread_id=THREAD_ID)
-    return [one.action for one in found if one.action not in {"requested", "opened"}]
+    entries = await story(counter.office.storage, thread_id=THREAD_ID)
+    return [entry.action for entry in entries if entry.action not in {"requested", "opened"}]
 
 
 def a_choice(approval: Approval, value: object, by: str = ADA) -> dict[str, Any]:
@@ -107,7 +107,7 @@ async def test_a_claim_is_shown_and_ends_when_it_is_let_go(storage: SqliteStores
         *("claimed_by_other", "claimed_by_other", "claimed_before", "claimed_before")
     ]
     assert left.claim.by == BEN
-    assert [one for one in await acts(counter) if one != "refused"] == [
+    assert [act for act in await acts(counter) if act != "refused"] == [
         *("claimed", "claim_ended", "claimed")
     ]
 
@@ -200,9 +200,9 @@ async def test_i12_an_action_of_a_process_that_died_is_in_the_audit(
         raise StoreUnavailableError("the process died here")
 
     dead = Proxy(storage, {"audit": Proxy(storage.audit, {"append": die, "append_all": die})})  # type: ignore[arg-type]
-    means = Means(dead, office.approvals, office.clock)  # type: ignore[arg-type]
+    actions = Means(dead, office.approvals, office.clock)  # type: ignore[arg-type]
     with suppress(StoreUnavailableError):
-        await means.claim(name, an_actor(ADA), shown=approval.digest)
+        await actions.claim(name, an_actor(ADA), shown=approval.digest)
     assert "claimed" not in await acts(counter)
 
     for _ in range(2):
@@ -223,9 +223,9 @@ async def test_what_changes_all_the_time_is_said(storage: SqliteStores) -> None:
 
     busy = Proxy(storage, {"approvals": Proxy(storage.approvals, {"get": changed_again})})  # type: ignore[arg-type]
     approvals = replace(office.approvals, storage=busy)  # type: ignore[arg-type]
-    means = Means(busy, approvals, office.clock)  # type: ignore[arg-type]
+    actions = Means(busy, approvals, office.clock)  # type: ignore[arg-type]
     with pytest.raises(OutdatedCardError):
-        await means.claim(approval.approval_id, an_actor(ADA), shown=approval.digest)
+        await actions.claim(approval.approval_id, an_actor(ADA), shown=approval.digest)
     assert (await office.the_approval()).claim == CardClaim()
 
 
@@ -422,7 +422,7 @@ async def test_a_question_that_cannot_be_closed_now_is_closed_later(storage: Sql
     office.clock.forward(minutes=5)
     await office.sweep.tick()
     await office.queue.run()
-    assert [one[2] for one in office.notifier.closed_questions] == ["answered"]
+    assert [question[2] for question in office.notifier.closed_questions] == ["answered"]
 
 
 async def test_only_a_requester_answers_and_each_question_once(storage: SqliteStores) -> None:
@@ -433,14 +433,17 @@ async def test_only_a_requester_answers_and_each_question_once(storage: SqliteSt
     counter.office.clock.forward(seconds=1)
     await counter.send(early)
     await counter.send(a_reply(counter, "not mine", user=BEN))
-    assert all(one.is_open for one in (await counter.office.the_approval()).dialog)
+    assert all(question.is_open for question in (await counter.office.the_approval()).dialog)
     for text in ("one", "two", "three"):
         counter.office.clock.forward(seconds=1)
         await counter.send(a_reply(counter, text))
 
-    found = (await counter.office.the_approval()).dialog
-    assert [(one.text, one.answer) for one in found] == [("first?", "one"), ("second?", "two")]
-    texts = [one.text for one in await storage.inbox.new(THREAD_ID, limit=10)]
+    dialog = (await counter.office.the_approval()).dialog
+    assert [(question.text, question.answer) for question in dialog] == [
+        ("first?", "one"),
+        ("second?", "two"),
+    ]
+    texts = [message.text for message in await storage.inbox.new(THREAD_ID, limit=10)]
     assert texts == ["written before", "three"]  # for the agent, as ever
 
 
@@ -468,7 +471,7 @@ async def test_an_answer_that_loses_a_race_is_not_lost(storage: SqliteStores) ->
 
     left = await counter.office.the_approval()
     assert left.dialog[0].answer == "because"
-    assert [one.by for one in left.votes] == [ADA]
+    assert [vote.by for vote in left.votes] == [ADA]
 
 
 async def test_secrets_in_questions_and_answers_are_masked(storage: SqliteStores) -> None:
@@ -506,7 +509,7 @@ async def test_a_question_whose_post_is_lost_is_asked_once(storage: SqliteStores
     await office.queue.run()
 
     (question,) = (await office.the_approval()).dialog
-    assert [question.ts] == [one[0] for one in office.notifier.questions.values()]
+    assert [question.ts] == [posted[0] for posted in office.notifier.questions.values()]
 
 
 async def test_a_question_that_slack_never_takes_stands_on_the_card(
@@ -527,8 +530,10 @@ async def test_only_the_newest_questions_are_kept(storage: SqliteStores) -> None
     for number in range(MOST_KEPT + 2):
         await ask_back(counter, f"question {number}")
 
-    found = (await counter.office.the_approval()).dialog
-    assert [one.text for one in found] == [f"question {n}" for n in range(2, MOST_KEPT + 2)]
+    dialog = (await counter.office.the_approval()).dialog
+    assert [question.text for question in dialog] == [
+        f"question {n}" for n in range(2, MOST_KEPT + 2)
+    ]
 
 
 async def test_nothing_happens_beside_what_is_decided_or_over(storage: SqliteStores) -> None:
@@ -579,7 +584,11 @@ async def test_a_needed_reason_of_a_yes_is_typed_and_none_of_a_rejection_is_offe
 ) -> None:
     counter, approval = await a_counter(storage, REASONS)
     await press(counter, ActionId.APPROVE, ADA)
-    (block,) = [one for one in counter.views.opened[-1]["blocks"] if one["type"] == "input"]
+    (block,) = [
+        view_block
+        for view_block in counter.views.opened[-1]["blocks"]
+        if view_block["type"] == "input"
+    ]
     assert (block["block_id"], block["optional"]) == ("reason", False)
     assert "Planned" not in str(counter.views.opened[-1])
     await counter.send(

@@ -47,7 +47,7 @@ async def test_votes_come_in_and_can_be_taken_back(storage: SqliteStores) -> Non
     counter, approval = await a_counter(storage, TWO)
     await counter.send(a_click(approval, ActionId.APPROVE, ADA))
     card = counter.office.notifier.cards[approval.approval_id]
-    assert [one.by for one in card.votes] == [ADA]
+    assert [vote.by for vote in card.votes] == [ADA]
     await counter.send(a_click(approval, ActionId.TAKE_BACK, ADA))
     card = counter.office.notifier.cards[approval.approval_id]
     assert card.votes == ()
@@ -65,8 +65,8 @@ async def test_a_click_leaves_all_the_evidence_of_its_vote(storage: SqliteStores
     office.policy.file_hash = "f2"
     office.clock.forward(seconds=7)
     await counter.send({**click, "trigger_id": trigger})
-    found = await story(storage, approval_id=approval.approval_id)
-    (entry,) = [one for one in found if one.action == "voted"]
+    entries = await story(storage, approval_id=approval.approval_id)
+    (entry,) = [record for record in entries if record.action == "voted"]
     assert (entry.actor_id, entry.for_id, entry.at_ms) == (MIA, "", office.clock())
     assert entry.detail == {
         "choice": "approve",
@@ -93,8 +93,8 @@ async def test_an_edit_says_what_its_maker_was_shown(storage: SqliteStores) -> N
     counter, approval = await a_counter(storage, TWO)
     assert (await counter.send(an_edit(approval, "7", ADA))).body == ""
     changed = await counter.office.the_approval()
-    found = await story(storage, approval_id=approval.approval_id)
-    (entry,) = [one for one in found if one.action == "voted"]
+    entries = await story(storage, approval_id=approval.approval_id)
+    (entry,) = [record for record in entries if record.action == "voted"]
     assert changed.digest != approval.digest
     assert (entry.detail["shown"], entry.detail["digest"]) == (approval.digest, changed.digest)
     assert entry.detail["payload"] == "1.2.3"
@@ -107,9 +107,9 @@ async def test_values_that_do_not_fit_are_on_record_as_refused(storage: SqliteSt
     assert json.loads(answer.body)["response_action"] == "errors"
     counter.office.clock.forward(seconds=1)
     await counter.send(an_edit(approval, "many", LIA))
-    found = await story(storage, approval_id=approval.approval_id)
-    told = [(one.action, one.actor_id, one.detail["code"]) for one in found[1:]]
-    assert told == [("edit_refused", ADA, "invalid_arguments"), ("refused", LIA, "not_editor")]
+    entries = await story(storage, approval_id=approval.approval_id)
+    refusals = [(entry.action, entry.actor_id, entry.detail["code"]) for entry in entries[1:]]
+    assert refusals == [("edit_refused", ADA, "invalid_arguments"), ("refused", LIA, "not_editor")]
     assert await counter.office.the_approval() == approval
 
 
@@ -132,11 +132,11 @@ async def test_an_edit_that_a_rule_allows_runs_without_votes(storage: SqliteStor
     counter = Counter.on(office, judge=judge)
     policy.file_hash = "f2"
     await counter.send(an_edit(approval, "4", ADA))
-    found = await story(storage, thread_id=approval.thread_id)
-    assert [one.action for one in found] == [
+    entries = await story(storage, thread_id=approval.thread_id)
+    assert [record.action for record in entries] == [
         *("requested", "edited", "allowed", "resumed", "started", "executed")
     ]
-    entry = found[2].detail
+    entry = entries[2].detail
     assert (entry["rule"], entry["edited_by"], entry["policy"]) == ("small", ADA, "f2")
     assert [arguments for _, arguments in office.ran] == [("Mia", 4, "card")]
 
@@ -172,8 +172,8 @@ async def test_who_may_not_vote_gets_no_form(storage: SqliteStores) -> None:
 async def test_a_rejection_without_its_reason_is_refused(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage, REASONS)
     await counter.send(a_click(approval, ActionId.REJECT, CLEO))
-    blocks = [one for one in counter.views.opened[-1]["blocks"] if one["type"] == "input"]
-    assert [(one["block_id"], one["optional"]) for one in blocks] == [
+    blocks = [block for block in counter.views.opened[-1]["blocks"] if block["type"] == "input"]
+    assert [(block["block_id"], block["optional"]) for block in blocks] == [
         ("canned", False),
         ("reason", False),
     ]

@@ -54,8 +54,10 @@ async def test_a_right_is_used_on_behalf_of_who_handed_it_on(storage: SqliteStor
     assert approval.status is Status.APPROVED
     (cast,) = approval.votes
     assert (cast.by, cast.on_behalf_of) == (TOM, MIA)
-    found = await storage.audit.of_thread(THREAD_ID, limit=100)
-    assert [(one.actor_id, one.for_id) for one in found if one.action == "voted"] == [(TOM, MIA)]
+    trail = await storage.audit.of_thread(THREAD_ID, limit=100)
+    assert [(entry.actor_id, entry.for_id) for entry in trail if entry.action == "voted"] == [
+        (TOM, MIA)
+    ]
 
 
 async def test_it_ends_with_its_time(storage: SqliteStores) -> None:
@@ -71,9 +73,9 @@ async def test_it_ends_at_once_when_it_is_ended(storage: SqliteStores) -> None:
     await hand_over(office, MIA, TOM)
     ended = await delegating(office).end(an_actor(MIA), team_id="T1")
 
-    assert [one.delegate_id for one in ended] == [TOM]
+    assert [delegation.delegate_id for delegation in ended] == [TOM]
     assert await refused(office, TOM) == "not_approver"
-    assert [one.action for one in await entries(office)] == ["delegated", "delegation_ended"]
+    assert [entry.action for entry in await entries(office)] == ["delegated", "delegation_ended"]
 
 
 async def test_an_ended_delegation_takes_its_vote_along(storage: SqliteStores) -> None:
@@ -85,7 +87,7 @@ async def test_an_ended_delegation_takes_its_vote_along(storage: SqliteStores) -
     approval = await vote(office, BEN)
 
     assert approval.status is Status.PENDING
-    assert [one.by for one in approval.votes] == [BEN]
+    assert [cast_vote.by for cast_vote in approval.votes] == [BEN]
 
 
 async def test_an_owner_who_is_no_member_any_more_hands_nothing_on(
@@ -156,9 +158,12 @@ async def test_of_two_that_close_a_ring_at_once_one_stands(storage: SqliteStores
         hand_over(office, MIA, TOM), hand_over(office, TOM, MIA), return_exceptions=True
     )
 
-    assert sorted(type(one).__name__ for one in both) == ["DelegationRecord", "RefusalError"]
+    assert sorted(type(outcome).__name__ for outcome in both) == [
+        "DelegationRecord",
+        "RefusalError",
+    ]
     (left,) = await storage.delegations.current("T1", now_ms=office.clock())
-    (kept,) = [one for one in both if isinstance(one, DelegationRecord)]
+    (kept,) = [outcome for outcome in both if isinstance(outcome, DelegationRecord)]
     assert left == kept
 
 
@@ -204,7 +209,10 @@ async def test_who_hands_on_again_changes_to_whom(storage: SqliteStores) -> None
     await hand_over(office, MIA, BEN, group="security")
 
     own = await delegating(office).own(an_actor(MIA), team_id="T1")
-    assert [(one.delegate_id, one.group_name) for one in own] == [(LIA, ""), (BEN, "security")]
+    assert [(delegation.delegate_id, delegation.group_name) for delegation in own] == [
+        (LIA, ""),
+        (BEN, "security"),
+    ]
     (mine,) = await delegating(office).handed_to(an_actor(LIA), team_id="T1")
     assert mine.owner_id == MIA
 
@@ -232,7 +240,7 @@ async def test_who_comes_back_is_away_no_more(storage: SqliteStores) -> None:
     assert not await use_case.come_back(an_actor(MIA), team_id="T1")
 
     assert await storage.delegations.current("T1", now_ms=office.clock()) == []
-    assert [one.action for one in await entries(office)] == ["away", "away", "away"]
+    assert [entry.action for entry in await entries(office)] == ["away", "away", "away"]
 
 
 @pytest.mark.parametrize(("who", "hours"), [(MIA, 0), (MIA, 31 * 24), (GUS, 24)])
@@ -244,7 +252,7 @@ async def test_nobody_is_away_for_ever(storage: SqliteStores, who: str, hours: i
         await delegating(office).go_away(an_actor(who), team_id="T1", until_ms=until_ms)
 
     assert await storage.delegations.current("T1", now_ms=office.clock()) == []
-    assert [one.action for one in await entries(office)] == ["refused"]
+    assert [entry.action for entry in await entries(office)] == ["refused"]
 
 
 async def test_a_requester_cannot_use_a_right_that_was_handed_on(storage: SqliteStores) -> None:
@@ -258,10 +266,10 @@ async def codes_at_once(office: Office, *people: str) -> list[str]:
     """Everybody approves at one moment; the codes of those who are refused."""
     approval = await office.the_approval()
     results = await asyncio.gather(
-        *(office.decide(approval, by=one) for one in people), return_exceptions=True
+        *(office.decide(approval, by=user_id) for user_id in people), return_exceptions=True
     )
-    assert all(isinstance(one, UserFacingError | Approval) for one in results)
-    return [one.code for one in results if isinstance(one, UserFacingError)]
+    assert all(isinstance(outcome, UserFacingError | Approval) for outcome in results)
+    return [outcome.code for outcome in results if isinstance(outcome, UserFacingError)]
 
 
 async def test_owner_and_delegate_are_one_person_also_at_one_moment(

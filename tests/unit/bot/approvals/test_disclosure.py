@@ -208,7 +208,7 @@ async def test_a_reveal_is_on_record_without_the_value(storage: SqliteStores) ->
     office = await an_office(storage)
     await office.approvals.reveal(await office.the_approval(), ADA, nothing)
     entries = await story(storage, thread_id=THREAD_ID)
-    (entry,) = [one for one in entries if one.action == Act.REVEALED]
+    (entry,) = [record for record in entries if record.action == Act.REVEALED]
     assert entry.actor_id == ADA
     assert entry.detail["fields"] == ["command"]
     assert TOKEN not in str(entries)
@@ -244,14 +244,14 @@ async def test_what_was_decided_meanwhile_is_not_marked(storage: SqliteStores) -
     await office.approvals.reveal(stale, ADA, nothing)
     await office.approvals.note_details(await storage.approvals.get(stale.approval_id), ADA)
     assert (await storage.approvals.get(stale.approval_id)).seen == ()
-    assert Act.OPENED not in {one.action for one in await story(storage, thread_id=THREAD_ID)}
+    assert Act.OPENED not in {entry.action for entry in await story(storage, thread_id=THREAD_ID)}
 
 
 async def test_a_reveal_of_what_is_no_guess_names_the_arguments(storage: SqliteStores) -> None:
     office = await an_office(storage, LONG)
     await office.approvals.reveal(await office.the_approval(), ADA, nothing)
     entries = await story(storage, thread_id=THREAD_ID)
-    assert [one.detail["fields"] for one in entries if one.action == Act.REVEALED] == [
+    assert [entry.detail["fields"] for entry in entries if entry.action == Act.REVEALED] == [
         ["arguments"]
     ]
 
@@ -263,7 +263,7 @@ async def test_i12_why_a_yes_to_what_was_not_seen_was_refused_is_on_record(
     with pytest.raises(NotSeenError) as refused:
         await office.decide(await office.the_approval())
     entries = await story(storage, thread_id=THREAD_ID)
-    whys = [one.detail["why"] for one in entries if one.action == Act.REFUSED]
+    whys = [entry.detail["why"] for entry in entries if entry.action == Act.REFUSED]
     assert whys == [str(refused.value)]
 
 
@@ -273,7 +273,7 @@ async def test_details_are_noted_once_for_each_person(storage: SqliteStores) -> 
         await office.approvals.note_details(await office.the_approval(), user_id)
         office.clock.forward(seconds=1)
     entries = await story(storage, thread_id=THREAD_ID)
-    assert [one.actor_id for one in entries if one.action == Act.OPENED] == [ADA, BEN]
+    assert [entry.actor_id for entry in entries if entry.action == Act.OPENED] == [ADA, BEN]
 
 
 # ---- the buttons -------------------------------------------------------------------------------

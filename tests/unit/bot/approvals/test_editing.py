@@ -114,14 +114,14 @@ async def test_other_ruling_binds_the_card_to_its_people(room: Room) -> None:
         before.expires_ms,
         room.office.clock(),
     )
-    assert [one for one in room.office.notifier.told if one[0] == "mention"] == [
+    assert [message for message in room.office.notifier.told if message[0] == "mention"] == [
         ("mention", (BEN,), "")
     ]
     assert RAN == []
     (entry,) = [
-        one
-        for one in await story(room.office.storage, approval_id=edited.approval_id)
-        if one.action == "edited"
+        record
+        for record in await story(room.office.storage, approval_id=edited.approval_id)
+        if record.action == "edited"
     ]
     assert (entry.actor_id, entry.detail["rule"], entry.detail["before"]) == (
         ADA,
@@ -151,15 +151,19 @@ async def test_i12_decision_says_whose_edit_it_covers_when_a_crash_kept_the_edit
     audit.append_all = append_all  # type: ignore[method-assign]
     await room.office.decide(await room.office.the_approval(), by=BEN)
     assert RAN == [200]
-    found = await story(storage, approval_id=before.approval_id)
-    entries = {one.action: one for one in found}
-    assert len(entries) == len(found)
-    told = entries["edited"].detail
-    assert (entries["edited"].actor_id, told["shown"]) == (ADA, before.digest)
-    assert (told["before"], told["arguments"]) == ({"amount": 5}, {"amount": 200})
-    told = entries["decided"].detail
-    assert (told["edited_by"], told["arguments"], told["rule"]) == (ADA, {"amount": 200}, "big")
-    assert told["deciders"] == [BEN]
+    trail = await story(storage, approval_id=before.approval_id)
+    entries = {entry.action: entry for entry in trail}
+    assert len(entries) == len(trail)
+    detail = entries["edited"].detail
+    assert (entries["edited"].actor_id, detail["shown"]) == (ADA, before.digest)
+    assert (detail["before"], detail["arguments"]) == ({"amount": 5}, {"amount": 200})
+    detail = entries["decided"].detail
+    assert (detail["edited_by"], detail["arguments"], detail["rule"]) == (
+        ADA,
+        {"amount": 200},
+        "big",
+    )
+    assert detail["deciders"] == [BEN]
 
 
 async def test_i12_an_edit_is_noted_by_who_draws_its_card_when_a_crash_kept_it_from_that(
@@ -178,9 +182,9 @@ async def test_i12_an_edit_is_noted_by_who_draws_its_card_when_a_crash_kept_it_f
     room.office.queue.drop()
     audit.append_all = append_all  # type: ignore[method-assign]
     await room.office.attendance.attend(before.approval_id)
-    found = await story(storage, approval_id=before.approval_id)
-    (told,) = [one.detail for one in found if one.action == "edited"]
-    assert (told["before"], told["arguments"]) == ({"amount": 5}, {"amount": 200})
+    trail = await story(storage, approval_id=before.approval_id)
+    (detail,) = [entry.detail for entry in trail if entry.action == "edited"]
+    assert (detail["before"], detail["arguments"]) == ({"amount": 5}, {"amount": 200})
 
 
 def test_i12_an_edit_says_what_it_found_and_not_what_was_first_asked_for() -> None:
@@ -194,7 +198,9 @@ def test_i12_an_edit_says_what_it_found_and_not_what_was_first_asked_for() -> No
         arguments={"amount": 9}, edits=StoredEdits(by=BEN, last=last_edit(second, 8))
     )
     entries = [*edit_entries(first), *edit_entries(second), *edit_entries(third)]
-    assert [(one.actor_id, one.detail["before"], one.detail["shown"]) for one in entries] == [
+    assert [
+        (entry.actor_id, entry.detail["before"], entry.detail["shown"]) for entry in entries
+    ] == [
         (ADA, {"amount": 5}, "d5"),
         (BEN, {"amount": 200}, "d200"),
     ]
@@ -231,8 +237,8 @@ async def test_rebound_card_is_edited_once_more(room: Room) -> None:
 
 async def test_denied_is_told_and_nothing_changes(room: Room) -> None:
     before = await room.ask()
-    told = await room.edit(before, 5000)
-    assert told == "the rules do not allow the call with these arguments: too much"
+    refusal = await room.edit(before, 5000)
+    assert refusal == "the rules do not allow the call with these arguments: too much"
     assert (await room.office.the_approval()).shown_revision == before.shown_revision
 
 
@@ -243,17 +249,17 @@ async def test_a_policy_that_fails_is_no_rule_that_denies(room: Room) -> None:
         room.office.clock.forward(seconds=1)
         judgement = Judgement(arguments=call.arguments, denied="no", failed=failed)
         assert await room.edits.edit(before, call, judgement, actor=an_actor(ADA)) == "no"
-    found = await story(room.office.storage, approval_id=before.approval_id)
-    codes = [one.detail["code"] for one in found if one.action == "edit_refused"]
+    entries = await story(room.office.storage, approval_id=before.approval_id)
+    codes = [entry.detail["code"] for entry in entries if entry.action == "edit_refused"]
     assert codes == ["lookup_failed", "rule_denies"]
 
 
 async def test_what_nobody_could_decide_is_refused(room: Room) -> None:
     before = await room.ask()
-    told = await room.edit(before, 600)
-    assert isinstance(told, str)
-    assert told.startswith("no one could decide this: ")
-    assert "This needs 1 of UROSA, and none of them can approve it" in told
+    refusal = await room.edit(before, 600)
+    assert isinstance(refusal, str)
+    assert refusal.startswith("no one could decide this: ")
+    assert "This needs 1 of UROSA, and none of them can approve it" in refusal
     assert (await room.office.the_approval()).digest == before.digest
 
 

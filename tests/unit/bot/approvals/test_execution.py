@@ -296,7 +296,7 @@ async def test_a_call_inside_of_an_agent_tool_is_told_on_its_own_card(
     assert (outer.tool, inner.tool) == ("payer", "pay")
     assert state_of(office, outer) is RunState.RUNNING
     await office.decide(inner)
-    assert [run.text for one in (outer, inner) if (run := drawn(office, one))] == [
+    assert [run.text for approval in (outer, inner) if (run := drawn(office, approval))] == [
         "Inner done.",
         "paid 5 to Mia",
     ]
@@ -423,9 +423,9 @@ async def test_a_turn_that_is_given_up_leaves_a_started_call_in_doubt(
     storage: SqliteStores,
 ) -> None:
     first = await asked(storage, [PAY, PAY_BEN], dies_in_tools=True)
-    one, other = await first.open_approvals()
+    started, other = await first.open_approvals()
     with pytest.raises(KilledError):
-        await first.decide(one)
+        await first.decide(started)
     first.queue.drop()
     second = Office(storage, [], clock=first.clock, owner="second")
     second.clock.forward(minutes=1)
@@ -436,7 +436,7 @@ async def test_a_turn_that_is_given_up_leaves_a_started_call_in_doubt(
     assert thread is not None
     await second.turns.ending.give_up(thread, "It cannot go on.")
     await second.queue.run()
-    assert state_of(second, one) is RunState.DOUBT
+    assert state_of(second, started) is RunState.DOUBT
     closed = await storage.approvals.get(other.approval_id)
     assert (closed.status, closed.run) == (Status.SUPERSEDED, None)
     checkpoint = await storage.checkpoints.load(thread.checkpoint_id)
@@ -447,10 +447,10 @@ async def test_a_turn_that_is_given_up_leaves_a_started_call_in_doubt(
 async def test_a_turn_that_is_given_up_before_the_start_says_so(storage: SqliteStores) -> None:
     office = await asked(storage, PAY)
     approval = await office.the_approval()
-    found = await storage.checkpoints.load(approval.checkpoint_id)
-    assert found is not None
+    checkpoint = await storage.checkpoints.load(approval.checkpoint_id)
+    assert checkpoint is not None
     await storage.checkpoints.claim(
-        approval.checkpoint_id, "{}", expected_version=found.version
+        approval.checkpoint_id, "{}", expected_version=checkpoint.version
     )  # a process that took the decision, and died
     await decide(
         storage.approvals,
@@ -513,9 +513,9 @@ async def test_what_was_withdrawn_meanwhile_is_left_alone(storage: SqliteStores)
     assert (await storage.approvals.get(approval.approval_id)).run is None
 
 
-def with_tool(one: object) -> Callable[[ScriptedModel], Agent]:
+def with_tool(given_tool: object) -> Callable[[ScriptedModel], Agent]:
     def make(model: ScriptedModel) -> Agent:
-        return ChatModelAgent(name="A", model=model, tools=[one])  # type: ignore[list-item]
+        return ChatModelAgent(name="A", model=model, tools=[given_tool])  # type: ignore[list-item]
 
     return make
 

@@ -95,7 +95,11 @@ async def the_grant(office: Office) -> Grant:
 
 async def acts(storage: Stores) -> list[str]:
     wanted = {"granted", "grant_used", "grant_ended", "requested", "started", "refused"}
-    return [one.action for one in await story(storage, thread_id=THREAD_ID) if one.action in wanted]
+    return [
+        entry.action
+        for entry in await story(storage, thread_id=THREAD_ID)
+        if entry.action in wanted
+    ]
 
 
 async def test_a_granted_call_runs_without_asking_as_often_as_it_was_allowed(
@@ -212,7 +216,9 @@ async def test_where_the_rule_allows_none_the_form_approves_this_call_alone(
     approval = await office.the_approval()
     assert ActionId.GRANT not in json.dumps(card_for(approval, approvers_text="").blocks)
     await counter.send(a_click(approval, ActionId.GRANT, ADA))
-    inputs = [one["block_id"] for one in counter.views.opened[-1]["blocks"] if "block_id" in one]
+    inputs = [
+        block["block_id"] for block in counter.views.opened[-1]["blocks"] if "block_id" in block
+    ]
     assert inputs == ["reason"]
     forged = a_form("1h", "2")
     await counter.send(a_submission(approval, ActionId.GRANT_MODAL, forged, ADA))
@@ -245,7 +251,9 @@ async def test_the_form_wants_a_reason_where_the_rule_does(
     counter = Counter.on(office)
     await office.hear("<@UBOT> look")
     await counter.send(a_click(await office.the_approval(), ActionId.GRANT, ADA))
-    (why,) = [one for one in counter.views.opened[-1]["blocks"] if one.get("block_id") == "reason"]
+    (why,) = [
+        block for block in counter.views.opened[-1]["blocks"] if block.get("block_id") == "reason"
+    ]
     assert why["optional"] is not bool(more)
 
 
@@ -353,7 +361,7 @@ async def test_the_menu_of_the_message_asks_once_more_and_ends_it(storage: Sqlit
     counter, approval = await granted(office)
     name = (await the_grant(office)).grant_id
     card = grant_card(await the_grant(office), approval, now_ms=office.clock())
-    (stop,) = [one for one in card.blocks[2]["accessory"]["options"] if "Stop" in str(one)]
+    (stop,) = [option for option in card.blocks[2]["accessory"]["options"] if "Stop" in str(option)]
     click = a_click(approval, ActionId.MORE, ADA)
     click["actions"] = [
         {"type": "overflow", "action_id": "countersign:more", "selected_option": stop}
@@ -473,7 +481,7 @@ async def test_a_grant_that_a_death_kept_back_is_not_given_by_who_has_lost_the_r
     await take_up(after)
     assert await storage.grants.current(THREAD_ID, now_ms=after.clock()) == []
     entries = await story(storage, thread_id=THREAD_ID)
-    (refused,) = [one for one in entries if one.action == "refused"]
+    (refused,) = [entry for entry in entries if entry.action == "refused"]
     assert (refused.actor_id, refused.detail["why"]) == (
         ADA,
         "they can no longer allow this",
@@ -590,5 +598,5 @@ async def test_slack_is_not_asked_for_ever_to_show_what_is_over(storage: SqliteS
 def test_of_two_agents_with_one_name_each_is_told_from_the_other() -> None:
     places = ("agent:A", "agent:A;tool:ask:c1;agent:A", "agent:B;agent:A:2", "agent:A;agent:B")
     calls = [f"{place};tool:look:c1" for place in places]
-    assert [agent_at(one) for one in calls] == ["A", "A", "A", "B"]
-    assert [agents_at(one) for one in calls] == ["A", "A/A", "B/A", "A/B"]
+    assert [agent_at(address) for address in calls] == ["A", "A", "A", "B"]
+    assert [agents_at(address) for address in calls] == ["A", "A/A", "B/A", "A/B"]

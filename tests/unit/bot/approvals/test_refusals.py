@@ -26,9 +26,9 @@ ARCHIVED = DeliveryError("chat.postMessage", "is_archived", took_no_effect=True)
 async def later(office: Office, *, seconds: float) -> int:
     """Time passes; return how much work the sweep found."""
     office.clock.forward(seconds=seconds)
-    found = await office.sweep.tick()
+    count = await office.sweep.tick()
     await office.queue.run()
-    return found
+    return count
 
 
 def undeliverable(office: Office, *what: str, error: DeliveryError = ARCHIVED) -> None:
@@ -67,8 +67,8 @@ async def test_a_card_that_slack_will_not_take_is_marked_and_left(
     assert approval.status is Status.PENDING
     assert approval.due_ms == approval.created_ms + 15 * 60_000  # the first reminder
     assert await later(office, seconds=60) == 0
-    told = [record for record in caplog.records if "card_undeliverable" in str(vars(record))]
-    assert len(told) == 1
+    records = [record for record in caplog.records if "card_undeliverable" in str(vars(record))]
+    assert len(records) == 1
     entries = await storage.audit.of_thread(THREAD_ID, limit=99)
     (entry,) = [entry for entry in entries if entry.action == "undeliverable"]
     assert entry.detail["why"] == "is_archived"
@@ -190,7 +190,7 @@ async def test_a_reminder_whose_answer_was_lost_is_found(storage: SqliteStores) 
     assert await later(office, seconds=60) == 1
     approval = await office.the_approval()
     assert office.notifier.reminders == [approval.approval_id]
-    assert [one.ts for one in approval.reminders] == [*office.notifier.nudges]
+    assert [reminder.ts for reminder in approval.reminders] == [*office.notifier.nudges]
     assert (approval.escalation.reminders, approval.due_ms) == (
         1,
         approval.created_ms + 45 * 60_000,

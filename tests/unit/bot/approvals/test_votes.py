@@ -101,12 +101,12 @@ async def vote(office: Office, by: str, status: Status = Status.APPROVED, **more
 
 
 def voters(approval: Approval) -> list[str]:
-    return [one.by for one in approval.votes]
+    return [cast_vote.by for cast_vote in approval.votes]
 
 
 async def acts(office: Office) -> list[str]:
-    found = await story(office.storage, thread_id=THREAD_ID)
-    return [one.action for one in found]
+    entries = await story(office.storage, thread_id=THREAD_ID)
+    return [entry.action for entry in entries]
 
 
 async def test_the_last_that_is_needed_decides(storage: SqliteStores) -> None:
@@ -132,8 +132,8 @@ async def test_a_vote_is_on_record_with_its_grounds(storage: SqliteStores) -> No
     approval = await office.the_approval()
     (cast,) = approval.votes
     assert cast.groups == ("security",)
-    found = await story(storage, approval_id=approval.approval_id)
-    (entry,) = [one for one in found if one.action == "voted"]
+    entries = await story(storage, approval_id=approval.approval_id)
+    (entry,) = [record for record in entries if record.action == "voted"]
     assert (entry.actor_id, entry.detail["groups"]) == (MIA, ["security"])
     assert entry.detail["file"] == approval.policy_file == "f1"
     assert entry.detail["digest"] == approval.digest
@@ -160,11 +160,11 @@ async def test_a_vote_that_nobody_noted_is_on_record_before_it_is_gone(
     await unnoted(MIA)
     office.clock.forward(seconds=1)
     await office.decide(await office.the_approval(), by=CLEO, edited={"amount": 7})
-    found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
-    assert [one for one in found if one[0] == "voted"] == [
+    noted = [(entry.action, entry.actor_id) for entry in await story(storage, thread_id=THREAD_ID)]
+    assert [act for act in noted if act[0] == "voted"] == [
         ("voted", by) for by in (ADA, BEN, MIA, CLEO)
     ]
-    assert {("taken_back", ADA), ("vote_dropped", BEN), ("edited", CLEO)} <= {*found}
+    assert {("taken_back", ADA), ("vote_dropped", BEN), ("edited", CLEO)} <= {*noted}
 
 
 @pytest.mark.parametrize("removes", ["edit", "other vote", "emergency", "taken back"])
@@ -190,8 +190,8 @@ async def test_a_vote_that_nobody_noted_outlives_who_dies_right_after_its_remova
             await office.approvals.break_glass(voted, an_actor(LIA), reasons)
         case _:
             await office.approvals.votes.take_back(voted, an_actor(ADA))
-    found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
-    assert ("voted", ADA) in found
+    noted = [(entry.action, entry.actor_id) for entry in await story(storage, thread_id=THREAD_ID)]
+    assert ("voted", ADA) in noted
 
 
 async def test_a_vote_that_comes_while_somebody_edits_is_on_record(storage: SqliteStores) -> None:
@@ -210,9 +210,9 @@ async def test_a_vote_that_comes_while_somebody_edits_is_on_record(storage: Sqli
     edited = await edits.edit(read, call, None, actor=an_actor(BEN))
     assert isinstance(edited, Approval)
     assert (edited.edits.by, ADA in edited.edits.voided) == (BEN, True)
-    assert {one.by for one in edited.votes} <= {BEN}
-    found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
-    assert ("voted", ADA) in found
+    assert {cast_vote.by for cast_vote in edited.votes} <= {BEN}
+    noted = [(entry.action, entry.actor_id) for entry in await story(storage, thread_id=THREAD_ID)]
+    assert ("voted", ADA) in noted
 
 
 async def test_nobody_is_counted_twice_or_for_nothing(storage: SqliteStores) -> None:
@@ -345,7 +345,7 @@ async def test_racing_votes_are_all_counted(storage: SqliteStores) -> None:
         return await office.approvals.decide(approval, decision, an_actor(by), surface=Surface.CARD)
 
     results = await asyncio.gather(*map(click, (ADA, BEN, MIA)))
-    assert sum(one.status is Status.APPROVED for one in results) == 1
+    assert sum(outcome.status is Status.APPROVED for outcome in results) == 1
     stored = await storage.approvals.get(approval.approval_id)
     assert sorted(voters(stored)) == sorted([ADA, BEN, MIA])
 
@@ -453,8 +453,8 @@ async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStores) -> None:
     assert ended.decision is not None
     assert "Not any more." in ended.decision.reason
     assert office.ran == []
-    told = [act for act in await acts(office) if act in {"voted", "refused", "denied", "started"}]
-    assert told == ["voted", "refused", "denied"]
+    noted = [act for act in await acts(office) if act in {"voted", "refused", "denied", "started"}]
+    assert noted == ["voted", "refused", "denied"]
     assert "Not any more." in str(office.model.inputs[-1])
 
 
@@ -699,8 +699,8 @@ async def test_i4_a_decision_of_a_process_that_dies_is_told_by_whoever_voted_bef
     await office.attendance.attend_decided(first)
     await office.queue.run()
     assert len(office.ran) == 1
-    found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
-    assert {("voted", ADA), ("voted", BEN), ("decided", BEN)} <= {*found}
+    noted = [(entry.action, entry.actor_id) for entry in await story(storage, thread_id=THREAD_ID)]
+    assert {("voted", ADA), ("voted", BEN), ("decided", BEN)} <= {*noted}
 
 
 async def test_i12_a_vote_of_a_process_that_dies_is_noted_by_whoever_voted_before(
@@ -718,5 +718,5 @@ async def test_i12_a_vote_of_a_process_that_dies_is_noted_by_whoever_voted_befor
     await office.approvals.tell([first])
     await vote(BEN)
     await office.attendance.attend_decided(first)
-    found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
-    assert ("voted", BEN) in found
+    noted = [(entry.action, entry.actor_id) for entry in await story(storage, thread_id=THREAD_ID)]
+    assert ("voted", BEN) in noted

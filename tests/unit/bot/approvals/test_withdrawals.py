@@ -53,7 +53,7 @@ def drawn(approval: Approval) -> str:
 
 
 async def acts(storage: Stores) -> list[tuple[str, str]]:
-    return [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
+    return [(entry.action, entry.actor_id) for entry in await story(storage, thread_id=THREAD_ID)]
 
 
 async def test_i9_the_button_asks_why_and_the_agent_hears_who_and_why(counter: Counter) -> None:
@@ -66,9 +66,9 @@ async def test_i9_the_button_asks_why_and_the_agent_hears_who_and_why(counter: C
     sent = a_submission(approval, ActionId.WITHDRAW_MODAL, typed("reason", "use 6"), ROSA)
     assert (await counter.send(sent)).body == ""
 
-    told = str(office.model.inputs[-1])
-    assert "The request was withdrawn by the requester" in told
-    assert "This is not a rejection. Reason: use 6" in told
+    prompt = str(office.model.inputs[-1])
+    assert "The request was withdrawn by the requester" in prompt
+    assert "This is not a rejection. Reason: use 6" in prompt
     assert office.ran == []
     card = office.notifier.cards[approval.approval_id]
     assert "*Withdrawn by <@UROSA>*" in drawn(card)
@@ -188,12 +188,12 @@ async def test_what_a_requester_writes_is_on_the_card_in_two_seconds_and_reaches
 
     card = office.notifier.cards[approval.approval_id]
     assert office.clock() - heard_ms <= 2_000  # by the message's own work: no tick was needed
-    assert [(one.by, one.text) for one in card.said] == [(ROSA, "it is *6*, @channel")]
+    assert [(message.by, message.text) for message in card.said] == [(ROSA, "it is *6*, @channel")]
     shown = drawn(card)
     assert "*<@UROSA>* added a message. Read it first" in shown
     assert '{"type": "text", "text": "it is *6*, @channel"}' in shown
-    who, told = office.notifier.whispers[-1]
-    assert (who, "select *Withdraw…*" in told) == (ROSA, True)
+    who, whisper = office.notifier.whispers[-1]
+    assert (who, "select *Withdraw…*" in whisper) == (ROSA, True)
     assert office.notifier.offered[-1] == [approval.approval_id]
 
     await office.decide(await office.the_approval(), by=ADA)
@@ -224,9 +224,9 @@ async def test_the_newest_words_are_kept_masked_and_cut(storage: SqliteStores) -
         await withdrawals.add_words(newest, by=ROSA, text=f"{number}" * 2_000, at_ms=number)
     newest = await storage.approvals.get(approval.approval_id)
     assert not await withdrawals.add_words(newest, by=ROSA, text="late", at_ms=2)
-    assert [one.at_ms for one in newest.said] == [3, 4, 5]
+    assert [message.at_ms for message in newest.said] == [3, 4, 5]
     assert len(newest.said) == MOST_SAID
-    assert {len(one.text) for one in newest.said} == {LONGEST_SAID}
+    assert {len(message.text) for message in newest.said} == {LONGEST_SAID}
 
     await withdrawals.add_words(newest, by=ROSA, text="password: hunter2hunter2", at_ms=9)
     newest = await storage.approvals.get(approval.approval_id)
@@ -265,8 +265,8 @@ async def test_a_reply_that_would_stop_it_is_not_kept_silently(
     office = await an_office(storage)
     await office.hear(text, ts=ts(2))
 
-    who, told = office.notifier.whispers[-1]
-    assert (who, "Select *Withdraw…*" in told) == (ROSA, True)
+    who, whisper = office.notifier.whispers[-1]
+    assert (who, "Select *Withdraw…*" in whisper) == (ROSA, True)
     approval = await office.the_approval()
     assert office.notifier.offered[-1] == [approval.approval_id]
     assert len(approval.said) == 1
@@ -278,7 +278,7 @@ async def test_a_reply_that_would_stop_it_is_not_kept_silently(
 async def test_the_withdrawal_of_somebody_else_is_a_message(storage: SqliteStores) -> None:
     office = await an_office(storage)
     await office.hear("<@UBOT> cancel", user_id=BEN, ts=ts(2))
-    assert [one.text for one in await storage.inbox.new(THREAD_ID, limit=9)] == ["cancel"]
+    assert [message.text for message in await storage.inbox.new(THREAD_ID, limit=9)] == ["cancel"]
 
 
 @pytest.mark.parametrize(
@@ -364,10 +364,10 @@ async def test_each_request_has_a_button_with_its_title_up_to_five(
 
     words, *offers = drawn_withdrawal(many[:5])
     assert words["text"]["text"] == "Really?"
-    assert [one["text"] for one in offers] == [
+    assert [offer["text"] for offer in offers] == [
         {"type": "plain_text", "text": f"Pay <{number}>", "emoji": False} for number in range(5)
     ]
-    assert [one["accessory"]["action_id"] for one in offers] == [ActionId.WITHDRAW] * 5
+    assert [offer["accessory"]["action_id"] for offer in offers] == [ActionId.WITHDRAW] * 5
     assert offers[0]["accessory"]["accessibility_label"] == "Withdraw: Pay <0>"
 
     assert "1 more is waiting" in str(drawn_withdrawal(many[:6])[-1])

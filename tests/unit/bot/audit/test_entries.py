@@ -53,12 +53,16 @@ def _acts_of(entries: Sequence[AuditEntry]) -> list[str]:
 
 async def acts(storage: SqliteStores) -> list[tuple[str, str]]:
     """What happened, and by whom, in order."""
-    return [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
+    return [
+        (record.action, record.actor_id) for record in await story(storage, thread_id=THREAD_ID)
+    ]
 
 
 async def entry(storage: SqliteStores, act: Act) -> AuditEntry:
-    (found,) = [one for one in await story(storage, thread_id=THREAD_ID) if one.action == act]
-    return found
+    (record,) = [
+        noted for noted in await story(storage, thread_id=THREAD_ID) if noted.action == act
+    ]
+    return record
 
 
 async def test_a_whole_story(storage: SqliteStores) -> None:
@@ -193,13 +197,13 @@ async def test_a_doubt_and_its_answer(storage: SqliteStores) -> None:
     answer: Json = {"choice": "ran", "result": "paid, token=abcdef"}
     heir.clock.forward(seconds=1)
     await heir.decide(doubt, Status.ANSWERED, answers=answer)
-    told = await story(storage, thread_id=THREAD_ID)
-    assert [one.action for one in told] == [
+    entries = await story(storage, thread_id=THREAD_ID)
+    assert [record.action for record in entries] == [
         *("requested", "voted", "decided", "resumed", "started"),
         *("doubted", "voted", "decided", "resumed", "answered_tool"),
     ]
     asked, voted, answered = (
-        one for one in told if one.approval_id == doubt.approval_id and one.actor_id
+        record for record in entries if record.approval_id == doubt.approval_id and record.actor_id
     )
     assert voted.detail["choice"] == "ran"
     assert asked.detail["kind"] == answered.detail["kind"] == "doubt"
@@ -265,7 +269,7 @@ async def test_no_record_no_start(storage: SqliteStores) -> None:
     await office.queue.run()
     assert office.ran == [("pay", ("Mia", 5, "card"))]
     assert [act for act, _ in await acts(storage)].count("started") == 1
-    assert not [one for one in office.notifier.cards.values() if one.kind is Kind.DOUBT]
+    assert not [card for card in office.notifier.cards.values() if card.kind is Kind.DOUBT]
 
 
 async def test_what_is_written_again_is_kept_once(storage: SqliteStores) -> None:
@@ -407,11 +411,11 @@ async def test_the_story_of_one_approval(storage: SqliteStores) -> None:
     await office.decide(mia)
     office.clock.forward(seconds=1)
     await office.decide(zoe, Status.REJECTED)
-    told = await story(storage, approval_id=mia.approval_id)
-    assert [one.action for one in told] == [
+    entries = await story(storage, approval_id=mia.approval_id)
+    assert [record.action for record in entries] == [
         *("requested", "voted", "decided", "resumed", "started", "executed")
     ]
-    assert "Zoe" not in str(told)
+    assert "Zoe" not in str(entries)
     with pytest.raises(RecordNotFoundError):
         await story(storage, approval_id="apr_unknown")
 
@@ -421,7 +425,7 @@ async def test_within_a_millisecond_the_order_is_that_of_the_acts(storage: Sqlit
         await note(storage.audit, act, key="k", at_ms=7, about=THREAD_ID)
     await storage.audit.append(an_entry("0", thread_id=THREAD_ID, action="of_old", at_ms=7))
     await storage.audit.append(an_entry("1", thread_id=THREAD_ID, action="of_old", at_ms=6))
-    assert [one.action for one in await story(storage, thread_id=THREAD_ID)] == [
+    assert [record.action for record in await story(storage, thread_id=THREAD_ID)] == [
         *("of_old", *Act, "of_old")
     ]
 
@@ -456,9 +460,9 @@ def test_lines() -> None:
 def test_lines_are_masked_with_the_rules_of_today() -> None:
     made = an_entry(detail={"badge": "B-12", "x": "xoxb-123456789-abc"})
     with in_force(MaskRules(keys=(("badge",),))):
-        for told in (line(made), json_line(made)):
-            assert "B-12" not in told
-            assert "xoxb" not in told
+        for text in (line(made), json_line(made)):
+            assert "B-12" not in text
+            assert "xoxb" not in text
 
 
 def test_a_resume_notes_a_decision_that_is_missing_and_no_other() -> None:
@@ -466,5 +470,5 @@ def test_a_resume_notes_a_decision_that_is_missing_and_no_other() -> None:
     decided = an_approval().changed(status=Status.APPROVED, decision=decision)
     missing = resume_entries([decided], START_MS + 2)
     noted = resume_entries([decided], START_MS + 2, noted=[decided.approval_id])
-    assert [one.action for one in missing] == [Act.DECIDED, Act.RESUMED]
-    assert [one.action for one in noted] == [Act.RESUMED]
+    assert [record.action for record in missing] == [Act.DECIDED, Act.RESUMED]
+    assert [record.action for record in noted] == [Act.RESUMED]

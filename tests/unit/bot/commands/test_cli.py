@@ -156,10 +156,10 @@ def test_a_wrong_start_of_the_real_bot_says_what_to_do(
 ) -> None:
     environ = {**GOOD, "COUNTERSIGN_DATA_DIR": str(tmp_path / "data"), **changes}
     assert main(["run"], environ=environ, run_bot=composition.run) == status
-    told = capsys.readouterr()
-    assert words in told.err
-    assert "secret" not in told.err
-    assert told.out == ""
+    output = capsys.readouterr()
+    assert words in output.err
+    assert "secret" not in output.err
+    assert output.out == ""
 
 
 @pytest.mark.parametrize("error", [BotError("it failed"), StoreBusyError("/data", "7")])
@@ -253,9 +253,9 @@ def test_demo_takes_a_free_port_when_its_own_is_taken(
         monkeypatch.setattr("bot.commands.demo.PORT", port)
         environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path)}
         assert main(["demo"], environ=environ, run_bot=FakeBot(then=interrupt)) == 0
-    found = re.search(r"http://127\.0\.0\.1:(\d+)", capsys.readouterr().out)
-    assert found is not None
-    assert int(found[1]) not in {0, port}
+    match = re.search(r"http://127\.0\.0\.1:(\d+)", capsys.readouterr().out)
+    assert match is not None
+    assert int(match[1]) not in {0, port}
 
 
 @pytest.mark.parametrize("command", ["demo", "sandbox"])
@@ -360,9 +360,9 @@ class Program:
 async def test_the_real_demo_starts_serves_and_ends(tmp_path: Path) -> None:
     program = Program(tmp_path, "demo", "--port", "0")
     shown = await asyncio.to_thread(program.read_until, "Ctrl-C")
-    found = re.search(r"http://127\.0\.0\.1:\d+", shown)
-    assert found is not None
-    async with aiohttp.ClientSession() as session, session.get(found[0]) as answer:
+    match = re.search(r"http://127\.0\.0\.1:\d+", shown)
+    assert match is not None
+    async with aiohttp.ClientSession() as session, session.get(match[0]) as answer:
         assert answer.status == 200
     assert await asyncio.to_thread(program.end, signal.SIGTERM) == (0, "")
     assert is_empty(tmp_path)
@@ -385,8 +385,8 @@ def test_backup_of_the_embedded_database(tmp_path: Path) -> None:
 
 
 def test_backup_without_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = ["backup", str(tmp_path / "copy.db"), "--data-dir", str(tmp_path)]
-    assert main(told, environ={}) == FAILED
+    arguments = ["backup", str(tmp_path / "copy.db"), "--data-dir", str(tmp_path)]
+    assert main(arguments, environ={}) == FAILED
     assert "there is no database in the data directory" in capsys.readouterr().err
 
 

@@ -375,8 +375,8 @@ def mongo(settings: Settings) -> Stores:
 
 
 async def test_the_database_is_closed_again(environ: dict[str, str], tmp_path: Path) -> None:
-    found = await look(environ)
-    assert found["database"].is_ok
+    findings = await look(environ)
+    assert findings["database"].is_ok
     storage = SqliteStores(tmp_path / "data")
     await storage.open()  # refused while another process, or the doctor, has it
     assert await count_pending(storage.approvals) == 0
@@ -489,7 +489,7 @@ async def test_a_channel_that_is_too_large_decides_nothing(
     environ: dict[str, str], sandbox: Sandbox
 ) -> None:
     ops = sandbox.channel_id("ops")
-    sandbox.workspace.channels[ops].members.extend(f"U0MANY{one:05}" for one in range(500))
+    sandbox.workspace.channels[ops].members.extend(f"U0MANY{number:05}" for number in range(500))
     given = {**environ, "COUNTERSIGN_APPROVERS": "channel", "COUNTERSIGN_CHANNELS": ops}
     finding = (await look(given))["COUNTERSIGN_CHANNELS"]
     assert "in channels with more than 500, members can't approve" in finding.text

@@ -120,8 +120,14 @@ def test_the_agent_view_can_be_done_without() -> None:
 @pytest.mark.parametrize(
     ("left", "words"),
     [
-        (lambda one: one["features"].pop("agent_view"), "assistant:write, which the bot doesn't"),
-        (lambda one: one["features"].pop("agent_view"), "agent_session_stopped, which the bot"),
+        (
+            lambda manifest: manifest["features"].pop("agent_view"),
+            "assistant:write, which the bot doesn't",
+        ),
+        (
+            lambda manifest: manifest["features"].pop("agent_view"),
+            "agent_session_stopped, which the bot",
+        ),
         (remove_scope("assistant:write"), "scopes.bot lacks assistant:write"),
         (put({}, "features", "assistant_view"), "agent_view takes its place"),
     ],

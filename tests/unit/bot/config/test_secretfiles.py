@@ -52,8 +52,8 @@ def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"", b" \n", b"\xff\xfe", b"a\0b", b"x" * (LARGEST + 1)])
 def test_what_is_no_secret_is_refused(tmp_path: Path, data: bytes) -> None:
-    found = refusal(environ_with(tmp_path, SHOP_TOKEN=data))
-    assert "SHOP_TOKEN is empty, longer than 65536 bytes, or not text" in found.fault
+    problem = refusal(environ_with(tmp_path, SHOP_TOKEN=data))
+    assert "SHOP_TOKEN is empty, longer than 65536 bytes, or not text" in problem.fault
 
 
 def test_a_file_that_is_a_directory_is_refused(tmp_path: Path) -> None:
@@ -63,10 +63,10 @@ def test_a_file_that_is_a_directory_is_refused(tmp_path: Path) -> None:
 
 def test_a_variable_with_two_values_is_refused_and_neither_told(tmp_path: Path) -> None:
     environ = {**environ_with(tmp_path, SHOP_TOKEN="one-value"), "SHOP_TOKEN": "other-value"}
-    found = refusal(environ)
-    assert (found.variable, found.remedy) == ("SHOP_TOKEN", "keep one of the two")
-    assert "value-" not in str(found)
-    assert "-value" not in str(found)
+    problem = refusal(environ)
+    assert (problem.variable, problem.remedy) == ("SHOP_TOKEN", "keep one of the two")
+    assert "value-" not in str(problem)
+    assert "-value" not in str(problem)
 
 
 def test_the_bot_starts_with_its_tokens_in_files(tmp_path: Path) -> None:
@@ -103,4 +103,4 @@ def test_a_fault_ends_every_command(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_a_fault_is_among_those_of_the_settings(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingsError) as caught:
         Settings.load({**SOCKET, **environ_with(tmp_path / "absent")})
-    assert [one.variable for one in caught.value.problems] == ["COUNTERSIGN_SECRETS_DIR"]
+    assert [problem.variable for problem in caught.value.problems] == ["COUNTERSIGN_SECRETS_DIR"]

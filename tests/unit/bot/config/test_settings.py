@@ -19,7 +19,9 @@ def faults(**changes: str) -> dict[str, str]:
     """The faults of otherwise good settings, by variable."""
     with pytest.raises(InvalidSettingsError) as caught:
         Settings.load({**SOCKET, **changes})
-    return {one.variable: f"{one.fault}; {one.remedy}" for one in caught.value.problems}
+    return {
+        problem.variable: f"{problem.fault}; {problem.remedy}" for problem in caught.value.problems
+    }
 
 
 def test_defaults() -> None:
@@ -83,9 +85,9 @@ def test_nothing_set_names_all_that_is_missing() -> None:
     ],
 )
 def test_i13_a_channel_decides_only_where_the_operator_says(given: dict[str, str]) -> None:
-    found = faults(**given)
-    assert list(found) == ["COUNTERSIGN_CHANNELS"]
-    assert "the requester could choose the approvers" in found["COUNTERSIGN_CHANNELS"]
+    by_variable = faults(**given)
+    assert list(by_variable) == ["COUNTERSIGN_CHANNELS"]
+    assert "the requester could choose the approvers" in by_variable["COUNTERSIGN_CHANNELS"]
     settings = Settings.load({**SOCKET, **given, "COUNTERSIGN_CHANNELS": "C0OPSOPS01 G0OLDGROUP"})
     assert settings.channels == ("C0OPSOPS01", "G0OLDGROUP")
 
@@ -108,20 +110,20 @@ def test_a_policy_file_stands_in_place_of_approvers() -> None:
     ],
 )
 def test_what_a_policy_file_says_is_said_there_alone(variable: str, value: str, words: str) -> None:
-    found = faults(**{"COUNTERSIGN_POLICY": "policy.yaml", variable: value})
-    assert set(found) == {"COUNTERSIGN_APPROVERS", variable}
-    assert words in found[variable]
-    assert "approve: [{from: [approvers]}]" in found["COUNTERSIGN_APPROVERS"]
+    by_variable = faults(**{"COUNTERSIGN_POLICY": "policy.yaml", variable: value})
+    assert set(by_variable) == {"COUNTERSIGN_APPROVERS", variable}
+    assert words in by_variable[variable]
+    assert "approve: [{from: [approvers]}]" in by_variable["COUNTERSIGN_APPROVERS"]
 
 
 def test_all_faults_are_reported_at_once() -> None:
-    found = faults(
+    by_variable = faults(
         COUNTERSIGN_PORT="http",
         COUNTERSIGN_REMIND_AFTER="soon",
         COUNTERSIGN_AGENTS="x:y",
         SLACK_API_URL="slack.com",
     )
-    assert set(found) == {
+    assert set(by_variable) == {
         "COUNTERSIGN_PORT",
         "COUNTERSIGN_REMIND_AFTER",
         "COUNTERSIGN_AGENTS",
@@ -186,9 +188,9 @@ def test_all_faults_are_reported_at_once() -> None:
     ],
 )
 def test_a_wrong_value_is_refused(variable: str, value: str, words: str) -> None:
-    found = faults(**{variable: value})
-    assert list(found) == [variable]
-    assert words in found[variable]
+    by_variable = faults(**{variable: value})
+    assert list(by_variable) == [variable]
+    assert words in by_variable[variable]
 
 
 @pytest.mark.parametrize("variable", list(variables()))

@@ -38,7 +38,7 @@ async def test_other_words_get_a_hint(channel: str) -> None:
 @pytest.mark.parametrize("channel", [*EXAMPLES])
 def test_the_sandbox_has_the_channel_and_says_what_to_write(channel: str) -> None:
     cast = first_cast("countersign")
-    (room,) = [one for one in cast.channels if f"#{one.name}" == channel]
+    (room,) = [cast_channel for cast_channel in cast.channels if f"#{cast_channel.name}" == channel]
     others = [f", or: {text}" for text in graphs.EXAMPLES[1:]] if channel == "#graph" else []
     assert room.topic == "".join([f"Write: @countersign {EXAMPLES[channel]}", *others])
     assert len(room.topic) <= 250
@@ -111,7 +111,7 @@ async def test_a_rule_streams_what_it_says() -> None:
         async for _ in stream:
             pass
     assert stream.get().text == whole.text == "You said a\nb"
-    assert [one.tool_call_id for one in whole.tool_calls] == ["demo-1"]
+    assert [tool_call.tool_call_id for tool_call in whole.tool_calls] == ["demo-1"]
 
 
 def user(*texts: str) -> ModelMessage:
@@ -133,9 +133,9 @@ def test_only_what_came_since_the_last_request_counts() -> None:
 
 def test_the_welcome_of_your_own_agent_names_it_and_warns_of_the_rules() -> None:
     url = "http://127.0.0.1:8900"
-    told = welcome(url, agent="wifi:build", model="openai:gpt-5")
-    assert "wifi:build" in told
-    assert url in told
-    assert "#approval" not in told
-    assert "COUNTERSIGN_MODEL" not in told
+    text = welcome(url, agent="wifi:build", model="openai:gpt-5")
+    assert "wifi:build" in text
+    assert url in text
+    assert "#approval" not in text
+    assert "COUNTERSIGN_MODEL" not in text
     assert "No key is needed" in welcome(url, agent="wifi:build")

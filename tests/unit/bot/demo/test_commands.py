@@ -70,8 +70,8 @@ def test_the_rest_is_no_command(text: str) -> None:
     ],
 )
 def test_deployments(text: str, expected: list[tuple[str, str, str, int]]) -> None:
-    assert targets(f"deploy {text}") == tuple(Target(*one) for one in expected)
-    assert targets(f"RELEASE {text}") == tuple(Target(*one) for one in expected)
+    assert targets(f"deploy {text}") == tuple(Target(*fields) for fields in expected)
+    assert targets(f"RELEASE {text}") == tuple(Target(*fields) for fields in expected)
 
 
 def test_questions_ask_only_for_what_is_missing() -> None:
@@ -97,14 +97,14 @@ def test_questions_ask_only_for_what_is_missing() -> None:
     ],
 )
 def test_answers_of_many_shapes(answer: str, version: str, place: str) -> None:
-    found = with_answer(Deploy((Target("payments"),)), answer)
-    assert found.targets == (Target("payments", version, place),)
+    deploy = with_answer(Deploy((Target("payments"),)), answer)
+    assert deploy.targets == (Target("payments", version, place),)
 
 
 def test_answer_keeps_what_is_known_and_fills_in_order() -> None:
     asked = Deploy((Target("a", "1.0.0"), Target("b"), Target("c", environment="staging")))
-    found = with_answer(asked, "2.0.0 and 3.0.0, staging then production")
-    assert found.targets == (
+    deploy = with_answer(asked, "2.0.0 and 3.0.0, staging then production")
+    assert deploy.targets == (
         Target("a", "1.0.0", "staging"),
         Target("b", "2.0.0", "production"),
         Target("c", "3.0.0", "staging"),
@@ -132,8 +132,8 @@ def test_calls_carry_all_arguments_and_a_reason() -> None:
     ],
 )
 def test_refunds(text: str, order: str, amount: str) -> None:
-    found = arguments(text)
-    assert (found["order_id"], found["amount"]) == (order, amount)
+    values = arguments(text)
+    assert (values["order_id"], values["amount"]) == (order, amount)
 
 
 @pytest.mark.parametrize(

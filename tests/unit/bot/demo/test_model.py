@@ -52,7 +52,9 @@ async def answer(*messages: ModelMessage) -> ModelResponse:
 
 
 def calls(response: ModelResponse) -> list[tuple[str, dict[str, object], str]]:
-    return [(one.tool_name, one.args_as_dict(), one.tool_call_id) for one in response.tool_calls]
+    return [
+        (part.tool_name, part.args_as_dict(), part.tool_call_id) for part in response.tool_calls
+    ]
 
 
 async def after(*texts: str, call: ToolCallPart = DEPLOY, before: str = "go") -> str:
@@ -93,7 +95,7 @@ async def test_status_is_told_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("outcome", "said"),
     [
         ("a 1.0.0 is live", "Done. To go back: “roll back payments in staging”."),
         ("The tool failed: OSError: disk", "did not work: OSError: disk."),
@@ -102,8 +104,8 @@ async def test_status_is_told_as_it_is() -> None:
         ("'deploy' was started, and the process stopped before it finished. It", "please check"),
     ],
 )
-async def test_results_are_told_truthfully(told: str, said: str) -> None:
-    assert said in await after(told)
+async def test_results_are_told_truthfully(outcome: str, said: str) -> None:
+    assert said in await after(outcome)
 
 
 async def test_call_of_another_model_is_named() -> None:
@@ -126,16 +128,16 @@ async def test_what_the_cards_say_is_not_said_again() -> None:
 
 
 def test_edit_of_what_the_model_left_out() -> None:
-    told = (
+    outcome = (
         'A person changed the arguments to {"at": null, "replicas": 5, "service": "a", '
         '"version": "2"}. The tool ran with these. Result: ok'
     )
-    done = Done("deploy", {"service": "a", "version": "1"}, told)
+    done = Done("deploy", {"service": "a", "version": "1"}, outcome)
     assert report([done]) == (
         "Done, as a person changed it (replicas 5, version 2 instead of 1): ok."
     )
     assert brief_report([done]) == "Done, as a person changed it: ok."
-    named = Done("deploy", DEPLOY.args_as_dict(), told)
+    named = Done("deploy", DEPLOY.args_as_dict(), outcome)
     assert (
         brief_report([named, named]).splitlines()[1:]
         == ["- The deployment of payments 1.4.2 to staging: done, as a person changed it: ok."] * 2

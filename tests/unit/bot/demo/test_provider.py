@@ -61,7 +61,7 @@ async def test_provider_is_told_instruction_tools_and_results() -> None:
         await talk.decide(talk.question(ReviewEditInfo).reject("freeze"))
     first, second = server.requests
     assert INSTRUCTION.strip() in sent(first, "system")[0]["content"]
-    offered = {one["function"]["name"]: one["function"] for one in first["tools"]}
+    offered = {tool["function"]["name"]: tool["function"] for tool in first["tools"]}
     assert set(offered) == {
         "get_status",
         "deploy",
@@ -173,4 +173,7 @@ async def test_earlier_turns_reach_the_provider(streaming: bool) -> None:
         talk = Talk(model, streaming=streaming)
         await talk.say("first")
         await talk.say("second")
-    assert [one["content"] for one in sent(server.requests[1], "user")] == ["first", "second"]
+    assert [message["content"] for message in sent(server.requests[1], "user")] == [
+        "first",
+        "second",
+    ]

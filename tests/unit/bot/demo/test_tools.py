@@ -202,30 +202,36 @@ async def test_new_service_is_the_first_release() -> None:
 
 def asking_tools(root: object) -> list[object]:
     """All tools that people are asked about, of an agent and of the agents that work for it."""
-    parts, found = [root], list[object]()
+    parts, tools = [root], list[object]()
     for part in parts:  # it grows
         inside = part.components() if isinstance(part, Described) else {}
-        found += [
-            one.inner for key, one in inside.items() if key[0] == "tool" and one.kind != "no gate"
+        tools += [
+            component.inner
+            for key, component in inside.items()
+            if key[0] == "tool" and component.kind != "no gate"
         ]
-        parts += [one.inner for one in inside.values() if one.inner not in parts]
-    return found
+        parts += [component.inner for component in inside.values() if component.inner not in parts]
+    return tools
 
 
-@pytest.mark.parametrize("make", [build, *(one.build for one in PATTERNS)])
+@pytest.mark.parametrize("make", [build, *(pattern.build for pattern in PATTERNS)])
 def test_each_tool_that_asks_has_words_for_many(make: Callable[[Model], Agent]) -> None:
-    tools = [describer_in(one) for one in asking_tools(make(DemoModel()))]
-    functions = [one for one in tools if isinstance(one, FunctionTool)]
-    assert [one.definition.name for one in functions if not one.batch.title] == []
+    tools = [describer_in(tool) for tool in asking_tools(make(DemoModel()))]
+    functions = [tool for tool in tools if isinstance(tool, FunctionTool)]
+    assert [function.definition.name for function in functions if not function.batch.title] == []
 
 
 def test_several_deployments_are_told_with_their_places() -> None:
-    (deploy,) = [one for one in DemoServices(print).tools() if one.definition.name == "deploy"]
+    (deploy,) = [
+        demo_tool
+        for demo_tool in DemoServices(print).tools()
+        if demo_tool.definition.name == "deploy"
+    ]
     tool = describer_in(deploy)
     assert tool is not None
     calls: list[dict[str, Json]] = [
-        {"service": one, "version": "1.4.2", "environment": place, "replicas": number}
-        for number, (one, place) in enumerate(
+        {"service": service, "version": "1.4.2", "environment": place, "replicas": number}
+        for number, (service, place) in enumerate(
             [("payments", "staging"), ("search", "production"), ("cache", "staging")], 1
         )
     ]

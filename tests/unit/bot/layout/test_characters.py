@@ -104,9 +104,9 @@ ODD = st.sampled_from(
 
 
 @given(st.text(ODD, max_size=30) | st.text(max_size=20), st.text(ODD, max_size=30))
-def test_two_texts_are_never_shown_alike(one: str, other: str) -> None:
-    words = [mask_call(text) for text in (one, other)]
-    if one != other and all(isinstance(part, str) for parts in words for part in parts):
+def test_two_texts_are_never_shown_alike(first: str, other: str) -> None:
+    words = [mask_call(text) for text in (first, other)]
+    if first != other and all(isinstance(part, str) for parts in words for part in parts):
         assert show(words[0], EVERYTHING).text != show(words[1], EVERYTHING).text
 
 

@@ -131,7 +131,7 @@ def test_ordinary_texts_are_cut_as_any(text: str, most: int) -> None:
         if len(cut[-1] + piece) > most:
             cut.append("")
         cut[-1] += piece
-    assert [one for one in chunks(text, most) if one] == [one for one in cut if one]
+    assert [chunk for chunk in chunks(text, most) if chunk] == [chunk for chunk in cut if chunk]
 
 
 def test_a_piece_too_small_for_anything_still_comes_to_an_end() -> None:

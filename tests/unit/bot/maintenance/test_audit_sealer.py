@@ -55,7 +55,9 @@ class FakeTrail(Trail):
 
 
 def told(caplog: pytest.LogCaptureFixture, action: str) -> list[str]:
-    return [one.getMessage() for one in caplog.records if getattr(one, "action", "") == action]
+    return [
+        record.getMessage() for record in caplog.records if getattr(record, "action", "") == action
+    ]
 
 
 async def test_the_ends_are_told_every_hour(caplog: pytest.LogCaptureFixture) -> None:

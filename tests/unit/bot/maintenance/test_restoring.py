@@ -135,8 +135,8 @@ async def test_i8_a_card_that_was_decided_after_the_copy_is_asked_again(drill: D
     assert office.ran == [("pay", ("Mia", 5, "card"))]
     assert BACK in drawn(office, approval)
     entries = await story(office.storage, thread_id=THREAD_ID)
-    assert [one.action for one in entries].count("restored") == 2
-    assert [one.action for one in entries].count("decided") == 1
+    assert [entry.action for entry in entries].count("restored") == 2
+    assert [entry.action for entry in entries].count("decided") == 1
 
 
 async def test_every_restore_gives_people_the_same_time(drill: Drill) -> None:
@@ -192,7 +192,7 @@ async def test_i5_what_was_approved_and_not_passed_on_in_the_copy_is_asked_again
     assert shown_buttons(office, approval)[0] == APPROVE
     assert BACK in drawn(office, approval)
     entries = await story(office.storage, approval_id=approval.approval_id)
-    (restored,) = (one for one in entries if one.action == "restored")
+    (restored,) = (entry for entry in entries if entry.action == "restored")
     assert (restored.detail["was"], restored.detail["decided_by"]) == ("approved", ADA)
     assert again.votes == ()
     await office.decide(again, by=ADA)

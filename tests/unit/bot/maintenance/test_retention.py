@@ -42,11 +42,11 @@ async def an_ended_thread(storage: SqliteStores) -> Office:
 async def everything(storage: SqliteStores) -> str:
     """All texts in the database."""
     tables = await storage._database.fetch("SELECT name FROM sqlite_master WHERE type = 'table'")
-    found = [
+    rows = [
         await storage._database.fetch(f"SELECT * FROM {table['name']}")  # noqa: S608
         for table in tables
     ]
-    return json.dumps(found)
+    return json.dumps(rows)
 
 
 async def test_i12_of_a_forgotten_thread_only_ids_names_and_times_are_left(
@@ -65,12 +65,15 @@ async def test_i12_of_a_forgotten_thread_only_ids_names_and_times_are_left(
         word in left for word in ("471108150815", "secret sum", "Paid", "Mia", "fine by me")
     )
     after = await story(storage, thread_id=THREAD_ID)
-    same = [(one.entry_id, one.at_ms, one.action, one.approval_id, one.actor_id) for one in before]
+    same = [
+        (entry.entry_id, entry.at_ms, entry.action, entry.approval_id, entry.actor_id)
+        for entry in before
+    ]
     *old, last = after
     assert [(o.entry_id, o.at_ms, o.action, o.approval_id, o.actor_id) for o in old] == same
-    assert all(one.erased for one in after)
-    digests = {one.detail.get("digest") for one in before} - {None}
-    assert digests <= {one.detail.get("digest") for one in after}
+    assert all(entry.erased for entry in after)
+    digests = {entry.detail.get("digest") for entry in before} - {None}
+    assert digests <= {entry.detail.get("digest") for entry in after}
     assert (last.action, last.detail["how"]) == ("forgotten", "forget")
     assert await storage.retention.counts(THREAD_ID) == {"audit": len(after)}
 
@@ -134,11 +137,11 @@ class Meddling:
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(self._storage.retention, name):
-            found = getattr(self._storage.retention, name)
+            method = getattr(self._storage.retention, name)
             step = self._steps.get(name)
 
             async def meddle(*args: Any, **values: Any) -> Any:
-                result = await found(*args, **values)
+                result = await method(*args, **values)
                 return result if step is None else await step(result)
 
             return meddle
@@ -379,7 +382,7 @@ async def test_two_processes_forget_a_thread_once(storage: SqliteStores) -> None
     await retention_of(office, storage=meddling).step()
 
     entries = await story(storage, thread_id=THREAD_ID)
-    assert [one.action for one in entries].count("forgotten") == 1
+    assert [entry.action for entry in entries].count("forgotten") == 1
 
 
 def test_what_people_and_models_write_is_not_kept() -> None:

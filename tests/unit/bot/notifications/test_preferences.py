@@ -78,10 +78,10 @@ async def test_who_sleeps_is_not_mentioned_and_hears_of_it_in_the_morning(
     assert (mentioned(approval), snoozed(approval)) == ([SAM], [MIA])
     for _ in range(3):
         await later(office, minutes=60)
-    assert {one for _, names, _ in told(office) for one in names} == {SAM}
+    assert {user_id for _, names, _ in told(office) for user_id in names} == {SAM}
     office.notifier.told.clear()
     await later(office, hours=4, minutes=14)
-    assert MIA not in {one for _, names, _ in told(office) for one in names}
+    assert MIA not in {user_id for _, names, _ in told(office) for user_id in names}
     await later(office, minutes=2)
     assert ("snooze_over", [MIA], MIA) in told(office)
     assert snoozed(await office.the_approval()) == []
@@ -110,7 +110,7 @@ async def test_where_all_sleep_until_it_has_expired_the_thread_hears_so(
     office = await at_night(storage, {**SECURITY, "expires": "3h"}, MIA, SAM)
     approval = await office.the_approval()
     assert mentioned(approval) == []
-    assert [one.kind for one in approval.reminders] == ["quiet"]
+    assert [reminder.kind for reminder in approval.reminders] == ["quiet"]
     await later(office, hours=3, minutes=1)
     assert [kind for kind, _, _ in told(office)] == ["quiet"]
 
@@ -129,7 +129,7 @@ async def test_a_step_of_the_ladder_lets_backups_sleep_too(storage: SqliteStores
     await later(office, hours=1, minutes=1)
     approval = await office.the_approval()
     assert (approval.escalation.steps, snoozed(approval)) == (1, [LIA])
-    assert LIA not in {one for _, names, _ in told(office) for one in names}
+    assert LIA not in {user_id for _, names, _ in told(office) for user_id in names}
     await until_seven(office)
     assert ("snooze_over", [LIA], LIA) in told(office)
 
@@ -184,8 +184,8 @@ async def test_the_zone_of_before_holds_while_people_cannot_be_looked_up(
     storage: SqliteStores,
 ) -> None:
     office = an_office(storage, SECURITY)
-    found = await office.wishes.zone(a_person("UNOBODY", timezone="Asia/Tokyo"))
-    assert found == "Asia/Tokyo"
+    zone = await office.wishes.zone(a_person("UNOBODY", timezone="Asia/Tokyo"))
+    assert zone == "Asia/Tokyo"
     assert await office.wishes.zone(a_person("UNOBODY")) == "Etc/UTC"
     assert await office.wishes.zone(a_person("UNOBODY", timezone="Mars/Olympus")) == "Etc/UTC"
 
@@ -196,11 +196,13 @@ async def test_wishes_are_kept_and_put_on_record(storage: SqliteStores) -> None:
     actor = Actor(user_id=ADA, team_id="T1")
     await office.wishes.set(actor, team_id="T1", quiet=("22:00", "07:00"))
     await office.wishes.set(actor, team_id="T1", has_copies=True)
-    found = await office.wishes.of(ADA, team_id="T1")
-    kept = (found.quiet_from, found.quiet_until, found.timezone, found.has_copies)
+    wishes = await office.wishes.of(ADA, team_id="T1")
+    kept = (wishes.quiet_from, wishes.quiet_until, wishes.timezone, wishes.has_copies)
     assert kept == ("22:00", "07:00", "Europe/Berlin", True)
-    entries = [one for one in await story(office.storage, thread_id="") if one.action == "wished"]
-    assert [one.detail.get("copies") for one in entries] == ["no", "yes"]
+    entries = [
+        entry for entry in await story(office.storage, thread_id="") if entry.action == "wished"
+    ]
+    assert [entry.detail.get("copies") for entry in entries] == ["no", "yes"]
     assert entries[0].actor_id == ADA
 
 
@@ -216,8 +218,10 @@ async def test_wishes_after_the_retention_deleted_the_person_are_put_on_record(
     for has_copies in (True, False):
         await office.wishes.set(actor, team_id="T1", has_copies=has_copies)
 
-    entries = [one for one in await story(office.storage, thread_id="") if one.action == "wished"]
-    assert [one.detail.get("copies") for one in entries] == ["yes", "no", "yes", "no"]
+    entries = [
+        entry for entry in await story(office.storage, thread_id="") if entry.action == "wished"
+    ]
+    assert [entry.detail.get("copies") for entry in entries] == ["yes", "no", "yes", "no"]
 
 
 async def test_a_wish_holds_at_once(storage: SqliteStores) -> None:
@@ -255,8 +259,8 @@ async def test_of_wishes_at_once_none_is_lost(storage: SqliteStores) -> None:
         office.wishes.set(actor, team_id="T1", quiet=("22:00", "07:00")),
         office.wishes.set(actor, team_id="T1", has_copies=True),
     )
-    found = await office.wishes.of(ADA, team_id="T1")
-    assert (found.quiet_from, found.has_copies) == ("22:00", True)
+    wishes = await office.wishes.of(ADA, team_id="T1")
+    assert (wishes.quiet_from, wishes.has_copies) == ("22:00", True)
 
 
 CLARIFY = call("ask_people", {"questions": ["Which Mia?"]}, id="c1")

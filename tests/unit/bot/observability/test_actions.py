@@ -15,9 +15,11 @@ WORDS_OF_PEOPLE = {"text", "texts", "words", "body", "event", "payload", "answer
 
 
 def test_every_record_has_an_action_of_the_table() -> None:
-    found = {place: action_of(call) for place, call, _ in calls() if place[:7] != "agents/"}
-    assert len(found) > 15
-    assert {place for place, action in found.items() if action not in ACTIONS} == set()
+    action_by_place = {
+        place: action_of(call) for place, call, _ in calls() if place[:7] != "agents/"
+    }
+    assert len(action_by_place) > 15
+    assert {place for place, action in action_by_place.items() if action not in ACTIONS} == set()
 
 
 def test_every_action_of_the_table_is_used() -> None:
@@ -40,8 +42,12 @@ def test_no_record_quotes_people_models_or_requests() -> None:
 def test_every_record_names_what_it_is_about() -> None:
     """“not told: …” says nothing to who searches the log for what failed."""
     riddles = re.compile(r"(not|no|nobody|nothing) ")
-    found = {place: call.args[0] for place, call, _ in calls()}
-    texts = {place: one.value for place, one in found.items() if isinstance(one, ast.Constant)}
+    arguments = {place: call.args[0] for place, call, _ in calls()}
+    texts = {
+        place: argument.value
+        for place, argument in arguments.items()
+        if isinstance(argument, ast.Constant)
+    }
     assert {place: text for place, text in texts.items() if riddles.match(str(text))} == {}
 
 

@@ -23,8 +23,19 @@ SECRET = "5f0c2a9e77b14d0a"
 def log() -> Iterator[Callable[..., io.StringIO]]:
     """Sets the log up on a text in memory; everything is as before after the test."""
     root = logging.getLogger()
-    loggers = [root, *(one for one in root.manager.loggerDict.values() if hasattr(one, "level"))]
-    levels = [(one, one.level) for one in loggers if isinstance(one, logging.Logger)]
+    loggers = [
+        root,
+        *(
+            candidate
+            for candidate in root.manager.loggerDict.values()
+            if hasattr(candidate, "level")
+        ),
+    ]
+    levels = [
+        (candidate, candidate.level)
+        for candidate in loggers
+        if isinstance(candidate, logging.Logger)
+    ]
     handlers = root.handlers
     named = ("agents", "bot", "storage", "slack_bolt", "slack_sdk", "apscheduler", "asyncio")
 
@@ -37,8 +48,8 @@ def log() -> Iterator[Callable[..., io.StringIO]]:
     root.handlers = handlers
     for name in named:
         logging.getLogger(name).setLevel(logging.NOTSET)
-    for one, level in levels:
-        one.setLevel(level)
+    for logger, level in levels:
+        logger.setLevel(level)
 
 
 def test_text_line(log: Callable[..., io.StringIO]) -> None:

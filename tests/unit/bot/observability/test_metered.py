@@ -49,7 +49,7 @@ class Tally:
     @property
     def of(self) -> Counter[type[events.BotEvent]]:
         """How many there were of each kind."""
-        return Counter(type(one) for one in self.events)
+        return Counter(type(event) for event in self.events)
 
 
 @pytest.fixture
@@ -81,11 +81,11 @@ async def test_a_write_that_fails_is_told_with_the_kind_of_its_error(
     with pytest.raises(StoreUnavailableError):
         await metered(storage, tally, FakeClock()).inbox.add(a_message())
 
-    (told,) = tally.events
-    assert isinstance(told, events.MessageWritten)
-    assert told.write.result is None
-    assert told.write.fault == "StoreUnavailableError"
-    assert 0 < told.write.began_ns <= told.write.ended_ns
+    (event,) = tally.events
+    assert isinstance(event, events.MessageWritten)
+    assert event.write.result is None
+    assert event.write.fault == "StoreUnavailableError"
+    assert 0 < event.write.began_ns <= event.write.ended_ns
 
 
 async def test_a_write_that_is_cut_off_has_no_fault(storage: SqliteStores, tally: Tally) -> None:
@@ -98,9 +98,9 @@ async def test_a_write_that_is_cut_off_has_no_fault(storage: SqliteStores, tally
         async with asyncio.timeout(0):
             await metered(storage, tally, FakeClock()).inbox.add(a_message())
 
-    (told,) = tally.events
-    assert isinstance(told, events.MessageWritten)
-    assert (told.write.result, told.write.fault) == (None, "")
+    (event,) = tally.events
+    assert isinstance(event, events.MessageWritten)
+    assert (event.write.result, event.write.fault) == (None, "")
 
 
 async def test_requests_made_together_are_counted_once_each(watched: Stores, tally: Tally) -> None:
@@ -126,8 +126,8 @@ async def test_entries_of_the_audit_are_told_however_they_are_written(
     await watched.audit.append_all([requested])
     await watched.audit.append(alone)
 
-    told = [one.entries for one in tally.events if isinstance(one, events.EntriesWritten)]
-    assert told == [entries, [requested], [alone]]
+    written = [event.entries for event in tally.events if isinstance(event, events.EntriesWritten)]
+    assert written == [entries, [requested], [alone]]
 
 
 async def test_a_tool_call_is_counted_when_it_has_a_result(
@@ -147,7 +147,9 @@ async def test_a_message_is_counted_each_time_it_comes(watched: Stores, tally: T
     await watched.inbox.add(a_message())
     await watched.inbox.add(a_message())
 
-    assert [one.write.result for one in tally.events if isinstance(one, events.MessageWritten)] == [
+    assert [
+        event.write.result for event in tally.events if isinstance(event, events.MessageWritten)
+    ] == [
         True,
         False,
     ]
@@ -161,7 +163,7 @@ async def test_the_steps_of_a_run_are_seen_at_its_checkpoint(watched: Stores, ta
     await store.append("t#1", "{}", base=2, index=0)
     await store.close("t#1", expected_version=3)
 
-    steps = [one.step for one in tally.events if isinstance(one, events.RunWritten)]
+    steps = [event.step for event in tally.events if isinstance(event, events.RunWritten)]
     assert steps == ["checkpoint", "checkpoint", "resume", "end"]
 
 

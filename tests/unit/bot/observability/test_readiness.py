@@ -63,7 +63,7 @@ async def test_a_process_with_a_wrong_clock_is_not_ready() -> None:
 
 @pytest.mark.parametrize("fault", Fault)
 async def test_a_lasting_fault_is_named_without_paths_and_hosts(fault: Fault) -> None:
-    found = await a_readiness(Pinged(StoreBrokenError("/srv/x on db1", fault)), [0.0]).fault()
+    message = await a_readiness(Pinged(StoreBrokenError("/srv/x on db1", fault)), [0.0]).fault()
 
-    assert found == FAULTS[fault]
-    assert "/srv" not in found
+    assert message == FAULTS[fault]
+    assert "/srv" not in message

@@ -58,8 +58,8 @@ def test_ids_of_the_block_are_in_each_record(stream: io.StringIO) -> None:
         with about(approval_id="apr_1"):
             logging.getLogger("bot.x").warning("two", extra={"action": "a", "thread_id": "own"})
     logging.getLogger("bot.x").warning("three", extra={"action": "a"})
-    one, two, three = records(stream)
-    assert (one["thread_id"], one.get("approval_id")) == ("T:C:1", None)
+    first, two, three = records(stream)
+    assert (first["thread_id"], first.get("approval_id")) == ("T:C:1", None)
     assert (two["thread_id"], two["approval_id"]) == ("own", "apr_1")
     assert "thread_id" not in three
 
@@ -83,7 +83,7 @@ def test_the_block_ends_with_an_error() -> None:
 def test_runtime_and_stores_have_an_action_of_their_own(stream: io.StringIO) -> None:
     for name in ("agents.retry", "storage.mongo", "slack_sdk.web"):
         logging.getLogger(name).warning("x")
-    assert [one.get("action") for one in records(stream)] == ["agents", "storage", None]
+    assert [record.get("action") for record in records(stream)] == ["agents", "storage", None]
 
 
 def test_an_error_does_not_quote_its_input(stream: io.StringIO) -> None:
@@ -138,7 +138,7 @@ def test_values_by_name_and_percent_signs(stream: io.StringIO) -> None:
     logger = logging.getLogger("bot.x")
     logger.warning("%(what)s is 100%%", {"what": "it"}, extra={"action": "a"})
     logger.warning("100% sure", extra={"action": "a"})
-    assert [one["message"] for one in records(stream)] == ["it is 100%", "100% sure"]
+    assert [record["message"] for record in records(stream)] == ["it is 100%", "100% sure"]
 
 
 class ProviderError(Exception):

@@ -48,8 +48,8 @@ async def test_each_step_of_a_call_is_a_line_and_a_failure_has_its_traceback(
     await office.decide(await office.the_approval())
     log = lines.getvalue()
     steps = [line for line in log.splitlines() if "[step]" in line]
-    told = [line.split("[step] ")[1].split()[0] for line in steps]
-    assert told == ["requested", "decided", "started", "executed"]
+    actions = [line.split("[step] ")[1].split()[0] for line in steps]
+    assert actions == ["requested", "decided", "started", "executed"]
     assert all("thread_id=T1:C1:1800000000.000001" in line for line in steps)
     assert "outcome=failed" in steps[-1]
     assert "the tool 'migrate' raised RuntimeError in the call" in log

@@ -156,9 +156,9 @@ async def test_the_gauges_tell_what_waits() -> None:
     await storage.threads.ensure(a_thread(due_ms=5))
     await storage.approvals.insert(approval)
     gauges = Gauges(storage, Tasks(), lambda: 10)
-    found = await gauges.read()
+    readings = await gauges.read()
     await storage.close()
-    assert found == {
+    assert readings == {
         "approvals_pending": 1,
         "queue_depth_threads": 1,
         "queue_depth_approvals": 0,
@@ -166,7 +166,7 @@ async def test_the_gauges_tell_what_waits() -> None:
         "tasks_running": 0,
     }
     metrics = Metrics()
-    for name, value in found.items():
+    for name, value in readings.items():
         metrics.level(name, value)
 
 
@@ -239,8 +239,8 @@ def test_each_of_those_who_are_asked_together_has_a_span() -> None:
     asked = [an_approval(), an_approval(approval_id="b")]
     tracing(events.RequestsWritten(asked, [], WENT_WELL))
     spans = exporter.get_finished_spans()
-    assert [one.name for one in spans] == ["ask", "ask"]
-    assert [(one.attributes or {})["countersign.approval"] for one in spans] == [APPROVAL_ID, "b"]
+    assert [span.name for span in spans] == ["ask", "ask"]
+    assert [(span.attributes or {})["countersign.approval"] for span in spans] == [APPROVAL_ID, "b"]
 
 
 def test_both_are_told() -> None:

@@ -56,9 +56,9 @@ class Observed:
         """Everything, without what depends on the machine."""
         shown = self.metrics.text().decode().splitlines()
         text = "\n".join([*filter(_is_certain, shown), *map(_line_of, self._spans()), ""])
-        ids = dict.fromkeys(one.replace("-", "") for one in _A_UUID.findall(text))
+        ids = dict.fromkeys(uuid.replace("-", "") for uuid in _A_UUID.findall(text))
         numbers = {name: f"<{number}>" for number, name in enumerate(ids, start=1)}
-        return _A_UUID.sub(lambda found: numbers[found[0].replace("-", "")], text)
+        return _A_UUID.sub(lambda match: numbers[match[0].replace("-", "")], text)
 
     def _spans(self) -> Iterator[ReadableSpan]:
         return iter(self._exporter.get_finished_spans())

@@ -70,7 +70,7 @@ NAMED: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("names", "words"), NAMED, ids=[str(one[0]) for one in NAMED])
+@pytest.mark.parametrize(("names", "words"), NAMED, ids=[str(case[0]) for case in NAMED])
 async def test_i13_nobody_is_asked_what_nobody_can_decide(
     storage: SqliteStores, names: tuple[str, ...], words: str
 ) -> None:
@@ -83,12 +83,12 @@ async def test_i13_nobody_is_asked_what_nobody_can_decide(
     assert words.split(". “@", maxsplit=1)[0] in drawn(card)
     assert "countersign:approve" not in drawn(card)
     assert "countersign:reject" not in drawn(card)
-    told = str(office.model.inputs[-1])
-    assert "Nobody can decide this request, so nobody was asked" in told
-    assert "This is not a rejection." in told
-    assert words in told
+    prompt = str(office.model.inputs[-1])
+    assert "Nobody can decide this request, so nobody was asked" in prompt
+    assert "This is not a rejection." in prompt
+    assert words in prompt
     assert office.shown()[-1] == "I see."
-    acts = [one.action for one in await story(storage, thread_id=THREAD_ID)]
+    acts = [entry.action for entry in await story(storage, thread_id=THREAD_ID)]
     assert acts[:2] == ["undecidable", "resumed"]
     with pytest.raises(ApprovalClosedError, match="No one can decide this"):
         await office.approvals.look(card.approval_id, an_actor(ADA), shown=card.digest)
@@ -159,9 +159,9 @@ async def test_i13_who_joined_since_or_has_left_does_not_decide(storage: SqliteS
 
 @pytest.mark.parametrize("size", [MOST_MEMBERS, MOST_MEMBERS + 1])
 async def test_i13_of_a_large_channel_nobody_decides(directory: FakeDirectory, size: int) -> None:
-    directory.channels[CHANNEL] = frozenset(f"U{one}" for one in range(size))
-    for one in range(size):
-        directory.add(f"U{one}")
+    directory.channels[CHANNEL] = frozenset(f"U{number}" for number in range(size))
+    for index in range(size):
+        directory.add(f"U{index}")
     approval = await look(directory)
     assert (approval.status is Status.PENDING) == (size == MOST_MEMBERS)
 
@@ -196,11 +196,11 @@ async def test_a_look_up_that_fails_counts_as_somebody(directory: FakeDirectory)
 
 
 async def test_of_many_guests_not_all_are_looked_up(directory: FakeDirectory) -> None:
-    for one in range(30):
-        directory.add(f"U{one}", is_guest=True)
-    directory.groups["SMANY"] = frozenset(f"U{one}" for one in range(30))
+    for index in range(30):
+        directory.add(f"U{index}", is_guest=True)
+    directory.groups["SMANY"] = frozenset(f"U{number}" for number in range(30))
     assert (await look(directory, approvers=("SMANY",))).status is Status.PENDING
-    directory.groups["SFEW"] = frozenset(f"U{one}" for one in range(10))
+    directory.groups["SFEW"] = frozenset(f"U{number}" for number in range(10))
     few = await look(directory, approvers=("SFEW",))
     assert few.decision is not None
     assert "<!subteam^SFEW>, and none of them can approve it" in few.decision.reason

@@ -36,8 +36,8 @@ class Present(NoPolicy):
 
 def a_card(groups: Mapping[str, Group], **changes: object) -> Approval:
     """Asked under terms with these groups."""
-    one = Requirement(name="all", groups=tuple(groups))
-    terms = Terms(rules=("r",), stages=(Stage(approve=(one,)),), groups=dict(groups))
+    requirement = Requirement(name="all", groups=tuple(groups))
+    terms = Terms(rules=("r",), stages=(Stage(approve=(requirement,)),), groups=dict(groups))
     card = an_approval().changed(terms=terms, thread_id=f"T1:{ROOM}:1.1")
     return card.changed(**changes)
 
@@ -51,24 +51,24 @@ async def taken(
     clock: FakeClock | None = None,
 ) -> PeopleSnapshot:
     terms = card.terms
-    census = PeopleLookup(directory, policy or Present(terms.groups), clock or FakeClock())
-    return await census.take(card, terms, people=people, groups=terms.groups, patience_s=0.05)
+    lookup = PeopleLookup(directory, policy or Present(terms.groups), clock or FakeClock())
+    return await lookup.take(card, terms, people=people, groups=terms.groups, patience_s=0.05)
 
 
 async def test_of_a_rotation_only_who_is_on_duty_at_the_click_counts() -> None:
     clock = FakeClock()
     card = a_card({"duty": Group(rotation=DUTY)})
-    found = []
+    members = []
     for _ in range(2):
-        found.append((await taken(card, FakeDirectory(), clock=clock)).members["duty"])
+        members.append((await taken(card, FakeDirectory(), clock=clock)).members["duty"])
         clock.forward(hours=12)
-    assert sorted(map(sorted, found)) == [[ADA], [BEN]]
+    assert sorted(map(sorted, members)) == [[ADA], [BEN]]
 
 
 async def test_of_a_zone_that_is_not_known_here_nobody_knows_who_is_on_duty() -> None:
     lost = DUTY.model_copy(update={"timezone": "Mars/Olympus"})
-    standing = await taken(a_card({"duty": Group(rotation=lost)}), FakeDirectory())
-    assert not standing.knows(groups=["duty"])
+    snapshot = await taken(a_card({"duty": Group(rotation=lost)}), FakeDirectory())
+    assert not snapshot.knows(groups=["duty"])
 
 
 async def test_here_are_members_of_then_who_still_are() -> None:
@@ -89,8 +89,8 @@ async def test_a_channel_counts_up_to_so_many_members(extra: int) -> None:
     crowd = [f"U{number}" for number in range(MOST_MEMBERS + extra - 1)] + [ADA]
     directory = FakeDirectory(channels={ROOM: frozenset(crowd)})
     card = a_card({"all": Group(channels=(ROOM,))}, members={ROOM: tuple(crowd)})
-    found = (await taken(card, directory)).members["all"]
-    assert len(found) == (0 if extra else MOST_MEMBERS)
+    members = (await taken(card, directory)).members["all"]
+    assert len(members) == (0 if extra else MOST_MEMBERS)
 
 
 @pytest.mark.parametrize("noted", [None, {}])
@@ -115,8 +115,8 @@ async def test_only_who_is_in_both_definitions_counts() -> None:
 
 async def test_groups_of_code_are_not_looked_for_in_the_file() -> None:
     card = a_card({CODE + "lead": Group(users=(ADA,))})
-    found = await taken(card, FakeDirectory(), policy=Present({}))
-    assert found.members[CODE + "lead"] == {ADA}
+    snapshot = await taken(card, FakeDirectory(), policy=Present({}))
+    assert snapshot.members[CODE + "lead"] == {ADA}
 
 
 async def test_what_is_late_is_not_known() -> None:
@@ -149,12 +149,12 @@ async def test_who_never_counts(
     directory.add(ADA, **flags)
     actor = Actor(user_id=ADA, team_id=team)
     card = a_card({"all": Group(users=(ADA,))})
-    found = await taken(card, directory, people=(actor, Actor(user_id=BEN, team_id="T1")))
-    assert dict(found.people) == {ADA: problem}  # nobody knows Ben
-    assert found.persons[ADA].name == ADA.lower()
+    snapshot = await taken(card, directory, people=(actor, Actor(user_id=BEN, team_id="T1")))
+    assert dict(snapshot.people) == {ADA: problem}  # nobody knows Ben
+    assert snapshot.persons[ADA].name == ADA.lower()
 
 
 async def test_the_time_of_the_look_up_is_noted() -> None:
     clock = FakeClock()
-    found = await taken(a_card({"all": Group(users=(ADA,))}), FakeDirectory(), clock=clock)
-    assert found.read_ms == clock()
+    snapshot = await taken(a_card({"all": Group(users=(ADA,))}), FakeDirectory(), clock=clock)
+    assert snapshot.read_ms == clock()

@@ -81,5 +81,5 @@ class OtherPolicy:
 async def test_i13_a_policy_that_changes_changes_nothing_about_who_is_named() -> None:
     terms = named_terms(NAMED)
     lookup = PeopleLookup(FakeDirectory(), OtherPolicy(), FakeClock())
-    found = await lookup.take(under_named_terms(), terms, people=(), groups=terms.groups)
-    assert found.members == {"code:approvers": {ADA}, "code:backups": {BEN}}
+    snapshot = await lookup.take(under_named_terms(), terms, people=(), groups=terms.groups)
+    assert snapshot.members == {"code:approvers": {ADA}, "code:backups": {BEN}}

@@ -11,12 +11,15 @@ NONE = VoteProgress()
 
 
 def a_card(*, stages: int = 1, **changes: object) -> Approval:
-    one = Requirement(name="sre", groups=("sre",), count=2)
+    requirement = Requirement(name="sre", groups=("sre",), count=2)
     terms = Terms.model_validate(
         {
             "rules": ("r",),
             "stages": tuple(
-                Stage(name=f"s{number}", approve=(one.model_copy(update={"name": f"sre{number}"}),))
+                Stage(
+                    name=f"s{number}",
+                    approve=(requirement.model_copy(update={"name": f"sre{number}"}),),
+                )
                 for number in range(stages)
             ),
             "groups": {"sre": Group(users=("U1", "U2"))},
@@ -31,10 +34,10 @@ def a_card(*, stages: int = 1, **changes: object) -> Approval:
 def test_votes_fill_slots_by_the_groups_that_they_counted_by() -> None:
     card = a_card()
     vote = CastVote(by="U1", choice=APPROVE, at_ms=1, digest=card.digest, groups=("sre",))
-    found = progress_of(card.changed(votes=(vote,)))
-    assert [str(one) for one in found.tallies] == ["1 of 2"]
-    assert (found.stage, found.votes, found.rejections) == ("", (vote,), 2)
-    assert not found.is_plain
+    progress = progress_of(card.changed(votes=(vote,)))
+    assert [str(tally) for tally in progress.tallies] == ["1 of 2"]
+    assert (progress.stage, progress.votes, progress.rejections) == ("", (vote,), 2)
+    assert not progress.is_plain
 
 
 def test_a_stage_has_its_name_where_there_are_several() -> None:

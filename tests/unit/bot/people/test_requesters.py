@@ -244,8 +244,8 @@ async def test_i13_which_answers_are_words(
         ThreadPass(thread=thread), [an_approval(status=Status.ANSWERED, decision=decision)]
     )
 
-    found = [*(await storage.threads.get(THREAD_ID)).requesters]
-    assert found == ([ADA] if counts else [])
+    requesters = [*(await storage.threads.get(THREAD_ID)).requesters]
+    assert requesters == ([ADA] if counts else [])
 
 
 @pytest.mark.parametrize(
@@ -266,5 +266,5 @@ async def test_i13_who_filled_in_what_others_approved_has_spoken(
 
     await Requesters(storage).note_decided(ThreadPass(thread=thread), [edited])
 
-    found = [*(await storage.threads.get(THREAD_ID)).requesters]
-    assert found == counted
+    requesters = [*(await storage.threads.get(THREAD_ID)).requesters]
+    assert requesters == counted

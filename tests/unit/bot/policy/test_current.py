@@ -50,9 +50,9 @@ class Shelf:
 
     def told(self) -> list[bool]:
         """Of each news, whether a policy came into force; then it is forgotten."""
-        told = [not one.faults for one in self.news]
+        accepted = [not news.faults for news in self.news]
         self.news.clear()
-        return told
+        return accepted
 
 
 async def begun(shelf: Shelf) -> LoadedPolicy:
@@ -65,7 +65,7 @@ async def begun(shelf: Shelf) -> LoadedPolicy:
 async def test_the_first_policy_is_told() -> None:
     shelf = Shelf()
     policy = await LoadedPolicy.load(shelf.source)
-    assert [(one.hash, one.in_force) for one in shelf.news] == [(policy.hash, policy.hash)]
+    assert [(news.hash, news.in_force) for news in shelf.news] == [(policy.hash, policy.hash)]
     assert policy.hash == check(GOOD, policy_world()).hash
 
 

@@ -142,8 +142,8 @@ def test_what_is_urgent_ignores_quiet_hours() -> None:
 def test_what_came_due_in_quiet_hours_is_one_message_at_their_end() -> None:
     waiting = day("2026-11-24T05:00")
     assert not waiting.course.is_announced
-    results = [(local(now)[11:], one) for now, one in waiting.play(at("2026-11-24T09:00"))]
-    assert [(now, one.begun, one.notice) for now, one in results] == [
+    results = [(local(now)[11:], due_now) for now, due_now in waiting.play(at("2026-11-24T09:00"))]
+    assert [(now, due_now.begun, due_now.notice) for now, due_now in results] == [
         ("06:00", 1, None),
         ("07:00", 1, None),
         ("08:00", 0, Notice.ESCALATION),
@@ -172,7 +172,7 @@ def test_quiet_hours_that_end_with_the_deadline_outlast_it() -> None:
 def test_reminders_come_after_longer_and_longer_times() -> None:
     rules = terms(remind_times=6, expires_s=30 * 86_400)
     course = begin(rules, 0)
-    moments = [now // MINUTE_MS for now, one in Day(rules, course).play(40 * 24 * HOUR_MS)]
+    moments = [now // MINUTE_MS for now, _ in Day(rules, course).play(40 * 24 * HOUR_MS)]
     assert moments == [15, 45, 105, 225, 465, 945, 30 * 24 * 60]
 
 
@@ -188,8 +188,8 @@ def test_nothing_is_reminded_where_it_is_off() -> None:
 def test_an_escalation_swallows_the_reminder() -> None:
     step = Escalation(after_s=900, add=("leads",), requirements=("sre",))
     waiting = day("2026-11-23T10:00", escalate=(step,))
-    results = [one for _, one in waiting.play(at("2026-11-23T10:15"))]
-    assert [(one.notice, one.reminds, one.course.reminders) for one in results] == [
+    results = [due_now for _, due_now in waiting.play(at("2026-11-23T10:15"))]
+    assert [(due_now.notice, due_now.reminds, due_now.course.reminders) for due_now in results] == [
         (Notice.ESCALATION, True, 1)
     ]
 
@@ -260,8 +260,8 @@ def test_people_whose_snooze_is_over_are_told_once() -> None:
     waiting = day("2026-11-23T10:00", escalate=(), remind_times=1)
     snoozes = {"MIA": at("2026-11-23T11:05"), "SAM": at("2026-11-23T18:00")}
     waiting.course = replace(waiting.course, snoozes=snoozes)
-    results = [one for _, one in waiting.play(at("2026-11-23T17:59"))]
-    assert [(one.notice, one.awake) for one in results] == [
+    results = [due_now for _, due_now in waiting.play(at("2026-11-23T17:59"))]
+    assert [(due_now.notice, due_now.awake) for due_now in results] == [
         (Notice.REMINDER, ()),
         (Notice.SNOOZE_OVER, ("MIA",)),
     ]
@@ -278,8 +278,8 @@ def test_a_snooze_that_is_over_with_a_reminder_is_one_message() -> None:
 def test_whoever_takes_over_is_told_once() -> None:
     waiting = day("2026-11-22T10:00", remind_s=0, escalate=(), quiet=None, expires_s=3 * 86_400)
     waiting.course = replace(waiting.course, duties=(ONCALL,))
-    results = [(local(now), one) for now, one in waiting.play(at("2026-11-25T09:00"))]
-    assert [(now, one.notice, one.relieved) for now, one in results] == [
+    results = [(local(now), due_now) for now, due_now in waiting.play(at("2026-11-25T09:00"))]
+    assert [(now, due_now.notice, due_now.relieved) for now, due_now in results] == [
         ("2026-11-23T09:00", Notice.HANDOVER, (ONCALL,))
     ]
 
@@ -341,7 +341,9 @@ TERMS = st.builds(
     st.booleans(),
     st.booleans(),
 )
-ASKED = st.integers(0, 7 * 24 * 60).map(lambda one: at("2026-11-20T00:00") + one * MINUTE_MS)
+ASKED = st.integers(0, 7 * 24 * 60).map(
+    lambda minutes: at("2026-11-20T00:00") + minutes * MINUTE_MS
+)
 
 
 @given(TERMS, ASKED, st.integers(0, 500), st.integers(0, 2_000), st.booleans())
@@ -358,20 +360,20 @@ def test_each_ladder_keeps_its_rules(
     )
     start = course
     results = list(Day(rules, course).play(course.deadline_ms))
-    moments = [now for now, one in results]
+    moments = [now for now, _ in results]
     assert moments == sorted(set(moments))
-    assert [one.expires for _, one in results].index(True) == len(results) - 1
+    assert [due_now.expires for _, due_now in results].index(True) == len(results) - 1
     assert moments[-1] == course.deadline_ms
-    for now, one in results[:-1]:
+    for now, step in results[:-1]:
         assert now < course.deadline_ms
-        if one.notice is not None:
+        if step.notice is not None:
             assert rules.urgent or not is_quiet(rules.quiet, now)
-        if one.notice in {Notice.REMINDER, Notice.ESCALATION}:
+        if step.notice in {Notice.REMINDER, Notice.ESCALATION}:
             assert not start.claimed_ms <= now < start.claim_until_ms
     last = results[-1][1].course
     assert last.told <= last.steps <= len(rules.escalate)
     assert last.reminders <= rules.remind_times
-    assert sum(len(one.tells) for _, one in results) == last.told
+    assert sum(len(due_now.tells) for _, due_now in results) == last.told
 
 
 @given(TERMS, ASKED)

@@ -59,7 +59,7 @@ def test_nobody_allows_more_than_the_rule(for_s: int, uses: int, expected: bool)
 
 
 @pytest.mark.parametrize(
-    ("vary", "one", "other", "is_same"),
+    ("vary", "left", "other", "is_same"),
     [
         (("host",), {"host": "a"}, {"host": "b"}, True),
         (("host",), {"host": "a"}, {}, True),
@@ -78,9 +78,9 @@ def test_nobody_allows_more_than_the_rule(for_s: int, uses: int, expected: bool)
     ],
 )
 def test_a_call_shares_all_arguments_but_those_that_may_vary(
-    vary: tuple[str, ...], one: dict[str, Json], other: dict[str, Json], is_same: bool
+    vary: tuple[str, ...], left: dict[str, Json], other: dict[str, Json], is_same: bool
 ) -> None:
-    before = deepcopy(one)
-    first, second = (canonical_json(fixed_part(each, vary)) for each in (one, other))
+    before = deepcopy(left)
+    first, second = (canonical_json(fixed_part(each, vary)) for each in (left, other))
     assert (first == second) is is_same
-    assert one == before
+    assert left == before

@@ -10,7 +10,7 @@ from bot.records.terms import QuietHours
 from tests.unit.bot.policy.times import HOUR_MS, MINUTE_MS, at, local
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-EVERY_MINUTE = st.integers(0, 24 * 60 - 1).map(lambda one: f"{one // 60:02}:{one % 60:02}")
+EVERY_MINUTE = st.integers(0, 24 * 60 - 1).map(lambda minute: f"{minute // 60:02}:{minute % 60:02}")
 MOMENTS = st.sampled_from(["2027-03-26T00:00", "2027-10-29T00:00", "2027-01-13T00:00"]).flatmap(
     lambda day: st.integers(0, 5 * 24 * 60).map(lambda minutes: at(day) + minutes * MINUTE_MS)
 )
@@ -26,7 +26,7 @@ QUIET = st.builds(
     EVERY_MINUTE,
     EVERY_MINUTE,
     st.sets(st.sampled_from(DAYS), max_size=6),
-).filter(lambda one: one.start != one.until)
+).filter(lambda window: window.start != window.until)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from tests.unit.bot.policy.voting import DIGEST, Play, ballot, delegation, stand
 TWO = [("sre", 2), ("security", 1)]
 
 
-def missing(start: Ballot, found: PeopleSnapshot) -> str:
-    return str(prospect(start, found).shortage)
+def missing(start: Ballot, snapshot: PeopleSnapshot) -> str:
+    return str(prospect(start, snapshot).shortage)
 
 
 def test_people_enough_can_decide() -> None:
@@ -22,9 +22,9 @@ def test_people_enough_can_decide() -> None:
 
 
 def test_too_few_people_of_a_group_are_named() -> None:
-    found = standing(groups={"sre": ("U0ADA",)})
-    assert missing(ballot(TWO), found) == "needs 2 of sre; only <@U0ADA> is left"
-    assert prospect(ballot(TWO), found).is_never
+    snapshot = standing(groups={"sre": ("U0ADA",)})
+    assert missing(ballot(TWO), snapshot) == "needs 2 of sre; only <@U0ADA> is left"
+    assert prospect(ballot(TWO), snapshot).is_never
 
 
 def test_nobody_at_all_is_said() -> None:
@@ -43,35 +43,35 @@ def test_several_who_are_left_are_named_up_to_five() -> None:
 
 
 def test_one_person_cannot_fill_two_requirements() -> None:
-    found = standing(groups={"fin": ("U0MIA",), "security": ("U0MIA",)})
+    snapshot = standing(groups={"fin": ("U0MIA",), "security": ("U0MIA",)})
     start = ballot([("fin", 1), ("security", 1), ("sre", 1)])
-    assert missing(start, found) == ("needs 1 of fin and 1 of security; only <@U0MIA> is left")
+    assert missing(start, snapshot) == ("needs 1 of fin and 1 of security; only <@U0MIA> is left")
 
 
 def test_one_person_cannot_fill_two_stages() -> None:
-    found = standing(groups={"sre": ("U0MIA",), "leads": ("U0MIA",)})
-    assert prospect(ballot([("sre", 1)], [("leads", 1)]), found).is_never
+    snapshot = standing(groups={"sre": ("U0MIA",), "leads": ("U0MIA",)})
+    assert prospect(ballot([("sre", 1)], [("leads", 1)]), snapshot).is_never
 
 
 def test_excluded_people_and_others_who_never_count_are_not_left() -> None:
-    found = standing(
+    snapshot = standing(
         groups={"sre": ("ROSA", "GUS", "ADA", "BEN", "CLEO", "LIA")},
         editors=frozenset({"BEN"}),
         counted=frozenset({"CLEO"}),
         problems={"LIA": Problem.DEACTIVATED},
     )
     start = ballot([("sre", 1)], exclude=("requesters", "editors", "fin"))
-    result = prospect(start, found)
+    result = prospect(start, snapshot)
     assert result.shortage is not None
     assert result.shortage.left == ()
 
 
 def test_a_later_step_may_bring_enough_people() -> None:
     start = ballot(escalate=(step(60, "security"), step(120, "leads")))
-    found = standing(groups={"sre": (), "security": ()})
-    result = prospect(start, found)
+    snapshot = standing(groups={"sre": (), "security": ()})
+    result = prospect(start, snapshot)
     assert (result.shortage is None, result.is_never, result.after_steps) == (False, False, 2)
-    assert prospect(replace(start, steps=2), found).shortage is None
+    assert prospect(replace(start, steps=2), snapshot).shortage is None
 
 
 def test_a_failed_look_up_counts_as_if_somebody_could() -> None:
@@ -104,8 +104,8 @@ def test_who_voted_for_another_is_not_left() -> None:
     start = ballot([("security", 2)])
     play = Play(start, standing(delegation("MIA", "SAM"), groups={"security": ("MIA",)}))
     play.approve("SAM")
-    found = standing(delegation("MIA", "SAM"))
-    assert prospect(play.ballot, found).is_never
+    snapshot = standing(delegation("MIA", "SAM"))
+    assert prospect(play.ballot, snapshot).is_never
 
 
 def test_whoever_rejected_may_still_approve() -> None:
@@ -137,6 +137,6 @@ def test_a_card_waits_for_whoever_can_take_anothers_place() -> None:
 
 def test_a_card_waits_for_nobody_who_cannot_approve() -> None:
     start = ballot(exclude=("requesters", "fin"), escalate=(step(60, "security"),))
-    found = standing(groups={"sre": ("ADA", "ROSA", "BEN", "GUS")})
-    assert waits_for(start, found) == {"BEN"}
-    assert waits_for(replace(start, steps=1), found) == {"BEN", "SAM"}
+    snapshot = standing(groups={"sre": ("ADA", "ROSA", "BEN", "GUS")})
+    assert waits_for(start, snapshot) == {"BEN"}
+    assert waits_for(replace(start, steps=1), snapshot) == {"BEN", "SAM"}

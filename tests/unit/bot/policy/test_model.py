@@ -18,11 +18,11 @@ def test_an_absent_field_is_taken_whole_from_the_defaults() -> None:
     defaults = AskEntry.model_validate(
         {"approve": [{"from": ["sre"]}], "expires": "1h30m", "remind": {"after": "5m", "times": 2}}
     )
-    one = AskEntry.model_validate({"remind": "10m"}).over(defaults)
-    assert one.expires == 5_400
-    assert one.remind is not None
-    assert (one.remind.after, one.remind.times) == (600, 3)
-    assert [item.title for item in one.requirements] == ["sre"]
+    entry = AskEntry.model_validate({"remind": "10m"}).over(defaults)
+    assert entry.expires == 5_400
+    assert entry.remind is not None
+    assert (entry.remind.after, entry.remind.times) == (600, 3)
+    assert [item.title for item in entry.requirements] == ["sre"]
 
 
 def test_who_names_approvers_takes_no_stages_from_the_defaults() -> None:
@@ -48,16 +48,16 @@ def test_who_may_edit_has_short_forms(short: object, by: object) -> None:
 
 
 def test_never_any_and_no_are_told_apart_from_absent() -> None:
-    one = AskEntry.model_validate(
+    entry = AskEntry.model_validate(
         {"remind": "never", "reject": "any", "grants": "never", "break_glass": "no", "route": "dm"}
     )
-    assert one.remind is not None
-    assert one.reject is not None
-    assert one.grants is not None
-    assert one.break_glass is not None
-    assert one.route is not None
-    assert (one.remind.after, one.reject.count, one.grants.max_uses) == (0, 1, 0)
-    assert (one.break_glass.by, one.route.channel) == ((), "dm")
+    assert entry.remind is not None
+    assert entry.reject is not None
+    assert entry.grants is not None
+    assert entry.break_glass is not None
+    assert entry.route is not None
+    assert (entry.remind.after, entry.reject.count, entry.grants.max_uses) == (0, 1, 0)
+    assert (entry.break_glass.by, entry.route.channel) == ((), "dm")
     assert AskEntry().grants is None
 
 

@@ -24,8 +24,8 @@ def test_each_refusal_is_said_in_a_few_plain_words(code: RefusalCode) -> None:
     [("GUS", "guest"), ("EXT", "external"), ("APP", "bot"), ("OLD", "deactivated")],
 )
 def test_whoever_is_no_full_member_never_counts(by: str, code: str) -> None:
-    found = standing(groups={"odd": ("GUS", "EXT", "APP", "OLD")})
-    play = Play(ballot([("odd+sre", 1)]), found)
+    snapshot = standing(groups={"odd": ("GUS", "EXT", "APP", "OLD")})
+    play = Play(ballot([("odd+sre", 1)]), snapshot)
     assert [play.vote(by), play.reject(by)] == [code, code]
 
 
@@ -33,7 +33,7 @@ def test_reasons_are_found_in_order() -> None:
     """Somebody with everything against them hears the first; without that, the next."""
     play = Play(ballot([("sre", 1)], approve_reason=True))
     everything: dict[str, object] = {"is_open": False, "digest": "older", "is_denied": True}
-    told = []
+    refusals = []
     unknown = standing(requesters=frozenset({"TOM"}), unknown=("TOM",))
     own = standing(requesters=frozenset({"TOM"}))
     tries: list[tuple[dict[str, object], PeopleSnapshot]] = [
@@ -45,8 +45,8 @@ def test_reasons_are_found_in_order() -> None:
         ({}, standing()),
     ]
     for changes, play.found in tries:
-        told.append(play.vote("TOM", APPROVE, **changes))
-    assert told == [
+        refusals.append(play.vote("TOM", APPROVE, **changes))
+    assert refusals == [
         "closed",
         "outdated",
         "lookup_failed",
@@ -74,20 +74,20 @@ def test_an_own_request_comes_before_an_own_edit_and_a_group() -> None:
         standing(requesters=frozenset(), editors=ada),
         standing(),
     ]
-    heard = [Play(start, one).vote("ADA") for one in people]
+    heard = [Play(start, snapshot).vote("ADA") for snapshot in people]
     assert heard == ["own_request", "own_edit", "excluded"]
 
 
 def test_the_excluded_may_reject() -> None:
     assert Play(ballot(exclude=("fin",))).reject("ADA") == "reject"
-    found = standing(requesters=frozenset({"ADA"}))
-    assert Play(ballot(), found).reject("ADA") == "reject"
+    snapshot = standing(requesters=frozenset({"ADA"}))
+    assert Play(ballot(), snapshot).reject("ADA") == "reject"
 
 
 def test_requesters_approve_only_where_the_terms_say_so() -> None:
-    found = standing(requesters=frozenset({"ADA"}))
-    assert Play(ballot(exclude=()), found).approve("ADA") == ["approve"]
-    assert Play(ballot(), found).approve("ADA") == ["own_request"]
+    snapshot = standing(requesters=frozenset({"ADA"}))
+    assert Play(ballot(exclude=()), snapshot).approve("ADA") == ["approve"]
+    assert Play(ballot(), snapshot).approve("ADA") == ["own_request"]
 
 
 def test_a_requester_cannot_say_what_came_of_a_doubt() -> None:
@@ -119,8 +119,8 @@ def test_who_was_counted_outside_is_used_up_inside() -> None:
 
 
 def test_a_delegate_of_who_was_counted_outside_is_used_up() -> None:
-    found = standing(delegation("MIA", "TOM"), counted=frozenset({"MIA"}))
-    assert Play(ballot([("security", 1)]), found).approve("TOM") == ["used_up"]
+    snapshot = standing(delegation("MIA", "TOM"), counted=frozenset({"MIA"}))
+    assert Play(ballot([("security", 1)]), snapshot).approve("TOM") == ["used_up"]
 
 
 @pytest.mark.parametrize("unknown", ["sre", "ADA", "fin"])
@@ -152,8 +152,8 @@ def test_other_rejections_are_known_before_one_more_decides() -> None:
 
 
 def test_a_delegation_that_cannot_be_checked_stops_nobody_with_a_right() -> None:
-    found = standing(delegation("MIA", "ADA"), unknown=("MIA",))
-    assert Play(ballot(), found).approve("ADA") == ["approve"]
+    snapshot = standing(delegation("MIA", "ADA"), unknown=("MIA",))
+    assert Play(ballot(), snapshot).approve("ADA") == ["approve"]
 
 
 def test_who_comes_again_later_hears_that_it_is_not_their_turn() -> None:

@@ -157,7 +157,7 @@ def test_a_hand_over_is_the_first_moment_of_the_next_one(day: str, every: str) -
         assert handover is not None
         assert on_duty(duty, handover.at_ms) == handover.user
         moments = range(now, handover.at_ms, MINUTE_MS * 30)
-        assert {on_duty(duty, one) for one in moments} == {on_duty(duty, now)}
+        assert {on_duty(duty, moment) for moment in moments} == {on_duty(duty, now)}
 
 
 def test_zones_are_known_where_the_system_has_none() -> None:

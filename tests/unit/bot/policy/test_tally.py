@@ -235,24 +235,24 @@ def test_a_delegated_right_is_used_where_ones_own_is_not_needed() -> None:
 
 
 def test_a_delegation_is_not_handed_on() -> None:
-    found = standing(delegation("MIA", "TOM"), delegation("TOM", "CLEO"))
-    assert Play(ballot([("security", 1)]), found).approve("CLEO") == ["not_approver"]
+    snapshot = standing(delegation("MIA", "TOM"), delegation("TOM", "CLEO"))
+    assert Play(ballot([("security", 1)]), snapshot).approve("CLEO") == ["not_approver"]
 
 
 def test_who_votes_for_another_has_no_second_vote() -> None:
-    found = standing(delegation("MIA", "TOM"), delegation("SAM", "MIA"))
-    play = Play(ballot([("security", 2)]), found)
+    snapshot = standing(delegation("MIA", "TOM"), delegation("SAM", "MIA"))
+    play = Play(ballot([("security", 2)]), snapshot)
     assert play.approve("TOM", "MIA") == ["counted", "used_up"]
 
 
 def test_a_delegation_for_one_group_holds_for_no_other() -> None:
-    found = standing(delegation("ADA", "TOM", "fin"))
-    assert Play(ballot([("sre", 1)]), found).approve("TOM") == ["not_approver"]
-    assert Play(ballot([("fin", 1)]), found).approve("TOM") == ["approve"]
+    snapshot = standing(delegation("ADA", "TOM", "fin"))
+    assert Play(ballot([("sre", 1)]), snapshot).approve("TOM") == ["not_approver"]
+    assert Play(ballot([("fin", 1)]), snapshot).approve("TOM") == ["approve"]
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "outcome"),
     [
         ({"requesters": frozenset({"MIA"})}, "not_approver"),
         ({"requesters": frozenset({"TOM"})}, "own_request"),
@@ -262,14 +262,14 @@ def test_a_delegation_for_one_group_holds_for_no_other() -> None:
         ({"unknown": ("MIA",)}, "lookup_failed"),
     ],
 )
-def test_owner_and_delegate_must_both_be_able(changes: dict[str, object], told: str) -> None:
-    found = standing(delegation("MIA", "TOM"), **changes)  # type: ignore[arg-type]
-    assert Play(ballot([("security", 1)]), found).approve("TOM") == [told]
+def test_owner_and_delegate_must_both_be_able(changes: dict[str, object], outcome: str) -> None:
+    snapshot = standing(delegation("MIA", "TOM"), **changes)  # type: ignore[arg-type]
+    assert Play(ballot([("security", 1)]), snapshot).approve("TOM") == [outcome]
 
 
 def test_terms_may_ignore_delegations() -> None:
-    found = standing(delegation("MIA", "TOM"))
-    play = Play(ballot([("security", 1)], delegation=False), found)
+    snapshot = standing(delegation("MIA", "TOM"))
+    play = Play(ballot([("security", 1)], delegation=False), snapshot)
     assert play.approve("TOM") == ["not_approver"]
 
 
@@ -291,13 +291,13 @@ def test_an_owners_rejection_replaces_the_delegates_approval() -> None:
 
 
 def test_a_delegate_may_stop_what_the_owner_asked_for() -> None:
-    found = standing(delegation("MIA", "TOM"), requesters=frozenset({"MIA"}))
-    assert Play(ballot([("security", 1)]), found).reject("TOM") == "reject"
+    snapshot = standing(delegation("MIA", "TOM"), requesters=frozenset({"MIA"}))
+    assert Play(ballot([("security", 1)]), snapshot).reject("TOM") == "reject"
 
 
 def test_a_delegation_ends_at_its_time() -> None:
-    one = delegation("MIA", "TOM")
-    assert [one.holds(9_999), one.holds(10_000)] == [True, False]
+    record = delegation("MIA", "TOM")
+    assert [record.holds(9_999), record.holds(10_000)] == [True, False]
 
 
 def test_a_doubt_needs_all_slots_for_one_result() -> None:

@@ -41,7 +41,7 @@ def terms(*stages: Iterable[tuple[str, int]], **changes: object) -> Terms:
         for number, stage in enumerate(stages or ([("sre", 1)],))
     )
     data: dict[str, object] = {"rules": ("r",), "stages": with_own_names(built)}
-    groups = {one: Group(users=("U0X",)) for one in (*GROUPS, "odd")}
+    groups = {group: Group(users=("U0X",)) for group in (*GROUPS, "odd")}
     return Terms.model_validate({**data, "groups": groups, **changes})
 
 
@@ -91,9 +91,9 @@ class Play:
         last: The result of the last attempt.
     """
 
-    def __init__(self, start: Ballot, found: PeopleSnapshot | None = None) -> None:
+    def __init__(self, start: Ballot, snapshot: PeopleSnapshot | None = None) -> None:
         self.ballot = start
-        self.found = found or standing()
+        self.found = snapshot or standing()
         self.last = VoteResult(ballot=start)
         self._at_ms = 0
 
@@ -117,7 +117,7 @@ class Play:
 
     def tallies(self) -> dict[str, str]:
         """How far it is."""
-        return {one.name: str(one) for one in self.ballot.progress(self.found)}
+        return {tally.name: str(tally) for tally in self.ballot.progress(self.found)}
 
     def _attempt(self, by: str, choice: str, changes: dict[str, object]) -> VoteAttempt:
         self._at_ms += 1

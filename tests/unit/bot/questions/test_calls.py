@@ -76,8 +76,8 @@ def test_review() -> None:
     done = decided(approval, Status.APPROVED, arguments=new, digest=digest)
     assert answer_from(done, info) == ReviewEditResult(edited_arguments=new, digest=digest, by=BY)
     is_refused(approval, Status.APPROVED, arguments=new)
-    told = answer_from(decided(approval, Status.REJECTED, reason="no"), info)
-    assert told == ReviewEditResult(disapproved=True, disapprove_reason="no", by=BY)
+    answer = answer_from(decided(approval, Status.REJECTED, reason="no"), info)
+    assert answer == ReviewEditResult(disapproved=True, disapprove_reason="no", by=BY)
 
 
 def test_a_tool_that_changes_its_arguments_changes_no_record() -> None:
@@ -153,8 +153,8 @@ def test_call_choice_runs_what_was_chosen() -> None:
     assert digest == digest_of(chosen)
     done = decided(approval, Status.APPROVED, answer={"selected": ["p"]}, digest=digest)
     assert answer_from(done, CALL_CHOICE) == CALL_CHOICE.choose("p", by=BY)
-    told = answer_from(decided(approval, Status.REJECTED, reason="no"), CALL_CHOICE)
-    assert told == ChoiceResult(declined=True, reason="no", by=BY)
+    answer = answer_from(decided(approval, Status.REJECTED, reason="no"), CALL_CHOICE)
+    assert answer == ChoiceResult(declined=True, reason="no", by=BY)
     is_refused(approval, Status.APPROVED, answer={"selected": ["p"]})
     is_refused(approval, Status.APPROVED, answer={"selected": ["s"]}, digest=digest)
     is_refused(approval, Status.ANSWERED, answer={"selected": ["p"]}, digest=digest)
@@ -167,8 +167,8 @@ def test_call_choice_of_several_and_of_a_bare_id() -> None:
     approval = approval_of(info)
     digest = chosen_digest(approval, ["p", "n"])
     assert digest == digest_of({**ARGUMENTS, "environment": ["production", "n"]})
-    told = {"answer": {"selected": ["p", "n"]}, "digest": digest}
-    assert answer_from(decided(approval, Status.APPROVED, **told), info) == info.choose(
+    fields = {"answer": {"selected": ["p", "n"]}, "digest": digest}
+    assert answer_from(decided(approval, Status.APPROVED, **fields), info) == info.choose(
         "p", "n", by=BY
     )
 
@@ -178,8 +178,8 @@ def test_parameters() -> None:
     assert ask_of(approval).names == ("replicas",)
     values = {"replicas": 4}
     digest = filled_digest(approval, values)
-    told = {"answer": {"values": values}, "digest": digest}
-    done = decided(approval, Status.ANSWERED, **told)
+    fields = {"answer": {"values": values}, "digest": digest}
+    done = decided(approval, Status.ANSWERED, **fields)
     assert answer_from(done, MISSING) == MISSING.complete({"replicas": 4}, by=BY)
     is_refused(approval, Status.ANSWERED, answer={"values": values})
     for wrong in ({}, {"replicas": "4"}, {"replicas": 4, "environment": "production"}):
@@ -196,13 +196,13 @@ def test_parameters_of_an_approved_call_are_the_approvers() -> None:
     outer = context_of(ApprovalInfo(**call_fields(arguments={"environment": "staging"})))
     approval = approval_of(MISSING, parent=outer)
     assert approval.kind is Kind.APPROVAL
-    told = {
+    fields = {
         "answer": {"values": {"replicas": 4}},
         "digest": filled_digest(approval, {"replicas": 4}),
     }
-    done = decided(approval, Status.APPROVED, **told)
+    done = decided(approval, Status.APPROVED, **fields)
     assert answer_from(done, MISSING) == MISSING.complete({"replicas": 4}, by=BY)
-    is_refused(approval, Status.ANSWERED, **told)
+    is_refused(approval, Status.ANSWERED, **fields)
 
 
 def test_parameters_below_another_call_are_not() -> None:

@@ -195,8 +195,8 @@ def test_a_step_says_which_it_is_of_how_many_where_that_is_certain(
 def test_breakpoint_with_an_edit() -> None:
     approval = approval_of(BREAK)
     new = {**approval.arguments, "amount": 7}
-    told = {"arguments": new, "digest": edited_digest(approval, new)}
-    assert answer_from(decided(approval, Status.APPROVED, **told), BREAK) == StateUpdate(
+    fields = {"arguments": new, "digest": edited_digest(approval, new)}
+    assert answer_from(decided(approval, Status.APPROVED, **fields), BREAK) == StateUpdate(
         {"amount": 7}
     )
     wrongs: tuple[dict[str, object], ...] = (
@@ -205,8 +205,8 @@ def test_breakpoint_with_an_edit() -> None:
         {"amount": 7},
     )
     for wrong in wrongs:
-        told = {"arguments": wrong, "digest": edited_digest(approval, wrong)}
-        is_refused(approval, Status.APPROVED, **told)
+        fields = {"arguments": wrong, "digest": edited_digest(approval, wrong)}
+        is_refused(approval, Status.APPROVED, **fields)
     with pytest.raises(ResumeDataError, match="something other"):
         answer_from(decided(approval, Status.APPROVED), replace(BREAK, state={"amount": 6}))
 
@@ -228,12 +228,12 @@ def test_breakpoint_before_sends_can_be_edited() -> None:
     info = replace(BREAK, sends=(Send("pay", {"to": "Rosa"}),))
     approval = approval_of(info)
     new = {**approval.arguments, "amount": 7}
-    told = {"arguments": new, "digest": edited_digest(approval, new)}
-    done = answer_from(decided(approval, Status.APPROVED, **told), info)
+    fields = {"arguments": new, "digest": edited_digest(approval, new)}
+    done = answer_from(decided(approval, Status.APPROVED, **fields), info)
     assert done == StateUpdate({"amount": 7})
     forged = {**new, "“pay” gets, unless edited": {"to": "Mallory"}}
-    told = {"arguments": forged, "digest": edited_digest(approval, forged)}
-    is_refused(approval, Status.APPROVED, **told)
+    fields = {"arguments": forged, "digest": edited_digest(approval, forged)}
+    is_refused(approval, Status.APPROVED, **fields)
 
 
 def test_a_key_of_the_state_never_hides_what_a_send_gets() -> None:
@@ -248,8 +248,8 @@ def test_breakpoint_without_anything_to_edit() -> None:
     assert approval.title == "Continue after “pay”?"
     assert ask_of(approval).schema is None
     new: dict[str, object] = {"trail": ["b"]}
-    told = {"arguments": new, "digest": edited_digest(approval, new)}
-    is_refused(approval, Status.APPROVED, **told)
+    fields = {"arguments": new, "digest": edited_digest(approval, new)}
+    is_refused(approval, Status.APPROVED, **fields)
     assert approval_of(replace(BREAK, state=None)).arguments == {}
 
 

@@ -121,7 +121,7 @@ def test_what_it_takes_is_recorded() -> None:
     answers = [
         decided(approval_of(INFO), Status.ANSWERED, answer=stars).decision for stars in range(1, 6)
     ]
-    assert [one.answer for one in answers if one] == [1, 2, 3, 4, 5]
+    assert [decision.answer for decision in answers if decision] == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("wrong", [6, 0, None, "5", [5], 5.0])

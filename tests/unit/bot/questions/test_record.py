@@ -123,8 +123,8 @@ def test_doubt_is_as_it_was() -> None:
     info = InDoubtInfo(tool_name="deploy", arguments=ARGUMENTS, title="Deploy", call_id="c1")
     approval = approval_of(info)
     assert (approval.kind, approval.form) == (Kind.DOUBT, None)
-    told = {"choice": "ran", "result": "fine"}
-    assert answer_from(decided(approval, Status.ANSWERED, answer=told), info) == InDoubtResult(
+    answer = {"choice": "ran", "result": "fine"}
+    assert answer_from(decided(approval, Status.ANSWERED, answer=answer), info) == InDoubtResult(
         choice="ran", result="fine", by=BY
     )
     with pytest.raises(ResumeDataError, match="can't be read"):

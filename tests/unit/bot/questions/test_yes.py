@@ -87,8 +87,8 @@ def test_nothing_that_is_built_agrees_before_there_is_proof(make: Callable[[], A
     approval = make()
     question = drawn_question(approval)
     buttons = [*question.yes(), *question.no(), *question.last(), *question.agree(NOTHING)]
-    assert not {one["action_id"] for one in buttons} & AGREES
-    agreeing = {one["action_id"] for one in question.agree(Proof(is_whole=True))}
+    assert not {button["action_id"] for button in buttons} & AGREES
+    agreeing = {button["action_id"] for button in question.agree(Proof(is_whole=True))}
     assert agreeing <= AGREES
     for form in forms_of(approval):
         assert form.view["callback_id"] not in AGREES

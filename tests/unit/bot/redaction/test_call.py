@@ -135,12 +135,12 @@ def test_masked_objects_are_written_like_others() -> None:
 
 def test_equal_secrets_have_equal_fingerprints_and_others_have_not() -> None:
     with in_force(NO_RULES, key=print_key("xoxb-1")):
-        one, same, other = (written(mask_value("token", text)) for text in ("abc", "abc", "abd"))
+        first, same, other = (written(mask_value("token", text)) for text in ("abc", "abc", "abd"))
     with in_force(NO_RULES, key=print_key("xoxb-2")):
         elsewhere = written(mask_value("token", "abc"))
-    assert one == same
-    assert len({one, other, elsewhere}) == 3
-    assert re.fullmatch(rf"{REDACTED} \(3 characters, #[0-9a-f]{{12}}\)", one)
+    assert first == same
+    assert len({first, other, elsewhere}) == 3
+    assert re.fullmatch(rf"{REDACTED} \(3 characters, #[0-9a-f]{{12}}\)", first)
 
 
 def test_replicas_derive_one_key_that_does_not_tell_the_token() -> None:

@@ -148,11 +148,11 @@ def test_an_object_stands_on_one_line_as_long_as_it_fits(size: int, lines: int) 
 def test_fingerprints_of_declared_values_tell_values_apart_and_no_more() -> None:
     names = Names(secret=("x",))
     with in_force(NO_RULES, key=print_key("xoxb-1")):
-        one, text, same, other = (
+        number, text, same, other = (
             mask_value("x", value, names)[0]
             for value in (5, "5", {"a": 1, "b": [2]}, {"b": [2], "a": 1})
         )
-    assert one != text
+    assert number != text
     assert same == other
     assert isinstance(same, Mask)
     assert (same.size, same.clear) == (18, '{"a": 1, "b": [2]}')

@@ -460,7 +460,7 @@ def test_long_texts_take_time_in_proportion(piece: str, end: str) -> None:
 def parts(pattern: re.Pattern[str]) -> list[tuple[str, int, bool]]:
     """All repeats of a pattern: kind, most, and whether another repeat is inside."""
     parser: Any = importlib.import_module("re._parser")
-    found: list[tuple[str, int, bool]] = []
+    repeats: list[tuple[str, int, bool]] = []
 
     def walk(tree: Any) -> bool:
         """Visit; say whether there is a repeat that can be given back, of more than a few."""
@@ -469,27 +469,27 @@ def parts(pattern: re.Pattern[str]) -> list[tuple[str, int, bool]]:
             name = str(op)
             if name in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
                 _, most, inner = value
-                found.append((name, int(most), walk(inner)))
+                repeats.append((name, int(most), walk(inner)))
                 has_repeat = has_repeat or (name != "POSSESSIVE_REPEAT" and int(most) > 1)
             elif name == "SUBPATTERN":
                 has_repeat = walk(value[-1]) or has_repeat
             elif name == "BRANCH":
-                branches = [walk(one) for one in value[1]]  # all of them are looked at
+                branches = [walk(branch) for branch in value[1]]  # all of them are looked at
                 has_repeat = any(branches) or has_repeat
             elif name in {"ASSERT", "ASSERT_NOT", "ATOMIC_GROUP"}:
                 has_repeat = walk(value[1] if isinstance(value, tuple) else value) or has_repeat
         return has_repeat
 
     walk(parser.parse(pattern.pattern, pattern.flags))
-    return found
+    return repeats
 
 
 PATTERNS = [
     *(look.pattern for look in LOOKS),
     *(
-        one
+        pattern
         for place in key_value_patterns.PLACES
-        for one in (place.before, place.value, place.follow)
+        for pattern in (place.before, place.value, place.follow)
     ),
     key_value_patterns.CURL,
     key_value_patterns._ENCODED_WORD,

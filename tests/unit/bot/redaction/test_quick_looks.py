@@ -42,7 +42,11 @@ _LOOK_AROUND = re.compile(r"\(\?<?[=!][^()]*\)\)(?:[*+?]|\{[0-9,]+\})\+")
 def test_no_group_with_a_look_around_is_possessive() -> None:
     """Python 3.11.0 to 3.11.4, such as that of Debian 12, finds too little with it (gh-106052)."""
     assert _LOOK_AROUND.search(r"a(?:@b++(?=@)){0,4}+")
-    assert [one.pattern.pattern for one in LOOKS if _LOOK_AROUND.search(one.pattern.pattern)] == []
+    assert [
+        quick_look.pattern.pattern
+        for quick_look in LOOKS
+        if _LOOK_AROUND.search(quick_look.pattern.pattern)
+    ] == []
 
 
 NAMED = [

@@ -46,7 +46,7 @@ def refusal(text: str) -> str:
 def test_names_and_patterns_are_told_apart() -> None:
     read = rules(r"employee_id, salary-band" + "\nEMP-[0-9]{6}")
     assert read.keys == (("employee", "id"), ("salary", "band"))
-    assert [one.text for one in read.patterns] == ["EMP-[0-9]{6}"]
+    assert [pattern.text for pattern in read.patterns] == ["EMP-[0-9]{6}"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_names_and_patterns_are_told_apart() -> None:
     ],
 )
 def test_commas_in_brackets_separate_nothing(text: str, patterns: list[str]) -> None:
-    assert [one.text for one in rules(text).patterns] == patterns
+    assert [pattern.text for pattern in rules(text).patterns] == patterns
 
 
 @pytest.mark.parametrize("name", ["employeeId", "EMPLOYEE_ID", "employee-id", "the_employee_id_2"])

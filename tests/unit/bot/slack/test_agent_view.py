@@ -111,7 +111,12 @@ async def test_slack_takes_four_prompts() -> None:
     line = Line()
     many = [Prompt(title=str(number), message="x") for number in range(4)]
     await SuggestedPrompts(line, many).offer("D1")
-    assert [one["title"] for one in json.loads(line.calls[0][1]["prompts"])] == ["0", "1", "2", "3"]
+    assert [prompt["title"] for prompt in json.loads(line.calls[0][1]["prompts"])] == [
+        "0",
+        "1",
+        "2",
+        "3",
+    ]
 
 
 TASKS = [

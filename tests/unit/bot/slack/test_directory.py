@@ -236,8 +236,8 @@ async def test_who_asks_at_the_same_time_gets_the_same_answer() -> None:
     await client.is_called.wait()
     impatient.cancel()
     client.is_open.set()
-    found = await asyncio.gather(*others)
-    assert [person.is_deleted for person in found] == [False, False, False]
+    people = await asyncio.gather(*others)
+    assert [person.is_deleted for person in people] == [False, False, False]
     assert len(client.calls) == 1
 
 
@@ -247,13 +247,13 @@ CROWD = [f"U{number:04d}" for number in range(150)]
 
 
 def the_crowd(**changes: object) -> dict[str, object]:
-    return {"members": [{"id": one, "team_id": "T1", **changes} for one in CROWD]}
+    return {"members": [{"id": user_id, "team_id": "T1", **changes} for user_id in CROWD]}
 
 
 async def test_many_people_are_looked_up_by_one_list() -> None:
     directory, client, _ = a_directory(users_info=a_user(), users_list=the_crowd())
-    people = [await directory.person(one) for one in CROWD]
-    assert [one.user_id for one in people] == CROWD
+    people = [await directory.person(user_id) for user_id in CROWD]
+    assert [person.user_id for person in people] == CROWD
     methods = [method for method, _ in client.calls]
     assert methods == ["users.info"] * 3 + ["users.list"]
     assert client.calls[-1][1]["limit"] == PAGE
@@ -261,15 +261,15 @@ async def test_many_people_are_looked_up_by_one_list() -> None:
 
 async def test_who_is_not_on_the_list_is_looked_up_alone() -> None:
     directory, client, _ = a_directory(users_info=a_user(), users_list={"members": []})
-    for one in CROWD[:6]:
-        await directory.person(one)
+    for user_id in CROWD[:6]:
+        await directory.person(user_id)
     methods = [method for method, _ in client.calls]
     assert methods == ["users.info"] * 3 + ["users.list"] + ["users.info"] * 3
 
 
 async def test_a_list_that_fails_keeps_nobody_from_being_looked_up() -> None:
     directory, _, _ = a_directory(users_info=a_user(), users_list=refused(200, "fatal_error"))
-    assert [(await directory.person(one)).name for one in CROWD[:6]] == ["Ada"] * 6
+    assert [(await directory.person(user_id)).name for user_id in CROWD[:6]] == ["Ada"] * 6
 
 
 async def test_i13_a_list_from_before_an_event_says_nothing_of_that_person() -> None:
@@ -277,8 +277,8 @@ async def test_i13_a_list_from_before_an_event_says_nothing_of_that_person() -> 
     directory, client, _ = a_directory(
         users_info=[a_user(), a_user(), a_user(), gone], users_list=the_crowd()
     )
-    for one in CROWD[:3]:
-        await directory.person(one)
+    for user_id in CROWD[:3]:
+        await directory.person(user_id)
     client.is_called.clear()
     client.is_open = asyncio.Event()
     asked = asyncio.create_task(directory.person(CROWD[3]))

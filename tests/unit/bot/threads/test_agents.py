@@ -198,8 +198,8 @@ async def test_edited_arguments_are_checked_by_the_tool_itself(town: Town, addre
         name="boss", model=ScriptedModel([]), tools=[pay, AgentTool(an_agent("worker"))]
     )
     catalog = town.catalog(finance=boss, every=an_agent("rest"))
-    found = await catalog.check_call(an_edit(address), {"amount": 5})
-    assert found == CheckedCall(arguments={"amount": 5}, title="Pay")
+    checked = await catalog.check_call(an_edit(address), {"amount": 5})
+    assert checked == CheckedCall(arguments={"amount": 5}, title="Pay")
     with pytest.raises(InvalidArgumentsError):
         await catalog.check_call(an_edit(address), {"amount": "many"})
 
@@ -218,9 +218,9 @@ async def test_an_edited_call_is_told_in_the_words_of_its_tool(town: Town) -> No
 
     boss = ChatModelAgent(name="boss", model=ScriptedModel([]), tools=[transfer])
     edit = an_edit("agent:boss;tool:transfer:c1", "transfer")
-    found = await town.catalog(every=boss).check_call(edit, {"amount": 7, "password": "hunter2"})
-    assert found.title == "Pay 7 with •••• redacted (7 characters)"
-    assert found.preview == "7 leave us."
+    checked = await town.catalog(every=boss).check_call(edit, {"amount": 7, "password": "hunter2"})
+    assert checked.title == "Pay 7 with •••• redacted (7 characters)"
+    assert checked.preview == "7 leave us."
 
 
 async def test_a_tool_that_fails_at_its_own_words_takes_the_edit_without_them(
@@ -233,8 +233,8 @@ async def test_a_tool_that_fails_at_its_own_words_takes_the_edit_without_them(
 
     boss = ChatModelAgent(name="boss", model=ScriptedModel([]), tools=[transfer])
     edit = an_edit("agent:boss;tool:transfer:c1", "transfer")
-    found = await town.catalog(every=boss).check_call(edit, {"amount": 7})
-    assert found == CheckedCall(arguments={"amount": 7})
+    checked = await town.catalog(every=boss).check_call(edit, {"amount": 7})
+    assert checked == CheckedCall(arguments={"amount": 7})
     assert "'transfer' has no title: RuntimeError" in caplog.text
 
 

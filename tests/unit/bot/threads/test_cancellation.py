@@ -62,15 +62,17 @@ async def test_what_waits_is_cancelled_and_the_turn_is_over(storage: SqliteStore
     first, second = await office.open_approvals()
     await office.hear("stop", ts=ts(1))
     cards = office.notifier.cards
-    assert {cards[one.approval_id].status for one in (first, second)} == {Status.CANCELLED}
+    assert {cards[approval.approval_id].status for approval in (first, second)} == {
+        Status.CANCELLED
+    }
     assert office.ran == []
-    told = office.shown()[-1]
-    assert told.startswith("Stopped by urosa.")
-    assert "Didn't run: Pay 5 to Mia; Pay 7 to Ben." in told
-    assert "Nothing that needed approval ran." in told
+    text = office.shown()[-1]
+    assert text.startswith("Stopped by urosa.")
+    assert "Didn't run: Pay 5 to Mia; Pay 7 to Ben." in text
+    assert "Nothing that needed approval ran." in text
     assert (await storage.threads.get(THREAD_ID)).turn_open is False
-    assert [one.text for one in await storage.inbox.of_turn(THREAD_ID, NO_TURN)] == ["stop"]
-    acts = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
+    assert [message.text for message in await storage.inbox.of_turn(THREAD_ID, NO_TURN)] == ["stop"]
+    acts = [(entry.action, entry.actor_id) for entry in await story(storage, thread_id=THREAD_ID)]
     assert (Act.STOPPED, ROSA) in acts
     await office.hear("<@UBOT> hello", ts=ts(2))
     assert office.shown()[-1] == "Hello again."
@@ -81,9 +83,9 @@ async def test_what_ran_before_is_named(storage: SqliteStores) -> None:
     await office.hear(ASK)
     await office.decide(await office.the_approval())
     await office.hear("stop", ts=ts(1))
-    told = office.shown()[-1]
-    assert "Already ran: Pay 5 to Mia." in told
-    assert "Didn't run: Pay 7 to Ben." in told
+    text = office.shown()[-1]
+    assert "Already ran: Pay 5 to Mia." in text
+    assert "Didn't run: Pay 7 to Ben." in text
     assert [name for name, _ in office.ran] == ["pay"]
 
 
@@ -190,13 +192,14 @@ async def test_a_stop_during_a_call_is_answered_at_once(storage: SqliteStores) -
     line = "This can't be interrupted; nothing runs after it."
     assert line in str(decided_card(drawn_question(stored)).blocks)
     await migration.end()
-    told = "Stopping. *Migrate orders* has already started and can't be interrupted. "
-    assert office.notifier.whispers == [(ROSA, f"{told}Nothing after it will run.")]
+    opening = "Stopping. *Migrate orders* has already started and can't be interrupted. "
+    assert office.notifier.whispers == [(ROSA, f"{opening}Nothing after it will run.")]
     assert office.shown() == [
         "Stopped by urosa. Ran to its end, as it had started: Migrate orders."
     ]
     acts = [
-        (one.action, one.actor_id) for one in await story(storage, approval_id=approval.approval_id)
+        (entry.action, entry.actor_id)
+        for entry in await story(storage, approval_id=approval.approval_id)
     ]
     assert (Act.STOPPED, ROSA) in acts
     assert line not in str(office.notifier.cards[approval.approval_id])
@@ -218,7 +221,7 @@ async def test_a_stop_cancels_a_cancellable_call(storage: SqliteStores) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reply"),
     [
         ("withdraw it", "This is already running, so you can't withdraw it."),
         (
@@ -229,14 +232,14 @@ async def test_a_stop_cancels_a_cancellable_call(storage: SqliteStores) -> None:
     ],
 )
 async def test_typed_words_are_answered_while_a_call_runs(
-    storage: SqliteStores, text: str, told: str
+    storage: SqliteStores, text: str, reply: str
 ) -> None:
     office = Office(storage)
     migration = Migration(office)
     await migration.start()
     await office.inbox.receive(an_incoming(text, ts=ts(1)))
     await migration.end()
-    assert [said.startswith(told) for _, said in office.notifier.whispers] == [True]
+    assert [said.startswith(reply) for _, said in office.notifier.whispers] == [True]
 
 
 class SilentModel(ScriptedModel):

@@ -65,9 +65,9 @@ class CuriousDirectory(FakeDirectory):
 
 async def refusals(storage: SqliteStores) -> list[tuple[str, object]]:
     return [
-        (one.actor_id, one.detail.get("why"))
-        for one in await story(storage, thread_id=THREAD_ID)
-        if one.action == Act.REFUSED
+        (entry.actor_id, entry.detail.get("why"))
+        for entry in await story(storage, thread_id=THREAD_ID)
+        if entry.action == Act.REFUSED
     ]
 
 

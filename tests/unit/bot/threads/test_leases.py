@@ -193,8 +193,8 @@ async def test_i4_a_turn_is_given_up_in_words_though_a_process_dies_at_that_too(
     await office.sweep.tick()
     await office.queue.run()
 
-    (told,) = office.shown()
-    assert "This stopped my process 3 times" in told
+    (text,) = office.shown()
+    assert "This stopped my process 3 times" in text
     assert not (await storage.threads.get(THREAD_ID)).was_cut_off
 
 

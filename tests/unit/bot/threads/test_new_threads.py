@@ -15,9 +15,9 @@ ASK = "<@UBOT> hi"
 
 async def answered(office: Office) -> int:
     """How many of its tick's work there was; all of it is done."""
-    found = await office.sweep.tick()
+    count = await office.sweep.tick()
     await office.queue.run()
-    return found
+    return count
 
 
 async def test_another_process_finds_the_messages_of_one_that_died(storage: SqliteStores) -> None:

@@ -156,7 +156,7 @@ async def test_slack_says_when(storage: SqliteStores) -> None:
     )
     await tell(office)
     await office.queue.run()
-    assert [one.due_ms for one in await left(office)] == [office.clock() + 60_000]
+    assert [message.due_ms for message in await left(office)] == [office.clock() + 60_000]
 
 
 async def test_what_slack_will_never_take_is_left(

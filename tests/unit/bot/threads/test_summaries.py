@@ -17,7 +17,7 @@ SUMMARY = f"{THREAD_ID}:summary"
 
 def pays(count: int, *, first: int = 0) -> list[Turn]:
     numbers = range(first, first + count)
-    return [call("pay", {"to": "Mia", "amount": 5 + one}, id=f"c{one}") for one in numbers]
+    return [call("pay", {"to": "Mia", "amount": 5 + number}, id=f"c{number}") for number in numbers]
 
 
 def shown(office: Office) -> list[list[str]]:
@@ -62,7 +62,7 @@ async def test_it_grows_with_the_thread_and_stays_one_message(storage: SqliteSto
     before = await storage.posts.get(SUMMARY)
     await office.hear("<@UBOT> once more", ts="1800000009.000001")
     await decide_all(office, Status.REJECTED)
-    assert [len(one) for one in shown(office)] == [3, 4]
+    assert [len(summary) for summary in shown(office)] == [3, 4]
     assert await storage.posts.get(SUMMARY) == before
 
 

@@ -94,7 +94,7 @@ def _is_said(node: ast.AST) -> TypeGuard[ast.Call]:
 
 
 def _fault(call: ast.Call) -> Iterator[str]:
-    given = {one.arg for one in call.keywords}
+    given = {keyword.arg for keyword in call.keywords}
     for key in _keys(call.args[0]):
         texts = [text for name, text in ENGLISH.items() if _PLURAL.sub("", name) == key]
         texts = texts or [text for name, text in ENGLISH.items() if name == key]

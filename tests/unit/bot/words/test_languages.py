@@ -33,8 +33,8 @@ PSEUDO = Catalogue("eo", {key: longer(text) for key, text in ENGLISH.items()}, E
 
 @pytest.fixture
 def pseudo() -> Iterator[Catalogue]:
-    with adding(PSEUDO), workspace_language("eo") as found:
-        yield found
+    with adding(PSEUDO), workspace_language("eo") as catalogue:
+        yield catalogue
 
 
 @pytest.mark.parametrize("name", sorted(CARDS))

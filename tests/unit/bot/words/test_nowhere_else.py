@@ -212,11 +212,11 @@ def _words(text: str) -> int:
 
 
 def _files() -> list[str]:
-    found = []
+    paths = []
     for room in ROOMS:
         place = ROOT / room
-        found += [place] if place.is_file() else sorted(place.rglob("*.py"))
-    names = [str(path.relative_to(ROOT)) for path in found]
+        paths += [place] if place.is_file() else sorted(place.rglob("*.py"))
+    names = [str(path.relative_to(ROOT)) for path in paths]
     return [name for name in names if name not in ONLY_FOR_OPERATORS]
 
 
@@ -281,10 +281,10 @@ def _unused() -> Iterator[str]:
                     pass
     for key in ENGLISH:
         plain = _PLURAL.sub("", key)
-        if plain not in keys and not any(re.fullmatch(one, plain) for one in patterns):
+        if plain not in keys and not any(re.fullmatch(pattern, plain) for pattern in patterns):
             yield key
 
 
 def _pattern(text: ast.JoinedStr) -> str:
-    parts = [one.value if isinstance(one, ast.Constant) else None for one in text.values]
-    return "".join("[a-z_]+" if one is None else re.escape(str(one)) for one in parts)
+    parts = [node.value if isinstance(node, ast.Constant) else None for node in text.values]
+    return "".join("[a-z_]+" if part is None else re.escape(str(part)) for part in parts)

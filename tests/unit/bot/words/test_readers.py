@@ -21,8 +21,8 @@ from tests.unit.bot.words.test_languages import PSEUDO, longer
 
 @pytest.fixture(autouse=True)
 def second_language(counter: Counter) -> Iterator[None]:
-    for one in (ADA, MIA, ROSA):
-        counter.office.directory.add(one, locale="eo-US")
+    for user_id in (ADA, MIA, ROSA):
+        counter.office.directory.add(user_id, locale="eo-US")
     with adding(PSEUDO):
         yield
 

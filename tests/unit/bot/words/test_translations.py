@@ -54,8 +54,8 @@ def _changed(key: str, english: str, text: str, *, is_plural: bool) -> Iterator[
 @pytest.mark.parametrize("path", TRANSLATIONS, ids=lambda path: path.stem)
 def test_each_translation_has_the_keys_places_and_lengths_of_english(path: Path) -> None:
     texts = json.loads(path.read_text(encoding="utf-8"))
-    found = list(faults(path.stem, texts))
-    assert found == [], "\n".join(found)
+    problems = list(faults(path.stem, texts))
+    assert problems == [], "\n".join(problems)
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ async def test_a_post_below_a_root_that_is_gone_stands_in_the_channel(
 
 async def test_ephemeral_is_seen_by_its_person_only(slack: Slack, sandbox: Sandbox) -> None:
     answer = await slack.ok("chat.postEphemeral", channel=OPS, user=ADA, text="psst")
-    assert [one["text"] for one in sandbox.ephemerals(ADA)] == ["psst"]
+    assert [message["text"] for message in sandbox.ephemerals(ADA)] == ["psst"]
     assert sandbox.ephemerals(ROSA) == []
     assert sandbox.messages(OPS) == []
     history = await slack.ok("conversations.history", channel=OPS)
@@ -263,8 +263,8 @@ async def test_private_channel_is_not_there_for_outsiders(slack: Slack, sandbox:
 
 async def test_people_show_guests_and_strangers(slack: Slack, sandbox: Sandbox) -> None:
     stranger = sandbox.add_person("zoe", team_id="T0OTHER001", is_stranger=True)
-    found = (await slack.ok("users.info", user=stranger.id))["user"]
-    assert (found["team_id"], found["is_stranger"]) == ("T0OTHER001", True)
+    user = (await slack.ok("users.info", user=stranger.id))["user"]
+    assert (user["team_id"], user["is_stranger"]) == ("T0OTHER001", True)
     assert (await slack.ok("users.info", user=GUS))["user"]["is_ultra_restricted"]
     assert not (await slack.ok("users.info", user=MIA))["user"]["is_restricted"]
 

@@ -129,15 +129,15 @@ async def test_bad_paging(slack: Slack, args: dict[str, Any]) -> None:
 
 
 async def test_paging_gives_everything_once(slack: Slack, sandbox: Sandbox) -> None:
-    found: list[str] = []
+    ids: list[str] = []
     cursor = ""
     while True:
         page = await slack.ok("users.list", limit=4, cursor=cursor)
-        found += [member["id"] for member in page["members"]]
+        ids += [member["id"] for member in page["members"]]
         cursor = page["response_metadata"]["next_cursor"]
         if not cursor:
             break
-    assert found == list(sandbox.workspace.people)
+    assert ids == list(sandbox.workspace.people)
 
 
 def test_loopback_only() -> None:

@@ -284,9 +284,9 @@ BAD_BLOCKS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("block", "fault"), BAD_BLOCKS, ids=lambda item: str(item)[:60])
 def test_refused_in_a_message(block: Any, fault: str) -> None:
-    [found] = in_message(block)
-    assert fault in found
-    assert "[json-pointer:/blocks/0" in found
+    [error] = in_message(block)
+    assert fault in error
+    assert "[json-pointer:/blocks/0" in error
 
 
 @pytest.mark.parametrize(
@@ -310,8 +310,8 @@ def test_refused_in_a_message(block: Any, fault: str) -> None:
     ],
 )
 def test_refused_as_a_whole(payload: Made, fault: str) -> None:
-    [found] = message_errors(payload)
-    assert fault in found
+    [error] = message_errors(payload)
+    assert fault in error
 
 
 def test_message_of_fifty_blocks_or_of_text_alone_is_taken() -> None:
@@ -378,8 +378,8 @@ def test_taken_as_a_view(view: Made) -> None:
     ],
 )
 def test_refused_as_a_view(view: Made, fault: str) -> None:
-    [found] = view_errors(view)
-    assert fault in found
+    [error] = view_errors(view)
+    assert fault in error
 
 
 def test_text_is_counted_after_escaping() -> None:

@@ -251,8 +251,8 @@ async def test_each_envelope_goes_to_exactly_one_of_ten(sandbox: Sandbox, seed: 
         for reader in readers:
             reader.cancel()
         await asyncio.gather(*readers, return_exceptions=True)
-    assert sorted(one["payload"]["event_id"] for _, one in came) == sorted(sent)
-    shares = [sum(number == one for one, _ in came) for number in range(10)]
+    assert sorted(envelope["payload"]["event_id"] for _, envelope in came) == sorted(sent)
+    shares = [sum(number == receiver for receiver, _ in came) for number in range(10)]
     assert (shares == [3] * 10) == (seed is None)
     assert sandbox.stats.retries == 0
 
@@ -267,7 +267,7 @@ async def test_what_one_socket_leaves_another_one_gets(pause: Pause) -> None:
             first, again = [await socket.receive_json() for _ in range(2)]
             assert (first["retry_attempt"], again["retry_attempt"]) == (0, 1)
             assert again["retry_reason"] == "http_timeout"
-            assert {one["payload"]["event_id"] for one in (first, again)} == sent
+            assert {envelope["payload"]["event_id"] for envelope in (first, again)} == sent
             await socket.send_json({"envelope_id": again["envelope_id"]})
         await sandbox.until(lambda: sandbox.is_idle)
         assert sandbox.lost_events == []
@@ -281,15 +281,18 @@ async def test_warning_leaves_time_to_connect_again(pause: Pause) -> None:
         pause.asked.append(seconds)
         await gate.wait()
 
-    async with Sandbox(clock=time.time, sleep=sleep) as sandbox, sockets_of(sandbox, 1) as (one,):
+    async with (
+        Sandbox(clock=time.time, sleep=sleep) as sandbox,
+        sockets_of(sandbox, 1) as (socket,),
+    ):
         await sandbox.disconnect("warning")
-        assert await one.receive_json() == {"type": "disconnect", "reason": "warning"}
+        assert await socket.receive_json() == {"type": "disconnect", "reason": "warning"}
         sandbox.emit({"type": "message", "channel": OPS})
-        envelope = await one.receive_json()
-        await one.send_json({"envelope_id": envelope["envelope_id"]})
+        envelope = await socket.receive_json()
+        await socket.send_json({"envelope_id": envelope["envelope_id"]})
         await sandbox.until(lambda: sandbox.stats.acks)
         gate.set()
-        assert (await one.receive()).type is aiohttp.WSMsgType.CLOSE
+        assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
         assert pause.asked == [10.0]
 
 

@@ -44,7 +44,7 @@ async def sandbox(clock: Seconds, naps: Naps) -> AsyncIterator[Sandbox]:
 
 def struck(faults: Faults, times: int, name: str = "chat.update") -> list[int]:
     """Which of so many calls go wrong, counted from 1."""
-    return [one for one in range(1, times + 1) if faults.pick("call", name)]
+    return [number for number in range(1, times + 1) if faults.pick("call", name)]
 
 
 # ---- which calls --------------------------------------------------------------------------------
@@ -85,7 +85,9 @@ def test_first_rule_that_applies_is_the_one_and_spent_ones_go() -> None:
     faults = Faults()
     first = faults.add("error", "chat.update", times=1)
     second = faults.add("cut", name="test")
-    effects = [one.effect for one in (faults.pick("call", "chat.update") for _ in range(2)) if one]
+    effects = [
+        fault.effect for fault in (faults.pick("call", "chat.update") for _ in range(2)) if fault
+    ]
     assert effects == ["error", "cut"]
     assert faults.hits == {first: 1, second: 1}
     assert faults.named("test") == [second]
@@ -93,8 +95,8 @@ def test_first_rule_that_applies_is_the_one_and_spent_ones_go() -> None:
 
 
 def test_rules_can_be_taken_away() -> None:
-    told: list[int] = []
-    faults = Faults(lambda: told.append(1))
+    changes: list[int] = []
+    faults = Faults(lambda: changes.append(1))
     rule = faults.add("error")
     faults.add("cut", name="ours")
     faults.add("slow", name="ours")
@@ -106,7 +108,7 @@ def test_rules_can_be_taken_away() -> None:
     faults.add("error")
     faults.clear()
     assert faults.shown() == []
-    assert len(told) == 7
+    assert len(changes) == 7
 
 
 @pytest.mark.parametrize(
@@ -181,10 +183,10 @@ async def test_html_instead_of_json(sandbox: Sandbox, status: int) -> None:
 async def test_cut_does_nothing_and_lost_answer_does_all(sandbox: Sandbox, slack: Slack) -> None:
     sandbox.faults.add("cut", "chat.postMessage", times=1)
     sandbox.faults.add("lost_answer", "chat.postMessage", times=1)
-    for standing in (0, 1):
+    for count in (0, 1):
         with pytest.raises(aiohttp.ClientError):
             await post(slack)
-        assert len(sandbox.messages(OPS)) == standing
+        assert len(sandbox.messages(OPS)) == count
 
 
 async def test_hanging_call_does_nothing_and_ends(
@@ -274,7 +276,11 @@ def test_tier_is_per_method_and_window_slides() -> None:
 def test_limit_can_be_set() -> None:
     limits = RateLimits(Seconds())
     limits.set("views.open", 1, 10, per_channel=True)
-    assert [limits.wait("views.open", one) for one in ("C1", "C1", "C2")] == [None, 10, None]
+    assert [limits.wait("views.open", channel) for channel in ("C1", "C1", "C2")] == [
+        None,
+        10,
+        None,
+    ]
 
 
 # ---- the world changes --------------------------------------------------------------------------

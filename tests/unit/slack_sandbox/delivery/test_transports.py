@@ -45,7 +45,7 @@ class Office:
 
     def bodies(self, kind: str) -> list[dict[str, Any]]:
         return [
-            one for one in self.heard if kind in (one["type"], one.get("event", {}).get("type"))
+            body for body in self.heard if kind in (body["type"], body.get("event", {}).get("type"))
         ]
 
 
@@ -117,9 +117,9 @@ async def sandbox() -> AsyncIterator[Sandbox]:
 @pytest.fixture(params=[over_http, over_socket])
 async def office(sandbox: Sandbox, request: pytest.FixtureRequest) -> AsyncIterator[Office]:
     logging.getLogger("slack_bolt").setLevel(logging.WARNING)
-    found = an_office(sandbox)
-    async with request.param(sandbox, found.app):
-        yield found
+    opened = an_office(sandbox)
+    async with request.param(sandbox, opened.app):
+        yield opened
 
 
 async def a_posted_card(office: Office, text: str = "@countersign deploy") -> dict[str, Any]:
@@ -199,7 +199,7 @@ async def test_submission_answers(office: Office, answer: dict[str, Any], views:
     office.answer = answer
     outcome = await office.sandbox.submit(ADA, view, {"version": "1"})
     assert outcome["response_action"] == answer["response_action"]
-    assert [one["callback_id"] for one in office.sandbox.open_views(ADA)] == views
+    assert [open_view["callback_id"] for open_view in office.sandbox.open_views(ADA)] == views
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,9 @@ async def test_closing_is_told_when_asked_for(office: Office) -> None:
 
 async def test_command_answers_privately(office: Office) -> None:
     await office.sandbox.command(ADA, OPS, "/countersign", "hello <b>")
-    assert [one["text"] for one in office.sandbox.ephemerals(ADA)] == ["You said hello &lt;b&gt;."]
+    assert [message["text"] for message in office.sandbox.ephemerals(ADA)] == [
+        "You said hello &lt;b&gt;."
+    ]
     assert office.sandbox.ephemerals(ROSA) == []
     with pytest.raises(RefusedError, match="unknown_command"):
         await office.sandbox.command(ADA, OPS, "/other")
@@ -257,7 +259,7 @@ async def test_direct_message_has_no_mention_event(office: Office) -> None:
 async def test_channel_without_the_bot_is_silent(office: Office) -> None:
     await office.sandbox.say(ROSA, RANDOM, "@countersign hello")
     await a_posted_card(office)
-    assert {one["event"]["channel"] for one in office.bodies("app_mention")} == {OPS}
+    assert {body["event"]["channel"] for body in office.bodies("app_mention")} == {OPS}
 
 
 async def test_edit_and_deletion_are_told(office: Office) -> None:
@@ -267,7 +269,7 @@ async def test_edit_and_deletion_are_told(office: Office) -> None:
     await sandbox.remove(OPS, ts)
 
     def subtypes() -> dict[str, dict[str, Any]]:
-        events = [one["event"] for one in office.bodies("message")]
+        events = [body["event"] for body in office.bodies("message")]
         return {event["subtype"]: event for event in events if "subtype" in event}
 
     await sandbox.until(lambda: len(subtypes()) == 2)

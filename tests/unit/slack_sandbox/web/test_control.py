@@ -177,12 +177,12 @@ async def test_group_gets_and_loses_members(
 async def test_channel_gets_and_loses_members(web: aiohttp.ClientSession, slack: Slack) -> None:
     for _ in range(2):
         assert (await post(web, "channel", channel=FINANCE, user=ROSA, member=True))["ok"]
-        found = await slack.ok("conversations.members", channel=FINANCE)
-        assert found["members"] == [ADA, MIA, BOT_USER, ROSA]
+        members = await slack.ok("conversations.members", channel=FINANCE)
+        assert members["members"] == [ADA, MIA, BOT_USER, ROSA]
     for _ in range(2):
         assert (await post(web, "channel", channel=FINANCE, user=ADA, member=False))["ok"]
-        found = await slack.ok("conversations.members", channel=FINANCE)
-        assert found["members"] == [MIA, BOT_USER, ROSA]
+        members = await slack.ok("conversations.members", channel=FINANCE)
+        assert members["members"] == [MIA, BOT_USER, ROSA]
 
 
 class FakeTime:
@@ -273,7 +273,7 @@ async def test_each_switch_goes_on_and_off(
 ) -> None:
     for wanted in (True, True, False, False):
         shown = await post(web, "switch", key=key, on=wanted)
-        assert {one["key"] for one in shown["switches"] if one["on"]} == (
+        assert {switch["key"] for switch in shown["switches"] if switch["on"]} == (
             {key} if wanted else set()
         )
         assert sandbox.troubles == int(wanted)

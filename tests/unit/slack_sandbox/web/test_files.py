@@ -55,9 +55,9 @@ class Outline(HTMLParser):
 
 
 def outline() -> Outline:
-    found = Outline()
-    found.feed((PAGE / "index.html").read_text(encoding="utf-8"))
-    return found
+    parsed = Outline()
+    parsed.feed((PAGE / "index.html").read_text(encoding="utf-8"))
+    return parsed
 
 
 def code_of(path: Path) -> str:
@@ -71,14 +71,14 @@ def test_page_holds_only_files_that_are_served_as_they_are() -> None:
 
 
 def test_script_never_makes_markup_from_data() -> None:
-    found = [(path.name, word) for path in SCRIPTS for word in MARKUP if word in code_of(path)]
-    assert found == []
+    matches = [(path.name, word) for path in SCRIPTS for word in MARKUP if word in code_of(path)]
+    assert matches == []
 
 
 def test_script_never_runs_text_as_code() -> None:
     for path in SCRIPTS:
         text = code_of(path)
-        assert not [one for one in CODE_FROM_DATA if re.search(one, text)], path.name
+        assert not [pattern for pattern in CODE_FROM_DATA if re.search(pattern, text)], path.name
         assert not HANDLER_ATTRIBUTE.search(text), path.name
 
 
@@ -109,19 +109,19 @@ def test_drawing_is_plain() -> None:
 
 
 def test_html_has_no_inline_script_style_or_handler() -> None:
-    found = outline()
-    assert found.inline == []
-    names = {name for _, attributes in found.tags for name in attributes}
+    page = outline()
+    assert page.inline == []
+    names = {name for _, attributes in page.tags for name in attributes}
     assert not {name for name in names if name.startswith("on")}
     assert "style" not in names
 
 
 def test_html_references_exist() -> None:
     tags = outline().tags
-    found = [a.get("href") for tag, a in tags if tag == "link"]
-    found += [a.get("src") for tag, a in tags if tag == "script"]
-    assert len(found) == 1 + len(STYLES) + 1
-    for reference in found:
+    references = [a.get("href") for tag, a in tags if tag == "link"]
+    references += [a.get("src") for tag, a in tags if tag == "script"]
+    assert len(references) == 1 + len(STYLES) + 1
+    for reference in references:
         assert reference is not None
         assert reference.startswith("/page/")
         assert (PAGE / reference.removeprefix("/page/")).is_file()
@@ -165,8 +165,8 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(color: str, other: str) -> float:
+    high, low = sorted((luminance(color), luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 

@@ -53,7 +53,7 @@ async def test_state_as_one_person(web: aiohttp.ClientSession, sandbox: Sandbox)
         BOT_USER
     ]
     assert state["bot"] == {"user_id": BOT_USER, "name": "countersign", "connected": False}
-    assert next(one for one in state["people"] if one["id"] == ADA)["initials"] == "AL"
+    assert next(person for person in state["people"] if person["id"] == ADA)["initials"] == "AL"
 
 
 async def test_post_then_read(web: aiohttp.ClientSession) -> None:
@@ -89,7 +89,7 @@ async def test_others_do_not_read_ephemerals_or_closed_rooms(
     await slack.ok("chat.postEphemeral", channel=OPS, user=ADA, text="psst")
     mine = await get(web, "/sandbox/messages", **{"as": ADA}, channel=OPS)
     theirs = await get(web, "/sandbox/messages", **{"as": ROSA}, channel=OPS)
-    assert [one["ephemeral"] for one in mine["messages"]] == [True]
+    assert [message["ephemeral"] for message in mine["messages"]] == [True]
     assert theirs["messages"] == []
     closed = await get(web, "/sandbox/messages", **{"as": ROSA}, channel=FINANCE)
     assert closed["error"] == "not_in_channel"

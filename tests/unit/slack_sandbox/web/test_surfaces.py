@@ -43,8 +43,8 @@ class App:
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         """The events of a kind."""
-        found = [one["event"] for one in self.got if "event" in one]
-        return [event for event in found if event["type"] == kind]
+        events = [message["event"] for message in self.got if "event" in message]
+        return [event for event in events if event["type"] == kind]
 
 
 @pytest.fixture
@@ -119,12 +119,12 @@ async def test_button_in_home_opens_a_form_in_the_window_of_the_click(
     home = (
         await slack.ok("views.publish", user_id=ADA, view={"type": "home", "blocks": a_card()})
     )["view"]
-    async with web.ws_connect("/sandbox/ws", params={"as": ADA, "window": "w1"}) as one:
-        await one.receive_json()
+    async with web.ws_connect("/sandbox/ws", params={"as": ADA, "window": "w1"}) as socket:
+        await socket.receive_json()
         await post(web, "action", ADA, view_id=home["id"], action_id="approve", window="w1")
         ticket = await a_ticket(sandbox, app)
         await slack.ok("views.open", trigger_id=ticket, view=a_modal())
-        assert (await one.receive_json())["view"]["callback_id"] == "edit"
+        assert (await socket.receive_json())["view"]["callback_id"] == "edit"
 
 
 # ---- windows --------------------------------------------------------------------------------
@@ -136,13 +136,13 @@ async def test_form_belongs_to_the_window_that_clicked(
     ts = (await slack.ok("chat.postMessage", channel=OPS, text="x", blocks=a_card()))["ts"]
     where = {"channel": OPS, "ts": ts, "action_id": "approve"}
     async with (
-        web.ws_connect("/sandbox/ws", params={"as": ADA, "window": "w1"}) as one,
+        web.ws_connect("/sandbox/ws", params={"as": ADA, "window": "w1"}) as socket,
         web.ws_connect("/sandbox/ws", params={"as": ADA, "window": "w2"}) as other,
     ):
         await post(web, "action", ADA, **where, window="w1")
         await slack.ok("views.open", trigger_id=await a_ticket(sandbox, app), view=a_modal())
         await sandbox.say(ROSA, OPS, "later")
-        assert (await one.receive_json())["type"] == "view"
+        assert (await socket.receive_json())["type"] == "view"
         assert (await other.receive_json())["type"] == "message"
 
 
@@ -207,7 +207,7 @@ async def test_shortcut_of_the_other_kind_is_none(
 
 
 def test_surfaces_are_read_from_a_manifest() -> None:
-    found = surfaces_of(
+    surfaces = surfaces_of(
         {
             "features": {
                 "app_home": {"home_tab_enabled": True},
@@ -216,9 +216,9 @@ def test_surfaces_are_read_from_a_manifest() -> None:
             }
         }
     )
-    assert found.commands == (SlashCommand(name="/x", description="d", usage_hint="[a]"),)
-    assert found.shortcuts == (Shortcut(name="N", callback_id="c", type="message"),)
-    assert found.has_home
+    assert surfaces.commands == (SlashCommand(name="/x", description="d", usage_hint="[a]"),)
+    assert surfaces.shortcuts == (Shortcut(name="N", callback_id="c", type="message"),)
+    assert surfaces.has_home
     assert surfaces_of({}) == Surfaces(has_home=False)
 
 
@@ -360,8 +360,11 @@ async def test_notification_has_the_text_of_the_post_and_the_one_of_now(
 ) -> None:
     async def of(user: str) -> list[tuple[str, str, str]]:
         async with web.get("/sandbox/notifications", params={"as": user}) as response:
-            found = (await response.json())["notifications"]
-        return [(one["why"], one["text"], one["now"]) for one in found]
+            notifications = (await response.json())["notifications"]
+        return [
+            (notification["why"], notification["text"], notification["now"])
+            for notification in notifications
+        ]
 
     root = await sandbox.say(ROSA, OPS, "@ada please look")
     card = await slack.ok("chat.postMessage", channel=OPS, thread_ts=root, text="Approval needed")
@@ -379,8 +382,8 @@ async def test_notification_has_the_text_of_the_post_and_the_one_of_now(
 
 
 async def test_each_person_has_a_zone(slack: Slack) -> None:
-    users = {one["id"]: one for one in (await slack.ok("users.list"))["members"]}
-    assert len({one["tz"] for one in users.values()}) > 3
+    users = {user["id"]: user for user in (await slack.ok("users.list"))["members"]}
+    assert len({user["tz"] for user in users.values()}) > 3
     assert users[MIA]["tz_offset"] == 8 * 3600
     assert users[MIA]["locale"] == "en-US"
 
@@ -407,7 +410,10 @@ def test_symbols_of_all_words_are_drawn_and_have_a_name() -> None:
     used = {characters[name] for name in names} | set(
         re.findall(r"[⌀-➿\U0001f300-\U0001faff]", words)
     )
-    codes = {"-".join(f"{ord(one):x}" for one in each if one != "\ufe0f") for each in used}
+    codes = {
+        "-".join(f"{ord(character):x}" for character in each if character != "\ufe0f")
+        for each in used
+    }
     assert codes - drawn == set()
 
 
@@ -420,7 +426,7 @@ def test_symbols_of_all_cards_are_drawn() -> None:
     )
     drawn = set(re.findall(r'symbol id="([^"]+)"', (PAGE / "symbols.svg").read_text("utf-8")))
     used = re.findall(r"[\u23e9-\u23fa\u2600-\u27bf\U0001f300-\U0001faff]", code)
-    assert {f"{ord(one):x}" for one in used} - drawn == set()
+    assert {f"{ord(character):x}" for character in used} - drawn == set()
 
 
 # ---- people, direct messages, what the bot made of trouble -----------------------------------
@@ -458,7 +464,7 @@ async def test_direct_message_to_a_person_is_unread_on_the_apps_row(
     channel = (await slack.ok("conversations.open", users=user))["channel"]["id"]
     await slack.ok("chat.postMessage", channel=user, text="Your turn")
     async with web.get("/sandbox/state", params={"as": user}) as response:
-        rooms = {one["id"]: one["unread"] for one in (await response.json())["channels"]}
+        rooms = {room["id"]: room["unread"] for room in (await response.json())["channels"]}
     assert rooms[channel] == 1
 
 

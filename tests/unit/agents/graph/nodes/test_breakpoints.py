@@ -93,11 +93,11 @@ async def test_an_agent_takes_nothing_else_at_a_breakpoint_either(value: object)
     lab = Lab(abc, {"interrupt_after": ["a"]})
     agent = GraphAgent(lab.graph, "g", to_input=lambda given: {}, to_text=lambda state: "done")
     runner = Runner(agent, checkpoint_store=lab.store)
-    [asked] = [one async for one in runner.query("go", checkpoint_id="r")]
+    [asked] = [event async for event in runner.query("go", checkpoint_id="r")]
     assert isinstance(asked, InterruptEvent)
     params = ResumeParams(targets={asked.contexts[0].id: value})
     with pytest.raises(ResumeDataError):
-        _ = [one async for one in runner.resume_with_params("r", params)]
+        _ = [event async for event in runner.resume_with_params("r", params)]
     assert lab.ran == {"a": 1}
 
 
@@ -175,7 +175,7 @@ async def test_g049_a_breakpoint_in_a_loop() -> None:
     seen = [ids(await lab.start())]
     for _ in range(2):
         seen.append(ids(await lab.run(resume=True)))  # noqa: PERF401 - one after the other
-    assert len({one for found in seen for one in found}) == 3
+    assert len({interrupt_id for step_ids in seen for interrupt_id in step_ids}) == 3
     assert (await lab.run(resume=True)).values["log"] == ["n", "n", "n"]
 
 
@@ -204,7 +204,10 @@ async def test_an_edit_asks_no_reducer() -> None:
 async def test_e124_before_and_after_wait_together() -> None:
     lab = Lab(abc, {"interrupt_before": ["b"], "interrupt_after": ["a"]})
     result = await lab.start()
-    assert [(one.kind, one.node) for one in result.interrupts] == [("after", "a"), ("before", "b")]
+    assert [(interrupt.kind, interrupt.node) for interrupt in result.interrupts] == [
+        ("after", "a"),
+        ("before", "b"),
+    ]
     after, before = ids(result)
     left = await lab.run(resume_map={after: StateUpdate({"foo": "x"})})
     assert ids(left) == [before]

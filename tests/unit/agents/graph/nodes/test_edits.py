@@ -119,7 +119,9 @@ async def test_arguments_that_nobody_was_shown_are_asked_before_they_run(people:
     await lab.start(people=["Rosa", "Eve"])
     result = await lab.run(resume=StateUpdate({"people": people}))
     assert lab.notes == []
-    assert [send.arg for send in result.interrupts[0].sends] == [{"to": one} for one in people]
+    assert [send.arg for send in result.interrupts[0].sends] == [
+        {"to": person} for person in people
+    ]
     await lab.run(resume=True)
     assert sorted(map(str, lab.notes)) == sorted(people)
 

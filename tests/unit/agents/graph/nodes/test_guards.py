@@ -33,7 +33,9 @@ from agents.workflows import SequentialAgent
 from tests.unit.agents.graph.support import Lab, State, chain, ids, values_of
 from tests.unit.agents.support import Died
 
-AGAIN, RAN, GIVE_UP = (InDoubtResult(choice=one, by="U1") for one in ("again", "ran", "give_up"))
+AGAIN, RAN, GIVE_UP = (
+    InDoubtResult(choice=choice, by="U1") for choice in ("again", "ran", "give_up")
+)
 
 
 @dataclass
@@ -116,15 +118,15 @@ def asked(events: list[AgentEvent]) -> object:
 
 @pytest.mark.parametrize("durability", ["interrupt", "step"])
 async def test_a_failure_behind_a_breakpoint_is_not_run_again(durability: str) -> None:
-    desk = Desk(Deploy([OSError("half done")]), durability)
-    await desk.begin()
+    session = Desk(Deploy([OSError("half done")]), durability)
+    await session.begin()
     with pytest.raises(OSError, match="half done"):
-        await desk.resume(True)
-    assert await desk.runner.pending("1") == ()
+        await session.resume(True)
+    assert await session.runner.pending("1") == ()
     for _ in range(2):
         with pytest.raises(NodeFailedError, match="OSError: half done"):
-            await desk.recover()
-    assert desk.deploy.ran == 1
+            await session.recover()
+    assert session.deploy.ran == 1
 
 
 async def test_a_retry_policy_tries_it_again_at_once() -> None:
@@ -132,69 +134,69 @@ async def test_a_retry_policy_tries_it_again_at_once() -> None:
         assert seconds
 
     deploy = Deploy([OSError("away"), None], {"retry_policy": RetryPolicy(sleep=sleep)})
-    desk = Desk(deploy)
-    await desk.begin()
-    assert said(await desk.resume(True)) == ["deployed", "and on"]
+    session = Desk(deploy)
+    await session.begin()
+    assert said(await session.resume(True)) == ["deployed", "and on"]
     assert deploy.ran == 2
 
 
 async def test_an_idempotent_node_may_be_answered_again() -> None:
-    desk = Desk(Deploy([OSError("away"), None], {"idempotent": True}))
-    await desk.begin()
+    session = Desk(Deploy([OSError("away"), None], {"idempotent": True}))
+    await session.begin()
     with pytest.raises(OSError, match="away"):
-        await desk.resume(True)
-    assert said(await desk.resume(True)) == ["deployed", "and on"]
+        await session.resume(True)
+    assert said(await session.resume(True)) == ["deployed", "and on"]
 
 
 @pytest.mark.parametrize("durability", ["interrupt", "step"])
 @pytest.mark.parametrize(
-    ("answer", "told", "ran"),
+    ("answer", "expected", "ran"),
     [
         (AGAIN, ["deployed", "and on"], 2),
         (RAN, ["None", "and on"], 1),
     ],
 )
 async def test_d157_a_death_in_it_is_a_question(
-    durability: str, answer: object, told: list[str], ran: int
+    durability: str, answer: object, expected: list[str], ran: int
 ) -> None:
-    desk = Desk(Deploy([Died(), None]), durability)
-    await desk.begin()
+    session = Desk(Deploy([Died(), None]), durability)
+    await session.begin()
     with pytest.raises(Died):
-        await desk.resume(True)
-    info = asked(await desk.recover())
+        await session.resume(True)
+    info = asked(await session.recover())
     assert isinstance(info, InDoubtInfo)
     assert str(info).startswith("Step “deploy” of “graph”: it was started")
-    assert desk.deploy.ran == 1
-    assert said(await desk.resume(answer)) == told
-    assert desk.deploy.ran == ran
+    assert session.deploy.ran == 1
+    assert said(await session.resume(answer)) == expected
+    assert session.deploy.ran == ran
 
 
 async def test_two_deaths_are_two_questions() -> None:
-    desk = Desk(Deploy([Died(), Died(), None]))
-    await desk.begin()
+    session = Desk(Deploy([Died(), Died(), None]))
+    await session.begin()
     with pytest.raises(Died):
-        await desk.resume(True)
-    await desk.recover()
+        await session.resume(True)
+    await session.recover()
     with pytest.raises(Died):
-        await desk.resume(AGAIN)
-    assert isinstance(asked(await desk.recover()), InDoubtInfo)
-    assert said(await desk.resume(AGAIN)) == ["deployed", "and on"]
+        await session.resume(AGAIN)
+    assert isinstance(asked(await session.recover()), InDoubtInfo)
+    assert said(await session.resume(AGAIN)) == ["deployed", "and on"]
 
 
 @pytest.mark.parametrize("answer", [GIVE_UP, Expired(), Cancelled(by="U1")])
 async def test_a_doubt_that_nobody_settles_ends_everything(answer: object) -> None:
-    desk = Desk(Deploy([Died()]))
-    await desk.begin()
+    session = Desk(Deploy([Died()]))
+    await session.begin()
     with pytest.raises(Died):
-        await desk.resume(True)
-    await desk.recover()
-    events = await desk.resume(answer)
+        await session.resume(True)
+    await session.recover()
+    events = await session.resume(answer)
     assert said(events) == [
         "Stopped at “deploy”: it was started, and nobody knows whether it took effect."
     ]
     with pytest.raises(CheckpointClosedError):
-        await desk.recover()
-    assert desk.deploy.ran == 1
+        await session.recover()
+    assert session.deploy.ran == 1
 
 
 @pytest.mark.parametrize(
@@ -214,13 +216,13 @@ async def test_a_doubt_that_nobody_settles_ends_everything(answer: object) -> No
 async def test_a_stop_at_a_breakpoint_ends_the_run_without_an_error(
     answer: object, words: str
 ) -> None:
-    desk = Desk(Deploy([]))
-    await desk.begin()
-    events = await desk.resume(answer)
+    session = Desk(Deploy([]))
+    await session.begin()
+    events = await session.resume(answer)
     assert said(events) == [f"Stopped before “deploy”{words}"]
     assert [event.action for event in events if isinstance(event, ActionEvent)] == [Exit()]
     with pytest.raises(CheckpointClosedError):
-        await desk.recover()
+        await session.recover()
 
 
 @pytest.mark.parametrize(
@@ -232,10 +234,10 @@ async def test_a_stop_at_a_breakpoint_ends_the_run_without_an_error(
     ],
 )
 async def test_i9_a_model_is_told_what_it_was(answer: object, outcome: ToolOutcome) -> None:
-    desk = Desk(Deploy([]), is_tool=True, script=[call("ship", id="c1")])
-    await desk.begin()
-    desk.script = [say("I see.")]
-    events = await desk.resume(answer)
+    session = Desk(Deploy([]), is_tool=True, script=[call("ship", id="c1")])
+    await session.begin()
+    session.script = [say("I see.")]
+    events = await session.resume(answer)
     [done] = [event for event in events if isinstance(event, ToolEvent)]
     assert done.outcome is outcome
     assert done.result.startswith("Stopped before “deploy”")
@@ -244,10 +246,10 @@ async def test_i9_a_model_is_told_what_it_was(answer: object, outcome: ToolOutco
 
 
 async def test_a_graph_tool_that_fails_is_told_as_failed() -> None:
-    desk = Desk(Deploy([OSError("half")]), is_tool=True, script=[call("ship", id="c1")])
-    await desk.begin()
-    desk.script = [say("I see.")]
-    [done] = [e for e in await desk.resume(True) if isinstance(e, ToolEvent)]
+    session = Desk(Deploy([OSError("half")]), is_tool=True, script=[call("ship", id="c1")])
+    await session.begin()
+    session.script = [say("I see.")]
+    [done] = [e for e in await session.resume(True) if isinstance(e, ToolEvent)]
     assert (done.outcome, done.result) == (ToolOutcome.FAILED, "The tool failed: OSError: half")
 
 
@@ -279,14 +281,14 @@ async def test_alone_a_death_is_a_question_too(durability: str) -> None:
 
 
 async def test_a_doubt_that_is_entered_again_asks_again() -> None:
-    desk = Desk(Deploy([Died()]))
-    await desk.begin()
+    session = Desk(Deploy([Died()]))
+    await session.begin()
     with pytest.raises(Died):
-        await desk.resume(True)
-    first = await desk.recover()
-    again = await collect(desk.runner.resume("1"))
+        await session.resume(True)
+    first = await session.recover()
+    again = await collect(session.runner.resume("1"))
     assert asked(again) == asked(first)
-    assert desk.deploy.ran == 1
+    assert session.deploy.ran == 1
 
 
 async def test_what_finished_behind_a_breakpoint_is_noted_whatever_the_durability() -> None:
@@ -333,11 +335,11 @@ async def test_what_was_done_once_is_not_done_again_after_a_doubt(durability: st
         return "sent"
 
     async def node(state: State) -> object:
-        found = await task("send", work)
+        returned = await task("send", work)
         lab.ran["a"] += 1
         if lab.ran["a"] == 1:
             raise Died
-        return {"a": found}
+        return {"a": returned}
 
     lab = Lab(lambda lab: chain(lab, a=node), {"interrupt_before": ["a"], "durability": durability})
     await lab.start()
@@ -362,35 +364,35 @@ async def answered(errors: list[BaseException]) -> tuple[Desk, list[int]]:
     deploy = Deploy([])
     deploy.node = node  # type: ignore[method-assign]
     deploy.lab = lambda **options: Lab(deploy.graph, options)  # type: ignore[method-assign]
-    desk = Desk(deploy)
-    await desk.begin()
-    return desk, ran
+    session = Desk(deploy)
+    await session.begin()
+    return session, ran
 
 
 async def test_a_node_that_fails_after_an_answer_is_not_run_again() -> None:
-    desk, ran = await answered([OSError("half done")])
+    session, ran = await answered([OSError("half done")])
     with pytest.raises(OSError, match="half done"):
-        await desk.resume("Rosa")
+        await session.resume("Rosa")
     with pytest.raises(NodeFailedError):
-        await desk.recover()
+        await session.recover()
     assert len(ran) == 1
 
 
 async def test_two_deaths_after_an_answer_lose_no_answer() -> None:
-    desk, ran = await answered([Died(), Died()])
+    session, ran = await answered([Died(), Died()])
     with pytest.raises(Died):
-        await desk.resume("Rosa")
-    await desk.recover()
+        await session.resume("Rosa")
+    await session.recover()
     with pytest.raises(Died):
-        await desk.resume(AGAIN)
-    assert isinstance(asked(await desk.recover()), InDoubtInfo)
-    assert said(await desk.resume(AGAIN)) == ["Rosa", "and on"]
+        await session.resume(AGAIN)
+    assert isinstance(asked(await session.recover()), InDoubtInfo)
+    assert said(await session.resume(AGAIN)) == ["Rosa", "and on"]
     assert len(ran) == 3
 
 
 async def test_unless_it_was_a_model_that_was_away() -> None:
-    desk, ran = await answered([ModelError("busy")])
+    session, ran = await answered([ModelError("busy")])
     with pytest.raises(ModelError):
-        await desk.resume("Rosa")
-    assert said(await desk.recover()) == ["Rosa", "and on"]
+        await session.resume("Rosa")
+    assert said(await session.recover()) == ["Rosa", "and on"]
     assert len(ran) == 2

@@ -209,7 +209,7 @@ async def test_g038_send_keeps_each_its_own_input() -> None:
     lab = Lab(build)
     result = await lab.start()
     assert values_of(result) == ["ok x?", "ok y?"]
-    assert [one.address for one in result.interrupts] == [
+    assert [interrupt.address for interrupt in result.interrupts] == [
         "runnable:graph;node:w",
         "runnable:graph;node:w:2",
     ]

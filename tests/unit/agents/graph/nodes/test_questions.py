@@ -93,7 +93,7 @@ async def test_g010_get_state() -> None:
     paused = await lab.state()
     [task] = paused.tasks
     assert (task.name, task.result, task.error) == ("a", None, None)
-    assert [one.value for one in task.interrupts] == ["what is your age?"]
+    assert [interrupt.value for interrupt in task.interrupts] == ["what is your age?"]
     assert (paused.next, values_of(paused)) == (("a",), ["what is your age?"])
     assert (paused.phase, paused.values) == ("paused", {"foo": "abc", "log": []})
     await lab.run(resume="19")
@@ -155,8 +155,8 @@ async def test_g014_a_short_list_leaves_the_rest() -> None:
 
 async def test_g016_updates_beside_answers_are_written_once() -> None:
     def node(state: State) -> object:
-        found = [str(node_interrupt(f"q{at}")) for at in range(3)]
-        return {"log": [f"a:{''.join(found)}"]}
+        answers = [str(node_interrupt(f"q{at}")) for at in range(3)]
+        return {"log": [f"a:{''.join(answers)}"]}
 
     lab = Lab(lambda lab: chain(lab, a=node))
     await lab.start()

@@ -83,7 +83,7 @@ async def test_e143_a_graph_that_is_stopped_between_two_steps() -> None:
 
     lab = Lab(lambda lab: chain(lab, a=stop, b=lambda s: {"b": s["foo"]}))
     result = await lab.run({"foo": "x"}, cancel=token)
-    assert [one.kind for one in result.interrupts] == ["stop"]
+    assert [interrupt.kind for interrupt in result.interrupts] == ["stop"]
     assert (result.next, result.values["a"]) == (("b",), "x")
     assert (await lab.run()).values["b"] == "x"
 
@@ -101,8 +101,8 @@ async def test_e143_a_stop_in_a_sub_graph_beside_a_question() -> None:
 
     lab = Lab(build)
     result = await lab.run({}, cancel=token)
-    assert sorted(one.kind for one in result.interrupts) == ["node", "stop"]
-    question = next(one.id for one in result.interrupts if one.kind == "node")
+    assert sorted(interrupt.kind for interrupt in result.interrupts) == ["node", "stop"]
+    question = next(interrupt.id for interrupt in result.interrupts if interrupt.kind == "node")
     result = await lab.run()
     assert ids(result) == [question]
     assert lab.ran == {"n": 1, "b": 1}
@@ -110,21 +110,21 @@ async def test_e143_a_stop_in_a_sub_graph_beside_a_question() -> None:
 
 
 async def test_observers_are_told() -> None:
-    told: list[RunEvent] = []
-    lab = Lab(a_then_ask, {"observers": [told.append]})
+    events: list[RunEvent] = []
+    lab = Lab(a_then_ask, {"observers": [events.append]})
     await lab.start()
     await lab.run(resume="x")
     names = ["RunStarted", "RunInterrupted", "RunResumed", "RunFinished"]
-    assert [type(event).__name__ for event in told] == names
+    assert [type(event).__name__ for event in events] == names
 
     def fail(state: State) -> object:
         raise ValueError("boom")
 
-    told.clear()
+    events.clear()
     lab.build = lambda lab: chain(lab, a=fail)
     with pytest.raises(ValueError, match="boom"):
         await lab.start()
-    assert [type(event).__name__ for event in told] == ["RunStarted", "RunFailed"]
+    assert [type(event).__name__ for event in events] == ["RunStarted", "RunFailed"]
 
 
 async def test_e143_a_stop_keeps_the_inputs_of_what_has_not_begun() -> None:

@@ -232,8 +232,8 @@ async def test_a_graph_in_a_function_of_a_node() -> None:
 
 async def test_a_graph_of_its_own_inside_a_node() -> None:
     async def node(state: State) -> object:
-        found = await lab.flags["other"].invoke({}, thread_id="other")
-        return {"n": len(found.interrupts)}
+        inner = await lab.flags["other"].invoke({}, thread_id="other")
+        return {"n": len(inner.interrupts)}
 
     lab = Lab(lambda lab: chain(lab, p=node))
     lab.flags["other"] = chain(lab, o=lab.ask("o", "q")).compile(

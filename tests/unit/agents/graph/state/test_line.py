@@ -88,7 +88,7 @@ def test_routers_joins_forks_and_loops_are_no_line() -> None:
     looped.add_edge(START, "a").add_edge("a", "b").add_edge("b", "a")
     open_end = StateGraph(State).add_node("a", update).add_edge(START, "a")
     graphs = [routed, forked, joined, looped, open_end]
-    assert [one.compile().topology.line for one in graphs] == [()] * 5
+    assert [graph.compile().topology.line for graph in graphs] == [()] * 5
 
 
 def test_hidden_nodes_are_no_steps() -> None:
@@ -107,8 +107,8 @@ async def test_what_waits_knows_the_line() -> None:
     made = graph.compile(checkpoint_store=store, interrupt_before=["send"])
     asked = (await made.invoke({}, thread_id="t")).interrupts
     asked += (await made.invoke(resume="yes", thread_id="t")).interrupts
-    infos = [one.context.info for one in asked]
-    assert [(one.node, one.line) for one in infos if isinstance(one, Question)] == [
+    infos = [interrupt.context.info for interrupt in asked]
+    assert [(info.node, info.line) for info in infos if isinstance(info, Question)] == [
         ("ask", ("prepare", "ask", "send")),
         ("send", ("prepare", "ask", "send")),
     ]

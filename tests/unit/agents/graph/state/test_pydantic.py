@@ -97,8 +97,8 @@ async def test_a_model_as_the_input_of_a_later_turn_writes_what_it_was_made_with
     changed = Order(recipient="Eve")
     changed.log.append("b")
     result = await lab.run(changed)  # type: ignore[arg-type]
-    found = (result.values["to"], result.values["amount"], result.values["log"])
-    assert found == ("Eve", 5, ["a", "b"])
+    values = (result.values["to"], result.values["amount"], result.values["log"])
+    assert values == ("Eve", 5, ["a", "b"])
 
 
 class Other(BaseModel):

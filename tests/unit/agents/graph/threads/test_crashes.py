@@ -41,8 +41,8 @@ async def play(lab: Lab) -> dict[str, object]:
         result = await lab.run()
     while result.interrupts:
         result = await settled(lab, result)
-        for one in result.interrupts[:1]:
-            result = await lab.run(resume_map={one.id: f"answer to {one.value}"})
+        for interrupt in result.interrupts[:1]:
+            result = await lab.run(resume_map={interrupt.id: f"answer to {interrupt.value}"})
     return result.values
 
 

@@ -29,14 +29,14 @@ async def test_threads_are_told_with_where_they_stand() -> None:
     for thread_id in ("t2", "t1", "room@2024", "t1@x"):
         await lab.run({}, thread_id=thread_id)
     await lab.run(thread_id="t1", resume="yes")
-    found = await lab.graph.threads()
-    assert [(one.thread_id, one.phase) for one in found] == [
+    snapshots = await lab.graph.threads()
+    assert [(snapshot.thread_id, snapshot.phase) for snapshot in snapshots] == [
         ("room@2024", "paused"),
         ("t1", "finished"),
         ("t1@x", "paused"),
         ("t2", "paused"),
     ]
-    assert found[0].interrupts[0].value == "q"
+    assert snapshots[0].interrupts[0].value == "q"
 
 
 async def test_threads_are_told_page_by_page() -> None:
@@ -46,7 +46,7 @@ async def test_threads_are_told_page_by_page() -> None:
         await lab.run({}, thread_id=name)
     first = await lab.graph.threads(limit=40)
     rest = await lab.graph.threads(after=first[-1].thread_id, limit=40)
-    assert [one.thread_id for one in (*first, *rest)] == names
+    assert [snapshot.thread_id for snapshot in (*first, *rest)] == names
 
 
 async def test_threads_of_others_and_unreadable_ones_stop_nobody() -> None:
@@ -57,9 +57,9 @@ async def test_threads_of_others_and_unreadable_ones_stop_nobody() -> None:
     await lab.store.save("newer", '{"schema": 99}', status=pending, expected_version=0)
     lab.options["name"] = "another"
     await lab.run({}, thread_id="of another")
-    assert [one.thread_id for one in await lab.graph.threads()] == ["of another"]
+    assert [snapshot.thread_id for snapshot in await lab.graph.threads()] == ["of another"]
     lab.options.pop("name")
-    assert [one.thread_id for one in await lab.graph.threads()] == ["t"]
+    assert [snapshot.thread_id for snapshot in await lab.graph.threads()] == ["t"]
 
 
 async def test_a_graph_leaves_the_run_of_an_agent_alone() -> None:
@@ -101,11 +101,11 @@ async def test_a_deleted_thread_is_gone_with_its_history() -> None:
     for thread_id in ("t", "t@1", "t@1@", "tt"):
         await lab.run({}, thread_id=thread_id)
         await lab.run(thread_id=thread_id, resume="yes")
-    before = [one for one in await lab.store.ids(limit=99) if one.startswith("t@1")]
+    before = [key for key in await lab.store.ids(limit=99) if key.startswith("t@1")]
     await lab.graph.delete_thread("t")
     assert await lab.store.load("t") is None
     assert await lab.store.load("t@1") is None
-    assert {one.thread_id for one in await lab.graph.threads()} == {"t@1", "t@1@", "tt"}
+    assert {snapshot.thread_id for snapshot in await lab.graph.threads()} == {"t@1", "t@1@", "tt"}
     assert len(await lab.graph.history("t@1")) == len(await lab.graph.history("tt"))
     assert len(before) > 2
     assert (await lab.run({})).checkpoint == 2  # it can begin anew

@@ -65,12 +65,12 @@ def asks(question: str) -> Any:
 
 async def cost(lab: Lab) -> list[int]:
     """What each of the answers writes, but for the last one, which ends the turn."""
-    found = []
+    sizes = []
     for question in ids(await lab.start())[:-1]:
         before = lab.store.bytes
         await lab.run(resume_map={question: "yes"})
-        found.append(lab.store.bytes - before)
-    return found
+        sizes.append(lab.store.bytes - before)
+    return sizes
 
 
 async def test_i11_a_partial_answer_costs_the_same_whatever_waits_beside_it() -> None:
@@ -95,9 +95,9 @@ async def test_each_partial_answer_is_a_checkpoint_of_the_history() -> None:
     while_waiting = await lab.graph.history("t")
     await lab.run(resume="yes")
     after = await lab.graph.history("t")
-    assert [len(one.interrupts) for one in after] == [0, 1, 2, 3, 4]
-    assert [one.checkpoint for one in after] == [5, 4, 3, 2, 1]
-    assert [one.parent for one in after] == [4, 3, 2, 1, None]
+    assert [len(snapshot.interrupts) for snapshot in after] == [0, 1, 2, 3, 4]
+    assert [snapshot.checkpoint for snapshot in after] == [5, 4, 3, 2, 1]
+    assert [snapshot.parent for snapshot in after] == [4, 3, 2, 1, None]
     assert after[1:] == while_waiting
     assert (await lab.state(3)).values["log"] == ["q00: yes", "q01: yes"]
     for number in (0, 6, 99):
@@ -167,14 +167,17 @@ async def test_an_edit_beside_partial_answers_writes_the_whole_document() -> Non
     await lab.run(resume_map={graph.id: StateUpdate({"foo": "edited"})})
     state = await lab.state()
     assert (values_of(state), state.values["foo"]) == (["q01", "q02"], "edited")
-    assert [one.values["log"] for one in await lab.graph.history("t")][1:] == [["q00: yes"], []]
+    assert [snapshot.values["log"] for snapshot in await lab.graph.history("t")][1:] == [
+        ["q00: yes"],
+        [],
+    ]
 
 
 async def test_a_store_that_cannot_amend_writes_the_whole_document() -> None:
     lab = Lab(many(3), store=PlainStore())
     for question in ids(await lab.start()):
         await lab.run(resume_map={question: "yes"})
-    assert [one.checkpoint for one in await lab.graph.history("t")] == [4, 3, 2, 1]
+    assert [snapshot.checkpoint for snapshot in await lab.graph.history("t")] == [4, 3, 2, 1]
     assert len((await lab.state()).values["log"]) == 3
 
 
@@ -201,7 +204,7 @@ async def test_i4_a_death_at_any_write_loses_no_answer_and_repeats_none(
             await lab.run(resume_map={question: answer})
     values = (await lab.state()).values
     assert (values["a"], values["b"], values["c"]) == (1, 2, 3)
-    numbers = [one.checkpoint for one in await lab.graph.history("t")]
+    numbers = [snapshot.checkpoint for snapshot in await lab.graph.history("t")]
     assert numbers == list(range(numbers[0], 0, -1))
     if not died:
         assert (lab.ran["a"], lab.ran["b"]) == (2, 2)
@@ -210,7 +213,9 @@ async def test_i4_a_death_at_any_write_loses_no_answer_and_repeats_none(
 async def test_two_people_who_answer_two_questions_at_once_are_both_heard() -> None:
     lab = Lab(many(6))
     questions = ids(await lab.start())
-    results = await asyncio.gather(*(lab.run(resume_map={one: "yes"}) for one in questions))
+    results = await asyncio.gather(
+        *(lab.run(resume_map={question: "yes"}) for question in questions)
+    )
     assert len(results) == 6
     assert (await lab.state()).values["log"] == [f"q{at:02}: yes" for at in range(6)]
 
@@ -226,7 +231,7 @@ async def test_an_answer_waits_while_another_one_is_worked_on() -> None:
 
     lab = Lab(lambda lab: fan(a=slow, b=lab.ask("b", "b")))
     first, second = ids(await lab.start())
-    one = asyncio.create_task(lab.run(resume_map={first: 1}))
+    answering = asyncio.create_task(lab.run(resume_map={first: 1}))
     await begun.wait()
     with pytest.raises(AlreadyAnsweredError):
         await lab.run(resume_map={first: 2})
@@ -240,19 +245,19 @@ async def test_an_answer_waits_while_another_one_is_worked_on() -> None:
     other = asyncio.create_task(lab.run(resume_map={second: 2}))
     await asyncio.wait([other], timeout=0.02)
     go_on.set()
-    await one
+    await answering
     assert (await other).values["b"] == 2
 
 
 async def test_one_of_many_answers_to_one_question_wins() -> None:
     lab = Lab(many(3))
     [first, *_] = ids(await lab.start())
-    found = await asyncio.gather(
+    outcomes = await asyncio.gather(
         *(lab.run(resume_map={first: at}) for at in range(20)), return_exceptions=True
     )
-    lost = [one for one in found if isinstance(one, Exception)]
+    lost = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     assert len(lost) == 19
-    assert all(isinstance(one, UnknownInterruptError) for one in lost)
+    assert all(isinstance(error, UnknownInterruptError) for error in lost)
 
 
 async def test_who_slept_while_others_took_over_writes_nothing() -> None:
@@ -285,8 +290,8 @@ async def test_a_copy_that_a_dead_process_left_gets_what_was_answered_since() ->
     await lab.store.save("t@1", head.data, status=head.status, expected_version=0)
     for question in questions:
         await lab.run(resume_map={question: "yes"})
-    found = await lab.graph.history("t")
-    assert [len(one.interrupts) for one in found] == [0, 1, 2, 3]
+    snapshots = await lab.graph.history("t")
+    assert [len(snapshot.interrupts) for snapshot in snapshots] == [0, 1, 2, 3]
     await lab.graph.delete_thread("t")
     assert list(await lab.store.ids()) == []
 

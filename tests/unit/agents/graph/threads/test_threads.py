@@ -66,15 +66,15 @@ async def test_g064_update_as_the_end() -> None:
 async def test_g065_two_resumes_at_once() -> None:
     lab = Lab(one)
     [question] = ids(await lab.start())
-    found = await asyncio.gather(
+    outcomes = await asyncio.gather(
         lab.run(resume_map={question: "x"}),
         lab.run(resume_map={question: "y"}),
         lab.run(resume="z"),
         return_exceptions=True,
     )
-    won = [one for one in found if not isinstance(one, BaseException)]
+    won = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
     assert len(won) == 1
-    assert [type(one) for one in found if isinstance(one, BaseException)] == [
+    assert [type(outcome) for outcome in outcomes if isinstance(outcome, BaseException)] == [
         AlreadyAnsweredError,
         AlreadyAnsweredError,
     ]
@@ -139,8 +139,8 @@ async def test_g065_a_thread_that_is_being_worked_on() -> None:
 
 async def test_two_new_threads_at_once() -> None:
     lab = Lab(one)
-    found = await asyncio.gather(lab.start(), lab.start(), return_exceptions=True)
-    assert sum(isinstance(one, CheckpointBusyError) for one in found) == 1
+    outcomes = await asyncio.gather(lab.start(), lab.start(), return_exceptions=True)
+    assert sum(isinstance(outcome, CheckpointBusyError) for outcome in outcomes) == 1
     assert lab.ran["a"] == 1
 
 
@@ -253,13 +253,16 @@ async def test_history_newest_first() -> None:
     lab = Lab(lambda lab: chain(lab, a=lab.write("a"), b=lab.ask("b", "q")))
     await lab.start()
     await lab.run(resume="x")
-    found = await lab.graph.history("t")
-    assert [(one.checkpoint, one.parent, one.next, one.phase) for one in found] == [
+    snapshots = await lab.graph.history("t")
+    assert [
+        (snapshot.checkpoint, snapshot.parent, snapshot.next, snapshot.phase)
+        for snapshot in snapshots
+    ] == [
         (3, 2, (), "finished"),
         (2, 1, ("b",), "paused"),
         (1, None, ("a",), "running"),
     ]
-    assert [one.checkpoint for one in await lab.graph.history("t", limit=2)] == [3, 2]
+    assert [snapshot.checkpoint for snapshot in await lab.graph.history("t", limit=2)] == [3, 2]
     with pytest.raises(CheckpointNotFoundError):
         await lab.state(7)
 

@@ -163,7 +163,7 @@ async def test_a_thread_that_is_left_running_says_how_to_end_it() -> None:
     token = CancelToken()
     token.cancel()
     result = await lab.graph.recover("t", cancel=token)
-    assert ([one.kind for one in result.interrupts], lab.ran["slow"]) == (["stop"], 1)
+    assert ([interrupt.kind for interrupt in result.interrupts], lab.ran["slow"]) == (["stop"], 1)
     assert (await lab.graph.cancel("t", "x")).phase == "cancelled"
 
 

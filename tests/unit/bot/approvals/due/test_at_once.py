@@ -38,8 +38,8 @@ async def voted(office: Office, cards: Sequence[Approval]) -> list[Approval]:
 
 async def followed(office: Office, stored: Sequence[Approval]) -> None:
     await office.approvals.tell(stored)
-    for one in stored:
-        office.queue.spawn(office.attendance.attend(one.approval_id, told=one))
+    for approval in stored:
+        office.queue.spawn(office.attendance.attend(approval.approval_id, announced=approval))
     await office.queue.run()
 
 
@@ -50,7 +50,7 @@ async def test_the_thread_is_woken_once_for_all(storage: SqliteStores) -> None:
     await office.approvals.tell(stored)
     assert (await storage.threads.get(THREAD_ID)).wakes == before.wakes + 1
     await followed(office, [])
-    assert [one for _, one in office.ran] == ["a", "b", "c"]
+    assert [argument for _, argument in office.ran] == ["a", "b", "c"]
 
 
 async def test_each_has_its_own_vote_and_entries(storage: SqliteStores) -> None:
@@ -58,7 +58,7 @@ async def test_each_has_its_own_vote_and_entries(storage: SqliteStores) -> None:
     await followed(office, await voted(office, cards))
     entries = await storage.audit.of_thread(THREAD_ID, limit=99)
     for card in cards:
-        acts = [one.action for one in entries if one.approval_id == card.approval_id]
+        acts = [entry.action for entry in entries if entry.approval_id == card.approval_id]
         assert all(acts.count(act) == 1 for act in ("voted", "decided", "resumed")), acts
 
 
@@ -70,16 +70,16 @@ async def test_what_was_voted_stays_voted_when_the_process_dies(storage: SqliteS
     other.clock.forward(seconds=20)
     await other.sweep.tick()
     await other.queue.run()
-    found = {
-        one.approval_id: one.status
-        for one in await of_turn(storage.approvals, cards[0].checkpoint_id)
+    status_by_id = {
+        approval.approval_id: approval.status
+        for approval in await of_turn(storage.approvals, cards[0].checkpoint_id)
     }
-    assert [found[one.approval_id] for one in cards] == [
+    assert [status_by_id[card.approval_id] for card in cards] == [
         Status.APPROVED,
         Status.APPROVED,
         Status.PENDING,
     ]
-    assert [one for _, one in other.ran] == ["a", "b"]
+    assert [argument for _, argument in other.ran] == ["a", "b"]
 
 
 async def test_somebody_who_changed_it_meanwhile_goes_before(storage: SqliteStores) -> None:
@@ -114,8 +114,8 @@ async def test_the_sign_is_looked_at_once_for_all_that_ended(
     office, cards = await asked(storage, *"abcdefgh"[:count])
     stored = await voted(office, cards)
     monkeypatch.setattr(thread_reactions, "open_of", noted)
-    for one in stored:  # before any of the calls has run
-        await office.attendance.attend(one.approval_id, told=one)
+    for approval in stored:  # before any of the calls has run
+        await office.attendance.attend(approval.approval_id, announced=approval)
     assert on_root(office) == ["starts"]
     assert len(looks) == 2  # before the end is shown, and after; not twice for each
 

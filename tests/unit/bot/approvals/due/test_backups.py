@@ -172,10 +172,12 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> 
     assert recorded.shown_revision == 2
     assert office.notifier.cards[approval.approval_id].escalation.begun_ms == office.clock()
     after = await office.the_approval()
-    assert [one.ts for one in after.reminders] == ["1.5"]
+    assert [reminder.ts for reminder in after.reminders] == ["1.5"]
     assert after.due_ms == after.created_ms + 3 * 3_600_000  # the first reminder
     (entry,) = [
-        one for one in await story(storage, thread_id=THREAD_ID) if one.action == "escalated"
+        record
+        for record in await story(storage, thread_id=THREAD_ID)
+        if record.action == "escalated"
     ]
     assert (entry.at_ms, entry.actor_id, entry.detail) == (
         office.clock(),
@@ -345,7 +347,9 @@ async def test_i4_another_process_goes_on_after_a_crash(storage: SqliteStores, s
 
 
 def is_told(approval: Approval) -> bool:
-    return any(one.kind == "escalation" and one.is_posted for one in approval.reminders)
+    return any(
+        reminder.kind == "escalation" and reminder.is_posted for reminder in approval.reminders
+    )
 
 
 def die_at(office: Office, step: str) -> None:
@@ -506,7 +510,7 @@ async def test_a_card_that_waits_does_not_delay_the_escalation(
     await tick(office, hours=1)
     assert (await office.the_approval()).escalation.begun_ms == office.clock()
     # A call that only waits for its turn is no failure; one that Slack refused is.
-    assert [one.message for one in caplog.records if one.levelname == "WARNING"] == []
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == []
     office.notifier.faults["card"] = DeliveryError("chat.postMessage", "fatal_error")
     await tick(office, hours=5)
     assert "card update failed, will retry: " in caplog.text

@@ -73,7 +73,7 @@ def shown(office: Office) -> FakeBatchCards:
 def drawn(office: Office) -> dict[str, Status]:
     """What the newest card of several shows."""
     (items,) = shown(office).cards.values()
-    return {str(one.arguments["what"]): one.status for one in items}
+    return {str(approval.arguments["what"]): approval.status for approval in items}
 
 
 async def later(office: Office, **forward: float) -> None:
@@ -84,13 +84,16 @@ async def later(office: Office, **forward: float) -> None:
 
 async def test_calls_of_one_turn_have_one_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c")
-    assert {one.batch.keeper for one in cards} == {cards[0].approval_id}
+    assert {card.batch.keeper for card in cards} == {cards[0].approval_id}
     assert shown(office).posts == [cards[0].approval_id]
     assert shown(office).updates == []
     assert office.notifier.posts == []
     assert drawn(office) == dict.fromkeys("abc", Status.PENDING)
-    assert all(one.card.revision == one.shown_revision and not one.thread_card.ts for one in cards)
-    assert [one.batch_card.ts for one in cards] == ["1800000000.000001", "", ""]
+    assert all(
+        approval.card.revision == approval.shown_revision and not approval.thread_card.ts
+        for approval in cards
+    )
+    assert [approval.batch_card.ts for approval in cards] == ["1800000000.000001", "", ""]
 
 
 async def test_one_call_has_a_card_of_its_own(storage: SqliteStores) -> None:
@@ -116,7 +119,7 @@ async def test_what_people_must_see_one_by_one_has_cards_of_its_own(
     storage: SqliteStores, more: dict[str, object]
 ) -> None:
     office, cards = await asked(storage, "a", "b", policy=by_sre(**more))
-    assert {one.batch.keeper for one in cards} == {""}
+    assert {card.batch.keeper for card in cards} == {""}
     assert shown(office).posts == []
 
 
@@ -129,9 +132,9 @@ async def test_each_decision_counts_by_itself_and_the_card_shows_it(storage: Sql
     await office.decide(cards[0])
     await office.decide(cards[2], by=BEN)
     assert drawn(office) == {"a": Status.APPROVED, "b": Status.REJECTED, "c": Status.APPROVED}
-    assert [one for _, one in office.ran] == ["a", "c"]
+    assert [argument for _, argument in office.ran] == ["a", "c"]
     entries = await storage.audit.of_thread(THREAD_ID, limit=99)
-    assert [one.action for one in entries].count("voted") == 3
+    assert [entry.action for entry in entries].count("voted") == 3
 
 
 async def test_many_decisions_at_once_redraw_it_a_few_times(storage: SqliteStores) -> None:
@@ -140,10 +143,10 @@ async def test_many_decisions_at_once_redraw_it_a_few_times(storage: SqliteStore
     await office.hear("<@UBOT> look")
     cards = await office.open_approvals()
     stored, begun_ms = [], steady_clock()
-    for one in cards:
-        decision = Decision(status=Status.APPROVED, by=ADA, at_ms=begun_ms, digest=one.digest)
+    for card in cards:
+        decision = Decision(status=Status.APPROVED, by=ADA, at_ms=begun_ms, digest=card.digest)
         stored.append(
-            await office.approvals.decide(one, decision, an_actor(ADA), surface=Surface.CARD)
+            await office.approvals.decide(card, decision, an_actor(ADA), surface=Surface.CARD)
         )
     await asyncio.gather(*map(office.approvals.follow_up, stored))
     assert set(drawn(office).values()) == {Status.APPROVED}
@@ -167,7 +170,7 @@ async def test_news_of_one_card_is_drawn_at_most_every_second_and_a_half(
 
 async def test_more_than_a_hundred_have_a_second_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, *(f"n{number}" for number in range(MOST_ON_CARD + 3)))
-    keepers = [one.batch.keeper for one in cards]
+    keepers = [card.batch.keeper for card in cards]
     assert keepers[:MOST_ON_CARD] == [cards[0].approval_id] * MOST_ON_CARD
     assert keepers[MOST_ON_CARD:] == [cards[MOST_ON_CARD].approval_id] * 3
     assert shown(office).posts == [cards[0].approval_id, cards[MOST_ON_CARD].approval_id]
@@ -184,14 +187,14 @@ async def test_what_is_edited_gets_a_card_of_its_own(storage: SqliteStores) -> N
 async def test_what_is_claimed_leaves_for_good(storage: SqliteStores, place: int) -> None:
     office, cards = await asked(storage, "a", "b", "c")
     card = cards[place]
-    means = Means(office.storage, office.approvals, office.clock)
-    kept = await means.claim(card.approval_id, an_actor(ADA), shown=card.digest)
+    actions = Means(office.storage, office.approvals, office.clock)
+    kept = await actions.claim(card.approval_id, an_actor(ADA), shown=card.digest)
     office.queue.spawn(office.approvals.follow_up(kept))
     await office.queue.run()
     assert "abc"[place] not in drawn(office)
     assert len(drawn(office)) == 2
     assert office.notifier.posts == [card.approval_id]
-    kept = await means.let_go(card.approval_id, an_actor(ADA), shown=card.digest)
+    kept = await actions.let_go(card.approval_id, an_actor(ADA), shown=card.digest)
     office.queue.spawn(office.approvals.follow_up(kept))
     await office.queue.run()
     assert len(drawn(office)) == 2
@@ -203,8 +206,10 @@ async def test_what_is_claimed_leaves_for_good(storage: SqliteStores, place: int
 
 async def test_a_question_about_one_is_asked_on_its_own_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b")
-    means = Means(office.storage, office.approvals, office.clock)
-    kept = await means.ask(cards[0].approval_id, an_actor(ADA), shown=cards[0].digest, text="why?")
+    actions = Means(office.storage, office.approvals, office.clock)
+    kept = await actions.ask(
+        cards[0].approval_id, an_actor(ADA), shown=cards[0].digest, text="why?"
+    )
     office.queue.spawn(office.approvals.follow_up(kept))
     await office.queue.run()
     assert [*drawn(office)] == ["b"]
@@ -236,7 +241,7 @@ async def test_a_split_that_nobody_followed_is_made_good_by_the_clock(
     heir = an_office(storage, clock=office.clock, owner="heir")
     shown(heir).shown = shown(office).shown
     await later(heir, seconds=1)
-    assert sorted(heir.notifier.posts) == sorted(one.approval_id for one in cards)
+    assert sorted(heir.notifier.posts) == sorted(card.approval_id for card in cards)
     assert shown(heir).cards == {cards[0].approval_id: []}
 
 
@@ -289,8 +294,8 @@ async def test_a_card_that_slack_never_takes_is_split(storage: SqliteStores) -> 
     office.notifier.faults["batch"] = GONE
     await office.hear("<@UBOT> look")
     cards = await office.open_approvals()
-    assert sorted(office.notifier.posts) == sorted(one.approval_id for one in cards)
-    assert all(one.batch.left and one.thread_card.ts for one in cards)
+    assert sorted(office.notifier.posts) == sorted(card.approval_id for card in cards)
+    assert all(approval.batch.left and approval.thread_card.ts for approval in cards)
 
 
 async def test_a_card_that_slack_does_not_take_now_comes_later(storage: SqliteStores) -> None:
@@ -326,11 +331,11 @@ async def test_one_reminder_speaks_for_all(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c", policy=REMINDING)
     await later(office, minutes=15)
     await later(office, seconds=5)
-    sent = [one for one in office.notifier.asking.values() if one.kind == "reminder"]
+    sent = [message for message in office.notifier.asking.values() if message.kind == "reminder"]
     assert len(sent) == 1
     waiting = await office.open_approvals()
-    assert [one.escalation.reminders for one in waiting] == [1, 1, 1]
-    assert [bool(one.reminders) for one in waiting] == [True, False, False]
+    assert [approval.escalation.reminders for approval in waiting] == [1, 1, 1]
+    assert [bool(approval.reminders) for approval in waiting] == [True, False, False]
     await office.decide(cards[0])
     assert len(office.notifier.asking) == 1
     await office.decide(cards[1])
@@ -345,7 +350,7 @@ async def test_the_next_that_waits_is_reminded_of_when_the_first_is_decided(
     office, cards = await asked(storage, "a", "b", policy=REMINDING)
     await office.decide(cards[0])
     await later(office, minutes=15)
-    sent = [one for one in office.notifier.asking.values() if one.kind == "reminder"]
+    sent = [message for message in office.notifier.asking.values() if message.kind == "reminder"]
     assert len(sent) == 1
 
 
@@ -389,32 +394,46 @@ def approvals(draw: st.DrawFn) -> Approval:
 
 
 @settings(max_examples=60)
-@given(st.lists(approvals(), max_size=12, unique_by=lambda one: one.approval_id), st.data())
-def test_a_card_holds_only_what_is_alike(found: list[Approval], data: st.DataObject) -> None:
-    refused = {one.approval_id for one in found if data.draw(st.booleans())}
-    made = together(found, lambda one: one.approval_id not in refused)
-    own = [tuple(one for one in each.messages if one.key != BATCH) for each in made]
-    alone = [one.changed(batch=StoredBatch(), messages=own[at]) for at, one in enumerate(made)]
-    assert alone == found
-    for keeper in {one.batch.keeper for one in made} - {""}:
-        items = [one for one in made if one.batch.keeper == keeper]
+@given(
+    st.lists(approvals(), max_size=12, unique_by=lambda approval: approval.approval_id), st.data()
+)
+def test_a_card_holds_only_what_is_alike(originals: list[Approval], data: st.DataObject) -> None:
+    refused = {approval.approval_id for approval in originals if data.draw(st.booleans())}
+    made = together(originals, lambda approval: approval.approval_id not in refused)
+    own = [tuple(message for message in each.messages if message.key != BATCH) for each in made]
+    alone = [
+        approval.changed(batch=StoredBatch(), messages=own[at]) for at, approval in enumerate(made)
+    ]
+    assert alone == originals
+    for keeper_id in {approval.batch.keeper for approval in made} - {""}:
+        items = [approval for approval in made if approval.batch.keeper == keeper_id]
         assert 2 <= len(items) <= MOST_ON_CARD
-        assert items[0].approval_id == keeper
-        keeps = [one.message(BATCH) is not None for one in items]
+        assert items[0].approval_id == keeper_id
+        keeps = [approval.message(BATCH) is not None for approval in items]
         assert keeps == [True, *([False] * (len(items) - 1))]
-        assert len({(one.tool, one.terms.text, one.expires_ms) for one in items}) == 1
-        assert len({one.requesters for one in items}) == 1
-        for one in items:
-            read = one.terms
+        assert (
+            len({(approval.tool, approval.terms.text, approval.expires_ms) for approval in items})
+            == 1
+        )
+        assert len({approval.requesters for approval in items}) == 1
+        for member in items:
+            read = member.terms
             assert read.risk in {"low", "medium"}
             assert not read.always_ask
             assert sum(need.count for need in read.stages[0].approve) == 1
-            assert (one.status, one.kind, one.place) == (Status.PENDING, Kind.APPROVAL, "")
-            assert (one.stuck, one.copies, one.asked_again) == ("", (), "")
-            assert one.approval_id not in refused
-            assert stays(one)
-    alone = [one for one in made if not one.batch.keeper and one.approval_id not in refused]
-    alike = {(one.tool, one.terms.text, one.expires_ms, one.requesters) for one in alone}
+            assert (member.status, member.kind, member.place) == (Status.PENDING, Kind.APPROVAL, "")
+            assert (member.stuck, member.copies, member.asked_again) == ("", (), "")
+            assert member.approval_id not in refused
+            assert stays(member)
+    alone = [
+        approval
+        for approval in made
+        if not approval.batch.keeper and approval.approval_id not in refused
+    ]
+    alike = {
+        (approval.tool, approval.terms.text, approval.expires_ms, approval.requesters)
+        for approval in alone
+    }
     assert alike or not alone
 
 

@@ -44,8 +44,8 @@ async def storage() -> SqliteStores:
 
 
 async def wish(office: Office, *people: str, has_copies: bool = True) -> None:
-    for one in people:
-        await office.wishes.set(an_actor(one), team_id="T1", has_copies=has_copies)
+    for user_id in people:
+        await office.wishes.set(an_actor(user_id), team_id="T1", has_copies=has_copies)
 
 
 async def asked(storage: SqliteStores, rules: dict[str, Any], *wishing: str, **more: Any) -> Office:
@@ -57,14 +57,14 @@ async def asked(storage: SqliteStores, rules: dict[str, Any], *wishing: str, **m
 
 
 async def claim(office: Office, approval: Approval, by: str) -> None:
-    means = Means(office.storage, office.approvals, office.clock)
-    done = await means.claim(approval.approval_id, an_actor(by), shown=approval.digest)
+    actions = Means(office.storage, office.approvals, office.clock)
+    done = await actions.claim(approval.approval_id, an_actor(by), shown=approval.digest)
     await office.approvals.follow_up(done)
     await office.queue.run()
 
 
 def copies(approval: Approval) -> list[str]:
-    return [one.user for one in approval.copies]
+    return [copy.user for copy in approval.copies]
 
 
 async def test_who_asks_for_it_gets_the_card_though_they_are_in_the_channel(
@@ -89,7 +89,9 @@ async def test_who_has_the_card_is_reminded_there_and_not_in_the_thread(
 async def test_all_copies_say_how_it_ended(storage: SqliteStores) -> None:
     office = await asked(storage, SECURITY, MIA, SAM)
     await office.decide(await office.the_approval(), by=SAM)
-    assert [one.status for _, one in office.notifier.copies.values()] == [Status.APPROVED] * 2
+    assert [approval.status for _, approval in office.notifier.copies.values()] == [
+        Status.APPROVED
+    ] * 2
 
 
 @pytest.mark.parametrize("is_found", [True, False])
@@ -108,11 +110,11 @@ async def test_a_copy_that_was_deleted_comes_back_once_though_its_process_dies(
     office.notifier.post_card = dies  # type: ignore[method-assign]
     with pytest.raises(KilledError):
         await office.attendance.redraw(approval.approval_id)
-    assert [one.ts for one in (await office.the_approval()).copies] == [""]
+    assert [copy.ts for copy in (await office.the_approval()).copies] == [""]
     office.notifier.post_card = post  # type: ignore[method-assign]
     await later(office, minutes=1)
     assert told(office) == [("card", [MIA], MIA)] * 2
-    assert [bool(one.ts) for one in (await office.the_approval()).copies] == [True]
+    assert [bool(copy.ts) for copy in (await office.the_approval()).copies] == [True]
 
 
 async def test_who_asks_for_none_any_more_gets_none_and_what_they_have_stays_true(
@@ -127,7 +129,7 @@ async def test_who_asks_for_none_any_more_gets_none_and_what_they_have_stays_tru
     await later(office, minutes=15)
     assert told(office)[1:] == [("reminder", [MIA, SAM], "")]
     await office.decide(await office.the_approval(), by=SAM)
-    assert [one.status for _, one in office.notifier.copies.values()] == [Status.APPROVED]
+    assert [approval.status for _, approval in office.notifier.copies.values()] == [Status.APPROVED]
 
 
 async def test_members_of_a_user_group_get_theirs_beside_the_mention_of_it(
@@ -246,8 +248,8 @@ async def test_the_wish_is_kept_with_the_others_and_in_the_audit(storage: Sqlite
     office = an_office(storage, SRE)
     await office.wishes.set(an_actor(ADA), team_id="T1", quiet=("22:00", "07:00"))
     await wish(office, ADA)
-    found = await person(office, ADA)
-    assert (found.has_copies, found.quiet_from) == (True, "22:00")
+    wishes = await person(office, ADA)
+    assert (wishes.has_copies, wishes.quiet_from) == (True, "22:00")
     await office.wishes.set(an_actor(ADA), team_id="T1", quiet=("", ""))
     assert (await person(office, ADA)).has_copies
 
@@ -264,13 +266,13 @@ class TestOneCardForSeveral:
 
     async def test_the_wish_of_one_splits_it_for_nobody(self, storage: SqliteStores) -> None:
         office, cards = await self.asked(storage, "a", "b", "c")
-        keeper = cards[0]
-        assert {one.batch.keeper for one in cards} == {keeper.approval_id}
-        assert shown(office).posts == [keeper.approval_id]
+        first = cards[0]
+        assert {card.batch.keeper for card in cards} == {first.approval_id}
+        assert shown(office).posts == [first.approval_id]
         assert shown(office).copied == [ADA], "one message"
-        (copy,) = keeper.copies
+        (copy,) = first.copies
         assert (copy.kind, copy.user, copy.channel, bool(copy.ts)) == (BATCH, ADA, "DADA", True)
-        assert [one.copies for one in cards[1:]] == [(), ()]
+        assert [card.copies for card in cards[1:]] == [(), ()]
         assert told(office) == []
 
     async def test_its_copy_is_drawn_with_it(self, storage: SqliteStores) -> None:
@@ -278,7 +280,7 @@ class TestOneCardForSeveral:
         await office.decide(cards[1], by=BEN)
         await later(office, seconds=5)
         (items,) = shown(office).copies.values()
-        (copied,) = [one for one in items if one.approval_id == cards[1].approval_id]
+        (copied,) = [approval for approval in items if approval.approval_id == cards[1].approval_id]
         assert copied.status is Status.APPROVED
         assert drawn(office)["b"] is Status.APPROVED
         assert shown(office).copied == [ADA]
@@ -287,9 +289,9 @@ class TestOneCardForSeveral:
         office, cards = await self.asked(storage, "a", "b", "c")
         await claim(office, cards[0], BEN)
         await later(office, seconds=5)
-        keeper = await storage.approvals.get(cards[0].approval_id)
-        assert keeper.batch.left
-        assert [(one.kind, one.user) for one in keeper.copies] == [
+        first = await storage.approvals.get(cards[0].approval_id)
+        assert first.batch.left
+        assert [(copy.kind, copy.user) for copy in first.copies] == [
             (BATCH, ADA),
             ("card", ADA),
         ]
@@ -314,6 +316,6 @@ class TestOneCardForSeveral:
         office.notifier.failing.add("copy")
         office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
         await office.hear("<@UBOT> look")
-        (keeper, _) = await office.open_approvals()
-        assert (keeper.copies, keeper.batch_card.ts != "") == ((), True)
-        assert keeper.card.revision == keeper.shown_revision
+        (first, _) = await office.open_approvals()
+        assert (first.copies, first.batch_card.ts != "") == ((), True)
+        assert first.card.revision == first.shown_revision

@@ -64,7 +64,7 @@ async def later(office: Office, **forward: float) -> None:
 
 
 async def acts(office: Office) -> list[str]:
-    return [one.action for one in await story(office.storage, thread_id=THREAD_ID)]
+    return [entry.action for entry in await story(office.storage, thread_id=THREAD_ID)]
 
 
 def told(office: Office) -> list[tuple[str, list[str], str]]:
@@ -95,9 +95,11 @@ async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: Sqli
     office = await asked(storage, STEPS)
     await later(office, minutes=15)
     await later(office, minutes=30)
-    assert [one.kind for one in office.notifier.asking.values()] == ["reminder"]
+    assert [message.kind for message in office.notifier.asking.values()] == ["reminder"]
     kept = (await office.the_approval()).reminders
-    assert [one.ts for one in kept] == [one.ts for one in office.notifier.asking.values()]
+    assert [reminder.ts for reminder in kept] == [
+        message.ts for message in office.notifier.asking.values()
+    ]
 
 
 async def test_the_messages_below_a_card_are_removed_when_it_is_decided(
@@ -126,7 +128,7 @@ async def test_people_who_are_not_in_the_channel_get_the_card_themselves(
     await later(office, minutes=15)
     assert told(office)[1:] == [("reminder", [MIA], ""), ("reminder", [SAM], SAM)]
     await office.decide(await office.the_approval(), by=SAM)
-    assert [one.status for _, one in office.notifier.copies.values()] == [Status.APPROVED]
+    assert [shown.status for _, shown in office.notifier.copies.values()] == [Status.APPROVED]
     assert office.notifier.asking == {}
 
 
@@ -241,9 +243,12 @@ async def test_a_claim_shows_on_all_copies_within_two_seconds_and_ends_by_itself
 
 def claimed_on(office: Office) -> list[str]:
     """The first lines of the card and of its copies."""
-    shown = [*office.notifier.cards.values(), *(one for _, one in office.notifier.copies.values())]
-    drawn = [card_for(one, approvers_text="") for one in shown]
-    return [str(one.blocks[0]["text"]["text"]) for one in drawn]
+    shown = [
+        *office.notifier.cards.values(),
+        *(approval for _, approval in office.notifier.copies.values()),
+    ]
+    drawn = [card_for(approval, approvers_text="") for approval in shown]
+    return [str(card.blocks[0]["text"]["text"]) for card in drawn]
 
 
 async def test_in_quiet_hours_the_card_mentions_nobody_and_rights_begin(
@@ -253,7 +258,7 @@ async def test_in_quiet_hours_the_card_mentions_nobody_and_rights_begin(
     office = await asked(storage, STEPS, file=quiet)
     approval = await office.the_approval()
     assert mentioned(approval) == []
-    assert [one.kind for one in approval.reminders] in (["quiet"], [])
+    assert [reminder.kind for reminder in approval.reminders] in (["quiet"], [])
     await later(office, hours=1)
     assert (await office.the_approval()).escalation.steps == 1
     assert [kind for kind, _, _ in told(office) if kind != "quiet"] == []
@@ -269,7 +274,7 @@ async def test_a_new_stage_mentions_its_people(storage: SqliteStores) -> None:
     await later(office, minutes=15)
     await office.decide(await office.the_approval(), by=ADA)
     assert told(office) == [("reminder", ["S0SRE"], ""), ("mention", [LIA], "")]
-    assert [one.kind for one in office.notifier.asking.values()] == ["mention"]
+    assert [message.kind for message in office.notifier.asking.values()] == ["mention"]
     assert mentioned(await office.the_approval()) == [LIA]
 
 
@@ -284,7 +289,7 @@ async def test_a_route_to_a_channel_leaves_a_line_in_the_thread(storage: SqliteS
     assert copy.channel == "C0ROOM"
     await office.decide(approval, by=ADA)
     assert len(office.ran) == 1
-    assert [one.status for _, one in office.notifier.copies.values()] == [Status.APPROVED]
+    assert [shown.status for _, shown in office.notifier.copies.values()] == [Status.APPROVED]
 
 
 async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStores) -> None:
@@ -292,7 +297,7 @@ async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStores) -> N
     office = await asked(storage, ask)
     assert [user for _, _, user in told(office)] == [MIA, SAM, ADA, BEN]
     await office.decide(await office.the_approval(), by=ADA)
-    votes = {one.votes for _, one in office.notifier.copies.values()}
+    votes = {approval.votes for _, approval in office.notifier.copies.values()}
     assert len(votes) == 1
     await later(office, minutes=15)
     assert told(office)[4:] == [("reminder", [MIA], MIA), ("reminder", [SAM], SAM)]
@@ -330,7 +335,7 @@ async def test_i4_a_crash_around_a_step_loses_nothing_and_tells_nobody_twice(
     await later(second, seconds=16)
     await later(second, seconds=30)
     kind, note = ("reminder", "reminded") if minutes == 15 else ("escalation", "escalated")
-    assert [one[0] for one in told(second)] == [kind]
+    assert [message[0] for message in told(second)] == [kind]
     assert (await acts(second)).count(note) == 1
     assert (await second.the_approval()).escalation.told == (minutes == 60)
 
@@ -343,7 +348,7 @@ async def test_a_nudge_whose_answer_was_lost_is_found(storage: SqliteStores) -> 
     await later(office, minutes=5)
     assert told(office) == [("reminder", ["S0SRE"], "")]
     (kept,) = (await office.the_approval()).reminders
-    assert [kept.ts] == [one.ts for one in office.notifier.asking.values()]
+    assert [kept.ts] == [message.ts for message in office.notifier.asking.values()]
 
 
 async def test_a_decision_in_the_moment_of_a_reminder_has_nobody_told(

@@ -52,7 +52,7 @@ async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: Sqli
     await later(office, minutes=30)
     (second,) = office.notifier.nudges
     assert office.notifier.reminders == [approval.approval_id] * 2
-    assert [one.ts for one in (await office.the_approval()).reminders] == [second]
+    assert [reminder.ts for reminder in (await office.the_approval()).reminders] == [second]
     assert first != second
 
 
@@ -124,7 +124,7 @@ def notes(new: Approval, old: Approval) -> bool:
 
 
 def has_posted(approval: Approval) -> bool:
-    return all(one.is_posted for one in approval.reminders)
+    return all(reminder.is_posted for reminder in approval.reminders)
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -169,7 +169,7 @@ async def test_a_reminder_that_a_crash_left_unknown_is_found_when_it_is_decided(
         await later(first, minutes=15)
     first.queue.drop()
     over()
-    assert [one.ts for one in (await first.the_approval()).reminders] == [""]
+    assert [reminder.ts for reminder in (await first.the_approval()).reminders] == [""]
     first.clock.forward(seconds=16)
     await first.decide(approval, by=ADA)
     assert kinds(first) == []
@@ -241,7 +241,9 @@ async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
     nudge = office.notifier.nudge
     about: list[tuple[str, str]] = []
 
-    async def told(approval: Approval, message: ApprovalMessage, **options: Any) -> object:
+    async def recording_nudge(
+        approval: Approval, message: ApprovalMessage, **options: Any
+    ) -> object:
         sent = await nudge(approval, message, **options)
         if sent is not None:
             about.append((message.kind, approval.digest))
@@ -250,7 +252,7 @@ async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
     async def edited_meanwhile(
         approval: Approval, message: ApprovalMessage, **options: Any
     ) -> object:
-        office.notifier.nudge = told  # type: ignore[method-assign,assignment]
+        office.notifier.nudge = recording_nudge  # type: ignore[method-assign,assignment]
         sent = await nudge(approval, message, **options) if after else None
         waiting = await office.the_approval()
         now = office.clock()
@@ -263,7 +265,7 @@ async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
             found=waiting,
             now_ms=now,
         )
-        return sent if after else await told(approval, message, **options)
+        return sent if after else await recording_nudge(approval, message, **options)
 
     office.notifier.nudge = edited_meanwhile  # type: ignore[method-assign,assignment]
     await later(office, **wait)
@@ -313,7 +315,7 @@ async def test_a_question_reminds_its_requester_in_the_thread(storage: SqliteSto
     question = await office.the_approval()
     assert (question.copies, question.place, question.escalation.steps) == ((), "", 0)
     assert (approvers_of(question), backups_of(question)) == ((ROSA, "channel"), ())
-    acts = [one.action for one in await story(storage, thread_id=THREAD_ID)]
+    acts = [entry.action for entry in await story(storage, thread_id=THREAD_ID)]
     assert acts == ["requested", *["reminded"] * 3]
 
 

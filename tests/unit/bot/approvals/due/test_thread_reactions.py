@@ -213,7 +213,7 @@ async def decide_only(office: Office, approval: Approval) -> None:
     )
     await decide(office.storage.approvals, approval.approval_id, decision, digest=approval.digest)
     await office.storage.threads.wake(THREAD_ID, now_ms=office.clock())
-    await office.attendance.attend(approval.approval_id, told=approval)
+    await office.attendance.attend(approval.approval_id, announced=approval)
 
 
 def a_waiting(approval: Approval) -> Approval:

@@ -54,7 +54,7 @@ def test_the_newest_reminder_replaces_older_ones_and_no_escalation(status: Statu
     approval = an_approval(messages=(old, escalation, *newer), status=status)
     assert wanted(approval, old) is Wanted.DELETED
     if status is Status.PENDING:
-        assert {wanted(approval, one) for one in (escalation, *newer)} == {Wanted.AS_IS}
+        assert {wanted(approval, message) for message in (escalation, *newer)} == {Wanted.AS_IS}
 
 
 def item(number: int, **changes: Any) -> Approval:

@@ -104,7 +104,7 @@ async def test_i4_a_card_that_its_process_did_not_draw_is_drawn_by_another_once(
     await office.queue.run()  # the first one wakes up
     assert notifier.posts == [approval.approval_id]
     entries = await storage.audit.of_thread(approval.thread_id, limit=99)
-    assert [one.action for one in entries].count("requested") == 1
+    assert [entry.action for entry in entries].count("requested") == 1
 
 
 async def marked(office: Office, approval: Approval) -> Approval:
@@ -357,6 +357,6 @@ async def test_i12_a_decision_that_nobody_noted_is_noted_with_its_resume(
     await other.threads.work(approval.thread_id)
     other.queue.drop()
     entries = await storage.audit.of_thread(approval.thread_id, limit=99)
-    acts = [one.action for one in entries]
+    acts = [entry.action for entry in entries]
     assert {"requested", "decided", "resumed", "started", "executed"} <= set(acts)
     assert acts.count("decided") == 1

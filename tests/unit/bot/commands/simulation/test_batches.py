@@ -13,10 +13,12 @@ CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
 
 async def test_each_card_of_a_batch_is_refused_for_its_own_reason(storage: Stores) -> None:
     """Who asked for all of them opens no form, and hears the same about each."""
-    case = next(one for one in read_case_file(CASES).cases() if one.id == "E136")
+    case = next(
+        listed_case for listed_case in read_case_file(CASES).cases() if listed_case.id == "E136"
+    )
     *asked, batch = copy.deepcopy(case.data["timeline"])
-    for one in asked:
-        one["request"]["said"] = ["U0ADA"]
+    for step in asked:
+        step["request"]["said"] = ["U0ADA"]
     del batch["batch"]["changed"]
     batch["expect"] = {
         "audit": ["refused"],
@@ -24,4 +26,6 @@ async def test_each_card_of_a_batch_is_refused_for_its_own_reason(storage: Store
         "states": ["pending"] * 3,
     }
     data = {**case.data, "timeline": [*asked, batch]}
-    assert [str(one) for one in await rehearse(replace(case, data=data), storage)] == []
+    assert [
+        str(difference) for difference in await rehearse(replace(case, data=data), storage)
+    ] == []

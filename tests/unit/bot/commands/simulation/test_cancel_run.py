@@ -11,7 +11,9 @@ CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
 
 
 async def test_other_cards_of_the_run_are_superseded_with_it(storage: Stores) -> None:
-    case = next(one for one in read_case_file(CASES).cases() if one.id == "E105")
+    case = next(
+        listed_case for listed_case in read_case_file(CASES).cases() if listed_case.id == "E105"
+    )
     asked = {"audit": ["requested"], "state": "pending", "messages": [["+0m", "card", ["S0SRE"]]]}
     timeline = [
         {"at": "+0m", "request": {"tool": "restart_db", "args": {"host": "a"}}, "expect": asked},
@@ -34,4 +36,4 @@ async def test_other_cards_of_the_run_are_superseded_with_it(storage: Stores) ->
         },
     ]
     played = replace(case, data={**case.data, "timeline": timeline})
-    assert [str(one) for one in await rehearse(played, storage)] == []
+    assert [str(difference) for difference in await rehearse(played, storage)] == []

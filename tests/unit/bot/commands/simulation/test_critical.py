@@ -17,9 +17,13 @@ CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
 async def test_the_edit_is_a_vote_but_for_what_has_become_critical(
     storage: Stores, risk: str
 ) -> None:
-    case = next(one for one in read_case_file(CASES).cases() if one.id == "E041")
+    case = next(
+        listed_case for listed_case in read_case_file(CASES).cases() if listed_case.id == "E041"
+    )
     policy = copy.deepcopy(case.policy)
-    (rule,) = [one for one in policy["rules"] if one["name"] == "small-refunds"]
+    (rule,) = [
+        listed_rule for listed_rule in policy["rules"] if listed_rule["name"] == "small-refunds"
+    ]
     ask = {**rule["then"]["ask"], "risk": risk}
     above = {"path": "amount", "op": "ge", "value": 100}
     where = {**rule["when"], "args": [*rule["when"].get("args", []), above]}
@@ -40,4 +44,6 @@ async def test_the_edit_is_a_vote_but_for_what_has_become_critical(
         edit["expect"]["rules"] = "bigger"
         edit["expect"]["runs"][0]["amount"] = 200
     data = {**case.data, "policy": policy, "timeline": [first, edit]}
-    assert [str(one) for one in await rehearse(replace(case, data=data), storage)] == []
+    assert [
+        str(difference) for difference in await rehearse(replace(case, data=data), storage)
+    ] == []

@@ -34,7 +34,9 @@ DEPLOY = {"tool": "deploy", "args": {"service": "web", "version": "1", "env": "s
 
 @pytest.fixture(scope="module")
 def case() -> Case:
-    return next(one for one in read_case_file(CASES).cases() if one.id == "E030")
+    return next(
+        listed_case for listed_case in read_case_file(CASES).cases() if listed_case.id == "E030"
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,7 +69,9 @@ async def acts(case: Case, storage: Stores) -> AsyncIterator[SimulatedSteps]:
         storage=storage,
         world=case.world,
         clock=StageClock(case.start_ms),
-        make=lambda one, owner: joined(one, owner, agents={"*": agents["clerk"]}, rules=RULES),
+        make=lambda stores, owner: joined(
+            stores, owner, agents={"*": agents["clerk"]}, rules=RULES
+        ),
     )
     yield SimulatedSteps(case=case, stage=stage, script=script, swap_policy=no_policy)
     await stage.settle()
@@ -76,7 +80,7 @@ async def acts(case: Case, storage: Stores) -> AsyncIterator[SimulatedSteps]:
 async def test_a_click_on_the_card_lets_the_call_run(acts: SimulatedSteps) -> None:
     await acts.request([DEPLOY])
     await acts.play("approve", "U0ADA")
-    assert [one.status for one in await acts.newest()] == [Status.APPROVED]
+    assert [approval.status for approval in await acts.newest()] == [Status.APPROVED]
     assert acts.script.ran == [{**DEPLOY["args"], "notify": False}]  # type: ignore[dict-item]
     assert heard(acts.script.heard) == RAN
 
@@ -101,7 +105,7 @@ async def test_who_may_not_decide_decides_nothing(acts: SimulatedSteps) -> None:
     await acts.request([DEPLOY])
     for user in ("U0TOM", "U0ROSA", "U0GUS", "U0EXT"):
         await acts.play("approve", user)
-    assert [one.status for one in await acts.newest()] == [Status.PENDING]
+    assert [approval.status for approval in await acts.newest()] == [Status.PENDING]
     assert acts.script.ran == []
 
 
@@ -113,7 +117,7 @@ async def test_what_is_due_on_the_way_happens_on_time(acts: SimulatedSteps) -> N
     (approval,) = await acts.newest()
     assert approval.decision is not None
     assert approval.decision.at_ms - acts.case.start_ms == 8 * 3_600_000
-    assert "reminded" in [one.action for one in await watcher.entries(acts.threads.values())]
+    assert "reminded" in [entry.action for entry in await watcher.entries(acts.threads.values())]
     assert heard(acts.script.heard) == "expired"
 
 
@@ -122,7 +126,7 @@ async def test_a_look_up_that_fails_refuses(acts: SimulatedSteps) -> None:
     await acts.play("lookups", "fail")
     await acts.play("approve", "U0ADA")
     await acts.play("lookups", "ok")
-    assert [one.status for one in await acts.newest()] == [Status.PENDING]
+    assert [approval.status for approval in await acts.newest()] == [Status.PENDING]
 
 
 async def test_another_process_may_have_the_thread(acts: SimulatedSteps) -> None:

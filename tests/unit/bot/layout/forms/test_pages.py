@@ -177,7 +177,7 @@ def test_many_choices_are_searched_for() -> None:
     assert block["element"]["initial_option"]["text"]["text"] == "region-007"
     assert view_errors(view_of([block])) == []
     field = made(schema, current).shown[0]
-    assert [one["text"]["text"] for one in found(field, "N-24")] == LISTED[240:250]
+    assert [option["text"]["text"] for option in found(field, "N-24")] == LISTED[240:250]
     assert len(found(field, "")) == 100
     assert found(field, "nowhere") == []
     state = {ActionId.VALUE: {"type": "external_select", "selected_option": pick(42)}}

@@ -35,7 +35,9 @@ async def judge(
     data = {
         "version": 1,
         "groups": {"sre": {"usergroups": ["S0SRE"]}, "leads": {"usergroups": ["S0LEAD"]}},
-        "defaults": {name: one for name, one in {**SRE, **defaults}.items() if one is not None},
+        "defaults": {
+            name: value for name, value in {**SRE, **defaults}.items() if value is not None
+        },
         "rules": rules,
         "default": {"ask": {}} if default is None else default,
     }
@@ -52,7 +54,7 @@ async def terms(*code: Ruling, **parts: Any) -> Terms:
 
 
 def people_of(ruling: Terms) -> list[str]:
-    return [one.name for one in ruling.requirements.values()]
+    return [requirement.name for requirement in ruling.requirements.values()]
 
 
 async def test_people_of_code_are_a_group_of_their_own() -> None:
@@ -64,7 +66,7 @@ async def test_people_of_code_are_a_group_of_their_own() -> None:
 async def test_backup_people_of_code_count_for_its_people_alone() -> None:
     ask = Ask(rule="eyes", approvers=("U0MIA",), backups=("U0SAM",), escalate_in=timedelta(hours=1))
     ruling = await terms(ask, escalate=[{"after": "2h", "add": ["leads"]}])
-    assert [(one.after_s, one.add, one.requirements) for one in ruling.escalate] == [
+    assert [(step.after_s, step.add, step.requirements) for step in ruling.escalate] == [
         (3_600, ("code:eyes:backups",), ("code:eyes",)),
         (7_200, ("leads",), ("sre",)),
     ]
@@ -80,7 +82,9 @@ async def test_without_a_time_backup_people_come_with_those_of_the_file(
 ) -> None:
     ask = Ask(rule="eyes", approvers=("U0MIA",), backups=("U0SAM",))
     ruling = await terms(ask, **defaults)
-    (step,) = (one for one in ruling.escalate if one.requirements == ("code:eyes",))
+    (step,) = (
+        escalation for escalation in ruling.escalate if escalation.requirements == ("code:eyes",)
+    )
     assert step.after_s == after_s
 
 
@@ -105,8 +109,8 @@ async def test_code_that_names_nobody_asks_the_people_of_the_file() -> None:
 async def test_code_makes_times_shorter_and_never_longer() -> None:
     short = Ask(rule="eyes", expires_in=timedelta(minutes=5), remind_in=timedelta(minutes=1))
     long = Ask(rule="eyes", expires_in=timedelta(days=9), remind_in=timedelta(days=9))
-    one, other = await terms(short), await terms(long)
-    assert (one.expires_s, one.remind_s) == (300, 60)
+    shorter, other = await terms(short), await terms(long)
+    assert (shorter.expires_s, shorter.remind_s) == (300, 60)
     assert (other.expires_s, other.remind_s) == (28_800, 900)
 
 

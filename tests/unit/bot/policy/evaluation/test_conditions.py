@@ -138,9 +138,9 @@ def test_a_text_is_folded_however_it_is_composed() -> None:
 
 def test_no_character_folds_shorter_than_the_bound_takes() -> None:
     for code in range(0x110000):
-        one = chr(code)
-        folded = fold(one)
-        if not one.isspace() and folded:
+        character = chr(code)
+        folded = fold(character)
+        if not character.isspace() and folded:
             assert len(unicodedata.normalize("NFD", folded)) <= 5 * len(folded)
 
 

@@ -191,7 +191,7 @@ async def test_many_tools_do_not_fill_the_memory() -> None:
 
 async def test_many_worlds_do_not_fill_the_memory() -> None:
     names = [f"a{number}" for number in range(8)]
-    book = rulebook(*({"args": [{"path": one, "op": "eq", "value": 1}]} for one in names))
+    book = rulebook(*({"args": [{"path": path, "op": "eq", "value": 1}]} for path in names))
     for world in range(256):
         values = {name: "1" if world >> bit & 1 else 2 for bit, name in enumerate(names)}
         await judge(book, arguments=values)

@@ -17,7 +17,7 @@ SRE: list[dict[str, Any]] = [{"from": ["sre"]}]
 
 def terms(name: str = "a", *, gate: Gate = "none", **ask: Any) -> Terms:
     """The terms of an `ask` of a rule."""
-    groups = {one: {"usergroups": [f"S0{one.upper()}"]} for one in ("sre", "leads", "fin")}
+    groups = {group: {"usergroups": [f"S0{group.upper()}"]} for group in ("sre", "leads", "fin")}
     data = {
         "version": 1,
         "timezone": "Europe/Berlin",
@@ -32,14 +32,14 @@ def terms(name: str = "a", *, gate: Gate = "none", **ask: Any) -> Terms:
     return terms_of(file, entry, name, ToolFacts(name="t", gate=gate))
 
 
-def merged(one: dict[str, Any], other: dict[str, Any]) -> Terms:
-    result = merge([terms("a", **one), terms("b", **other)])
+def merged(first: dict[str, Any], other: dict[str, Any]) -> Terms:
+    result = merge([terms("a", **first), terms("b", **other)])
     assert isinstance(result, Terms)
     return result
 
 
 @pytest.mark.parametrize(
-    ("field", "one", "other", "value"),
+    ("field", "first", "other", "value"),
     [
         ("exclude", {}, {"exclude": ["editors"]}, ("requesters", "editors")),
         ("exclude", {"exclude": []}, {"exclude": []}, ()),
@@ -71,9 +71,9 @@ def merged(one: dict[str, Any], other: dict[str, Any]) -> Terms:
     ],
 )
 def test_the_stricter_counts(
-    field: str, one: dict[str, Any], other: dict[str, Any], value: object
+    field: str, first: dict[str, Any], other: dict[str, Any], value: object
 ) -> None:
-    assert getattr(merged(one, other), field) == value
+    assert getattr(merged(first, other), field) == value
 
 
 def test_no_field_is_forgotten() -> None:
@@ -86,7 +86,10 @@ def test_all_requirements_stand_under_names_of_their_own() -> None:
     steps = [{"after": "1h", "add": ["leads"]}]
     result = merged({}, {"escalate": steps, "approve": [{"from": ["sre"], "count": 2}]})
     (stage,) = result.stages
-    assert [(one.name, one.count) for one in stage.approve] == [("sre", 1), ("sre #2", 2)]
+    assert [(requirement.name, requirement.count) for requirement in stage.approve] == [
+        ("sre", 1),
+        ("sre #2", 2),
+    ]
     assert [step.requirements for step in result.escalate] == [("sre #2",)]
     assert plain_name("sre #2") == "sre"
     assert result.rule == "a + b"
@@ -105,7 +108,9 @@ def test_stages_of_a_later_ruling_follow() -> None:
     stages = [{"name": name, "approve": SRE} for name in ("team", "lead")]
     result = merge([terms(stages=stages), terms("b")])
     assert isinstance(result, Terms)
-    assert [(stage.name, [one.name for one in stage.approve]) for stage in result.stages] == [
+    assert [
+        (stage.name, [requirement.name for requirement in stage.approve]) for stage in result.stages
+    ] == [
         ("team", ["sre"]),
         ("lead", ["sre #2"]),
         ("b", ["sre #3"]),
@@ -113,15 +118,15 @@ def test_stages_of_a_later_ruling_follow() -> None:
 
 
 def test_break_glass_is_for_those_whom_all_let() -> None:
-    one = {"by": ["sre", "leads"], "alert": "C0ALERT"}
-    assert merged({"break_glass": one}, {}).break_glass is None
-    both = merged({"break_glass": one}, {"break_glass": {**one, "by": ["leads"]}})
+    glass = {"by": ["sre", "leads"], "alert": "C0ALERT"}
+    assert merged({"break_glass": glass}, {}).break_glass is None
+    both = merged({"break_glass": glass}, {"break_glass": {**glass, "by": ["leads"]}})
     assert both.break_glass == BreakGlass(groups=("leads",), alert="C0ALERT")
-    other = {"break_glass": {**one, "alert": "C0OPS"}}
-    assert merged({"break_glass": one}, other).break_glass is None
-    other = {"break_glass": {**one, "by": ["fin"]}}
-    assert merged({"break_glass": one}, other).break_glass is None
-    assert merged({"break_glass": one}, {"break_glass": one, "always_ask": "yes"}).always_ask
+    other = {"break_glass": {**glass, "alert": "C0OPS"}}
+    assert merged({"break_glass": glass}, other).break_glass is None
+    other = {"break_glass": {**glass, "by": ["fin"]}}
+    assert merged({"break_glass": glass}, other).break_glass is None
+    assert merged({"break_glass": glass}, {"break_glass": glass, "always_ask": "yes"}).always_ask
 
 
 def test_who_always_asks_has_no_other_way() -> None:
@@ -141,9 +146,9 @@ def test_several_slots_cannot_be_granted_by_one_person() -> None:
 
 
 def test_the_smaller_limits_count_where_one_person_decides() -> None:
-    one = terms(grants={"max_time": "1h", "max_uses": 9, "vary": ["a", "b"]})
+    first = terms(grants={"max_time": "1h", "max_uses": 9, "vary": ["a", "b"]})
     other = terms("b", grants={"max_time": "2h", "max_uses": 5, "vary": ["b"]})
-    both = merge([one, other.model_copy(update={"stages": ()})])
+    both = merge([first, other.model_copy(update={"stages": ()})])
     assert isinstance(both, Terms)
     assert both.grants is not None
     assert both.grants.model_dump() == {"max_time_s": 3_600, "max_uses": 5, "vary": ("b",)}
@@ -202,8 +207,8 @@ def test_a_step_counts_for_all_requirements_of_its_name() -> None:
 
 
 def test_terms_with_two_requirements_of_one_name_cannot_be_read() -> None:
-    one = terms()
-    (stage,) = one.stages
+    original = terms()
+    (stage,) = original.stages
     twice = stage.model_copy(update={"approve": (*stage.approve, *stage.approve)})
     with pytest.raises(TermsError):
-        Terms.from_text(one.model_copy(update={"stages": (twice,)}).text)
+        Terms.from_text(original.model_copy(update={"stages": (twice,)}).text)

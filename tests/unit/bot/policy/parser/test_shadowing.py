@@ -60,7 +60,7 @@ def test_a_rule_that_some_call_reaches_is_not_told(first: Any, second: Any) -> N
 
 
 def args() -> st.SearchStrategy[list[dict[str, object]]]:
-    numbers = st.sampled_from([one for one in NUMBERS if isinstance(one, int | float)])
+    numbers = st.sampled_from([number for number in NUMBERS if isinstance(number, int | float)])
     orders = st.builds(an_arg, st.sampled_from(["gt", "ge", "lt", "le"]), numbers)
     same = st.builds(an_arg, st.sampled_from(["eq", "ne"]), st.sampled_from(NUMBERS))
     listed = st.lists(st.sampled_from(NUMBERS), min_size=1, max_size=3)

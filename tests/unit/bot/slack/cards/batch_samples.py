@@ -56,7 +56,7 @@ def an_item(base: Approval, number: int, amount: str, **changes: Any) -> Approva
 
 def refunds(base: Approval, count: int = 5) -> list[Approval]:
     """Several refunds that wait."""
-    amounts = AMOUNTS if count == len(AMOUNTS) else [f"{10 + one}.00" for one in range(count)]
+    amounts = AMOUNTS if count == len(AMOUNTS) else [f"{10 + index}.00" for index in range(count)]
     return [an_item(base, number, amount) for number, amount in enumerate(amounts)]
 
 
@@ -74,27 +74,33 @@ def ran(item: Approval, state: RunState = RunState.RAN, text: str = "refunded") 
 
 def partly(base: Approval) -> list[Approval]:
     """Some of them decided."""
-    one, two, three, four, five = refunds(base)
-    return [one, two, ran(three), ended(four, Status.REJECTED, reason="by hand"), five]
+    first, two, three, four, five = refunds(base)
+    return [first, two, ran(three), ended(four, Status.REJECTED, reason="by hand"), five]
 
 
 def done(base: Approval) -> list[Approval]:
     """All of them decided."""
-    one, two, three, four, five = refunds(base)
+    first, two, three, four, five = refunds(base)
     reason = "already refunded by hand"
-    return [ran(one), ran(two), ran(three), ended(four, Status.REJECTED, reason=reason), ran(five)]
+    return [
+        ran(first),
+        ran(two),
+        ran(three),
+        ended(four, Status.REJECTED, reason=reason),
+        ran(five),
+    ]
 
 
-def drawn(items: Sequence[Approval], **told: Any) -> Card:
+def drawn(items: Sequence[Approval], **changes: Any) -> Card:
     """Their card."""
-    words = {"title": TITLE if len(items) == len(AMOUNTS) else "", **told}
+    words = {"title": TITLE if len(items) == len(AMOUNTS) else "", **changes}
     return batch_card(items, BatchWords(**words), approvers_text="the members of this channel")
 
 
 def a_hundred(base: Approval) -> Card:
     """A card of many, with the largest that its tool names."""
     items = refunds(base, 100)
-    largest = tuple(one.approval_id for one in reversed(items))
+    largest = tuple(approval.approval_id for approval in reversed(items))
     return drawn(items, title="100 refunds, 5950.00 EUR in total", largest=largest)
 
 
@@ -106,19 +112,22 @@ BATCH_CARDS: dict[str, Callable[[Approval], Card]] = {
         [*map(ran, refunds(base)[:4]), ran(refunds(base)[4], RunState.FAILED, "no answer")]
     ),
     "batch_expired": lambda base: drawn(
-        [ended(one, Status.EXPIRED, by="") for one in refunds(base)]
+        [ended(approval, Status.EXPIRED, by="") for approval in refunds(base)]
     ),
     "batch_pending_stuck": lambda base: drawn(
-        [one.changed(stuck="Nobody.") for one in refunds(base)]
+        [approval.changed(stuck="Nobody.") for approval in refunds(base)]
     ),
     "batch_pending_escalated": lambda base: drawn(
-        [escalated(with_backups(one, "S0OPS"), LATER) for one in refunds(base)]
+        [escalated(with_backups(approval, "S0OPS"), LATER) for approval in refunds(base)]
     ),
     "batch_running": lambda base: drawn(
         [*map(ran, refunds(base)[:4]), ran(refunds(base)[4], RunState.RUNNING, "")]
     ),
     "batch_withdrawn": lambda base: drawn(
-        [ended(one, Status.WITHDRAWN, by="U0ROSA", reason="Done by hand") for one in refunds(base)]
+        [
+            ended(approval, Status.WITHDRAWN, by="U0ROSA", reason="Done by hand")
+            for approval in refunds(base)
+        ]
     ),
     "batch_pending_100": a_hundred,
     "batch_pending_no_words": lambda base: drawn(refunds(base), title=""),

@@ -12,17 +12,17 @@ _IDS = {"user": ("user_id", "@"), "channel": ("channel_id", "#")}
 
 def seen(card: Card) -> str:
     """The words of a message's rich text; ids as in mrkdwn, dates as their tokens."""
-    return "".join(_part(one) for one in parts(card.blocks) if one["type"] != "emoji").strip()
+    return "".join(_part(part) for part in parts(card.blocks) if part["type"] != "emoji").strip()
 
 
 def symbols(card: Card) -> list[str]:
     """The emoji of a message, in order."""
-    return [one["name"] for one in parts(card.blocks) if one["type"] == "emoji"]
+    return [part["name"] for part in parts(card.blocks) if part["type"] == "emoji"]
 
 
 def links(card: Card) -> list[tuple[str, str]]:
     """The links of a message: address and words."""
-    return [(one["url"], one["text"]) for one in parts(card.blocks) if one["type"] == "link"]
+    return [(part["url"], part["text"]) for part in parts(card.blocks) if part["type"] == "link"]
 
 
 def parts(blocks: list[Block]) -> Iterator[Block]:
@@ -33,21 +33,21 @@ def parts(blocks: list[Block]) -> Iterator[Block]:
 
 
 def _leaves(value: dict[str, Any]) -> Iterator[Block]:
-    for one in value.get("elements", ()):
-        if "elements" in one:
-            yield from _leaves(one)
+    for element in value.get("elements", ()):
+        if "elements" in element:
+            yield from _leaves(element)
         else:
-            yield one
+            yield element
 
 
-def _part(one: Block) -> str:
-    match one["type"]:
+def _part(element: Block) -> str:
+    match element["type"]:
         case "user" | "channel" as kind:
             name, sign = _IDS[kind]
-            return f"<{sign}{one[name]}>"
+            return f"<{sign}{element[name]}>"
         case "usergroup":
-            return f"<!subteam^{one['usergroup_id']}>"
+            return f"<!subteam^{element['usergroup_id']}>"
         case "date":
-            return f"<!date^{one['timestamp']}^{one['format']}|{one['fallback']}>"
+            return f"<!date^{element['timestamp']}^{element['format']}|{element['fallback']}>"
         case _:
-            return str(one["text"])
+            return str(element["text"])

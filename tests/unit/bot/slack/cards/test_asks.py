@@ -46,8 +46,8 @@ from tests.unit.bot.slack.cards.samples import (
 
 
 def actions_of(card: Card) -> list[str]:
-    found = [part["elements"] for part in card.blocks if part["type"] == "actions"]
-    return [one["action_id"].removeprefix("countersign:") for row in found for one in row]
+    rows = [part["elements"] for part in card.blocks if part["type"] == "actions"]
+    return [button["action_id"].removeprefix("countersign:") for row in rows for button in row]
 
 
 def draw(approval: Approval) -> Card:
@@ -96,7 +96,7 @@ def test_labels_that_do_not_fit_a_button_are_in_a_form(label: str) -> None:
 
 
 def many(count: int) -> Approval:
-    options = tuple(Option(id=str(one), label=f"Option {one}") for one in range(count))
+    options = tuple(Option(id=str(number), label=f"Option {number}") for number in range(count))
     return a_choice(replace(CHOICE, options=options))
 
 
@@ -132,7 +132,7 @@ def test_menu_for_several_of_many() -> None:
     )
     element = choose_modal(a_choice(ask))["blocks"][1]["element"]
     assert element["type"] == "multi_static_select"
-    assert [one["text"]["text"] for one in element["options"][:2]] == ["1. x", "2. x"]
+    assert [option["text"]["text"] for option in element["options"][:2]] == ["1. x", "2. x"]
 
 
 def state(**fields: object) -> dict[str, Any]:
@@ -179,8 +179,8 @@ def test_choice_that_is_none_is_refused(values: dict[str, Any]) -> None:
 
 def test_several_that_are_none_or_twice_are_refused() -> None:
     several = a_choice(replace(CHOICE, multiple=True))
-    for found in ([], [value("9")], [value("0"), value("0")], 5, None):
-        values = state(selected_options=found)
+    for chosen in ([], [value("9")], [value("0"), value("0")], 5, None):
+        values = state(selected_options=chosen)
         assert errors_of(several, ActionId.CHOOSE_MODAL, values)
 
 
@@ -256,10 +256,10 @@ def test_edit_of_a_step_keeps_what_has_no_input() -> None:
 
 
 def test_secret_of_an_answer_is_masked() -> None:
-    told: Json = {"values": {"password": "hunter2hunter2", "place": "x"}}
+    answer: Json = {"values": {"password": "hunter2hunter2", "place": "x"}}
     schema: dict[str, Any] = {"type": "object", "properties": {"password": {"type": "string"}}}
     approval = a_form().changed(form=AnswerForm(form=Form.FIELDS, schema=schema).to_data())
-    card = draw(decided(approval, Status.ANSWERED, answer=told))
+    card = draw(decided(approval, Status.ANSWERED, answer=answer))
     assert "hunter2" not in said(card) + card.text
 
 
@@ -298,7 +298,7 @@ def test_the_first_line_says_how_it_stands(approval: Approval, line: str) -> Non
 def test_a_question_is_its_title_and_is_said_once() -> None:
     asked = {"questions": ["Which market?"]}
     card = draw(a_question(title="Which market?", arguments=asked, why=""))
-    assert [one["type"] for one in card.blocks] == ["section", "header", "context", "actions"]
+    assert [block["type"] for block in card.blocks] == ["section", "header", "context", "actions"]
     assert said(card).count('"Which market?"') == 1
     assert card.text.startswith("Answer needed: Which market? Requested by")
 
@@ -315,17 +315,17 @@ def test_several_questions_are_a_numbered_list() -> None:
     card = draw(a_question(why=""))
     (listed,) = card.blocks[2]["elements"]
     assert (listed["type"], listed["style"]) == ("rich_text_list", "ordered")
-    texts = [one["elements"][0]["text"] for one in listed["elements"]]
+    texts = [element["elements"][0]["text"] for element in listed["elements"]]
     assert texts == ["Which version?", "Which environment?"]
 
 
 def menu_of(card: Card) -> list[str]:
     row = next(part["elements"] for part in card.blocks if part["type"] == "actions")
-    return [one["text"]["text"] for one in row[-1]["options"]]
+    return [option["text"]["text"] for option in row[-1]["options"]]
 
 
 def test_options_on_buttons_are_not_listed_and_none_of_them_is_in_the_menu() -> None:
-    options = tuple(Option(id=one, label=one) for one in ("Germany", "France", "Both"))
+    options = tuple(Option(id=name, label=name) for name in ("Germany", "France", "Both"))
     card = draw(a_choice(replace(CHOICE, options=options)))
     assert said(card).count("Germany") == 2  # its button, and what a screen reader says
     assert "None of these…" in menu_of(card)
@@ -341,11 +341,11 @@ def test_a_second_version_shows_what_changed_and_what_was_asked_for() -> None:
         a_round("you do what others never would:\nwait", "you do what others never could:\nwait")
     )
     (quoted,) = card.blocks[2]["elements"]
-    styles = {one["text"].strip(): one.get("style") for one in quoted["elements"]}
+    styles = {element["text"].strip(): element.get("style") for element in quoted["elements"]}
     assert styles["would:"] == {"strike": True}
     assert styles["could:"] == {"bold": True}
     assert styles["you do what others never"] is None
-    small = [one["text"] for one in card.blocks[3]["elements"]]
+    small = [element["text"] for element in card.blocks[3]["elements"]]
     assert small == ["Requested change: “could, not <!here> would”", "Changed: 2 words"]
     assert "Compare versions" in menu_of(card)
 
@@ -353,7 +353,7 @@ def test_a_second_version_shows_what_changed_and_what_was_asked_for() -> None:
 def test_a_text_that_is_mostly_new_stands_alone() -> None:
     card = draw(a_round("one two three four", "five six seven four"))
     (quoted,) = card.blocks[2]["elements"]
-    assert [one["text"] for one in quoted["elements"]] == ["five six seven four"]
+    assert [element["text"] for element in quoted["elements"]] == ["five six seven four"]
     assert "Changed" not in said(card)
     view = modal_of(a_round("one two three four", "five six seven four"), ActionId.COMPARE)
     assert view_errors(view) == []
@@ -429,8 +429,8 @@ def test_hint_says_what_a_reply_can_answer(schema: dict[str, Any], hint: str) ->
 
 
 def test_answers_have_the_numbers_of_their_questions() -> None:
-    one = draw(decided(a_question(), Status.ANSWERED, answer=["2027, Europe"]))
-    assert one.blocks[2]["text"]["text"] == "2027, Europe"
+    card = draw(decided(a_question(), Status.ANSWERED, answer=["2027, Europe"]))
+    assert card.blocks[2]["text"]["text"] == "2027, Europe"
     each = draw(decided(a_question(), Status.ANSWERED, answer=["2027", "Europe"]))
     assert each.blocks[2]["text"]["text"] == "1. 2027\n2. Europe"
     assert each.text.endswith(". 1. 2027; 2. Europe")
@@ -447,7 +447,7 @@ def quotes_of(card: Card) -> list[str]:
     """The text of each quote of a card."""
     parts = [part for block in card.blocks for part in block.get("elements", [])]
     return [
-        "".join(one["text"] for one in part["elements"])
+        "".join(element["text"] for element in part["elements"])
         for part in parts
         if part["type"] == "rich_text_quote"
     ]

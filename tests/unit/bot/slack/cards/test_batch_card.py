@@ -31,8 +31,8 @@ def card_of(items: list[Approval], words: BatchWords | None = None) -> Card:
 def mrkdwn_in(block: object) -> list[str]:
     if isinstance(block, dict):
         own = [str(block["text"])] if block.get("type") == "mrkdwn" else []
-        return own + [text for one in block.values() for text in mrkdwn_in(one)]
-    return [text for one in block for text in mrkdwn_in(one)] if isinstance(block, list) else []
+        return own + [text for value in block.values() for text in mrkdwn_in(value)]
+    return [text for child in block for text in mrkdwn_in(child)] if isinstance(block, list) else []
 
 
 def as_it_ended(item: Approval, end: str) -> Approval:
@@ -49,41 +49,48 @@ def as_it_ended(item: Approval, end: str) -> Approval:
     st.lists(st.sampled_from(["wait", "ran", "no"]), min_size=100, max_size=100),
 )
 def test_any_card_and_its_forms_are_taken_by_slack(
-    count: int, title: str, told: str, ends: list[str]
+    count: int, title: str, words: str, ends: list[str]
 ) -> None:
-    found = [one.changed(title=title or "x") for one in refunds(an_approval(), count)]
-    items = [as_it_ended(one, end) for end, one in zip(ends, found, strict=False)]
-    largest = tuple(one.approval_id for one in reversed(items))
-    card = card_of(items, BatchWords(title=told, rest=told, largest=largest))
+    waiting = [approval.changed(title=title or "x") for approval in refunds(an_approval(), count)]
+    items = [as_it_ended(approval, end) for end, approval in zip(ends, waiting, strict=False)]
+    largest = tuple(approval.approval_id for approval in reversed(items))
+    card = card_of(items, BatchWords(title=words, rest=words, largest=largest))
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
     assert text_characters({"blocks": card.blocks}) <= 9_000
-    for view in (batch_modal(items[0], items, told), list_modal(items, told or "x")):
+    for view in (batch_modal(items[0], items, words), list_modal(items, words or "x")):
         assert view_errors(view) == []
         assert len(view["blocks"]) <= 100
 
 
 @pytest.mark.parametrize("end", ["wait", "ran", "no"])
 def test_what_others_wrote_is_never_live(end: str) -> None:
-    items = [one.changed(title=f"{LIVE} {one.position}") for one in refunds(an_approval())]
-    items = [*(as_it_ended(one, end) for one in items[:3]), *items[3:]]
+    items = [
+        approval.changed(title=f"{LIVE} {approval.position}") for approval in refunds(an_approval())
+    ]
+    items = [*(as_it_ended(approval, end) for approval in items[:3]), *items[3:]]
     card = card_of(items, BatchWords(title=LIVE, rest=LIVE))
-    assert not [one for one in mrkdwn_in(card.blocks) if "*a*" in one or "<!channel>" in one]
+    assert not [text for text in mrkdwn_in(card.blocks) if "*a*" in text or "<!channel>" in text]
     assert "<!channel>" not in card.text
 
 
 def test_the_button_carries_just_what_is_listed_and_waits() -> None:
-    one, two, three, *rest = refunds(an_approval())
-    card = card_of([one, ran(two), three, *rest])
+    first, two, three, *rest = refunds(an_approval())
+    card = card_of([first, ran(two), three, *rest])
     (row,) = [block for block in card.blocks if block["type"] == "actions"]
-    (button,) = [one for one in row["elements"] if one["action_id"] == ActionId.APPROVE_ALL]
+    (button,) = [
+        element for element in row["elements"] if element["action_id"] == ActionId.APPROVE_ALL
+    ]
     about = decode_all(button["value"])
-    found = [about.approval_id, *(other.approval_id for other in about.others)]
-    assert found == [item.approval_id for item in (one, three, *rest)]
+    targets = [about.approval_id, *(other.approval_id for other in about.others)]
+    assert targets == [item.approval_id for item in (first, three, *rest)]
     assert button["confirm"]["text"]["type"] == "plain_text"
 
 
 def test_a_button_is_about_a_few() -> None:
-    targets = [(one.approval_id, one.digest) for one in refunds(an_approval(), MOST_TARGETS + 1)]
+    targets = [
+        (approval.approval_id, approval.digest)
+        for approval in refunds(an_approval(), MOST_TARGETS + 1)
+    ]
     with pytest.raises(ValueError, match="a few"):
         encode_all(targets)
     with pytest.raises(ValueError, match="a few"):
@@ -137,36 +144,39 @@ def third_line(card: Card) -> str:
 def test_an_end_that_all_share_has_its_own_symbol_and_says_that_nothing_ran(
     status: Status, symbol: str, next_step: str
 ) -> None:
-    items = [one.changed(newer_ts="1.1") for one in refunds(an_approval())]
-    card = card_of([ended(one, status, by="") for one in items])
+    items = [approval.changed(newer_ts="1.1") for approval in refunds(an_approval())]
+    card = card_of([ended(approval, status, by="") for approval in items])
     assert first_line(card) == symbol
     assert third_line(card) == next_step
 
 
 def test_done_is_said_only_where_all_went_as_people_decided() -> None:
-    one, two, *_ = refunds(an_approval())
+    first, two, *_ = refunds(an_approval())
     words = BatchWords(title="2 refunds")
-    mixed = card_of([ran(one), ended(two, Status.REJECTED, reason="by hand")], words)
+    mixed = card_of([ran(first), ended(two, Status.REJECTED, reason="by hand")], words)
     assert mixed.text == "Done: 2 refunds. 1 ran, 1 rejected, by <@U0ADA>."
-    failed = card_of([ran(one), ran(two, RunState.FAILED, "no answer")], words)
+    failed = card_of([ran(first), ran(two, RunState.FAILED, "no answer")], words)
     assert failed.text == (
         "1 ran, 1 failed, by <@U0ADA>: 2 refunds. Failed: Refund 12.50 EUR, order 1241, no answer"
     )
-    running = card_of([ran(one), ran(two, RunState.RUNNING)], words)
+    running = card_of([ran(first), ran(two, RunState.RUNNING)], words)
     assert running.text.startswith("1 running, 1 ran, by <@U0ADA>: 2 refunds.")
-    refused = card_of([ended(item, Status.REJECTED) for item in (one, two)], words)
+    refused = card_of([ended(item, Status.REJECTED) for item in (first, two)], words)
     assert refused.text.startswith("2 rejected, by <@U0ADA>: 2 refunds. Rejected: ")
 
 
 def test_a_reason_that_all_share_is_said() -> None:
-    items = [ended(one, Status.WITHDRAWN, reason="Done by hand") for one in refunds(an_approval())]
+    items = [
+        ended(approval, Status.WITHDRAWN, reason="Done by hand")
+        for approval in refunds(an_approval())
+    ]
     assert third_line(card_of(items)) == "“Done by hand”"
     items[0] = ended(items[0], Status.WITHDRAWN, reason="Another")
     assert third_line(card_of(items)) == "Nothing ran."
 
 
 def test_what_nobody_can_decide_is_said_to_whoever_does_not_see_the_card() -> None:
-    stuck = [one.changed(stuck="Nobody is left.") for one in refunds(an_approval())]
+    stuck = [approval.changed(stuck="Nobody is left.") for approval in refunds(an_approval())]
     card = card_of(stuck, BatchWords(title="5 refunds"))
     assert card.text.startswith("No one can decide this: 5 refunds. Expires ")
     assert card.text.endswith(" Nobody is left.")
@@ -174,7 +184,9 @@ def test_what_nobody_can_decide_is_said_to_whoever_does_not_see_the_card() -> No
 
 def test_that_backups_were_asked_is_the_state() -> None:
     later = 1_764_000_900_000
-    items = [escalated(with_backups(one, "S0OPS"), later) for one in refunds(an_approval())]
+    items = [
+        escalated(with_backups(approval, "S0OPS"), later) for approval in refunds(an_approval())
+    ]
     card = card_of(items, BatchWords(title="5 refunds"))
     assert first_line(card) == "📣 *Escalated to backup*  ·  5 need approval"
     words = "Still needs approval: 5 refunds. <!subteam^S0OPS> can now decide too. "
@@ -184,14 +196,14 @@ def test_that_backups_were_asked_is_the_state() -> None:
 def test_the_risk_and_the_requesters_words_are_in_the_text_too() -> None:
     ask = replace(ASK, leaves=True).to_data()
     said = (Said(by="U0ROSA", text="Wait", at_ms=1),)
-    items = [one.changed(form=ask, said=said) for one in refunds(an_approval())]
+    items = [approval.changed(form=ask, said=said) for approval in refunds(an_approval())]
     text = card_of(items, BatchWords(title="5 refunds")).text
     assert text.startswith("5 approvals needed, goes outside the company: 5 refunds.")
     assert text.endswith(" <@U0ROSA> added a message after asking. Read it before you decide.")
 
 
 def test_without_words_of_its_tool_its_name_and_number_are_the_title() -> None:
-    items = [one.changed(tool="book_ticket") for one in refunds(an_approval())]
+    items = [approval.changed(tool="book_ticket") for approval in refunds(an_approval())]
     assert batch_title(items, "") == "Book ticket, 5 times"
     assert batch_title(items, " 5 tickets ") == "5 tickets"
     items[0] = items[0].changed(tool="book_hotel")
@@ -199,8 +211,8 @@ def test_without_words_of_its_tool_its_name_and_number_are_the_title() -> None:
 
 
 def test_one_alone_has_its_own_title() -> None:
-    one, *rest = [ran(one) for one in refunds(an_approval())]
-    last = one.changed(status=Status.PENDING, decision=None, run=None)
+    first, *rest = [ran(approval) for approval in refunds(an_approval())]
+    last = first.changed(status=Status.PENDING, decision=None, run=None)
     words = BatchWords(title="5 refunds", rest="1 refunds")
     card = card_of([last, *rest], words)
     (row,) = [block for block in card.blocks if block["type"] == "actions"]

@@ -23,9 +23,9 @@ def test_card_that_was_never_edited_says_nothing_of_it() -> None:
 
 
 def test_f1_card_names_who_edited_and_what() -> None:
-    told = text_of(EDITED)
-    assert "✏️ Edited by <@UADA>. You're approving the edited version." in told
-    assert "Amount 5 → 500" in told
+    text = text_of(EDITED)
+    assert "✏️ Edited by <@UADA>. You're approving the edited version." in text
+    assert "Amount 5 → 500" in text
     assert "Edited by <@UADA>" in card_for(EDITED, approvers_text="Mia").text
     assert "Someone else has to approve" in text_of(excluding(EDITED, "requesters", "editors"))
 
@@ -49,16 +49,16 @@ def test_final_card_names_who_edited_what_others_approved() -> None:
 
 def test_rejected_card_tells_what_was_changed_before() -> None:
     decision = Decision(status=Status.REJECTED, by="UMIA", at_ms=2, digest=EDITED.digest)
-    told = text_of(EDITED.changed(status=Status.REJECTED, decision=decision))
-    assert "⛔ *Rejected by <@UMIA>*" in told
-    assert "Amount 5 → 500" in told
+    text = text_of(EDITED.changed(status=Status.REJECTED, decision=decision))
+    assert "⛔ *Rejected by <@UMIA>*" in text
+    assert "Amount 5 → 500" in text
 
 
 def test_f7_card_says_why_people_are_asked_again() -> None:
-    told = text_of(an_approval().changed(asked_again="it is <!channel> too old"))
-    assert "Asking again: it is <!channel> too old. Nothing has run since." in told
+    text = text_of(an_approval().changed(asked_again="it is <!channel> too old"))
+    assert "Asking again: it is <!channel> too old. Nothing has run since." in text
     parts = card_for(an_approval().changed(asked_again="<!channel>"), approvers_text="").blocks
-    assert {name: one for name, one in parts[2]["elements"][0].items() if name != "text"} == {
+    assert {name: value for name, value in parts[2]["elements"][0].items() if name != "text"} == {
         "type": "plain_text",
         "emoji": False,
     }
@@ -67,8 +67,8 @@ def test_f7_card_says_why_people_are_asked_again() -> None:
 
 
 def test_changes_need_two_different_sides() -> None:
-    one: dict[str, object] = {"a": 1}
-    for before, after in ((None, {}), ({}, {}), (None, one), (one, one)):
+    values: dict[str, object] = {"a": 1}
+    for before, after in ((None, {}), ({}, {}), (None, values), (values, values)):
         approval = EDITED.changed(edits=EDITED.edits.changed(original=before), arguments=after)
         assert changes_of(approval).blocks == ()
 

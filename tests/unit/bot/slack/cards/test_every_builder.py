@@ -196,8 +196,16 @@ def test_no_words_of_others_are_markup_in_a_form_or_home(name: str) -> None:
 
 def live_in(blocks: list[dict[str, Any]]) -> list[str]:
     """What others wrote and Slack would obey: in mrkdwn, as a mention, or as an emoji."""
-    found = list(walk(blocks))
-    texts = [one["text"] for one in found if one.get("type") == "mrkdwn" and WORD in one["text"]]
-    emoji = [str(one) for one in found if one.get("emoji") is True and WORD in str(one)]
-    parts = [str(one) for one in found if one.get("type") in {"broadcast", "emoji"}]
-    return [*texts, *emoji, *(one for one in parts if "'x'" in one or "broadcast" in one)]
+    elements = list(walk(blocks))
+    texts = [
+        element["text"]
+        for element in elements
+        if element.get("type") == "mrkdwn" and WORD in element["text"]
+    ]
+    emoji = [
+        str(element)
+        for element in elements
+        if element.get("emoji") is True and WORD in str(element)
+    ]
+    parts = [str(element) for element in elements if element.get("type") in {"broadcast", "emoji"}]
+    return [*texts, *emoji, *(part for part in parts if "'x'" in part or "broadcast" in part)]

@@ -31,20 +31,22 @@ from tests.unit.bot.slack.cards.test_shape import STATES as MORE, draw
 NO_CARDS = {*MESSAGES, "batch_empty"}
 """Messages beside cards, and the one that is left where all calls of a card have their own."""
 RECORDS: dict[str, Approval] = {
-    **{name: one for name, (one, _) in MORE.items()},
+    **{name: approval for name, (approval, _) in MORE.items()},
     **OF_CALLS,
     "answered": decided(an_approval(), Status.ANSWERED),
     "nobody": decided(an_approval(), Status.UNDECIDABLE, by="", reason="nobody is left"),
     "denied": decided(an_approval(), Status.DENIED, by="", reason="a rule denies it"),
 }
 CARDS: dict[str, Card] = {
-    **{name: one() for name, one in SAMPLES.items() if name not in NO_CARDS},
+    **{name: sample() for name, sample in SAMPLES.items() if name not in NO_CARDS},
     **{
-        name: card_for(one, approvers_text=approvers_words(approvers_of(one)))
-        for name, one in RECORDS.items()
+        name: card_for(approval, approvers_text=approvers_words(approvers_of(approval)))
+        for name, approval in RECORDS.items()
     },
 }
-ENDED = {name: one for name, one in RECORDS.items() if one.status is not Status.PENDING}
+ENDED = {
+    name: approval for name, approval in RECORDS.items() if approval.status is not Status.PENDING
+}
 WAITING = [name for name in CARDS if "pending" in name or name in RECORDS.keys() - ENDED.keys()]
 SYMBOLS = "👍⏳👀💬📣⚠️❓⚙️✅⛔✏️⏰↩️⏩⏹️🚨⏭️🔑"
 _LINE = re.compile(rf"[{SYMBOLS}]+ \*[^*]+\*")
@@ -57,12 +59,12 @@ def first_line(card: Card) -> str:
 
 
 def parts(card: Card, kind: str) -> list[dict[str, Any]]:
-    return [one for one in walk(card.blocks) if one.get("type") == kind]
+    return [part for part in walk(card.blocks) if part.get("type") == kind]
 
 
 def test_all_states_are_here() -> None:
-    runs = {run.state for one in RECORDS.values() if (run := run_of(one)) is not None}
-    assert {one.status for one in RECORDS.values()} == set(Status)
+    runs = {run.state for approval in RECORDS.values() if (run := run_of(approval)) is not None}
+    assert {approval.status for approval in RECORDS.values()} == set(Status)
     assert runs | {RunState.STOPPED} == set(RunState)
     assert "approval_stopped" in CARDS
 
@@ -73,8 +75,8 @@ def test_each_card_begins_with_a_symbol_and_a_state() -> None:
 
 
 def test_each_text_alone_says_the_state_and_then_the_title() -> None:
-    found = {name: card.text.find(title_on(card)) for name, card in CARDS.items()}
-    assert {name: at for name, at in found.items() if at <= 0} == {}
+    positions = {name: card.text.find(title_on(card)) for name, card in CARDS.items()}
+    assert {name: at for name, at in positions.items() if at <= 0} == {}
 
 
 def title_on(card: Card) -> str:
@@ -106,39 +108,41 @@ def test_the_requester_is_named_while_it_waits() -> None:
 
 
 def test_each_button_has_a_label_that_begins_with_its_words() -> None:
-    buttons = [one for card in CARDS.values() for one in parts(card, "button")]
+    buttons = [part for card in CARDS.values() for part in parts(card, "button")]
     assert len(buttons) > 100
-    for one in buttons:
-        words = one["text"]["text"].removesuffix("…")
-        assert one["accessibility_label"].startswith(f"{words}: ")
-        assert len(one["accessibility_label"]) <= 75
+    for button in buttons:
+        words = button["text"]["text"].removesuffix("…")
+        assert button["accessibility_label"].startswith(f"{words}: ")
+        assert len(button["accessibility_label"]) <= 75
 
 
 def test_each_menu_has_at_most_five_options() -> None:
-    menus = [one for card in CARDS.values() for one in parts(card, "overflow")]
+    menus = [menu for card in CARDS.values() for menu in parts(card, "overflow")]
     assert len(menus) > 20
-    assert {one["action_id"] for one in menus} == {ActionId.MORE}
-    assert {len(one["options"]) for one in menus} <= {1, 2, 3, 4, 5}
+    assert {menu["action_id"] for menu in menus} == {ActionId.MORE}
+    assert {len(menu["options"]) for menu in menus} <= {1, 2, 3, 4, 5}
 
 
 def test_each_deadline_is_a_date_with_its_consequence() -> None:
     assert len(WAITING) > 30
     for name in WAITING:
-        texts = "\n".join(str(one["text"]) for one in parts(CARDS[name], "mrkdwn"))
+        texts = "\n".join(str(part["text"]) for part in parts(CARDS[name], "mrkdwn"))
         assert (name, len(_DEADLINE.findall(texts)), texts.count("Expires")) == (name, 1, 1)
 
 
 def test_what_is_over_leads_to_its_details_alone() -> None:
     for name, record in ENDED.items():
-        found = {one["action_id"] for one in walk(CARDS[name].blocks) if "action_id" in one}
+        actions = {
+            element["action_id"] for element in walk(CARDS[name].blocks) if "action_id" in element
+        }
         is_stuck = record.status is Status.UNDECIDABLE
         way_out = {ActionId.ASK_ADMIN} if is_stuck else set[ActionId]()
-        assert (name, found) == (name, {ActionId.DETAILS, *way_out})
+        assert (name, actions) == (name, {ActionId.DETAILS, *way_out})
 
 
 @given(
     names=st.lists(
-        st.text("abXYZ019_-", min_size=1, max_size=20).filter(lambda one: one.strip("_-")),
+        st.text("abXYZ019_-", min_size=1, max_size=20).filter(lambda text: text.strip("_-")),
         min_size=1,
         max_size=6,
         unique=True,
@@ -148,14 +152,14 @@ def test_what_is_over_leads_to_its_details_alone() -> None:
 def test_no_name_of_an_argument_has_an_underscore(names: list[str]) -> None:
     arguments = dict.fromkeys(names, 5)
     ask = AnswerForm(form=Form.CALL).to_data()
-    one = an_approval(title="Do it", preview="", why="", arguments=arguments, form=ask)
-    assert "_" not in "".join(seen(draw(one)))
+    approval = an_approval(title="Do it", preview="", why="", arguments=arguments, form=ask)
+    assert "_" not in "".join(seen(draw(approval)))
 
 
 def seen(card: Card) -> list[str]:
     """The words of all objects but what stands behind buttons."""
-    shown = [one for one in card.blocks if one["type"] != "actions"]
-    texts = [one["text"] for one in walk(shown) if isinstance(one.get("text"), str)]
+    shown = [block for block in card.blocks if block["type"] != "actions"]
+    texts = [element["text"] for element in walk(shown) if isinstance(element.get("text"), str)]
     return [re.sub(r"<!date[^>]*>", "", text) for text in texts]
 
 
@@ -177,4 +181,4 @@ async def test_no_value_of_the_demos_tools_stands_twice(storage: SqliteStores, w
     approval = await office.the_approval()
     card = card_for(approval, approvers_text="")
     body = " ".join(seen(card))
-    assert {one: body.count(one) for one in DEMO[words]} == dict.fromkeys(DEMO[words], 1)
+    assert {value: body.count(value) for value in DEMO[words]} == dict.fromkeys(DEMO[words], 1)

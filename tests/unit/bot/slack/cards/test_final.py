@@ -68,12 +68,14 @@ def test_an_edited_card_shows_its_changes_however_the_call_ended(state: RunState
 def test_messages_and_home_name_an_edited_call_by_what_ran() -> None:
     over, person = edited(), Person(user_id="U0BEN", team_id="T1", name="Ben")
     overview = HomeData(person=person, at_ms=DECIDED, waiting=(), mine=(), ended=(over,))
-    states = [HomeState(show=one) for one in Shown]
-    pages = [HomePage(overview=overview, state=one, names=NAMES, reader=READER) for one in states]
+    states = [HomeState(show=show) for show in Shown]
+    pages = [
+        HomePage(overview=overview, state=state, names=NAMES, reader=READER) for state in states
+    ]
     messages = [concluded_text(over), root_card(over, who="", link=""), summary_card([over])]
-    drawn = [str(one) for one in messages] + [str(home_view(one)) for one in pages]
-    assert [one for one in drawn if OLD in one] == []
-    assert len([one for one in drawn if NEW in one]) == len(messages) + 2
+    drawn = [str(message) for message in messages] + [str(home_view(page)) for page in pages]
+    assert [text for text in drawn if OLD in text] == []
+    assert len([text for text in drawn if NEW in text]) == len(messages) + 2
 
 
 def test_without_words_of_the_tool_the_old_title_is_never_shown() -> None:

@@ -67,8 +67,8 @@ def test_each_page_is_whole_and_within_slacks_limits(text: str, tail: str) -> No
 
 def _texts(node: object) -> Iterator[str]:
     if isinstance(node, list | tuple):
-        for one in node:
-            yield from _texts(one)
+        for child in node:
+            yield from _texts(child)
     elif isinstance(node, dict):
         yield from [str(node["text"])] if isinstance(node.get("text"), str) else []
         yield from _texts([value for name, value in node.items() if name != "text"])

@@ -23,7 +23,7 @@ from tests.unit.bot.slack.cards.samples import LINK, an_approval, decided
 TITLE = "Deploy payments 1.4.2 to production"
 ODD = "*a* <!channel> :x: <http://e|l> <@U0EVE> `c` {link}"
 KINDS = ["reminder", "escalation", "mention", "handover", "snooze_over", "quiet", "of tomorrow"]
-ENDS = [one for one in Status if one is not Status.PENDING]
+ENDS = [status for status in Status if status is not Status.PENDING]
 
 
 def every(approval: Approval, link: str = LINK) -> list[Card]:
@@ -95,7 +95,7 @@ def test_where_the_cards_are_elsewhere_the_line_says_where_and_can_take_it_back(
     words = f"{TITLE} needs approval. Asked: <@U0ADA> <#C0SECRET>. Expires "
     assert card.text.startswith(words)
     assert card.text.endswith("; then nothing runs.")
-    assert [one["text"]["text"] for one in card.blocks[-1]["elements"]] == ["Withdraw…"]
+    assert [element["text"]["text"] for element in card.blocks[-1]["elements"]] == ["Withdraw…"]
     assert "Asked: no one yet." in line_card(an_approval(), []).text
 
 
@@ -138,7 +138,7 @@ def test_whatever_the_end_no_message_still_asks(status: Status, kind: Kind) -> N
 
 
 def test_what_the_eye_sees_is_what_is_read_out() -> None:
-    over = [concluded_text(decided(an_approval(), one), link=LINK) for one in ENDS]
+    over = [concluded_text(decided(an_approval(), status), link=LINK) for status in ENDS]
     for card in [*every(an_approval()), *over]:
         assert seen(card) == card.text
 
@@ -152,15 +152,17 @@ def test_only_an_address_is_a_link(link: str) -> None:
         assert TITLE in seen(card)
 
 
-@pytest.mark.parametrize("make", [every, lambda one: [concluded_text(decided(one, ENDS[0]))]])
+@pytest.mark.parametrize(
+    "make", [every, lambda approval: [concluded_text(decided(approval, ENDS[0]))]]
+)
 def test_nothing_of_a_title_is_obeyed(make: Callable[[Approval], list[Card]]) -> None:
     for card in make(an_approval().changed(title=ODD)):
         assert message_errors({"text": card.text, "blocks": card.blocks}) == []
-        assert not [one for one in card.blocks if one["type"] in {"section", "context"}]
+        assert not [block for block in card.blocks if block["type"] in {"section", "context"}]
         assert escape(ODD) in card.text
         assert "<!channel>" not in card.text
         assert "U0EVE" not in [
-            one.get("user_id") for one in card.blocks[0]["elements"][0]["elements"]
+            element.get("user_id") for element in card.blocks[0]["elements"][0]["elements"]
         ]
 
 

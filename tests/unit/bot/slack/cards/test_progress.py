@@ -77,8 +77,8 @@ def test_nobody_is_counted_by_a_group_that_they_were_not_in() -> None:
 
 
 def test_a_plain_card_says_nothing_of_votes() -> None:
-    one = Terms(rules=("a",), stages=(Stage(approve=(SECURITY,)),), groups=GROUPS)
-    for approval in (an_approval(), under(one)):
+    terms = Terms(rules=("a",), stages=(Stage(approve=(SECURITY,)),), groups=GROUPS)
+    for approval in (an_approval(), under(terms)):
         assert progress_of(approval).is_plain
         assert "of 1" not in drawn(approval)
         assert ActionId.TAKE_BACK not in drawn(approval)
@@ -184,12 +184,12 @@ def test_a_decided_card_offers_nothing_to_take_back() -> None:
     assert ActionId.TAKE_BACK not in drawn(done)
 
 
-def _texts(found: object) -> list[dict[str, object]]:
-    match found:
+def _texts(node: object) -> list[dict[str, object]]:
+    match node:
         case dict():
-            inner = [text for value in found.values() for text in _texts(value)]
-            return [found, *inner]
+            inner = [text for value in node.values() for text in _texts(value)]
+            return [node, *inner]
         case list():
-            return [text for value in found for text in _texts(value)]
+            return [text for value in node for text in _texts(value)]
         case _:
             return []

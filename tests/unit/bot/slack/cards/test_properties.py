@@ -181,7 +181,9 @@ short_approvals = st.builds(
 
 
 @settings(quick, max_examples=150)
-@given(approval=short_approvals | approvals.map(lambda one: one.changed(kind=Kind.APPROVAL)))
+@given(
+    approval=short_approvals | approvals.map(lambda approval: approval.changed(kind=Kind.APPROVAL))
+)
 def test_what_a_click_may_skip_is_what_the_drawn_card_shows_whole(approval: Approval) -> None:
     assert shows_all(approval, Surface.CARD) == (not describe(approval).hidden)
 
@@ -367,14 +369,14 @@ def check(card: Card) -> None:
 def check_beside(card: Card) -> None:
     """The same, of a message that mentions people, has symbols of ours, and links to a card."""
     ours = {"user": ("user_id", {"U0BEN"}), "link": ("url", {LINK}), "emoji": ("name", SYMBOLS)}
-    rich = [one for one in card.blocks if one["type"] == "rich_text"]
-    elements = [one for block in rich for one in block["elements"]]
-    for one in elements:
-        parts = one.get("elements", [])
+    rich = [block for block in card.blocks if block["type"] == "rich_text"]
+    elements = [section for block in rich for section in block["elements"]]
+    for element in elements:
+        parts = element.get("elements", [])
         for part in parts:
             field, allowed = ours.get(part["type"], ("type", {"text", "date"}))
             assert part[field] in allowed
-        one["elements"] = [
+        element["elements"] = [
             {"type": "text", "text": part["text"]} if part["type"] == "link" else part
             for part in parts
             if part["type"] not in {"user", "emoji"}

@@ -58,11 +58,11 @@ def a_deploy(**changes: Any) -> Approval:
 
 def at_risk(risk: str, **changes: Any) -> Approval:
     """The same under a rule."""
-    one = Stage(approve=(Requirement(name="ops", groups=("ops",)),))
+    stage = Stage(approve=(Requirement(name="ops", groups=("ops",)),))
     terms = Terms.model_validate(
         {
             "rules": ("r",),
-            "stages": (one,),
+            "stages": (stage,),
             "groups": {"ops": Group(here=True)},
             "risk": risk,
             "confirm": risk in {"high", "critical"},
@@ -78,8 +78,8 @@ def draw(approval: Approval) -> Card:
 
 
 def buttons(card: Card) -> dict[str, dict[str, Any]]:
-    rows = [one["elements"] for one in card.blocks if one["type"] == "actions"]
-    return {one["action_id"]: one for row in rows for one in row}
+    rows = [block["elements"] for block in card.blocks if block["type"] == "actions"]
+    return {button["action_id"]: button for row in rows for button in row}
 
 
 def said(card: Card) -> str:
@@ -141,14 +141,14 @@ def test_the_text_for_notifications_changes_with_each_state() -> None:
 @pytest.mark.parametrize("state", sorted(STATES))
 def test_each_button_is_read_out_with_its_title(state: str) -> None:
     card = draw(STATES[state][0])
-    parts = [*buttons(card).values(), *(one.get("accessory", {}) for one in card.blocks)]
-    for one in parts:
-        if one.get("type") == "button":
-            label = one["text"]["text"].removesuffix("…")
-            assert one["accessibility_label"].startswith(f"{label}: ")
-            assert len(one["accessibility_label"]) <= 75
-        if one.get("type") == "overflow":
-            assert len(one["options"]) <= 5
+    parts = [*buttons(card).values(), *(block.get("accessory", {}) for block in card.blocks)]
+    for part in parts:
+        if part.get("type") == "button":
+            label = part["text"]["text"].removesuffix("…")
+            assert part["accessibility_label"].startswith(f"{label}: ")
+            assert len(part["accessibility_label"]) <= 75
+        if part.get("type") == "overflow":
+            assert len(part["options"]) <= 5
 
 
 def test_nothing_is_said_twice() -> None:
@@ -210,7 +210,7 @@ def test_a_risk_is_said_where_it_is_not_as_usual(risk: str, mark: str) -> None:
 
 def test_high_is_confirmed_and_critical_has_a_form() -> None:
     high = buttons(draw(at_risk("high")))[ActionId.APPROVE]
-    assert {one["type"] for one in high["confirm"].values()} == {"plain_text"}
+    assert {text["type"] for text in high["confirm"].values()} == {"plain_text"}
     critical = buttons(draw(at_risk("critical")))[ActionId.APPROVE]
     assert ("confirm" in critical, critical["text"]["text"]) == (False, "Approve…")
 
@@ -264,8 +264,8 @@ def test_a_secret_in_a_name_is_masked_before_it_is_put_into_words() -> None:
 def test_details_have_the_names_and_words_of_the_card() -> None:
     ask = AnswerForm(form=Form.CALL, labels={"day": "Due"}, named=("order_id",))
     arguments = {"order_id": "A-1", "day": "2026-12-01", "ship_back": False, "to": []}
-    one = a_deploy(arguments=arguments, form=ask.to_data())
-    details = json.dumps(pages_of(one)[0], ensure_ascii=False)
+    approval = a_deploy(arguments=arguments, form=ask.to_data())
+    details = json.dumps(pages_of(approval)[0], ensure_ascii=False)
     for words in ("Order ID: ", "Due: ", "1 Dec 2026", "Ship back: ", '"No"', "none"):
         assert words in details
     assert "ship_back" not in details
@@ -292,11 +292,11 @@ def test_no_words_of_others_are_markup() -> None:
 def mrkdwn_in(value: object) -> list[str]:
     """All mrkdwn texts."""
     if isinstance(value, list):
-        return [text for one in value for text in mrkdwn_in(one)]
+        return [text for child in value for text in mrkdwn_in(child)]
     if not isinstance(value, dict):
         return []
     own = [str(value["text"])] if value.get("type") == "mrkdwn" else []
-    return [*own, *(text for one in value.values() for text in mrkdwn_in(one))]
+    return [*own, *(text for child in value.values() for text in mrkdwn_in(child))]
 
 
 def test_a_difference_is_a_box_and_lines_with_tabs_are_a_table() -> None:

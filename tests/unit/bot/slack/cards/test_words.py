@@ -67,8 +67,8 @@ def test_hidden_characters_are_counted_and_can_be_opened() -> None:
     long = an_approval(title="t" * 300, why="w" * 2_000, arguments={"a": "b"}, form=None)
     said = shown(card_for(long, approvers_text="").blocks)
     assert "*150 more characters.* Approve… opens the full text first." in said
-    one = an_approval(title="t" * 151, arguments={"a": "b"})
-    assert "more character" in shown(card_for(one, approvers_text="").blocks)
+    short = an_approval(title="t" * 151, arguments={"a": "b"})
+    assert "more character" in shown(card_for(short, approvers_text="").blocks)
 
 
 def test_words_that_nobody_agrees_to_are_cut_and_not_counted() -> None:

@@ -32,12 +32,14 @@ JSON = st.recursive(
 )
 
 
-def paths(value: object, found: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def paths(value: object, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The ways to everything inside a value."""
     inside = value.items() if isinstance(value, dict) else ()
     if isinstance(value, list):
         inside = enumerate(value)  # type: ignore[assignment]
-    return [path for key, one in inside for path in ((*found, key), *paths(one, (*found, key)))]
+    return [
+        path for key, child in inside for path in ((*prefix, key), *paths(child, (*prefix, key)))
+    ]
 
 
 @st.composite

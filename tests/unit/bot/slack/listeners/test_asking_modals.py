@@ -38,8 +38,8 @@ def body_of(answer: Any) -> Any:
 
 
 def option(index: int, *, several: bool = False) -> Values:
-    key, found = ("selected_options", [{"value": str(index)}])
-    state = {key: found} if several else {"selected_option": found[0]}
+    key, chosen = ("selected_options", [{"value": str(index)}])
+    state = {key: chosen} if several else {"selected_option": chosen[0]}
     return {"choice": {"countersign:value": state}}
 
 

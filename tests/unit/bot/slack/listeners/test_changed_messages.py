@@ -68,7 +68,7 @@ async def waiting(counter: Counter, text: str = "it is 6") -> dict[str, Any]:
 
 
 async def new_texts(office: Office) -> list[str]:
-    return [one.text for one in await office.storage.inbox.new(THREAD_ID, limit=9)]
+    return [message.text for message in await office.storage.inbox.new(THREAD_ID, limit=9)]
 
 
 async def test_the_edit_of_a_message_that_was_read_is_told_so_once(counter: Counter) -> None:
@@ -124,7 +124,9 @@ async def test_a_deleted_message_that_waits_is_dropped(counter: Counter) -> None
     await counter.send(a_deletion(before))
     office = counter.office
     assert await new_texts(office) == []
-    assert [one.text for one in await office.storage.inbox.of_turn(THREAD_ID, NO_TURN)] == [""]
+    assert [message.text for message in await office.storage.inbox.of_turn(THREAD_ID, NO_TURN)] == [
+        ""
+    ]
     assert office.notifier.cards[(await office.the_approval()).approval_id].said == ()
 
 

@@ -71,7 +71,7 @@ async def test_a_second_delegation_says_whose_it_takes_the_place_of(counter: Cou
     second = await told(counter, f"delegate <@{BEN}> until tomorrow 9:00")
     away = await told(counter, f"away until tomorrow 9:00 for <@{TOM}>")
 
-    assert all("in place of" not in one for one in (first, again, group))
+    assert all("in place of" not in reply for reply in (first, again, group))
     assert second.endswith(f"This replaces <@{TOM}>.")
     assert away.endswith(f"This replaces <@{BEN}>.")
 
@@ -87,7 +87,7 @@ async def test_times_are_those_of_the_person(counter: Counter) -> None:
     await told(counter, f"delegate <@{TOM}> until tomorrow 0:00")
     await told(counter, f"delegate <@{MIA}> until tomorrow 0:00", by=TOM)  # a ring, refused
     await told(counter, "away until tomorrow 0:00", by=TOM)
-    first, second = sorted(await current(counter), key=lambda one: one.owner_id)
+    first, second = sorted(await current(counter), key=lambda delegation: delegation.owner_id)
     assert (first.until_ms - second.until_ms) % 86_400_000 in {4 * 3_600_000, 5 * 3_600_000}
 
 

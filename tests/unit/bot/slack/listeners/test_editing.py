@@ -142,8 +142,10 @@ async def test_a_faulty_page_stays_and_says_what_is_wrong(
     assert view["blocks"][0]["type"] == "alert"
     assert view["blocks"][0]["text"]["text"] == "F2: Use a whole number, such as 3"
     # Slack keeps what was typed where the inputs have the ids of before.
-    before = [one["block_id"] for one in opened(approval)["blocks"] if one["type"] == "input"]
-    assert [one["block_id"] for one in view["blocks"] if one["type"] == "input"] == before != []
+    before = [block["block_id"] for block in opened(approval)["blocks"] if block["type"] == "input"]
+    assert (
+        [block["block_id"] for block in view["blocks"] if block["type"] == "input"] == before != []
+    )
     assert "|" not in view["private_metadata"]
 
 
@@ -168,8 +170,8 @@ async def test_choices_are_searched(storage: SqliteStores, counter: Counter) -> 
     approval = await a_long_form(storage, counter)
     answer = await counter.send(searching(approval, opened(approval), "N-14"))
     options = json.loads(answer.body)["options"]
-    assert [one["text"]["text"] for one in options] == REGIONS[140:150]
-    assert [one["value"] for one in options] == [str(number) for number in range(140, 150)]
+    assert [option["text"]["text"] for option in options] == REGIONS[140:150]
+    assert [option["value"] for option in options] == [str(number) for number in range(140, 150)]
     everything = json.loads((await counter.send(searching(approval, opened(approval), ""))).body)
     assert len(everything["options"]) == 100
 

@@ -61,7 +61,7 @@ async def test_slacks_stop_button_stops_the_agent(counter: Counter, user: str) -
 async def test_the_stop_button_counts_once_however_often_slack_says_so(counter: Counter) -> None:
     await counter.send(a_stop())
     await counter.send(a_stop())
-    assert len([one for one in counter.office.shown() if one.startswith("Stopped by")]) == 1
+    assert len([text for text in counter.office.shown() if text.startswith("Stopped by")]) == 1
 
 
 async def test_who_may_not_stop_it_is_told_so(counter: Counter) -> None:

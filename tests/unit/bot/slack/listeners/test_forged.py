@@ -20,8 +20,8 @@ STRANGERS = (TOM, GUS, APP, FAR, GONE, "UNOBODY")
 PAY: Turn = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 LOOK: Turn = call("look", {"what": "a"}, id="c1")
 QUESTION: Turn = call("ask_people", {"questions": ["Which one?"]}, id="c1")
-FORMS = tuple(one for one in ActionId if one.endswith("_modal"))
-BUTTONS = tuple(one for one in ActionId if one not in FORMS)
+FORMS = tuple(action for action in ActionId if action.endswith("_modal"))
+BUTTONS = tuple(action for action in ActionId if action not in FORMS)
 ASKED: dict[str, tuple[str, ...]] = {
     ActionId.GRANT_MODAL: ("for", "times"),
     ActionId.SNOOZE_MODAL: ("for",),
@@ -96,12 +96,12 @@ def values_of(approval: Approval) -> dict[str, Any]:
 
 def all_payloads(approval: Approval, user_id: str) -> list[dict[str, Any]]:
     clicks = [a_click(approval, button, user_id) for button in BUTTONS]
-    for one in IN_MENU:
-        option = {"value": encode_option(one, approval.approval_id, approval.digest)}
+    for action in IN_MENU:
+        option = {"value": encode_option(action, approval.approval_id, approval.digest)}
         click = a_click(approval, ActionId.MORE, user_id)
         click["actions"] = [{"action_id": ActionId.MORE, "selected_option": option}]
         clicks.append(click)
-    forms = [a_submission(approval, one, values_of(approval), user_id) for one in FORMS]
+    forms = [a_submission(approval, form, values_of(approval), user_id) for form in FORMS]
     return [*clicks, *forms]
 
 

@@ -110,46 +110,48 @@ async def home_of(counter: Counter, user: str = MIA, **changes: Any) -> dict[str
 
 
 def newest(counter: Counter, user: str = MIA) -> dict[str, Any]:
-    found = [one for who, one in counter.views.published if who == user][-1]
-    assert view_errors(found) == []
-    return found
+    home = [drawn for who, drawn in counter.views.published if who == user][-1]
+    assert view_errors(home) == []
+    return home
 
 
 def texts(home: dict[str, Any]) -> list[str]:
     """All that people read of the blocks' own texts."""
-    found = rows(home["blocks"])
+    lines = rows(home["blocks"])
     for block in home["blocks"]:
         for element in block.get("elements", []):
-            found += [one["text"] for one in element.get("elements", [])]
-    return found
+            lines += [part["text"] for part in element.get("elements", [])]
+    return lines
 
 
 def rows(blocks: list[dict[str, Any]]) -> list[str]:
     """Each text of the blocks; the small print below a row's button belongs to the row."""
-    found: list[str] = []
+    lines: list[str] = []
     is_row = False
     for block in blocks:
         if isinstance(block.get("text"), dict):
-            found.append(block["text"]["text"])
+            lines.append(block["text"]["text"])
         if block["type"] == "context":
-            texts = [one["text"] for one in block["elements"]]
-            found[-1:] = ["\n".join([found[-1], *texts])] if is_row else [*found[-1:], *texts]
+            texts = [element["text"] for element in block["elements"]]
+            lines[-1:] = ["\n".join([lines[-1], *texts])] if is_row else [*lines[-1:], *texts]
         is_row = "accessory" in block
-    return found
+    return lines
 
 
 def buttons(home: dict[str, Any]) -> dict[str, str]:
     """Labels of all buttons, and their actions."""
-    found = [block["accessory"] for block in home["blocks"] if "accessory" in block]
+    elements = [block["accessory"] for block in home["blocks"] if "accessory" in block]
     for block in home["blocks"]:
-        found += [one for one in block.get("elements", []) if one.get("type") == "button"]
-    return {one["text"]["text"]: one["action_id"] for one in found}
+        elements += [
+            element for element in block.get("elements", []) if element.get("type") == "button"
+        ]
+    return {element["text"]["text"]: element["action_id"] for element in elements}
 
 
 async def test_what_waits_stands_there_with_one_button(counter: Counter) -> None:
     home = await home_of(counter)
     assert "1 waiting for you" in texts(home)
-    (item,) = [one for one in texts(home) if "Pay 5 to Mia" in one]
+    (item,) = [text for text in texts(home) if "Pay 5 to Mia" in text]
     # 08:00 UTC of 15 January 2027, and eight hours: 11 AM in New York, on the same day there.
     assert item == "Pay 5 to Mia\nExpires today 11:00 AM · Rosa Ortiz in #c1"
     assert buttons(home)["Review"] == ActionId.DETAILS
@@ -165,7 +167,7 @@ async def test_who_asked_sees_it_as_their_own(counter: Counter) -> None:
     home = await home_of(counter, ROSA)
     assert texts(home)[0] == "Nothing is waiting for you"
     assert "Requested by you" in texts(home)
-    (item,) = [one for one in texts(home) if "Pay 5 to Mia" in one]
+    (item,) = [text for text in texts(home) if "Pay 5 to Mia" in text]
     assert "⏳ Needs approval · #c1" in item
     assert buttons(home)["Open"] == ActionId.DETAILS
 
@@ -268,7 +270,7 @@ async def test_the_conversation_with_the_bot_offers_things_to_begin_with(counter
 
 async def test_times_are_in_the_manner_of_the_persons_language(counter: Counter) -> None:
     counter.office.directory.add(MIA, timezone="Europe/Berlin", locale="de-DE")
-    (item,) = [one for one in texts(await home_of(counter)) if "Pay 5" in one]
+    (item,) = [text for text in texts(await home_of(counter)) if "Pay 5" in text]
     assert "Expires today 17:00 ·" in item
 
 
@@ -278,7 +280,7 @@ async def test_a_locale_and_a_zone_that_are_not_there_are_english_and_utc(
     counter: Counter, locale: str, zone: str
 ) -> None:
     counter.office.directory.add(MIA, timezone=zone, locale=locale)
-    (item,) = [one for one in texts(await home_of(counter)) if "Pay 5" in one]
+    (item,) = [text for text in texts(await home_of(counter)) if "Pay 5" in text]
     assert "Expires today" in item
     assert "4:00" in item or "16:00" in item
 
@@ -308,15 +310,17 @@ async def test_what_expires_first_stands_first(counter: Counter) -> None:
         title = f"Refund {minutes}"
         changed = first.changed(approval_id=name, position=1, title=title, expires_ms=at_ms)
         await counter.office.storage.approvals.insert(changed.changed(due_ms=None))
-    found = [one.split("\n")[0] for one in texts(await home_of(counter)) if "Rosa Ortiz in" in one]
-    assert found == ["Refund -60", "Refund -5", "Pay 5 to Mia", "Refund 9"]
+    titles = [
+        text.split("\n")[0] for text in texts(await home_of(counter)) if "Rosa Ortiz in" in text
+    ]
+    assert titles == ["Refund -60", "Refund -5", "Pay 5 to Mia", "Refund 9"]
 
 
 async def test_high_risk_stands_first_and_is_marked(counter: Counter) -> None:
     terms = (await counter.office.the_approval()).terms
     await with_many(counter, 2, terms=terms.model_copy(update={"risk": "high"}))
-    found = [one for one in texts(await home_of(counter)) if "Rosa Ortiz in" in one]
-    assert [one.split(" · ")[0] for one in found] == [
+    lines = [text for text in texts(await home_of(counter)) if "Rosa Ortiz in" in text]
+    assert [line.split(" · ")[0] for line in lines] == [
         "Refund 1\n🔺 High risk",
         "Refund 2\n🔺 High risk",
         "Pay 5 to Mia\nExpires today 11:00 AM",
@@ -341,9 +345,9 @@ async def test_a_long_list_begins_with_what_is_urgent(
 async def test_a_stage_is_named(storage: SqliteStores) -> None:
     stages = [{"name": "technical", **ONE}, {"name": "team", "approve": [{"from": ["sre"]}]}]
     counter = Counter.on(await asked(storage, {"stages": stages}))
-    (item,) = [one for one in texts(await home_of(counter)) if "Pay 5" in one]
+    (item,) = [text for text in texts(await home_of(counter)) if "Pay 5" in text]
     assert " · Stage 1 of 2 · " in item
-    (item,) = [one for one in texts(await home_of(counter, ROSA)) if "Pay 5" in one]
+    (item,) = [text for text in texts(await home_of(counter, ROSA)) if "Pay 5" in text]
     assert "⏳ Stage 1 of 2 · " in item
     assert "approvals" not in item
 
@@ -383,7 +387,7 @@ async def test_filters_leave_out_what_does_not_fit(counter: Counter) -> None:
     await with_many(counter, 1, terms=risky)
 
     await counter.send(picked(view.ONLY, "risk"))
-    (item,) = [one for one in texts(newest(counter)) if "\n" in one and "·" in one]
+    (item,) = [text for text in texts(newest(counter)) if "\n" in text and "·" in text]
     assert item.startswith("Refund 1\n")
     assert "🔺 High risk" in item
 
@@ -437,15 +441,19 @@ async def test_a_choice_that_makes_no_sense_is_none(counter: Counter, kept: obje
 
 async def test_review_opens_what_shows_everything(counter: Counter) -> None:
     home = await home_of(counter)
-    (found,) = [one["accessory"] for one in home["blocks"] if "Pay 5" in str(one.get("text"))]
-    await counter.send(clicked(found["action_id"], value=found["value"]))
+    (button,) = [
+        block["accessory"] for block in home["blocks"] if "Pay 5" in str(block.get("text"))
+    ]
+    await counter.send(clicked(button["action_id"], value=button["value"]))
     assert len(counter.views.opened) == 1
 
 
 async def test_a_click_that_does_nothing_says_why_in_a_form(counter: Counter) -> None:
     home = await home_of(counter)
-    (found,) = [one["accessory"] for one in home["blocks"] if "Pay 5" in str(one.get("text"))]
-    gone = clicked(ActionId.REJECT, BEN, value=found["value"])
+    (button,) = [
+        block["accessory"] for block in home["blocks"] if "Pay 5" in str(block.get("text"))
+    ]
+    gone = clicked(ActionId.REJECT, BEN, value=button["value"])
     assert (await counter.send(gone)).status == 200
     form = counter.views.opened[-1]
     assert view_errors(form) == []
@@ -455,9 +463,11 @@ async def test_a_click_that_does_nothing_says_why_in_a_form(counter: Counter) ->
 
 async def test_a_click_on_what_is_decided_says_so_in_a_form(counter: Counter) -> None:
     home = await home_of(counter)
-    (found,) = [one["accessory"] for one in home["blocks"] if "Pay 5" in str(one.get("text"))]
+    (button,) = [
+        block["accessory"] for block in home["blocks"] if "Pay 5" in str(block.get("text"))
+    ]
     await counter.office.decide(await counter.office.the_approval(), Status.REJECTED, by=MIA)
-    await counter.send(clicked(ActionId.APPROVE, value=found["value"]))
+    await counter.send(clicked(ActionId.APPROVE, value=button["value"]))
     assert counter.views.opened[-1]["title"]["text"] == "Too late"
 
 
@@ -470,10 +480,10 @@ async def test_cards_of_one_turn_can_be_chosen_together(storage: SqliteStores) -
     home = await home_of(counter)
     assert buttons(home)["Choose several…"] == ActionId.BATCH
     (batch,) = [
-        one["value"]
+        element["value"]
         for block in home["blocks"]
-        for one in block.get("elements", [])
-        if one.get("action_id") == ActionId.BATCH
+        for element in block.get("elements", [])
+        if element.get("action_id") == ActionId.BATCH
     ]
     await counter.send(clicked(ActionId.BATCH, value=batch))
     assert counter.views.opened[-1]["callback_id"] == ActionId.BATCH_MODAL
@@ -515,13 +525,13 @@ async def test_an_absence_is_set_and_ended(counter: Counter) -> None:
     await counter.send(away(until="2027-01-20", who=ADA))
     home = await home_of(counter)
     counter.office.directory.add(ADA, name="Ada Lind")
-    (row,) = [one for one in texts(home) if one.startswith("🌴")]
+    (row,) = [text for text in texts(home) if text.startswith("🌴")]
     when = "Wed, Jan 20, 11:59 PM"
     assert row == f"🌴 Away until {when}\nuada decides for you until {when}."
     await counter.send(clicked(view.BACK_HERE))
     counter.office.clock.forward(seconds=6)
     home = await home_of(counter)
-    (row,) = [one for one in texts(home) if one.startswith("🌴")]
+    (row,) = [text for text in texts(home) if text.startswith("🌴")]
     assert row == "🌴 You're available\nChoose who decides while you're away."
 
 
@@ -691,12 +701,14 @@ async def test_cards_by_direct_message_are_asked_for_in_that_form(counter: Count
     await counter.send(clicked(view.MESSAGES))
     form = counter.views.opened[-1]
     assert view_errors(form) == []
-    ticked = [one["block_id"] for one in form["blocks"] if "initial_options" in one["element"]]
+    ticked = [
+        block["block_id"] for block in form["blocks"] if "initial_options" in block["element"]
+    ]
     assert ticked == [COPIES]
     counter.office.clock.forward(seconds=6)
     await counter.send(messages(None, None))
-    found = (await counter.office.storage.people.of("T1", [MIA]))[MIA]
-    assert not found.has_copies
+    person = (await counter.office.storage.people.of("T1", [MIA]))[MIA]
+    assert not person.has_copies
 
 
 @pytest.mark.parametrize(

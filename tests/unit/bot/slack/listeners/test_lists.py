@@ -156,8 +156,8 @@ async def test_a_grant_of_a_channel_that_its_reader_left_shows_its_id_only(
     directory.channels[CHANNEL] = directory.channels[CHANNEL] - {ROSA}
     name = short_id((await counter.office.the_approval()).approval_id)
     body = await answered(counter, "grants", by=ROSA)
-    told = (await answered(counter, "revoke 1", by=ROSA))["text"]
-    for text in (str(body), told):
+    reply = (await answered(counter, "revoke 1", by=ROSA))["text"]
+    for text in (str(body), reply):
         assert name in text
         assert "Pay 5" not in text
     assert body["blocks"][1]["accessory"]["text"]["text"] == "Stop…"
@@ -185,21 +185,21 @@ async def test_each_word_of_the_help_is_one_that_works(counter: Counter) -> None
         line.split("`")[1].removeprefix("/countersign").strip() for line in text.split("\n")[1:-1]
     ]
     assert len(typed) == 12
-    for one in typed:
-        words = one.replace("@ben", f"<@{BEN}>").replace(" for sre", "")
-        told = (await answered(counter, words))["text"]
-        assert "I don't know" not in told, one
-        assert "couldn't read" not in told, one
+    for command in typed:
+        words = command.replace("@ben", f"<@{BEN}>").replace(" for sre", "")
+        reply = (await answered(counter, words))["text"]
+        assert "I don't know" not in reply, command
+        assert "couldn't read" not in reply, command
 
 
 async def test_each_command_of_the_guide_works(counter: Counter) -> None:
     page = Path(__file__).parents[5] / "docs" / "how-to" / "decide-in-slack.md"
     commands = re.findall(r"`/countersign ?([^`]*)`", page.read_text("utf-8"))
     assert len(commands) == 7
-    for one in commands:
-        told = (await answered(counter, one.replace("@ben", f"<@{BEN}>")))["text"]
-        assert "I don't know" not in told, one
-        assert "couldn't read" not in told, one
+    for command in commands:
+        reply = (await answered(counter, command.replace("@ben", f"<@{BEN}>")))["text"]
+        assert "I don't know" not in reply, command
+        assert "couldn't read" not in reply, command
 
 
 @pytest.mark.parametrize(
@@ -285,9 +285,9 @@ async def test_away_for_days_hands_over_and_back_ends_all(counter: Counter) -> N
 async def test_quiet_hours_are_read_as_people_write_them(
     counter: Counter, typed: str, words: str
 ) -> None:
-    told = f"Direct messages muted {words}, except high-risk requests."
-    assert (await answered(counter, f"quiet {typed}"))["text"] == told
-    assert (await answered(counter, "quiet"))["text"] == told
+    expected = f"Direct messages muted {words}, except high-risk requests."
+    assert (await answered(counter, f"quiet {typed}"))["text"] == expected
+    assert (await answered(counter, "quiet"))["text"] == expected
     again = (await answered(counter, "quiet off"))["text"]
     assert again == "Direct messages are back on."
     assert (await answered(counter, "quiet"))["text"].startswith("Direct messages are on")

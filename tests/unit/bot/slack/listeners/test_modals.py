@@ -101,7 +101,7 @@ async def test_values_that_the_tool_does_not_take_are_on_record(counter: Counter
     assert list(json.loads(answer.body)["errors"]) == ["argument_1", "argument_2"]
     await is_untouched(counter)
     entries = await counter.office.storage.audit.of_thread(THREAD_ID, limit=10)
-    (refused,) = [one for one in entries if one.action == "edit_refused"]
+    (refused,) = [entry for entry in entries if entry.action == "edit_refused"]
     assert refused.detail["code"] == "invalid_arguments"
     assert "many" not in str(refused.detail)
 

@@ -35,8 +35,8 @@ async def test_each_button_and_each_event_has_one_listener(
     tmp_path: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     bodies = {
-        **{one: _click(one) for one in (*ActionId, *HOME, f"{ActionId.EDIT_PAGE}s")},
-        **{one: _event(one) for one in (*EVENTS, "channel_archive")},
+        **{action: _click(action) for action in (*ActionId, *HOME, f"{ActionId.EDIT_PAGE}s")},
+        **{event: _event(event) for event in (*EVENTS, "channel_archive")},
     }
     own = {ActionId.EDIT_PAGE: "on_page", ActionId.STOP_AGENT: "on_stop"}
     events = {"app_home_opened": "on_opened"}
@@ -44,9 +44,9 @@ async def test_each_button_and_each_event_has_one_listener(
         for name, body in bodies.items():
             request = AsyncBoltRequest(body=body, mode="socket_mode")
             matching = [
-                one.ack_function.__name__
-                for one in stage.bot.bolt._async_listeners
-                if await one.async_matches(req=request, resp=BoltResponse(status=200))
+                listener.ack_function.__name__
+                for listener in stage.bot.bolt._async_listeners
+                if await listener.async_matches(req=request, resp=BoltResponse(status=200))
             ]
             due = events.get(name, "on_event") if "event" in body else own.get(name, "on_click")
             assert matching == [due], name
@@ -54,5 +54,7 @@ async def test_each_button_and_each_event_has_one_listener(
             await stage.bot.bolt.async_dispatch(
                 AsyncBoltRequest(body=_click(ActionId.APPROVE), mode="socket_mode")
             )
-        looks = [one.message for one in caplog.records if "Checking listener" in one.message]
+        looks = [
+            record.message for record in caplog.records if "Checking listener" in record.message
+        ]
         assert looks == ["Checking listener: on_click ..."]

@@ -137,7 +137,7 @@ async def test_home_and_shortcuts_of_the_organisation_have_what_waits(
     event = opened(WIM) | {"authorizations": [authorized(where)], "context_enterprise_id": "E1"}
     await counter.send(event)
     await counter.send({**clicked(view.ALL_MINE), **GRID, **INSTALLED[where]})
-    first, second = [json.dumps(one) for who, one in counter.views.published if who == WIM]
+    first, second = [json.dumps(home) for who, home in counter.views.published if who == WIM]
     assert "1 waiting for you" in first
     assert "Pay 5 to Mia" in first
     assert first != second
@@ -207,10 +207,10 @@ async def test_what_is_done_from_elsewhere_is_on_record_for_this_workspace(
 async def test_who_is_in_the_organisation_and_not_in_the_workspace_decides_nothing(
     counter: Counter, where: str
 ) -> None:
-    found = {**ABROAD, **INSTALLED}[where]
+    origin = {**ABROAD, **INSTALLED}[where]
     ida = {**AWAY, "user": {**AWAY["user"], "id": IDA}}
     click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
-    await counter.send({**click, **ida, **found})
+    await counter.send({**click, **ida, **origin})
     assert counter.told(IDA) == NOT_OURS
     await is_untouched(counter)
 
@@ -251,9 +251,9 @@ async def test_another_company_has_no_home_no_shortcuts_and_no_commands(counter:
     await counter.send({**everywhere(EVE), **CONNECT})
     await counter.send({**chosen(EVE), **CONNECT})
     command = await commanded(counter, "list", user_id=EVE, team_id="T9")
-    drawn = [*(one for _, one in counter.views.published), *counter.views.opened, command]
-    assert [one for one in drawn if "Pay" in json.dumps(one)] == []
-    assert len([one for one in drawn if NOT_OURS in json.dumps(one)]) >= 3
+    drawn = [*(home for _, home in counter.views.published), *counter.views.opened, command]
+    assert [body for body in drawn if "Pay" in json.dumps(body)] == []
+    assert len([body for body in drawn if NOT_OURS in json.dumps(body)]) >= 3
     assert counter.office.notices.askers == []
     await is_untouched(counter)
 

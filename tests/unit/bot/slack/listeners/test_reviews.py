@@ -67,12 +67,12 @@ def turned(approval: Approval, page: str, counter: Counter, who: str = ADA, **mo
 
 
 def inputs(view: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {one["block_id"]: one for one in view["blocks"] if one["type"] == "input"}
+    return {block["block_id"]: block for block in view["blocks"] if block["type"] == "input"}
 
 
 def actions(view: dict[str, Any]) -> list[str]:
-    rows = [one["elements"] for one in view["blocks"] if one["type"] == "actions"]
-    return [one["action_id"].removeprefix("countersign:") for row in rows for one in row]
+    rows = [block["elements"] for block in view["blocks"] if block["type"] == "actions"]
+    return [button["action_id"].removeprefix("countersign:") for row in rows for button in row]
 
 
 def label(view: dict[str, Any]) -> str:
@@ -104,7 +104,7 @@ async def test_who_asked_reads_why_they_cannot_decide_and_can_withdraw(counter: 
     await counter.send(a_click(approval, ActionId.DETAILS, ROSA))
     (view,) = counter.views.opened
     assert (view["title"]["text"], label(view)) == ("Details", "")
-    alerts = [one["text"]["text"] for one in view["blocks"] if one["type"] == "alert"]
+    alerts = [block["text"]["text"] for block in view["blocks"] if block["type"] == "alert"]
     assert alerts == ["You can't approve your own request. Anyone else in <#C1> can approve."]
     assert inputs(view) == {}
     assert actions(view) == ["page", "withdraw"]
@@ -115,7 +115,7 @@ async def test_who_asked_reads_which_group_can_decide(storage: SqliteStores) -> 
     await counter.send(a_click(approval, ActionId.DETAILS, ROSA))
     (view,) = counter.views.opened
     words = "You can't approve your own request. Anyone in <!subteam^S0SRE> can approve."
-    assert words in [one["text"]["text"] for one in view["blocks"] if one["type"] == "alert"]
+    assert words in [block["text"]["text"] for block in view["blocks"] if block["type"] == "alert"]
 
 
 @pytest.mark.parametrize("who", [ROSA, "UGUS", "USTRANGER"])
@@ -247,7 +247,9 @@ async def test_history_and_technical_say_what_is_on_record(counter: Counter) -> 
     await counter.send(a_click(approval, ActionId.APPROVE, ROSA))
     await counter.send(a_click(approval, ActionId.DETAILS))
     await counter.send(turned(approval, "history", counter))
-    rows = [one for one in counter.views.opened[-1]["blocks"] if one["type"] == "rich_text"][-1]
+    rows = [block for block in counter.views.opened[-1]["blocks"] if block["type"] == "rich_text"][
+        -1
+    ]
     texts = [row["elements"][-1]["text"] for row in rows["elements"]]
     assert texts[0] == " requested it"
     assert texts[1].startswith(" was refused: ")
@@ -280,7 +282,7 @@ async def test_what_is_critical_takes_a_reason_and_its_name(storage: SqliteStore
     view = counter.views.opened[-1]
     assert "Critical" in str(view["blocks"][1])
     assert list(inputs(view)) == ["reason", "name"]
-    assert not any(one["optional"] for one in inputs(view).values())
+    assert not any(block["optional"] for block in inputs(view).values())
     name = short_id(approval.approval_id) if "Mia" not in approval.title else "Mia"
     for values, faults in (
         ({}, {"reason", "name"}),
@@ -323,15 +325,15 @@ async def test_the_next_time_is_asked_about_or_allowed(
     counter, approval = await a_ruled(storage, grants=GRANTS)
     await counter.send(a_click(approval, ActionId.DETAILS))
     options = inputs(counter.views.opened[-1])["next_time"]["element"]["options"]
-    assert [one["text"]["text"] for one in options] == [
+    assert [option["text"]["text"] for option in options] == [
         "Ask again every time",
         "Allow this for 1h",
         "Allow this 5 more times",
     ]
     sent = a_submission(approval, ActionId.REVIEW_MODAL, picked("next_time", value))
     assert (await counter.send(sent)).body == ""
-    found = list(await storage.grants.current(THREAD_ID, now_ms=0))
-    assert [(one.max_uses, one.until_ms - one.created_ms) for one in found] == (
+    grants = list(await storage.grants.current(THREAD_ID, now_ms=0))
+    assert [(grant.max_uses, grant.until_ms - grant.created_ms) for grant in grants] == (
         [(uses, for_s * 1_000)] if uses else []
     )
 

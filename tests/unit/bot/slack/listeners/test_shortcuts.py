@@ -136,7 +136,7 @@ async def requesters(office: Office) -> set[str]:
 async def test_the_agent_reads_the_message(counter: Counter) -> None:
     await counter.send(chosen())
     read = await counter.office.storage.inbox.of_turn(THREAD, 1)
-    assert [one.user_id for one in read] == [ROSA, ADA]
+    assert [message.user_id for message in read] == [ROSA, ADA]
     assert counter.office.notices.askers == [(CHANNEL, ROOT, ADA, "1800000009.000001")]
     assert read[0].text == "Please handle this message: “pay Mia, please”"
 

@@ -137,15 +137,15 @@ async def test_what_can_never_be_kept_is_said_and_not_asked_for_again(counter: C
     await is_untouched(counter)
 
 
-@pytest.mark.parametrize(("number", "told"), [("", 0), ("1", 0), ("2", 0), ("3", 1), ("x", 0)])
-async def test_with_the_last_try_people_are_told(counter: Counter, number: str, told: int) -> None:
+@pytest.mark.parametrize(("number", "count"), [("", 0), ("1", 0), ("2", 0), ("3", 1), ("x", 0)])
+async def test_with_the_last_try_people_are_told(counter: Counter, number: str, count: int) -> None:
     down = with_store(counter, inbox=cast(InboxStore, FullInbox()))
     request = a_request(an_event(ts="1800000000.000009", thread_ts=ROOT))
     request.headers["x-slack-retry-num"] = [number]
     assert (await down.bolt.async_dispatch(request)).status == 503
     await down.office.queue.run()
     texts = [text for who, text in down.office.notifier.whispers if who == ROSA]
-    assert len(texts) == told
+    assert len(texts) == count
     assert all("may not have saved this message" in text for text in texts)
     assert all("within a minute" in text for text in texts)
 

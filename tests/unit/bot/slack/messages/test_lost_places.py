@@ -28,7 +28,7 @@ def gone(reason: str = "is_archived") -> DeliveryError:
 def direct(scene: Scene) -> list[str]:
     rosa = scene.sandbox.user_id("Rosa")
     channel = scene.sandbox.workspace.direct_message(rosa)
-    return [one["text"] for one in scene.sandbox.messages(channel.id)]
+    return [message["text"] for message in scene.sandbox.messages(channel.id)]
 
 
 @pytest.mark.parametrize(

@@ -294,12 +294,12 @@ async def test_a_whisper_carries_a_button_for_the_review_of_what_still_waits(sce
     await scene.notifier.send_ephemeral(channel_id, ada, "This?", offer=Offer(decide=[over]))
     await scene.notifier.send_ephemeral(channel_id, ada, "This?", offer=Offer(decide=[waits] * 5))
     first, second, third = scene.sandbox.ephemerals(ada)
-    shown = [one for one in first["blocks"] if one["type"] == "actions"]
+    shown = [block for block in first["blocks"] if block["type"] == "actions"]
     value = encode(waits.approval_id, waits.digest)
-    buttons = [(one["action_id"], one.get("value")) for one in shown[0]["elements"]]
+    buttons = [(button["action_id"], button.get("value")) for button in shown[0]["elements"]]
     assert buttons == [(ActionId.DETAILS, value)]
     assert first["blocks"][1]["text"]["text"] == title_of(waits)
-    assert [one["type"] for one in second["blocks"]] == ["section"]
+    assert [block["type"] for block in second["blocks"]] == ["section"]
     assert "2 more are waiting" in str(third["blocks"][-1])
 
 
@@ -481,7 +481,9 @@ async def test_an_escalation_is_not_taken_for_a_card_or_a_reminder(scene: Scene)
         await scene.notifier.nudge(scene.approval, escalation, look_first=False, go=yes)
     sent = await scene.notifier.nudge(scene.approval, escalation, look_first=True, go=yes)
     assert sent is not None
-    assert [one["ts"] for one in scene.sandbox.messages(scene.thread.channel_id)][-1] == sent.ts
+    assert [message["ts"] for message in scene.sandbox.messages(scene.thread.channel_id)][
+        -1
+    ] == sent.ts
     assert len(scene.texts()) == 3
 
 
@@ -516,8 +518,8 @@ async def test_a_stream_names_the_workspace_of_its_reader(scene: Scene) -> None:
     await scene.stream("p1").append("Deploying payments ")
     board = SlackTaskBoard(scene.notifier.try_call)
     assert await board.begin(scene.thread, [ToolTask(task_id="c1", title="Search")])
-    begun = [one for one in scene.sandbox.calls if one.method == "chat.startStream"]
-    assert [one.error for one in begun] == [None, None]
+    begun = [call for call in scene.sandbox.calls if call.method == "chat.startStream"]
+    assert [call.error for call in begun] == [None, None]
     assert asked == [zoe.id, zoe.id]
 
 

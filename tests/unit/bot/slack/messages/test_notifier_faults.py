@@ -160,13 +160,13 @@ async def test_a_found_card_that_is_gone_is_posted(scene: Scene) -> None:
 
 async def growing(scene: Scene, text: str = "All is ") -> str:
     """A stream that its process has left in the middle."""
-    found: list[str] = []
+    timestamps: list[str] = []
 
     async def began(ts: str) -> None:
-        found.append(ts)
+        timestamps.append(ts)
 
     await scene.stream("p1", began).append(text)
-    return found[0]
+    return timestamps[0]
 
 
 async def still_growing(scene: Scene) -> list[str]:
@@ -340,9 +340,9 @@ async def test_a_click_is_answered_without_a_token(scene: Scene) -> None:
     ada = sandbox.user_id("Ada")
     address = sandbox.payload_of_click(ada, channel, ts, "countersign:approve")["response_url"]
     await scene.notifier.respond(address, "It counts.", thread_ts=scene.thread.thread_ts)
-    (told,) = sandbox.ephemerals(ada)
-    assert told["text"] == "It counts."
-    assert told["thread_ts"] == scene.thread.thread_ts
+    (message,) = sandbox.ephemerals(ada)
+    assert message["text"] == "It counts."
+    assert message["thread_ts"] == scene.thread.thread_ts
     for _ in range(4):
         await scene.notifier.respond(address, "Again.")
     with pytest.raises(DeliveryError, match="response_url"):

@@ -31,18 +31,18 @@ async def posted(scene: Scene, approval: Approval, *, look_first: bool = False) 
 
 
 async def test_a_card_by_direct_message_has_its_buttons_and_is_redrawn(scene: Scene) -> None:
-    found = await posted(scene, scene.approval)
-    (message,) = scene.sandbox.messages(found.channel)
-    assert found.channel.startswith("D")
-    assert message["ts"] == found.ts
+    sent = await posted(scene, scene.approval)
+    (message,) = scene.sandbox.messages(sent.channel)
+    assert sent.channel.startswith("D")
+    assert message["ts"] == sent.ts
     assert message["metadata"] == {
         "event_type": "countersign_card",
-        "event_payload": {"id": APPROVAL_ID, "mentions": [{"id": found.user}], "key": found.key},
+        "event_payload": {"id": APPROVAL_ID, "mentions": [{"id": sent.user}], "key": sent.key},
     }
     assert "'type': 'actions'" in str(message["blocks"])
     decided = scene.approval.changed(status=Status.CANCELLED)
-    assert await scene.notifier.update_card(found, newest=reading(decided))
-    assert "'type': 'actions'" not in str(scene.sandbox.messages(found.channel)[0]["blocks"])
+    assert await scene.notifier.update_card(sent, newest=reading(decided))
+    assert "'type': 'actions'" not in str(scene.sandbox.messages(sent.channel)[0]["blocks"])
 
 
 async def test_a_card_by_direct_message_says_where_it_is_from_and_why_it_is_here(
@@ -52,8 +52,8 @@ async def test_a_card_by_direct_message_says_where_it_is_from_and_why_it_is_here
     group = Group(users=(ben,))
     stage = Stage(approve=(Requirement(name="sre", groups=("sre",)),))
     terms = Terms(rules=("big",), groups={"sre": group}, stages=(stage,))
-    found = await posted(scene, scene.approval.changed(terms=terms))
-    words = str(scene.sandbox.messages(found.channel)[0]["blocks"])
+    sent = await posted(scene, scene.approval.changed(terms=terms))
+    words = str(scene.sandbox.messages(sent.channel)[0]["blocks"])
     assert f"> in <#{scene.approval.channel_id}>. <http" in words
     assert "|Open the thread>" in words
     assert "You can decide because you're listed by name." in words
@@ -76,10 +76,10 @@ async def test_a_card_for_a_member_of_a_group_names_it_where_that_is_certain(
     terms = Terms(rules=("big",), groups={"sre": group}, stages=(stage,))
     approval = scene.approval.changed(terms=terms)
     copy = card_for_ben(scene).changed(key=f"{key}UBEN")
-    found = await scene.notifier.post_card(
+    sent = await scene.notifier.post_card(
         approval, copy, look_first=False, newest=reading(approval)
     )
-    words = str(scene.sandbox.messages(found.channel)[0]["blocks"])
+    words = str(scene.sandbox.messages(sent.channel)[0]["blocks"])
     assert ("You can decide because you're in <!subteam^S0SRE>." in words) is is_told
 
 
@@ -94,17 +94,17 @@ async def test_a_card_whose_answer_was_lost_is_found_in_the_direct_message(scene
     scene.sandbox.fail("chat.postMessage", drop=True)
     with pytest.raises(DeliveryError):
         await posted(scene, scene.approval)
-    found = await posted(scene, scene.approval, look_first=True)
-    assert [one["ts"] for one in scene.sandbox.messages(found.channel)] == [found.ts]
+    sent = await posted(scene, scene.approval, look_first=True)
+    assert [message["ts"] for message in scene.sandbox.messages(sent.channel)] == [sent.ts]
 
 
 async def test_a_card_that_is_gone_says_so(scene: Scene) -> None:
-    found = await posted(scene, scene.approval)
-    gone = found.changed(ts="1.000001")
+    sent = await posted(scene, scene.approval)
+    gone = sent.changed(ts="1.000001")
     assert not await scene.notifier.update_card(gone, newest=reading(scene.approval))
     scene.sandbox.fail("chat.update", error="is_archived")
     with pytest.raises(DeliveryError):
-        await scene.notifier.update_card(found, newest=reading(scene.approval))
+        await scene.notifier.update_card(sent, newest=reading(scene.approval))
 
 
 async def test_a_nudge_stands_below_the_card_and_mentions_people_once(scene: Scene) -> None:
@@ -161,13 +161,13 @@ async def test_where_the_cards_are_elsewhere_the_thread_has_a_line(scene: Scene)
 async def test_an_alert_that_is_there_keeps_who_has_seen_it(scene: Scene) -> None:
     """A process that cannot know whether it was sent sends it once more."""
     ben = scene.sandbox.user_id("Ben")
-    told = scene.approval.with_card_ts(await scene.post_card())
+    approval = scene.approval.with_card_ts(await scene.post_card())
     notices = SlackNotices(scene.notifier)
-    await notices.alert(told, to=ben)
+    await notices.alert(approval, to=ben)
     place = scene.sandbox.dm_id(ben)
     (alert,) = scene.sandbox.messages(place)
-    await notices.show_seen(told, [ben], channel_id=place, ts=alert["ts"])
-    await notices.alert(told, to=ben)
+    await notices.show_seen(approval, [ben], channel_id=place, ts=alert["ts"])
+    await notices.alert(approval, to=ben)
 
     (left,) = scene.sandbox.messages(place)
     assert f"Seen by <@{ben}>" in left["text"]
@@ -190,22 +190,22 @@ async def test_a_card_of_several_by_direct_message_is_posted_once_and_redrawn(
     scene: Scene,
 ) -> None:
     items = refunds(scene)
-    keeper, cards = items[0], SlackBatchCards(scene.notifier, no_words)
+    first, cards = items[0], SlackBatchCards(scene.notifier, no_words)
 
     async def newest() -> Sequence[Approval]:
         return items
 
-    post = partial(cards.post_batch, keeper, batch_for_ben(scene), items=newest)
+    post = partial(cards.post_batch, first, batch_for_ben(scene), items=newest)
     scene.sandbox.fail("chat.postMessage", drop=True)
     with pytest.raises(DeliveryError):
         await post(look_first=False)
-    found = await post(look_first=True)
-    (message,) = scene.sandbox.messages(found.channel)
-    assert (message["ts"], found.channel[0]) == (found.ts, "D")
+    sent = await post(look_first=True)
+    (message,) = scene.sandbox.messages(sent.channel)
+    assert (message["ts"], sent.channel[0]) == (sent.ts, "D")
     words = str(message["blocks"])
-    assert f"> in <#{keeper.channel_id}>. <http" in words
+    assert f"> in <#{first.channel_id}>. <http" in words
     assert "Approve all 3" in words
-    items[:] = [one.changed(status=Status.CANCELLED) for one in items]
-    assert await cards.update_batch(found, items=newest)
-    assert "Approve all 3" not in str(scene.sandbox.messages(found.channel)[0]["blocks"])
-    assert not await cards.update_batch(found.changed(ts="1.000001"), items=newest)
+    items[:] = [approval.changed(status=Status.CANCELLED) for approval in items]
+    assert await cards.update_batch(sent, items=newest)
+    assert "Approve all 3" not in str(scene.sandbox.messages(sent.channel)[0]["blocks"])
+    assert not await cards.update_batch(sent.changed(ts="1.000001"), items=newest)

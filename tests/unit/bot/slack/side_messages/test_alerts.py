@@ -85,11 +85,11 @@ def test_an_alert_names_who_has_seen_it() -> None:
 def test_words_of_an_emergency_are_never_markup(link: str) -> None:
     card = alert_card(broken(ODD, ODD).changed(title=ODD), link=link)
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
-    (small,) = [one for one in card.blocks if one["type"] == "context"]
+    (small,) = [block for block in card.blocks if block["type"] == "context"]
     assert "*a*" not in str(small)
     assert "Open the card" not in str(small)
     assert "<!channel>" not in card.text
-    assert "U0EVE" not in [one.get("user_id") for one in parts(card.blocks)]
+    assert "U0EVE" not in [part.get("user_id") for part in parts(card.blocks)]
 
 
 def test_an_alert_without_reasons_is_still_one() -> None:
@@ -106,7 +106,7 @@ def test_a_grant_says_how_much_is_left_and_can_be_stopped() -> None:
     assert card.text.startswith(
         f"Standing permission, not used yet: {title}. Standing permission from <@U0ADA>: 0 of 5"
     )
-    assert [one["text"]["text"] for one in card.blocks[2]["accessory"]["options"]] == [
+    assert [option["text"]["text"] for option in card.blocks[2]["accessory"]["options"]] == [
         "Details",
         "Stop permission…",
     ]

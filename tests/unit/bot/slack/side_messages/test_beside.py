@@ -36,21 +36,21 @@ def said(card: Card) -> str:
 
 
 def buttons(card: Card) -> dict[str, Block]:
-    (row,) = [one for one in card.blocks if one["type"] == "actions"]
-    return {one["action_id"]: one for one in row["elements"]}
+    (row,) = [block for block in card.blocks if block["type"] == "actions"]
+    return {button["action_id"]: button for button in row["elements"]}
 
 
 def options(card: Card) -> list[str]:
-    return [one["text"]["text"] for one in buttons(card)[ActionId.MORE]["options"]]
+    return [option["text"]["text"] for option in buttons(card)[ActionId.MORE]["options"]]
 
 
 def mrkdwn_of(card: Card) -> str:
-    found: list[str] = []
+    texts: list[str] = []
 
     def walk(value: Any) -> None:
         if isinstance(value, dict):
             if value.get("type") == "mrkdwn":
-                found.append(value["text"])
+                texts.append(value["text"])
             for item in value.values():
                 walk(item)
         elif isinstance(value, list):
@@ -58,7 +58,7 @@ def mrkdwn_of(card: Card) -> str:
                 walk(item)
 
     walk(card.blocks)
-    return "".join(found)
+    return "".join(texts)
 
 
 def test_the_menu_has_what_decides_nothing() -> None:

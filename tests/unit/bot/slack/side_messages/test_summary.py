@@ -106,7 +106,7 @@ def test_of_many_the_newest_are_named_and_the_others_counted() -> None:
 
 
 def test_nothing_of_a_title_is_live() -> None:
-    card = summary_card([one.changed(title=ODD) for one in (ran(), ran(), ran())])
+    card = summary_card([approval.changed(title=ODD) for approval in (ran(), ran(), ran())])
     assert "<!channel>" not in card.text
     assert all(
         "<!channel>" not in str(block) for block in card.blocks if block["type"] != "rich_text"

@@ -42,12 +42,12 @@ def an_office(storage: SqliteStores, agent: str) -> Office:
 async def take(office: Office, approval: Approval, *, by: str = BEN, **fields: Any) -> None:
     """Decide, as a listener does, and let the work that follows be done."""
     seen = await office.approvals.look(approval.approval_id, an_actor(by), shown=approval.digest)
-    told = {"status": question_of(seen).yes_status, "digest": seen.digest, **fields}
+    values = {"status": question_of(seen).yes_status, "digest": seen.digest, **fields}
     if "arguments" in fields:
         await office.decide(seen, by=by, edited=fields["arguments"])
         return
     decided = await office.approvals.decide(
-        seen, Decision(by=by, at_ms=office.clock(), **told), surface=Surface.CARD
+        seen, Decision(by=by, at_ms=office.clock(), **values), surface=Surface.CARD
     )
     office.queue.spawn(office.approvals.follow_up(decided))
     await office.queue.run()
@@ -214,7 +214,7 @@ async def test_nobody_answers(storage: SqliteStores, agent: str, says: str) -> N
     office.clock.forward(hours=9)
     await office.sweep.tick()
     await office.queue.run()
-    assert all(isinstance(one, Expired) for one in RAN)
+    assert all(isinstance(outcome, Expired) for outcome in RAN)
     assert says in office.shown()[-1]
     assert office.notifier.cards[approval.approval_id].status is Status.EXPIRED
 

@@ -27,15 +27,15 @@ async def decide(office: Office, card: Approval, *, by: str = ADA) -> Approval:
 async def is_at_rest(storage: SqliteStores) -> bool:
     """Whether nothing is due in the thread, and each card shows what its record says."""
     thread = await storage.threads.get(THREAD_ID)
-    found = await newest_of(storage.approvals, THREAD_ID, limit=9)
-    drawn = all(one.card.revision == one.shown_revision for one in found)
+    approvals = await newest_of(storage.approvals, THREAD_ID, limit=9)
+    drawn = all(approval.card.revision == approval.shown_revision for approval in approvals)
     return (thread.due_ms, thread.leased_by) == (None, "") and drawn
 
 
 async def follow(office: Office, *decided: Approval) -> None:
     """Do what follows: the passes first, and the cards."""
-    for one in decided:
-        office.queue.spawn(office.attendance.attend(one.approval_id, told=one))
+    for approval in decided:
+        office.queue.spawn(office.attendance.attend(approval.approval_id, announced=approval))
     await office.queue.run()
 
 

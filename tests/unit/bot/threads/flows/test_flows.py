@@ -54,9 +54,9 @@ async def test_reject_with_a_reason(storage: SqliteStores) -> None:
     await office.hear(ASK)
     await office.decide(await office.the_approval(), Status.REJECTED, reason="too much")
     assert office.ran == []
-    told = str(office.model.inputs[-1])
-    assert "too much" in told
-    assert "ejected" in told
+    prompt = str(office.model.inputs[-1])
+    assert "too much" in prompt
+    assert "ejected" in prompt
 
 
 async def test_with_two_questions_a_reply_answers_neither(storage: SqliteStores) -> None:
@@ -225,8 +225,8 @@ async def test_reminder_then_expiry(storage: SqliteStores) -> None:
     await office.queue.run()
     card = office.notifier.cards[approval.approval_id]
     assert card.status is Status.EXPIRED
-    told = str(office.model.inputs[-1])
-    assert "obody" in told
+    prompt = str(office.model.inputs[-1])
+    assert "obody" in prompt
     assert office.ran == []
     assert office.shown()[-1] == "Nobody was there."
     office.clock.forward(hours=100)

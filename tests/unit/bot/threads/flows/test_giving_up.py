@@ -79,7 +79,7 @@ async def test_i8_who_is_quicker_than_the_end_of_a_turn_leaves_no_card_that_lies
         now, digest = office.clock(), waits.digest
         if quick == "edit":
             changed = waits.changed(digest="e" * 64, edits=StoredEdits(by=ADA))
-            first = edited(based_on, changed, found=based_on, now_ms=now)
+            first = edited(based_on, changed, unedited=based_on, now_ms=now)
         else:
             said = Status.APPROVED if quick == "approve" else Status.REJECTED
             yes = Decision(status=said, by=ADA, at_ms=now, digest=digest)
@@ -105,7 +105,7 @@ def http_error(status: int, **headers: str) -> ModelHTTPError:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "text"),
     [
         (ConnectionError("refused"), "I can't reach the model. I'll keep trying until {time}."),
         (http_error(503), "I can't reach the model. I'll keep trying until {time}."),
@@ -114,15 +114,15 @@ def http_error(status: int, **headers: str) -> ModelHTTPError:
     ],
 )
 async def test_a_thread_is_told_at_once_that_its_model_fails(
-    storage: SqliteStores, error: Exception, told: str
+    storage: SqliteStores, error: Exception, text: str
 ) -> None:
     office = Office(storage, [error, error, say("Here I am.")])
     await office.hear(ASK)
-    assert office.shown() == [told]
+    assert office.shown() == [text]
     (post,) = await posts_of(storage)
     assert timedelta(0) < waits_until(post, office) < timedelta(minutes=4)
     await pass_time(office, times=1)
-    assert office.shown() == [told]  # the same message, with another time
+    assert office.shown() == [text]  # the same message, with another time
     await pass_time(office, times=1)
     assert office.shown() == ["I couldn't reach the model until {time}.", "Here I am."]
 
@@ -159,8 +159,8 @@ async def test_a_provider_is_asked_again_when_it_wishes(storage: SqliteStores) -
 async def test_a_provider_that_wishes_for_too_long_is_given_up(storage: SqliteStores) -> None:
     office = Office(storage, [http_error(429, **{"retry-after": "3600"})])
     await office.hear(ASK)
-    (told,) = office.shown()
-    assert "The model is busy for 1h. Please ask again after that." in told
+    (text,) = office.shown()
+    assert "The model is busy for 1h. Please ask again after that." in text
 
 
 async def posts_of(storage: SqliteStores) -> Sequence[Post]:
@@ -212,10 +212,10 @@ async def test_the_next_turn_knows_of_the_one_that_was_given_up(storage: SqliteS
     await office.hear("<@UBOT> pay Mia forty")
     await pass_time(office)
     await office.hear("<@UBOT> what happened?", ts="1800000000.000002")
-    told = str(office.model.inputs[-1])
-    assert "pay Mia forty" in told
-    assert "This turn could not be finished" in told
-    assert "may have run" in told
+    prompt = str(office.model.inputs[-1])
+    assert "pay Mia forty" in prompt
+    assert "This turn could not be finished" in prompt
+    assert "may have run" in prompt
     (entry,) = await storage.log.load(THREAD_ID, before_turn=2)
     assert len(read_log([entry])) == 2
 
@@ -531,15 +531,15 @@ async def test_i12_a_yes_of_which_a_run_was_never_told_is_withdrawn_with_its_tur
     other = Office(storage, [], clock=office.clock)
     await pass_time(other, times=2)
     assert "This stopped my process 3 times" in other.shown()[-1]
-    ends = [await storage.approvals.get(one.approval_id) for one in (first, second)]
-    assert [(one.status, one.open) for one in ends] == [
+    ends = [await storage.approvals.get(approval.approval_id) for approval in (first, second)]
+    assert [(approval.status, approval.open) for approval in ends] == [
         (Status.APPROVED, False),
         (Status.CANCELLED, False),
     ]
     audit = await storage.audit.of_thread(THREAD_ID, limit=99)
-    told = {one.action for one in audit if one.approval_id == second.approval_id}
-    assert {"decided", "unusable"} <= told
-    assert "resumed" not in told
+    actions = {entry.action for entry in audit if entry.approval_id == second.approval_id}
+    assert {"decided", "unusable"} <= actions
+    assert "resumed" not in actions
     assert other.ran == []
 
 

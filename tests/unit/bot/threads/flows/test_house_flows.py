@@ -39,8 +39,8 @@ LOOK: list[Turn] = [call("look", {"what": "x"}, id="c1"), say("done")]
 
 async def acts(office: Office) -> set[str]:
     wanted = {"allowed", "denied", "requested", "decided", "started", "executed", "doubted"}
-    found = await office.storage.audit.of_thread(THREAD_ID, limit=100)
-    return {one.action for one in found} & wanted
+    entries = await office.storage.audit.of_thread(THREAD_ID, limit=100)
+    return {entry.action for entry in entries} & wanted
 
 
 async def test_an_ungated_call_that_a_rule_allows_runs_on_record(storage: SqliteStores) -> None:

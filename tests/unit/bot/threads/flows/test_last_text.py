@@ -136,7 +136,7 @@ class Payment:
 
     async def expect_one_text(self) -> None:
         """The agent's text stands once, as the next turn reads it, and nothing else is said."""
-        assert {key: len(found) for key, found in self.notifier.messages.items()} == {KEY: 1}
+        assert {key: len(messages) for key, messages in self.notifier.messages.items()} == {KEY: 1}
         last = read_log(await self.storage.log.load(THREAD_ID, before_turn=2))[-1]
         assert isinstance(last, ModelResponse)
         assert self.notifier.texts == {KEY: text_of(last)}
@@ -147,7 +147,9 @@ class Payment:
     def _answer(self, messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
         if "hello" in str(messages):
             return [say("Hello.")]
-        if not any(isinstance(part, ToolReturnPart) for one in messages for part in one.parts):
+        if not any(
+            isinstance(part, ToolReturnPart) for message in messages for part in message.parts
+        ):
             return [PAY]
         self.answers += 1
         return [say(f"It is paid. I was asked {self.answers} times.")]
@@ -191,7 +193,9 @@ async def test_a_last_text_stands_once_wherever_its_bot_dies(
 ) -> None:
     async with a_payment(is_brief=is_brief) as payment:
         steps = await the_steps(payment)
-    ended, answered = [at for at, one in enumerate(steps, start=1) if one == APPEND][1:]
+    ended, answered = [at for at, store_call in enumerate(steps, start=1) if store_call == APPEND][
+        1:
+    ]
     for step in range(ended + 1, steps.index(("threads", "release")) + 2):
         async with a_payment(is_brief=is_brief) as payment:
             await payment.dies(step, is_after=is_after)
@@ -257,7 +261,7 @@ async def test_i4_a_turn_whose_last_text_ends_each_bot_that_says_it_is_given_up_
     left = await payment.storage.posts.get(KEY)
     assert left is not None
     assert (left.posted, left.failure) == (False, DEADLY)
-    entries = [one.action for one in await payment.storage.audit.of_thread(THREAD_ID, limit=50)]
+    entries = [entry.action for entry in await payment.storage.audit.of_thread(THREAD_ID, limit=50)]
     assert Act.UNDELIVERABLE in entries
     last = payment.office(Planned(), "last")  # the thread goes on
     await last.hear("<@UBOT> hello", ts="1800000009.000001", thread_ts=ROOT)
@@ -288,7 +292,7 @@ async def test_a_process_that_lost_a_thread_gives_up_nothing_in_it(
     await office.threads._give_up(old, error)
     (left,) = await storage.posts.unfinished(THREAD_ID)
     assert (left.post_id, payment.notifier.texts) == (key, {})
-    entries = {one.action for one in await storage.audit.of_thread(THREAD_ID, limit=50)}
+    entries = {entry.action for entry in await storage.audit.of_thread(THREAD_ID, limit=50)}
     assert not entries & {Act.UNDELIVERABLE, Act.TURN_FAILED}
     assert (await storage.threads.get(THREAD_ID)).turn_open
 

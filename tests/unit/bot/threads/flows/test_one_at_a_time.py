@@ -36,10 +36,10 @@ async def test_what_wakes_it_meanwhile_is_seen_when_the_lease_is_given_back(
 
     async def taken(*args: Any, **more: Any) -> Any:
         monkeypatch.setattr(storage.inbox, "take", take)
-        found = await take(*args, **more)
+        messages = await take(*args, **more)
         await office.inbox.receive(an_incoming("<@UBOT> and this", ts="1800000000.000200"))
         await office.threads.work(THREAD_ID)  # as that message has it done
-        return found
+        return messages
 
     monkeypatch.setattr(storage.inbox, "take", taken)
     await office.hear("<@UBOT> look")

@@ -252,11 +252,11 @@ async def test_what_a_rule_settles_is_on_record_once(storage: SqliteStores) -> N
     for _ in range(2):
         await house.note(CALL, Allow(rule="default"))
     await house.note(CALL, Deny("no", rule="stop"))
-    found = await entries(storage)
-    assert [one.action for one in found] == ["allowed", "denied"]
-    detail = found[0].detail
+    trail = await entries(storage)
+    assert [entry.action for entry in trail] == ["allowed", "denied"]
+    detail = trail[0].detail
     assert (detail["rule"], detail["tool"], detail["policy"]) == ("default", "pay", "f1")
-    assert found[1].detail["reason"] == "no"
+    assert trail[1].detail["reason"] == "no"
 
 
 async def test_a_secret_argument_is_not_on_record(storage: SqliteStores) -> None:

@@ -203,162 +203,162 @@ def named_in(frozen: dict[str, Any]) -> tuple[str, ...]:
 
 
 @pytest.fixture
-def desk(storage: SqliteStores) -> Desk:
+def stage(storage: SqliteStores) -> Desk:
     return Desk(storage)
 
 
 @pytest.mark.parametrize(("seconds", "starts"), [(0, True), (900, True), (900.001, False)])
-async def test_f7_decision_ages(desk: Desk, seconds: float, starts: bool) -> None:
-    first = await desk.decided(1)
-    desk.clock.forward(seconds=seconds)
-    said = await desk.start(first)
+async def test_f7_decision_ages(stage: Desk, seconds: float, starts: bool) -> None:
+    first = await stage.decided(1)
+    stage.clock.forward(seconds=seconds)
+    said = await stage.start(first)
     if starts:
         assert isinstance(said, dict)
         assert named_in(said) == (ADA, BEN)
-        assert (desk.attended, run_of(await desk.record(1))) == ([], None)
+        assert (stage.attended, run_of(await stage.record(1))) == ([], None)
         return
     assert said == AskAgain("it didn't start within 15m of the decision")
-    run = run_of(await desk.record(1))
+    run = run_of(await stage.record(1))
     assert run is not None
     assert (run.state, "didn't start" in run.text) == ("stopped", True)
-    assert desk.attended == [f"apr_{1:032x}"]
-    found = await story(desk.storage, approval_id=f"apr_{1:032x}")
-    assert "lapsed" in [entry.action for entry in found]
+    assert stage.attended == [f"apr_{1:032x}"]
+    entries = await story(stage.storage, approval_id=f"apr_{1:032x}")
+    assert "lapsed" in [entry.action for entry in entries]
 
 
 @pytest.mark.parametrize(("seconds", "starts"), [(60, True), (61, False)])
-async def test_f7_person_is_looked_up_again(desk: Desk, seconds: int, starts: bool) -> None:
-    first = await desk.decided(1)
-    desk.directory.add(ADA, is_deleted=True)
-    desk.clock.forward(seconds=seconds)
-    said = await desk.start(first)
+async def test_f7_person_is_looked_up_again(stage: Desk, seconds: int, starts: bool) -> None:
+    first = await stage.decided(1)
+    stage.directory.add(ADA, is_deleted=True)
+    stage.clock.forward(seconds=seconds)
+    said = await stage.start(first)
     assert isinstance(said, dict) is starts
     assert starts or said == AskAgain("someone who approved it can no longer approve it")
 
 
 @pytest.mark.parametrize(("state", "starts"), [("running", True), ("failed", True), ("ran", False)])
 async def test_i5_decision_whose_call_has_run_starts_nothing(
-    desk: Desk, state: str, starts: bool
+    stage: Desk, state: str, starts: bool
 ) -> None:
-    run = Run(state=RunState(state), at_ms=desk.clock())
-    said = await desk.start(await desk.decided(1, run=run))
+    run = Run(state=RunState(state), at_ms=stage.clock())
+    said = await stage.start(await stage.decided(1, run=run))
     assert isinstance(said, dict) is starts
     assert starts or said == AskAgain("it already ran once with that decision")
-    assert (await desk.record(1)).run == run
+    assert (await stage.record(1)).run == run
 
 
 @pytest.mark.parametrize(("seconds", "starts"), [(900, True), (901, False)])
 async def test_f7_decision_of_a_clock_that_was_ahead_is_not_young(
-    desk: Desk, seconds: int, starts: bool
+    stage: Desk, seconds: int, starts: bool
 ) -> None:
-    ahead = Decision(status=Status.APPROVED, by=ADA, at_ms=desk.clock() + seconds * 1_000)
-    desk.directory.add(ADA)
-    first = await desk.decided(1, decision=ahead)
-    assert isinstance(await desk.start(first), dict) is starts
-    desk.directory.add(ADA, is_deleted=True)
-    assert isinstance(await desk.start(first), AskAgain)
+    ahead = Decision(status=Status.APPROVED, by=ADA, at_ms=stage.clock() + seconds * 1_000)
+    stage.directory.add(ADA)
+    first = await stage.decided(1, decision=ahead)
+    assert isinstance(await stage.start(first), dict) is starts
+    stage.directory.add(ADA, is_deleted=True)
+    assert isinstance(await stage.start(first), AskAgain)
 
 
-async def test_f7_call_that_goes_on_is_not_stopped_by_its_age(desk: Desk) -> None:
-    first = await desk.decided(1)
-    desk.clock.forward(minutes=43_200)
-    said = await desk.start(first, goes_on=True)
+async def test_f7_call_that_goes_on_is_not_stopped_by_its_age(stage: Desk) -> None:
+    first = await stage.decided(1)
+    stage.clock.forward(minutes=43_200)
+    said = await stage.start(first, goes_on=True)
     assert isinstance(said, dict)
     assert named_in(said) == (ADA, BEN)
-    assert (desk.attended, run_of(await desk.record(1))) == ([], None)
-    assert await desk.start("00000000-0000-0000-0000-000000000009", goes_on=True) == {}
+    assert (stage.attended, run_of(await stage.record(1))) == ([], None)
+    assert await stage.start("00000000-0000-0000-0000-000000000009", goes_on=True) == {}
 
 
-async def test_f7_age_counts_from_the_last_decision_and_everybody_is_looked_up(desk: Desk) -> None:
-    first = await desk.decided(1)
-    desk.clock.forward(minutes=60)
-    decision = Decision(status=Status.APPROVED, by=BEN, at_ms=desk.clock())
-    second = await desk.decided(2, decision=decision)
-    assert isinstance(await desk.start(first, second), dict)
-    desk.directory.add(ADA, is_guest=True)
-    assert isinstance(await desk.start(first, second), AskAgain)
-    assert len(desk.attended) == 2
+async def test_f7_age_counts_from_the_last_decision_and_everybody_is_looked_up(stage: Desk) -> None:
+    first = await stage.decided(1)
+    stage.clock.forward(minutes=60)
+    decision = Decision(status=Status.APPROVED, by=BEN, at_ms=stage.clock())
+    second = await stage.decided(2, decision=decision)
+    assert isinstance(await stage.start(first, second), dict)
+    stage.directory.add(ADA, is_guest=True)
+    assert isinstance(await stage.start(first, second), AskAgain)
+    assert len(stage.attended) == 2
 
 
-async def test_f7_who_filled_in_is_no_approver(desk: Desk) -> None:
-    first = await desk.decided(1, kind=Kind.QUESTION, status=Status.ANSWERED)
-    second = await desk.decided(2)
-    desk.directory.add(ADA)
-    desk.clock.forward(minutes=10)
-    assert isinstance(await desk.start(first, second), dict)
+async def test_f7_who_filled_in_is_no_approver(stage: Desk) -> None:
+    first = await stage.decided(1, kind=Kind.QUESTION, status=Status.ANSWERED)
+    second = await stage.decided(2)
+    stage.directory.add(ADA)
+    stage.clock.forward(minutes=10)
+    assert isinstance(await stage.start(first, second), dict)
 
 
-async def test_f7_look_up_that_fails_makes_the_start_wait(desk: Desk) -> None:
-    first = await desk.decided(1)
-    desk.directory.is_down, desk.comes_back_after = True, 30
-    desk.clock.forward(minutes=2)
-    assert isinstance(await desk.start(first), dict)
-    assert desk.slept == [5, 10, 20]
+async def test_f7_look_up_that_fails_makes_the_start_wait(stage: Desk) -> None:
+    first = await stage.decided(1)
+    stage.directory.is_down, stage.comes_back_after = True, 30
+    stage.clock.forward(minutes=2)
+    assert isinstance(await stage.start(first), dict)
+    assert stage.slept == [5, 10, 20]
 
 
-async def test_f7_look_up_that_keeps_failing_lets_it_lapse(desk: Desk) -> None:
-    first = await desk.decided(1)
-    desk.directory.is_down = True
-    desk.clock.forward(minutes=2)
-    assert isinstance(await desk.start(first), AskAgain)
-    assert sum(desk.slept) <= timedelta(minutes=14).total_seconds()
-    assert max(desk.slept) == 60
+async def test_f7_look_up_that_keeps_failing_lets_it_lapse(stage: Desk) -> None:
+    first = await stage.decided(1)
+    stage.directory.is_down = True
+    stage.clock.forward(minutes=2)
+    assert isinstance(await stage.start(first), AskAgain)
+    assert sum(stage.slept) <= timedelta(minutes=14).total_seconds()
+    assert max(stage.slept) == 60
 
 
 async def test_f7_rules_that_cannot_be_asked_make_the_start_wait_while_it_may_begin(
-    desk: Desk,
+    stage: Desk,
 ) -> None:
-    name = await desk.decided(1)
+    name = await stage.decided(1)
     tries = 0
-    while await desk.starts.wait((name,), tries):
+    while await stage.starts.wait((name,), tries):
         tries += 1
-    assert desk.slept[:5] == [5, 10, 20, 40, 60]
-    assert {*desk.slept[5:]} == {60}
-    assert sum(desk.slept[:-1]) <= RULES.max_age.total_seconds() < sum(desk.slept)
+    assert stage.slept[:5] == [5, 10, 20, 40, 60]
+    assert {*stage.slept[5:]} == {60}
+    assert sum(stage.slept[:-1]) <= RULES.max_age.total_seconds() < sum(stage.slept)
 
 
-async def test_f7_nothing_waits_for_a_decision_that_is_not_on_record(desk: Desk) -> None:
-    pending = await desk.decided(2, status=Status.PENDING, decision=None)
+async def test_f7_nothing_waits_for_a_decision_that_is_not_on_record(stage: Desk) -> None:
+    pending = await stage.decided(2, status=Status.PENDING, decision=None)
     for decisions in [(), ("00000000-0000-0000-0000-000000000009",), (pending,)]:
-        assert not await desk.starts.wait(decisions, 0)
-    assert desk.slept == []
+        assert not await stage.starts.wait(decisions, 0)
+    assert stage.slept == []
 
 
-async def test_f7_decision_without_a_record_starts_nothing(desk: Desk) -> None:
+async def test_f7_decision_without_a_record_starts_nothing(stage: Desk) -> None:
     missing = AskAgain("there's no record that it was approved")
-    assert await desk.start("00000000-0000-0000-0000-000000000009") == missing
-    rejected = await desk.decided(1, status=Status.REJECTED)
-    assert await desk.start(rejected) == missing
-    assert desk.attended == []
-    undecided = await desk.decided(2, decision=None)
-    assert await desk.start(undecided) == missing
+    assert await stage.start("00000000-0000-0000-0000-000000000009") == missing
+    rejected = await stage.decided(1, status=Status.REJECTED)
+    assert await stage.start(rejected) == missing
+    assert stage.attended == []
+    undecided = await stage.decided(2, decision=None)
+    assert await stage.start(undecided) == missing
 
 
-async def test_call_that_a_rule_allows_has_nothing_frozen(desk: Desk) -> None:
-    assert await desk.start() == {}
+async def test_call_that_a_rule_allows_has_nothing_frozen(stage: Desk) -> None:
+    assert await stage.start() == {}
 
 
 @pytest.mark.parametrize("ruling", [None, {}, {"approvers": []}], ids=str)
-async def test_of_two_gates_those_are_frozen_whom_a_rule_names(desk: Desk, ruling: Any) -> None:
-    named = await desk.decided(1, approvers=("UBEN",), ruling={"approvers": ["UBEN"]})
-    other = await desk.decided(2, ruling=ruling)
-    said = await desk.start(named, other)
+async def test_of_two_gates_those_are_frozen_whom_a_rule_names(stage: Desk, ruling: Any) -> None:
+    named = await stage.decided(1, approvers=("UBEN",), ruling={"approvers": ["UBEN"]})
+    other = await stage.decided(2, ruling=ruling)
+    said = await stage.start(named, other)
     assert isinstance(said, dict)
     assert named_in(said) == ("UBEN",)
 
 
-async def test_doubt_that_runs_again_keeps_its_people(desk: Desk) -> None:
-    again = await desk.decided(1, kind=Kind.DOUBT, approvers=("UBEN",))
-    said = await desk.start(again)
+async def test_doubt_that_runs_again_keeps_its_people(stage: Desk) -> None:
+    again = await stage.decided(1, kind=Kind.DOUBT, approvers=("UBEN",))
+    said = await stage.start(again)
     assert isinstance(said, dict)
     assert named_in(said) == ("UBEN",)
 
 
-async def test_f7_who_has_left_the_workspace_lets_it_lapse(desk: Desk) -> None:
-    first = await desk.decided(1)
-    desk.directory.add(ADA, team_id="T2", is_external=True)
-    desk.clock.forward(minutes=2)
-    assert isinstance(await desk.start(first), AskAgain)
+async def test_f7_who_has_left_the_workspace_lets_it_lapse(stage: Desk) -> None:
+    first = await stage.decided(1)
+    stage.directory.add(ADA, team_id="T2", is_external=True)
+    stage.clock.forward(minutes=2)
+    assert isinstance(await stage.start(first), AskAgain)
 
 
 # ---- errors before the start ---------------------------------------------------------------------

@@ -72,7 +72,7 @@ def a_stage(_: ScriptedModel) -> Agent:
         return "deleted"
 
     def answer(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
-        is_done = any(isinstance(one, ModelResponse) for one in messages)
+        is_done = any(isinstance(message, ModelResponse) for message in messages)
         return [say("It is gone.") if is_done else call("delete", id="c1")]
 
     model = AnsweringModel(answer, name="clerk")

@@ -51,7 +51,7 @@ class FakeBoard:
         self.done.append(what)
         if self.fault:
             raise DeliveryError("chat.startStream", self.fault)
-        self.shown |= {one.title: str(one.status) for one in tasks}
+        self.shown |= {task.title: str(task.status) for task in tasks}
 
 
 @dataclass
@@ -81,8 +81,8 @@ class Scene:
 
 
 def calls(*names: str) -> MessageEvent:
-    found = tuple(ToolCall(id=name, name=name, arguments={}) for name in names)
-    return MessageEvent(agent_name="A", run_path=("A",), key="m", text="", tool_calls=found)
+    tool_calls = tuple(ToolCall(id=name, name=name, arguments={}) for name in names)
+    return MessageEvent(agent_name="A", run_path=("A",), key="m", text="", tool_calls=tool_calls)
 
 
 def ended(name: str, outcome: ToolOutcome = ToolOutcome.RAN) -> ToolEvent:

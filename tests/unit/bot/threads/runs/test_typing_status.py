@@ -86,7 +86,7 @@ async def test_secrets_and_lines_do_not_reach_the_status(storage: SqliteStores) 
     presence = watched(office)
     await office.hear("<@UBOT> pay Mia")
     await office.decide(await office.the_approval())
-    (running,) = [one for one in presence.done if one.startswith("is running")]
+    (running,) = [status for status in presence.done if status.startswith("is running")]
     assert "\n" not in running
     assert len(running) <= 100
 
@@ -112,14 +112,14 @@ def read_mail(box: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("made", "told"),
+    ("made", "progress"),
     [
         (migrate, ["is running Migrate orders: 412 of 1,000 rows, password=•••• redacted (41%)"]),
         (export, [f"is running Export orders: {part} half" for part in ("first", "second")]),
     ],
 )
 async def test_the_progress_of_an_approved_call_is_shown(
-    storage: SqliteStores, made: Tool, told: list[str]
+    storage: SqliteStores, made: Tool, progress: list[str]
 ) -> None:
     office = Office(storage, [call(made.definition.name, {"table": "orders"}), say("Done.")])
     office.make_agent = lambda model: ChatModelAgent(name="A", model=model, tools=[made])
@@ -127,7 +127,7 @@ async def test_the_progress_of_an_approved_call_is_shown(
     await office.hear("<@UBOT> go")
     presence.done.clear()
     await office.decide(await office.the_approval())
-    assert presence.done[1:] == [*told, "is thinking…", "cleared"]
+    assert presence.done[1:] == [*progress, "is thinking…", "cleared"]
 
 
 async def test_the_parts_of_a_result_that_no_card_shows_are_not_shown(
