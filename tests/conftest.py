@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 from pymongo import monitoring
 
-from bot.slack.listeners import modals
+from bot.slack import modals
 from tests.support.mongo import collected, mongo_server
 from tests.support.mongo_listener import LISTENER
 from tests.support.spread import spread, turned

@@ -93,7 +93,7 @@ VIOLATIONS = [
     ("sandbox-pure", "slack_sandbox.workspace.state", "storage.audit"),
     ("no-pickle", "storage.log", "pickle"),
     ("listeners-apart", "bot.slack.listeners.events", "bot.slack.listeners.actions"),
-    ("no-cycles", "bot.slack.listeners.context", "bot.slack.listeners.events"),
+    ("no-cycles", "bot.slack.cards.listed", "bot.slack.home.items"),
     ("no-cycles", "bot.approvals.service", "bot.threads.worker"),
 ]
 

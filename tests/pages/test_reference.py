@@ -35,7 +35,7 @@ from bot.policy.model import PolicyFile
 from bot.policy.parser.checks import check
 from bot.policy.parser.problems import CODES, Code, PolicyError
 from bot.policy.refusals import RefusalCode
-from bot.slack.listeners.slash_commands.words import WORDS
+from bot.slack.slash_commands.words import WORDS
 from reference_pages import (
     PAGES,
     audit_entries,

@@ -42,8 +42,8 @@ from bot.slack.cards.grants import grant_modal
 from bot.slack.cards.review import REQUEST, FormReader, count_pages, review_modal, text_page
 from bot.slack.home.state import HomeState, Shown
 from bot.slack.home.view import HomePage, home_view, list_blocks
-from bot.slack.listeners.slash_commands.lists import _shown
 from bot.slack.side_messages.private import choice_card
+from bot.slack.slash_commands.lists import _shown
 from bot.threads.agents import Catalog
 from bot.words import say as words
 from tests.support.force import forced

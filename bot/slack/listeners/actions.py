@@ -31,15 +31,9 @@ from bot.records.approval import APPROVE, Approval, Kind
 from bot.slack.cards import modals
 from bot.slack.cards.review import REQUEST
 from bot.slack.destinations import ClickedMessage
-from bot.slack.listeners.context import (
-    HOME,
-    ListenerContext,
-    Press,
-    action_of,
-    actor_of,
-    address_of,
-)
-from bot.slack.listeners.modals import window_of
+from bot.slack.listeners.context import ListenerContext, Press
+from bot.slack.modals import window_of
+from bot.slack.payloads import HOME, action_of, actor_of, address_of
 
 logger = logging.getLogger(__name__)
 

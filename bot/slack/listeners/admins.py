@@ -12,7 +12,8 @@ from bot.layout.modals import Errors, Values, read_text
 from bot.ports.people import Actor, Person
 from bot.records.approval import Approval
 from bot.slack.cards.secondary_actions import PERSON, QUESTION, admin_modal, read_admin
-from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from bot.slack.listeners.context import ListenerContext, Press, Submit
+from bot.slack.payloads import FormNotice
 from bot.words import say
 from bot.words.mrkdwn import mention
 

@@ -41,7 +41,8 @@ from bot.slack.cards.batch_card import MOST_LISTED
 from bot.slack.cards.listed import is_listed
 from bot.slack.cards.secondary_actions import PERSON, read_question
 from bot.slack.destinations import ClickedMessage
-from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from bot.slack.listeners.context import ListenerContext, Press, Submit
+from bot.slack.payloads import FormNotice
 from bot.words import say
 from storage.errors import RecordNotFoundError
 

@@ -11,7 +11,8 @@ from bot.people.break_glass import glass_of
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.slack.cards.break_glass import override_modal, read_reasons
-from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from bot.slack.listeners.context import ListenerContext, Press, Submit
+from bot.slack.payloads import FormNotice
 
 
 async def open_override(

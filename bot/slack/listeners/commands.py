@@ -11,9 +11,10 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.errors import InvalidInputError, UserFacingError
 from bot.ports.people import Actor
-from bot.slack.listeners.context import ListenerContext, actor_of
-from bot.slack.listeners.slash_commands.answers import TypedAnswer
-from bot.slack.listeners.slash_commands.words import answer, marked
+from bot.slack.listeners.context import ListenerContext
+from bot.slack.payloads import actor_of
+from bot.slack.slash_commands.answers import TypedAnswer
+from bot.slack.slash_commands.words import answer, marked
 from bot.words.typed import typed_text
 
 COMMAND = "/countersign"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,7 +10,6 @@ from datetime import timedelta
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import AgentError
@@ -48,9 +46,10 @@ from bot.slack.agent_view import SuggestedPrompts
 from bot.slack.cards.modals import agreeing_form
 from bot.slack.destinations import NO_MESSAGE, ClickedMessage
 from bot.slack.home.homes import HomeViews
-from bot.slack.listeners.modals import Window
-from bot.slack.listeners.slash_commands.answers import Asker
-from bot.slack.listeners.slash_commands.words import ShownLists
+from bot.slack.modals import Window
+from bot.slack.payloads import FormNotice
+from bot.slack.slash_commands.answers import Asker
+from bot.slack.slash_commands.words import ShownLists
 from bot.stores import Stores
 from bot.threads.agents import AgentFacts
 from bot.threads.inbox import ThreadInbox
@@ -69,13 +68,6 @@ CheckCall = Callable[[Approval, dict[str, Any]], Awaitable[CheckedCall]]
 Judge = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]
 """Judges a call with new arguments by the policy, if possible."""
 
-OURS = re.compile(r"^countersign:")
-"""Our buttons and modals."""
-HOME = "countersign:home_"
-"""Prefix of action ids in Home."""
-HOME_OPENED = "app_home_opened"
-"""Event of an opened Home."""
-
 DRAW_S = 0.5
 """Longest time, in seconds, that a form waits for its card while Slack refuses calls."""
 _UTC = "Etc/UTC"
@@ -84,21 +76,6 @@ _UTC = "Etc/UTC"
 def hear_nothing(_: Mapping[str, Any]) -> bool:
     """Return False: no event is handled."""
     return False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormNotice:
-    """Notice that replaces a submitted modal.
-
-    Attributes:
-        title: At most 24 characters.
-        words: Escaped mrkdwn.
-        view: A modal to show instead of the text, or None.
-    """
-
-    title: str = ""
-    words: str = ""
-    view: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -428,49 +405,6 @@ Press = Callable[[ListenerContext, Reference, Actor, str], Awaitable[None]]
 """Handles a button: person, reference, and trigger for a modal."""
 Submit = Callable[[ListenerContext, Reference, Actor, Values], Awaitable[Errors | FormNotice]]
 """Handles a modal: person, reference, and values."""
-
-
-def address_of(body: Mapping[str, Any]) -> str:
-    """Return the URL for responses, valid for half an hour without a token; or "".
-
-    Source: https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
-    """
-    url = body.get("response_url")
-    return url if isinstance(url, str) else ""
-
-
-def actor_of(context: AsyncBoltContext, body: Mapping[str, Any]) -> Actor:
-    """Return the sender of a payload, from the verified request."""
-    payload = body.get("trigger_id")
-    return Actor(
-        payload=payload if isinstance(payload, str) else "",
-        user_id=context.actor_user_id or context.user_id or "",
-        team_id=_team_of(body) or context.actor_team_id or "",
-        enterprise_id=context.actor_enterprise_id or "",
-    )
-
-
-def _team_of(body: Mapping[str, Any]) -> str:
-    """Return the workspace of the sender of a click or a form; empty if the payload has none.
-
-    For a form, Bolt names the workspace where the app is installed instead.
-    """
-    team = body.get("team")
-    team_id = team.get("id") if isinstance(team, Mapping) else None
-    return team_id if isinstance(team_id, str) else ""
-
-
-def action_of(body: Mapping[str, Any], *, what: str = "this button") -> dict[str, Any]:
-    """Return the element that a person used.
-
-    Raises:
-        InvalidInputError: Our cards and modals do not send such a payload.
-    """
-    actions = body.get("actions")
-    action = actions[0] if isinstance(actions, list) and actions else None
-    if not isinstance(action, dict):
-        raise InvalidInputError(what)
-    return action
 
 
 def _kept(approval: Approval, allowance: GrantRequest) -> GrantRequest | None:

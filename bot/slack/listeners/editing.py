@@ -23,7 +23,8 @@ from bot.ports.people import Actor
 from bot.questions.inputs import InputsQuestion
 from bot.records.approval import Kind
 from bot.slack.calls import slack_fault
-from bot.slack.listeners.context import ListenerContext, action_of, actor_of
+from bot.slack.listeners.context import ListenerContext
+from bot.slack.payloads import action_of, actor_of
 
 _MOST_TYPED = 200
 _MOST_PAGES = 1_000

@@ -27,8 +27,9 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.slack.cards import modals
-from bot.slack.listeners.context import ListenerContext, address_of
-from bot.slack.listeners.modals import Window
+from bot.slack.listeners.context import ListenerContext
+from bot.slack.modals import Window
+from bot.slack.payloads import address_of
 from bot.words import say
 from storage.errors import (
     RecordFormatError,

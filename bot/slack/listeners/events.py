@@ -14,11 +14,12 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.errors import DirectoryError
 from bot.ports.people import Actor
-from bot.slack.listeners.context import HOME_OPENED, Facts, ListenerContext, actor_of
-from bot.slack.listeners.slash_commands.answers import TypedAnswer
-from bot.slack.listeners.slash_commands.introduction import asks_who, introduction
-from bot.slack.listeners.slash_commands.words import answer, is_word
+from bot.slack.listeners.context import Facts, ListenerContext
+from bot.slack.payloads import HOME_OPENED, actor_of
 from bot.slack.rich_text import markup_of
+from bot.slack.slash_commands.answers import TypedAnswer
+from bot.slack.slash_commands.introduction import asks_who, introduction
+from bot.slack.slash_commands.words import answer, is_word
 from bot.threads.cancellation import STOP
 from bot.threads.message_event import Incoming
 from bot.words import say

@@ -14,7 +14,8 @@ from bot.questions.drawing import DrawnQuestion
 from bot.questions.reasons import REASON
 from bot.records.approval import APPROVE, Kind
 from bot.slack.cards.grants import grant_modal, limits_for, read_allowance, stop_modal
-from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from bot.slack.listeners.context import ListenerContext, Press, Submit
+from bot.slack.payloads import FormNotice
 from bot.words import say
 
 

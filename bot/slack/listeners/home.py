@@ -28,14 +28,8 @@ from bot.slack.home.settings import (
 )
 from bot.slack.home.state import PAGE, HomeState, Shown, state_of
 from bot.slack.home.times import zone_for
-from bot.slack.listeners.context import (
-    HOME,
-    HOME_OPENED,
-    ListenerContext,
-    action_of,
-    actor_of,
-    address_of,
-)
+from bot.slack.listeners.context import ListenerContext
+from bot.slack.payloads import HOME, HOME_OPENED, action_of, actor_of, address_of
 from bot.words import say
 
 _OURS = re.compile(f"^{HOME}")

@@ -44,7 +44,8 @@ from bot.slack.cards.review import (
     text_page,
 )
 from bot.slack.destinations import approvers_text
-from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from bot.slack.listeners.context import ListenerContext, Press, Submit
+from bot.slack.payloads import FormNotice
 from bot.words import say
 from bot.words.mrkdwn import clock, mention
 

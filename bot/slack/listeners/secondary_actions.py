@@ -33,7 +33,8 @@ from bot.slack.cards.secondary_actions import (
     snooze_modal,
     snoozed_in,
 )
-from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from bot.slack.listeners.context import ListenerContext, Press, Submit
+from bot.slack.payloads import FormNotice
 from bot.words import say
 from bot.words.mrkdwn import date, mention
 

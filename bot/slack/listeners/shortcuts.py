@@ -13,7 +13,8 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.errors import DeliveryError, DirectoryError, InvalidInputError
 from bot.ports.people import Actor
-from bot.slack.listeners.context import ListenerContext, actor_of, address_of
+from bot.slack.listeners.context import ListenerContext
+from bot.slack.payloads import actor_of, address_of
 from bot.slack.rich_text import markup_of
 from bot.threads.message_shortcut import AboutError, AskingAbout, QuotedMessage
 from bot.words import say

@@ -13,7 +13,8 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.ports.people import Actor
-from bot.slack.listeners.context import ListenerContext, action_of, actor_of, address_of
+from bot.slack.listeners.context import ListenerContext
+from bot.slack.payloads import action_of, actor_of, address_of
 from bot.threads.cancellation import STOP
 from bot.threads.message_event import Incoming
 

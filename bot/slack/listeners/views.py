@@ -24,13 +24,8 @@ from bot.ports.people import Actor
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, Proposal
 from bot.questions.reasons import REASON
 from bot.records.approval import Approval, Kind, Status
-from bot.slack.listeners.context import (
-    OURS,
-    FormNotice,
-    ListenerContext,
-    Submit,
-    actor_of,
-)
+from bot.slack.listeners.context import ListenerContext, Submit
+from bot.slack.payloads import OURS, FormNotice, actor_of
 from bot.words import say
 
 NO_MEANS: Mapping[str, Submit] = MappingProxyType({})

@@ -11,7 +11,7 @@ import yaml
 
 from bot.config.manifest import manifest_text
 from bot.slack.listeners.commands import COMMAND
-from bot.slack.listeners.slash_commands.words import WORDS
+from bot.slack.slash_commands.words import WORDS
 from reference_pages import text
 
 PURPOSE = (

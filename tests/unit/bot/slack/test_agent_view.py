@@ -23,7 +23,7 @@ from bot.slack.agent_view import (
     SuggestedPrompts,
     Unsupported,
 )
-from bot.slack.listeners.slash_commands.introduction import asks_who
+from bot.slack.slash_commands.introduction import asks_who
 from bot.threads.named_agents import Prompt
 from tests.support.fakes import FakeClock
 from tests.unit.bot.office import ROSA

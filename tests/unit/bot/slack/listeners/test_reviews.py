@@ -18,8 +18,8 @@ from bot.approvals.disclosure import Opened, has_opened, pages_read
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.layout.short_ids import short_id
 from bot.records.approval import Approval, Status
-from bot.slack.listeners import modals
-from bot.slack.listeners.modals import Window
+from bot.slack import modals
+from bot.slack.modals import Window
 from tests.support.force import forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import (

@@ -12,9 +12,9 @@ from cachetools import LRUCache
 
 from bot.errors import DirectoryError, UserFacingError
 from bot.layout.blocks import Block
-from bot.slack.listeners.slash_commands import lists, rights
-from bot.slack.listeners.slash_commands.answers import Asker, TypedAnswer, TypoError, quoted
-from bot.slack.listeners.slash_commands.rights import quiet
+from bot.slack.slash_commands import lists, rights
+from bot.slack.slash_commands.answers import Asker, TypedAnswer, TypoError, quoted
+from bot.slack.slash_commands.rights import quiet
 from bot.words import say, speaking
 
 MOST_TYPED = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.records.terms import Group, Requirement, Stage, Terms
-from bot.slack.listeners.slash_commands.introduction import asks_who, introduction
+from bot.slack.slash_commands.introduction import asks_who, introduction
 from bot.threads.agents import AgentFacts
 
 FACTS = AgentFacts(

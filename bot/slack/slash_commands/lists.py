@@ -25,7 +25,7 @@ from bot.slack.home.items import (
 )
 from bot.slack.home.state import PAGE
 from bot.slack.home.times import TimeReader
-from bot.slack.listeners.slash_commands.answers import Asker, TypedAnswer, TypoError, quoted
+from bot.slack.slash_commands.answers import Asker, TypedAnswer, TypoError, quoted
 from bot.words import say
 
 _MOST_FOUND = 5

@@ -9,7 +9,7 @@ from datetime import time
 from bot.layout.short_ids import short_id
 from bot.records.people import DelegationRecord, PersonRecord
 from bot.slack.home.times import TimeReader
-from bot.slack.listeners.slash_commands.answers import (
+from bot.slack.slash_commands.answers import (
     Asker,
     TypedAnswer,
     TypoError,
