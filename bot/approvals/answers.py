@@ -9,7 +9,7 @@ from functools import partial
 from bot.approvals.changes import annotated, with_act
 from bot.approvals.comments import AGENT, with_answer, with_exchange
 from bot.audit.acts import Act
-from bot.people.terms_of import is_requester
+from bot.people.requesters import is_requester
 from bot.ports.process import Clock
 from bot.records.approval import Approval, Comment, Status
 from bot.records.approval_queries import ApprovalCollection, get_all

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.errors import InvalidInputError, LeftOutError, RefusalError, UserFacingError
-from bot.people.terms_of import common_ruling
+from bot.policy.demands import common_ruling
 from bot.policy.refusals import RefusalCode
 from bot.ports.process import Clock
 from bot.records.approval import Approval, Status

@@ -14,11 +14,11 @@ from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.errors import RefusalError, UserFacingError
 from bot.people.access import Access
-from bot.people.current_policy import CurrentPolicy
 from bot.people.lookup import delegations_of, problem_of
 from bot.policy.eligibility import Delegation, Problem
 from bot.policy.refusals import LONGEST_MS, RefusalCode, judge_delegation
 from bot.ports.people import Actor, Person
+from bot.ports.policy import CurrentPolicy
 from bot.ports.process import Clock
 from bot.records.people import DelegationRecord
 from bot.stores import Stores

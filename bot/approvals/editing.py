@@ -14,7 +14,7 @@ from agents.gates.rulings import Judgement
 from bot.approvals.service import Approvals
 from bot.audit.invalidated import last_edit, note_edit, note_edit_refusal
 from bot.errors import OutdatedCardError, plain_words
-from bot.people.terms_of import is_critical
+from bot.policy.demands import is_critical
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.ports.process import Clock

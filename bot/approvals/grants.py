@@ -23,7 +23,7 @@ from bot.audit.acts import Act
 from bot.audit.entries import entry_of, note_decision, note_refusal
 from bot.clock import milliseconds
 from bot.errors import DeliveryError, DirectoryError, UnknownApprovalError, UserFacingError
-from bot.people.terms_of import is_requester, requesters_of
+from bot.people.requesters import is_requester, requesters_of
 from bot.policy.grants import fixed_part, limits_of
 from bot.ports.people import Actor
 from bot.ports.process import Clock

@@ -11,10 +11,11 @@ from bot.approvals.outcome import ended_ms
 from bot.clock import steady_clock
 from bot.errors import DirectoryError
 from bot.people.access import Access
-from bot.people.current_policy import CurrentPolicy
-from bot.people.terms_of import is_requester, is_risky
-from bot.people.waiting import WaitingLook, Waits
+from bot.people.requesters import is_requester
+from bot.people.viewer import WaitingLook, Waits
+from bot.policy.demands import is_risky
 from bot.ports.people import Actor, Directory, Person
+from bot.ports.policy import CurrentPolicy
 from bot.ports.process import Clock
 from bot.records.approval import Approval, Status
 from bot.records.approval_queries import START, count_pending, ended_of, get_all, named, waiting

@@ -41,11 +41,11 @@ from bot.errors import (
 )
 from bot.people.access import Access
 from bot.people.break_glass import Reasons
-from bot.people.current_policy import CurrentPolicy, NoPolicy
-from bot.people.feasibility import FeasibilityCheck
 from bot.people.lookup import PeopleLookup, PowersNow
+from bot.people.quorum import FeasibilityCheck
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
+from bot.ports.policy import CurrentPolicy, NoPolicy
 from bot.ports.process import Clock
 from bot.questions.base import check_decision
 from bot.records.approval import REJECT, Approval, CastVote, Decision, Kind, SeenPart, Status

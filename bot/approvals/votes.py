@@ -21,16 +21,15 @@ from bot.errors import (
     StrangerError,
     UserFacingError,
 )
+from bot.people.approvers import deciders_of, next_step_ms
 from bot.people.break_glass import has_lost_glass
-from bot.people.current_policy import CurrentPolicy
-from bot.people.deciders import deciders_of
 from bot.people.lookup import PATIENCE_S, PeopleLookup
-from bot.people.named_terms import next_step_ms
-from bot.people.terms_of import ballot_of, groups_of, is_allowed_by_rule
 from bot.policy.eligibility import REQUESTERS, Eligibility, Exclusion, PeopleSnapshot
+from bot.policy.progress import ballot_of, groups_of, is_allowed_by_rule
 from bot.policy.refusals import RefusalCode, VoteAttempt, VoteResult, judge_take_back, judge_vote
 from bot.policy.tally import Ballot
 from bot.ports.people import Actor
+from bot.ports.policy import CurrentPolicy
 from bot.ports.process import Clock
 from bot.questions.base import question_of
 from bot.records.approval import (

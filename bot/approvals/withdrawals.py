@@ -17,7 +17,7 @@ from bot.errors import (
     UnknownApprovalError,
     UserFacingError,
 )
-from bot.people.terms_of import is_requester
+from bot.people.requesters import is_requester
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.records.approval import Approval, Decision, Kind, Said, Status

@@ -16,8 +16,8 @@ from agents.core.digest import canonical_json
 from agents.core.observers import WorkStarting
 from bot.audit.acts import Act
 from bot.errors import ApprovalClosedError, UserFacingError
-from bot.people.named_terms import added_by, approvers_of, backups_of, next_step_ms
-from bot.people.terms_of import ballot_of, is_allowed_by_rule
+from bot.people.approvers import added_by, approvers_of, backups_of, next_step_ms
+from bot.policy.progress import ballot_of, is_allowed_by_rule
 from bot.questions.form import ask_of
 from bot.records.approval import Approval, CastVote, Decision, Kind, Status, UnrecordedAct
 from bot.redaction.call import mask_data

@@ -10,7 +10,7 @@ from bot.clock import system_clock
 from bot.commands.call import Call
 from bot.errors import BotError
 from bot.maintenance.pending import PendingQuery, PendingRequests, why_not
-from bot.people.terms_of import progress_of
+from bot.policy.progress import progress_of
 from bot.records.approval import Approval, Kind
 from bot.redaction.mask import mask_text
 from bot.redaction.rules import in_force

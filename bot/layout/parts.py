@@ -14,8 +14,9 @@ from bot.layout.blocks import (
     rich,
 )
 from bot.layout.text import more, own_words, show
-from bot.people.named_terms import backups_of, next_step_ms
-from bot.people.terms_of import progress_of, requesters_of
+from bot.people.approvers import backups_of, next_step_ms
+from bot.people.requesters import requesters_of
+from bot.policy.progress import progress_of
 from bot.ports.people import CHANNEL
 from bot.records.approval import Approval, Status
 from bot.redaction.call import mask_call, written

@@ -17,10 +17,10 @@ from bot.audit.entries import note
 from bot.clock import milliseconds
 from bot.errors import DirectoryError, InvalidInputError
 from bot.people.access import Access
-from bot.people.current_policy import CurrentPolicy
 from bot.people.lookup import PATIENCE_S
 from bot.policy.hours import quiet_end, zone_of
 from bot.ports.people import Actor
+from bot.ports.policy import CurrentPolicy
 from bot.ports.process import Clock
 from bot.records.approval import Approval
 from bot.records.people import PersonRecord

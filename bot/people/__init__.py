@@ -1,1 +1,1 @@
-"""People of an approval: approvers, requesters, recipients, look-ups."""
+"""People of an approval: who may decide, see and ask, whom to tell; and look-ups."""

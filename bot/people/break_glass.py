@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from bot.errors import DirectoryError
 from bot.people.lookup import PeopleLookup
-from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.eligibility import EDITORS, Eligibility, PeopleSnapshot
+from bot.policy.progress import ballot_of, groups_of
 from bot.policy.refusals import RefusalCode
 from bot.policy.tally import Ballot
 from bot.ports.people import Actor

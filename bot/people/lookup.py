@@ -9,11 +9,11 @@ from datetime import timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
 from bot.errors import DirectoryError
-from bot.people.current_policy import CurrentPolicy
-from bot.people.terms_of import requesters_of
+from bot.people.requesters import requesters_of
 from bot.policy.eligibility import Delegation, PeopleSnapshot, Problem
 from bot.policy.rotation import on_duty
 from bot.ports.people import MOST_MEMBERS, Actor, Directory, Person
+from bot.ports.policy import CurrentPolicy
 from bot.ports.process import Clock
 from bot.records.approval import Approval
 from bot.records.people import DelegationRecord

@@ -1,4 +1,4 @@
-"""Find the recipients of messages about an approval."""
+"""Recipients: whom to tell, that is, whom a message about an approval mentions."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from bot.errors import DirectoryError
-from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.lookup import PATIENCE_S, PeopleLookup
-from bot.people.recipient_ids import is_channel, is_person, is_usergroup
-from bot.people.terms_of import ballot_of
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
 from bot.policy.missing_approvers import waits_for
+from bot.policy.progress import ballot_of
 from bot.policy.tally import Ballot
-from bot.ports.people import Actor, Directory
+from bot.ports.people import Actor, Directory, is_channel, is_person, is_usergroup
+from bot.ports.policy import CurrentPolicy, NoPolicy
 from bot.ports.process import Clock
 from bot.records.approval import Approval
 from bot.records.terms import Terms
 
+MOST_PEOPLE = 10
+"""Maximum number of people to mention in a message. User groups have one handle."""
 MOST_LOOKED_UP = 25
 """Maximum number of people per look-up. Above it, all are assumed able to decide."""
 

@@ -99,3 +99,18 @@ class Directory(Protocol):
     async def group_members(self, group_id: str) -> frozenset[str]:
         """Return the user ids of a user group's members."""
         ...
+
+
+def is_person(name: str) -> bool:
+    """Whether a recipient id is a person."""
+    return name[:1] in {"U", "W"}
+
+
+def is_usergroup(name: str) -> bool:
+    """Whether a recipient id is a user group."""
+    return name[:1] == "S"
+
+
+def is_channel(name: str) -> bool:
+    """Whether a recipient id is a channel, or `channel`; it mentions no person."""
+    return name == CHANNEL or name[:1] in {"C", "G"}

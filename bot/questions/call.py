@@ -22,7 +22,7 @@ from bot.layout.modals import (
     read_text,
 )
 from bot.people.break_glass import glass_of
-from bot.people.terms_of import common_ruling, is_critical, wants_reason
+from bot.policy.demands import common_ruling, is_critical, wants_reason
 from bot.policy.grants import limits_of
 from bot.ports.threads import CheckedCall
 from bot.questions.base import QuestionDraft

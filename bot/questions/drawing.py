@@ -14,7 +14,7 @@ from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block
 from bot.layout.modals import MOST_REASON, Errors, Values, modal, named, text_input
-from bot.people.terms_of import wants_reason
+from bot.policy.demands import wants_reason
 from bot.ports.threads import CheckedCall
 from bot.questions.base import add_kind, question_of
 from bot.questions.reasons import REASON, read_reason, rejection_errors, rejection_inputs

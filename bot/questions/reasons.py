@@ -19,7 +19,7 @@ from bot.layout.blocks import (
 from bot.layout.sentences import title_of
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip, is_plain
-from bot.people.terms_of import is_critical, wants_reason
+from bot.policy.demands import is_critical, wants_reason
 from bot.policy.refusals import is_blank
 from bot.questions.form import ask_of
 from bot.records.approval import Approval

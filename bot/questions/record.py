@@ -15,10 +15,10 @@ from agents.core.asking.infos import CallInfo, InDoubtInfo
 from agents.core.codec import Json
 from agents.graph import Question
 from agents.prebuilt.stages import StageInfo
-from bot.people.named_terms import NamedPeople, named_terms, under_terms
-from bot.people.terms_of import requesters_of
+from bot.people.requesters import requesters_of
 from bot.policy.eligibility import EDITORS, REQUESTERS
 from bot.policy.escalation import deadline
+from bot.policy.named_terms import NamedPeople, named_terms, under_terms
 from bot.ports.people import CHANNEL
 from bot.questions.base import QuestionDraft, brief_of, kind_at
 from bot.records.approval import APPROVE, Approval, Kind, PriorApproval, StoredEdits

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from bot.approvals.due.escalation_state import held_of
 from bot.layout.parts import approvers_words
-from bot.people.recipient_ids import asked_groups, audience_of, is_channel, is_person
-from bot.ports.people import CHANNEL
+from bot.people.approvers import asked_groups, audience_of
+from bot.ports.people import CHANNEL, is_channel, is_person
 from bot.records.approval import BATCH, Approval, ApprovalMessage, Kind
 from bot.records.terms import Terms, TermsError
 

@@ -26,9 +26,9 @@ from bot.maintenance.clocks import ClockWatch
 from bot.maintenance.retention import Forgetting, Retention
 from bot.notifications.preferences import NotificationPreferences
 from bot.people.access import Access
-from bot.people.current_policy import CurrentPolicy
-from bot.people.waiting import Waits
+from bot.people.viewer import Waits
 from bot.ports.people import Actor
+from bot.ports.policy import CurrentPolicy
 from bot.ports.threads import BatchWords, CheckedCall, Presence, TaskBoard
 from bot.questions.record import Rules
 from bot.questions.shown import what_runs

@@ -11,7 +11,7 @@ from bot.approvals.changes import with_stop
 from bot.approvals.execution import run_of
 from bot.approvals.votes import Votes
 from bot.errors import DirectoryError, NotApproverError
-from bot.people.terms_of import is_requester
+from bot.people.requesters import is_requester
 from bot.ports.people import Actor, Directory
 from bot.records.approval import REJECT, Approval, Kind, RunState, Status
 from bot.records.approval_queries import of_turn, open_of

@@ -23,7 +23,6 @@ from bot.approvals.execution import run_of
 from bot.audit.acts import Act
 from bot.audit.entries import decision_entries, note, note_decision, resume_entries
 from bot.errors import DirectoryError
-from bot.people.thread_pass import Requesters, ThreadPass
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import answer_from
 from bot.records.approval import Approval, Decision, RunState, Status
@@ -32,9 +31,11 @@ from bot.records.messages import Post
 from bot.records.thread import Thread, ThreadStore
 from bot.stores import Stores
 from bot.threads.outbox import Outbox
+from bot.threads.requesters import Requesters
 from bot.threads.runs.executions import ExecutionRecorder
 from bot.threads.runs.model_away import ModelAway
 from bot.threads.runs.streaming import a_post, post_id
+from bot.threads.thread_pass import ThreadPass
 from bot.words import say
 from storage.documents import update, update_or_none
 

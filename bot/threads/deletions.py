@@ -9,7 +9,7 @@ from functools import partial
 from bot.approvals.changes import with_ask_deleted
 from bot.approvals.service import Approvals
 from bot.errors import UserFacingError
-from bot.people.terms_of import is_requester
+from bot.people.requesters import is_requester
 from bot.ports.notifier import NO_OFFER, Offer
 from bot.ports.people import Actor
 from bot.ports.process import Clock

@@ -22,8 +22,7 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.people.access import Access
-from bot.people.terms_of import is_requester
-from bot.people.thread_pass import ThreadPass
+from bot.people.requesters import is_requester
 from bot.ports.notifier import NO_OFFER, Offer
 from bot.ports.people import Actor
 from bot.ports.process import Clock
@@ -43,6 +42,7 @@ from bot.threads.message_event import (
     written_at,
 )
 from bot.threads.outbox import Outbox
+from bot.threads.thread_pass import ThreadPass
 from bot.words import say, speaking
 from storage.errors import RecordNotFoundError
 

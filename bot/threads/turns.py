@@ -17,13 +17,11 @@ from agents.core.messages import read_log, text_of
 from agents.runs.document import OpenRun, has_last_answer
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.execution import has_ended
-from bot.approvals.requests import Asking, PendingApprovals
 from bot.audit.entries import resume_entries
 from bot.errors import RunEndedError
 from bot.observability.events import TellEvent, nobody
-from bot.people.feasibility import FeasibilityCheck
-from bot.people.terms_of import ends_run
-from bot.people.thread_pass import Requesters, ThreadPass
+from bot.people.quorum import FeasibilityCheck
+from bot.policy.demands import ends_run
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock, Spawn
 from bot.ports.threads import Presence, TaskBoard
@@ -36,6 +34,8 @@ from bot.records.thread import Thread
 from bot.stores import Stores
 from bot.threads.closing import ApprovalClosing, RunTermination, set_turn
 from bot.threads.outbox import Outbox
+from bot.threads.requesters import Requesters
+from bot.threads.requests import Asking, PendingApprovals
 from bot.threads.runs.executions import ExecutionRecorder
 from bot.threads.runs.following import (
     UNSEEN,
@@ -48,6 +48,7 @@ from bot.threads.runs.following import (
 )
 from bot.threads.runs.streaming import SaidBefore, a_post
 from bot.threads.runs.task_board import NO_BOARD
+from bot.threads.thread_pass import ThreadPass
 from bot.words import say
 
 logger = logging.getLogger(__name__)

@@ -37,7 +37,6 @@ from bot.errors import DeliveryError, DirectoryError, RunEndedError, TurnCrashed
 from bot.leases import LEASE, THREAD_RETRY, ClaimedRecord, ClaimedWork
 from bot.maintenance.thread_recovery import ThreadRecovery
 from bot.observability.events import about
-from bot.people.thread_pass import LeftOver, ThreadPass
 from bot.ports.process import Clock
 from bot.records.messages import Message, Post
 from bot.records.thread import Thread
@@ -49,6 +48,7 @@ from bot.threads.runs.model_away import LONGEST_WAIT
 from bot.threads.runs.streaming import post_id
 from bot.threads.runs.task_board import end_tasks
 from bot.threads.summaries import Summaries
+from bot.threads.thread_pass import LeftOver, ThreadPass
 from bot.threads.turns import Progress, Turns
 from bot.words import say
 from storage.errors import (

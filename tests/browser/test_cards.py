@@ -12,7 +12,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, ViewportSize, expect
 
 from bot.layout.parts import approvers_words
-from bot.people.named_terms import approvers_of
+from bot.people.approvers import approvers_of
 from bot.slack.cards.card_for import card_for
 from slack_sandbox import OPS, ROSA, Sandbox
 from tests.browser.players import PATIENCE_MS

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from bot.approvals import changes
 from bot.approvals.editing import with_call
 from bot.approvals.votes import counted
-from bot.people.terms_of import ballot_of
 from bot.policy.eligibility import Delegation, PeopleSnapshot
+from bot.policy.progress import ballot_of
 from bot.policy.refusals import VoteAttempt, VoteResult, judge_take_back, judge_vote
 from bot.ports.threads import CheckedCall
 from bot.questions.form import edited_digest

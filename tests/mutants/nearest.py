@@ -84,7 +84,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
         "tests/unit/bot/approvals/due/test_backups.py",
         "tests/unit/bot/threads/flows/test_flows.py",
         "tests/unit/bot/threads/test_leases.py",
-        "tests/unit/bot/people/test_feasibility.py",
+        "tests/unit/bot/people/test_quorum.py",
         "tests/unit/bot/approvals/test_refusals.py",
         "tests/unit/bot/threads/flows/test_token_away.py",
         "tests/unit/bot/approvals/test_disclosure.py",

@@ -139,7 +139,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
         f"{CARDS}/test_final.py::test_an_edited_card_shows_what_ran_everywhere_but_in_its_changes",
     ),
     "27 that nobody can decide is said at once, with a way out": (
-        "tests/unit/bot/people/test_feasibility.py::test_i13_nobody_is_asked_what_nobody_can_decide",
+        "tests/unit/bot/people/test_quorum.py::test_i13_nobody_is_asked_what_nobody_can_decide",
         f"{DECISIONS}/test_admins.py::test_an_admin_is_asked_about_what_nobody_can_decide",
     ),
     "28 a batch is of equal rulings, without high and critical": (

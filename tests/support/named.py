@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from bot.people.named_terms import NamedPeople, named_terms
+from bot.policy.named_terms import NamedPeople, named_terms
 from bot.records.approval import Approval, Kind, StoredEscalation
 from bot.records.terms import Escalation, Group, Requirement, Stage, Terms
 

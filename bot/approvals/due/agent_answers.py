@@ -14,7 +14,7 @@ from bot.approvals.changes import with_message
 from bot.approvals.comments import AGENT, with_answer
 from bot.approvals.due.visit import write_held
 from bot.errors import DeliveryError
-from bot.people.terms_of import requesters_of
+from bot.people.requesters import requesters_of
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock, Spawn
 from bot.records.approval import Approval, Comment, Status

@@ -22,7 +22,7 @@ from bot.approvals.due.reconciler import Reconciler
 from bot.approvals.due.visit import Visit, of_several, write_held
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
-from bot.people.terms_of import common_ruling
+from bot.policy.demands import common_ruling
 from bot.ports.notifier import BatchCards
 from bot.ports.process import Clock
 from bot.records.approval import BATCH, OWN, Approval, Status, StoredBatch

@@ -30,18 +30,11 @@ from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.visit import users_of, write_held
 from bot.approvals.due.wanted import REMINDER
 from bot.audit.entries import note_steps
+from bot.people.approvers import asked_groups, audience_of
 from bot.people.lookup import is_direct
-from bot.people.recipient_ids import (
-    MOST_PEOPLE,
-    asked_groups,
-    audience_of,
-    is_channel,
-    is_person,
-    is_usergroup,
-)
-from bot.people.recipients import Audience, Waiting
+from bot.people.recipients import MOST_PEOPLE, Audience, Waiting
 from bot.policy.escalation import Due, Notice, begin, due, next_moment, tells_nobody
-from bot.ports.people import CHANNEL
+from bot.ports.people import CHANNEL, is_channel, is_person, is_usergroup
 from bot.ports.process import Clock
 from bot.records.approval import (
     BATCH,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bot.people.recipient_ids import added_groups, asked_groups, audience_of, rotations_of
+from bot.people.approvers import added_groups, asked_groups, audience_of, rotations_of
 from bot.policy.escalation import Due, EscalationState, Notice
 from bot.policy.rotation import on_duty
 from bot.records.approval import OWN, Approval, ApprovalMessage

@@ -19,8 +19,8 @@ from bot.approvals.due.wanted import ALERT, REMINDER, Wanted, wanted
 from bot.audit.entries import note_handover, note_reminded
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
-from bot.people.recipient_ids import is_person
 from bot.ports.notifier import Notifier
+from bot.ports.people import is_person
 from bot.ports.process import Clock
 from bot.records.approval import Approval, ApprovalMessage, Status
 from bot.records.approval_queries import ApprovalCollection

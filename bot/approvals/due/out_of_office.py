@@ -15,8 +15,8 @@ from bot.approvals.due.escalation_state import can_hasten
 from bot.approvals.due.visit import write_held
 from bot.clock import milliseconds
 from bot.leases import LOOK_PATIENCE
-from bot.people.feasibility import FeasibilityCheck
 from bot.people.lookup import absent_of, delegations_of
+from bot.people.quorum import FeasibilityCheck
 from bot.ports.process import Clock
 from bot.records.approval import Approval, Kind, Status
 from bot.records.approval_queries import ApprovalCollection

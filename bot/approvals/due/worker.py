@@ -46,12 +46,12 @@ from bot.leases import (
     ClaimedWork,
 )
 from bot.observability.events import about
-from bot.people.current_policy import CurrentPolicy, NoPolicy
-from bot.people.feasibility import FeasibilityCheck
 from bot.people.lookup import LookupOnce, left_by_requester
+from bot.people.quorum import FeasibilityCheck
 from bot.people.recipients import Audience
 from bot.ports.notifier import BatchCards, Notifier
 from bot.ports.people import Directory
+from bot.ports.policy import CurrentPolicy, NoPolicy
 from bot.ports.process import Clock
 from bot.records.approval import Approval, ApprovalMessage, Decision, Kind, Status
 from bot.records.approval_queries import START, newest_of, undelivered, waiting

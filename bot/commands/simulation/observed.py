@@ -10,7 +10,7 @@ from typing import Any
 from bot.approvals.execution import run_of
 from bot.commands.simulation.agents import RAN
 from bot.commands.simulation.harness import Simulation
-from bot.people.terms_of import ballot_of
+from bot.policy.progress import ballot_of
 from bot.records.approval import Approval, Kind, RunState, Status
 from bot.slack.calls import BATCH_EVENT
 from slack_sandbox.workspace.records import SlackMessage, called_in

@@ -14,7 +14,7 @@ from bot.layout.modals import MOST_REASON, Values, modal, read_state, read_text,
 from bot.layout.parts import deciders_names
 from bot.layout.sentences import title_of
 from bot.layout.text import clip, show
-from bot.people.terms_of import wants_reason
+from bot.policy.demands import wants_reason
 from bot.policy.refusals import is_blank
 from bot.questions.reasons import REASON, rejection_inputs
 from bot.questions.shown import what_runs

@@ -28,7 +28,7 @@ from bot.layout.card_layout import closed_card, open_card, quoted, small_lines, 
 from bot.layout.parts import asked_by, deciders_names, spoken, stuck_words
 from bot.layout.sentences import title_of
 from bot.layout.text import clip, clip_mrkdwn, show
-from bot.people.terms_of import wants_reason
+from bot.policy.demands import wants_reason
 from bot.ports.threads import BatchWords
 from bot.questions.shown import shown_question, what_runs
 from bot.questions.yes import Proof, yes

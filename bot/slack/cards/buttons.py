@@ -8,7 +8,7 @@ from bot.layout.action_ids import ActionId, encode_option
 from bot.layout.blocks import Block, actions, menu
 from bot.layout.card_layout import ButtonRow
 from bot.layout.parts import Body
-from bot.people.terms_of import progress_of
+from bot.policy.progress import progress_of
 from bot.questions.form import Form
 from bot.questions.shown import ShownQuestion
 from bot.questions.yes import Proof

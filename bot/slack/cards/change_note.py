@@ -6,8 +6,8 @@ from bot.layout.argument_fields import Naming, changed
 from bot.layout.blocks import Block, Card, context, literal, mrkdwn, plain, quote, rich, section
 from bot.layout.parts import MOST_PEOPLE, Body, spoken
 from bot.layout.text import clip, show
-from bot.people.terms_of import progress_of
 from bot.policy.eligibility import EDITORS
+from bot.policy.progress import progress_of
 from bot.questions.form import ask_of
 from bot.records.approval import Approval, Status
 from bot.redaction.mask import mask_text

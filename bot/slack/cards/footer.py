@@ -9,10 +9,11 @@ from functools import reduce
 from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
 from bot.layout.text import own_words, show
-from bot.people.named_terms import approvers_of, backups_of, named_by
-from bot.people.recipient_ids import requirement_words
-from bot.people.terms_of import VoteProgress, ends_then, progress_of, requesters_of
+from bot.people.approvers import approvers_of, backups_of, named_by, requirement_words
+from bot.people.requesters import requesters_of
+from bot.policy.demands import ends_then
 from bot.policy.eligibility import REQUESTERS
+from bot.policy.progress import VoteProgress, progress_of
 from bot.policy.tally import Tally
 from bot.records.approval import APPROVE, Approval, CastVote, Kind, Status
 from bot.records.terms import Requirement, Stage

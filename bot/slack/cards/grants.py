@@ -27,7 +27,7 @@ from bot.layout.modals import (
     text_input,
 )
 from bot.layout.text import clip
-from bot.people.terms_of import wants_reason
+from bot.policy.demands import wants_reason
 from bot.policy.grants import limits_of
 from bot.policy.values import seconds
 from bot.questions.drawing import OpenModal

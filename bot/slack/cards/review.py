@@ -27,7 +27,8 @@ from bot.layout.parts import asked_by
 from bot.layout.sentences import title_of
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip, show
-from bot.people.terms_of import is_critical, progress_of
+from bot.policy.demands import is_critical
+from bot.policy.progress import progress_of
 from bot.questions.call import CallQuestion
 from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.questions.yes import Proof, yes

@@ -14,12 +14,12 @@ from bot.layout.blocks import Block, context, line, literal, mrkdwn, plain, rich
 from bot.layout.modals import Errors, Values, modal, named, read_state, read_text, text_input
 from bot.layout.sentences import title_of
 from bot.layout.text import clip
-from bot.people.deadlines import end_of_day
 from bot.policy.hours import to_local, to_ms
 from bot.policy.refusals import is_blank
 from bot.ports.people import Person
 from bot.records.approval import Approval
 from bot.records.people import DelegationRecord
+from bot.slack.typed_times import end_of_day
 from bot.words import say
 from bot.words.mrkdwn import date, is_person, mention
 

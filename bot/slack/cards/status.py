@@ -13,8 +13,8 @@ from bot.layout.card_layout import state_line
 from bot.layout.parts import asked_by, deciders_names
 from bot.layout.sentences import spoken_title
 from bot.layout.text import clip_mrkdwn
-from bot.people.named_terms import backups_of
-from bot.people.terms_of import is_allowed_by_rule, progress_of
+from bot.people.approvers import backups_of
+from bot.policy.progress import is_allowed_by_rule, progress_of
 from bot.ports.people import CHANNEL
 from bot.questions.form import Form, ask_of
 from bot.questions.shown import ShownQuestion

@@ -27,7 +27,7 @@ from bot.errors import DeliveryError, DirectoryError, NotApproverError, UserFaci
 from bot.layout.action_ids import encode
 from bot.layout.blocks import Block, context, plain
 from bot.layout.modals import notice_modal
-from bot.people.terms_of import common_ruling
+from bot.policy.demands import common_ruling
 from bot.ports.people import Actor, Person
 from bot.ports.process import Spawn
 from bot.records.approval import Approval, Kind

@@ -18,7 +18,7 @@ from bot.layout.blocks import Block, button, context, plain
 from bot.layout.sentences import title_of
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip
-from bot.people.terms_of import progress_of
+from bot.policy.progress import progress_of
 from bot.ports.people import Directory
 from bot.questions.shown import shown_question, what_runs
 from bot.records.approval import Approval, Kind

@@ -10,7 +10,7 @@ from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, actions, button, context, header, line, literal, plain, rich
 from bot.layout.sentences import title_of
 from bot.layout.text import clip
-from bot.people.terms_of import is_risky
+from bot.policy.demands import is_risky
 from bot.questions.shown import what_runs
 from bot.records.approval import Approval
 from bot.slack.home.items import (

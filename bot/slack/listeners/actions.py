@@ -23,7 +23,7 @@ from bot.layout.action_ids import (
     decode_option,
     decode_page,
 )
-from bot.people.terms_of import wants_reason
+from bot.policy.demands import wants_reason
 from bot.ports.people import Actor
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DecisionDraft

@@ -31,8 +31,8 @@ from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
 from bot.leases import CLICK_PATIENCE, ThreadWorker
 from bot.notifications.preferences import NotificationPreferences
-from bot.people.terms_of import is_critical
-from bot.people.waiting import Waits
+from bot.people.viewer import Waits
+from bot.policy.demands import is_critical
 from bot.policy.hours import zone_of
 from bot.ports.people import Actor
 from bot.ports.process import Clock, Spawn

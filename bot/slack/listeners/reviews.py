@@ -20,9 +20,9 @@ from bot.errors import (
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.blocks import Block
 from bot.layout.modals import Errors, Values
+from bot.people.approvers import next_step_ms
 from bot.people.break_glass import glass_of, why_not_break
-from bot.people.named_terms import next_step_ms
-from bot.people.terms_of import is_requester
+from bot.people.requesters import is_requester
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.questions.call import CallQuestion

@@ -11,8 +11,8 @@ from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
 from bot.layout.sentences import title_of
 from bot.layout.text import clip_mrkdwn
-from bot.people.terms_of import is_requester
-from bot.people.waiting import WaitingLook
+from bot.people.requesters import is_requester
+from bot.people.viewer import WaitingLook
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.refusals import LONGEST_MS, RefusalCode
 from bot.ports.people import Actor

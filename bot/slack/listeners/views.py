@@ -18,7 +18,7 @@ from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, Reference, decode, decode_page, rest_of
 from bot.layout.forms.pages import with_draft
 from bot.layout.modals import Errors, notice_modal, read_text
-from bot.people.terms_of import progress_of
+from bot.policy.progress import progress_of
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, Proposal

@@ -8,7 +8,7 @@ from bot.errors import DeliveryError, DirectoryError
 from bot.layout.blocks import Card, context, plain
 from bot.layout.parts import asked_by
 from bot.layout.sentences import is_address
-from bot.people.recipient_ids import asked_groups
+from bot.people.approvers import asked_groups
 from bot.policy.rotation import on_duty
 from bot.questions.shown import shown_question
 from bot.records.approval import BATCH, OWN, Approval, ApprovalMessage

@@ -26,8 +26,8 @@ from bot.layout.sentences import (
     words,
 )
 from bot.layout.text import clip_mrkdwn, show
-from bot.people.named_terms import backups_of
-from bot.people.terms_of import ends_then
+from bot.people.approvers import backups_of
+from bot.policy.demands import ends_then
 from bot.ports.people import CHANNEL
 from bot.questions.shown import what_runs
 from bot.records.approval import Approval, Kind

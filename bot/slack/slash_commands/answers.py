@@ -14,10 +14,10 @@ from bot.errors import UserFacingError
 from bot.layout.blocks import Block
 from bot.layout.text import clip_mrkdwn
 from bot.notifications.preferences import NotificationPreferences
-from bot.people.deadlines import read_for, read_until
 from bot.ports.people import Actor, Person
 from bot.ports.process import Spawn
 from bot.slack.home.times import TimeReader, zone_for
+from bot.slack.typed_times import read_for, read_until
 from bot.words import say
 
 _PERSON = re.compile(r"<@(?P<id>[UW][A-Z0-9]{1,30})(\|[^>]*)?>")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from bot.layout.parts import approvers_words
 from bot.layout.text import clip_mrkdwn
-from bot.people.recipient_ids import asked_groups, audience_of, is_channel
-from bot.ports.people import CHANNEL
+from bot.people.approvers import asked_groups, audience_of
+from bot.ports.people import CHANNEL, is_channel
 from bot.records.terms import Terms, TermsError
 from bot.threads.agents import AgentFacts
 from bot.words import say

@@ -19,8 +19,6 @@ from bot.approvals.grants import agent_at
 from bot.audit.acts import Act
 from bot.audit.entries import TakesEntries, call_key, note
 from bot.errors import DirectoryError
-from bot.people.current_policy import CurrentPolicy, NoPolicy
-from bot.people.thread_pass import Requesters, ThreadPass
 from bot.policy.evaluation.asking import AskingError, defaults_of, terms_of
 from bot.policy.evaluation.code_policies import (
     gate_of,
@@ -35,12 +33,15 @@ from bot.policy.evaluation.merge import Permit, Refusal, Verdict
 from bot.policy.model import PolicyFile
 from bot.policy.rotation import on_duty
 from bot.ports.people import MOST_MEMBERS, Directory
+from bot.ports.policy import CurrentPolicy, NoPolicy
 from bot.ports.process import Clock
 from bot.records.approval import Approval
 from bot.records.terms import Group, Terms, TermsError
 from bot.redaction.masks import Names
 from bot.stores import Stores
+from bot.threads.requesters import Requesters
 from bot.threads.runs.grant_uses import GrantCheck, NewCall, UseLines
+from bot.threads.thread_pass import ThreadPass
 from bot.words import say
 
 

@@ -11,7 +11,7 @@ from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
 from bot.clock import milliseconds
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
-from bot.people.named_terms import next_step_ms
+from bot.people.approvers import next_step_ms
 from bot.ports.threads import CheckedCall
 from bot.questions.form import edited_digest, in_order
 from bot.records.approval import Approval, Decision, Kind, Status

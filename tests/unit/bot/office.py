@@ -29,9 +29,9 @@ from bot.approvals.editing import Edits
 from bot.config.agents import EVERYWHERE
 from bot.observability.events import TellEvent, nobody
 from bot.people.access import Access
-from bot.people.current_policy import CurrentPolicy
 from bot.ports.notifier import BatchCards
 from bot.ports.people import Actor
+from bot.ports.policy import CurrentPolicy
 from bot.ports.threads import CheckedCall, Presence, TaskBoard
 from bot.questions.record import Rules
 from bot.records.approval import Approval, Decision, Kind, Status

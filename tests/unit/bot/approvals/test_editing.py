@@ -17,7 +17,7 @@ from bot.audit.entries import edit_entries, note_decision
 from bot.audit.invalidated import last_edit, note_edit
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
-from bot.people.named_terms import approvers_of
+from bot.people.approvers import approvers_of
 from bot.ports.threads import CheckedCall
 from bot.questions.form import AnswerForm, Form, ask_of
 from bot.questions.record import Rules

@@ -24,8 +24,8 @@ from bot.errors import (
     StrangerError,
     UserFacingError,
 )
+from bot.people.approvers import deciders_of
 from bot.people.break_glass import Reasons
-from bot.people.deciders import deciders_of
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
 from bot.ports.people import MOST_MEMBERS
 from bot.ports.threads import CheckedCall

@@ -16,7 +16,7 @@ from bot.commands.cli import FAILED, main
 from bot.config.stores import restoring
 from bot.errors import NotApproverError
 from bot.maintenance.restoring import Restoring
-from bot.people.named_terms import next_step_ms
+from bot.people.approvers import next_step_ms
 from bot.records.approval import Approval, Decision, Status
 from bot.records.approval_queries import open_of
 from bot.slack.cards.card_for import card_for

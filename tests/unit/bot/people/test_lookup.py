@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from bot.people.current_policy import CurrentPolicy, NoPolicy
 from bot.people.lookup import PeopleLookup
 from bot.policy.eligibility import PeopleSnapshot, Problem
 from bot.ports.people import MOST_MEMBERS, Actor
+from bot.ports.policy import CurrentPolicy, NoPolicy
 from bot.records.approval import Approval
 from bot.records.terms import CODE, Group, Requirement, Rotation, Stage, Terms
 from tests.contract.builders import an_approval

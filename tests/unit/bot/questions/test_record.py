@@ -25,7 +25,7 @@ from agents.core.codec import Json
 from agents.gates import NoApprovers, Withdrawn
 from agents.policy import Ask
 from bot.errors import InvalidInputError
-from bot.people.named_terms import approvers_of, backups_of, next_step_ms
+from bot.people.approvers import approvers_of, backups_of, next_step_ms
 from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
 from bot.questions.form import (
     FORM,

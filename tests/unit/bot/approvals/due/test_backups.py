@@ -14,7 +14,7 @@ from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError
 from bot.observability.instrument import metered
 from bot.observability.metrics import Metrics
-from bot.people.named_terms import backups_of, next_step_ms
+from bot.people.approvers import backups_of, next_step_ms
 from bot.records.approval import Approval, ApprovalMessage, Status
 from bot.stores import Stores
 from storage.errors import StoreUnavailableError

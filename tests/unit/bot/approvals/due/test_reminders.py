@@ -15,7 +15,7 @@ from bot.approvals.changes import edited, redrawn
 from bot.approvals.due.quiet_hours import NeverQuiet
 from bot.audit.report import story
 from bot.errors import DeliveryError
-from bot.people.named_terms import approvers_of, backups_of
+from bot.people.approvers import approvers_of, backups_of
 from bot.records.approval import Approval, ApprovalMessage, Status
 from tests.support.decided import failing_at, write
 from tests.support.stores import SqliteStores

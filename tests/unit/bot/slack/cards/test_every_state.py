@@ -16,7 +16,7 @@ from bot.demo import DemoModel, build
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.layout.parts import approvers_words
-from bot.people.named_terms import approvers_of
+from bot.people.approvers import approvers_of
 from bot.questions.form import AnswerForm, Form
 from bot.records.approval import Approval, RunState, Status
 from bot.slack.cards.card_for import card_for

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bot.layout.action_ids import ActionId
-from bot.people.terms_of import progress_of, wants_reason
+from bot.policy.demands import wants_reason
+from bot.policy.progress import progress_of
 from bot.records.approval import Approval, CastVote, Kind, Status
 from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.cards.card_for import card_for

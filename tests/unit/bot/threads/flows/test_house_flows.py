@@ -12,10 +12,10 @@ from agents.core.asking.answers import ApprovalResult
 from agents.core.asking.infos import CallInfo, InDoubtInfo
 from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
 from agents.models import ScriptedModel, Turn, call, say
-from bot.approvals.requests import under_policy
-from bot.people.named_terms import approvers_of
+from bot.people.approvers import approvers_of
 from bot.records.approval import Kind, Status
 from bot.records.terms import Group
+from bot.threads.requests import under_policy
 from tests.contract.builders import an_approval
 from tests.support.force import forced, of_settings
 from tests.support.stores import SqliteStores

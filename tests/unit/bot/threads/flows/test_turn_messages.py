@@ -10,10 +10,10 @@ import pytest
 
 from agents.core.errors import CheckpointConflictError
 from agents.models import say
-from bot.people.thread_pass import ThreadPass
 from bot.records.messages import Message
 from bot.records.thread import Thread
 from bot.threads.message_event import Incoming
+from bot.threads.thread_pass import ThreadPass
 from bot.threads.worker import MAX_ATTEMPTS
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Proxy

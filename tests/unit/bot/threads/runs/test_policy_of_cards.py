@@ -11,7 +11,7 @@ import pytest
 from agents import AgentError
 from agents.gates.rulings import Judgement
 from bot.errors import DirectoryError
-from bot.people.current_policy import NoPolicy
+from bot.ports.policy import NoPolicy
 from bot.records.approval import Approval
 from bot.threads.runs.application_policy import PolicyOfCards, policy_of_cards
 from tests.contract.builders import an_approval

@@ -18,7 +18,7 @@ from agents.policy import Allow, Ask, Policy, Rule, RulePolicy
 from bot.approvals.execution import run_of
 from bot.audit.report import story
 from bot.errors import NotApproverError
-from bot.people.named_terms import approvers_of
+from bot.people.approvers import approvers_of
 from bot.questions.record import deciders_from, deciders_of
 from bot.records.approval import Approval, Decision, Kind, Run, RunState, Status
 from bot.threads.runs.preflight import StartCheck

@@ -13,7 +13,7 @@ from agents.core.asking.answers import ApprovalResult
 from agents.graph import START, GraphAgent, StateGraph, node_interrupt
 from agents.models import AnsweringModel, call, say
 from agents.prebuilt import create_react_agent
-from bot.people.named_terms import approvers_of
+from bot.people.approvers import approvers_of
 from bot.records.approval import Kind
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, KilledError, Office

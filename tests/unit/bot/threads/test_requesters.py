@@ -24,9 +24,10 @@ from agents.core.errors import CheckpointConflictError
 from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
 from bot.errors import NotApproverError
-from bot.people.terms_of import requesters_of
-from bot.people.thread_pass import Requesters, ThreadPass
+from bot.people.requesters import requesters_of
 from bot.records.approval import APPROVE, Approval, Decision, Status, StoredEdits
+from bot.threads.requesters import Requesters
+from bot.threads.thread_pass import ThreadPass
 from tests.contract.builders import a_message, a_thread, an_approval
 from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import filled_digest

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bot.people.terms_of import VoteProgress, progress_of, wants_reason
+from bot.policy.demands import wants_reason
+from bot.policy.progress import VoteProgress, progress_of
 from bot.records.approval import APPROVE, Approval, CastVote, Kind
 from bot.records.terms import Group, Requirement, Stage, Terms
 from tests.contract.builders import an_approval

@@ -1,4 +1,4 @@
-"""Find what waits for one person, and which requests they may see.
+"""Viewer: which requests one person may see, and which wait for them.
 
 Requests are judged as the person's vote would be, so a list holds only requests that they may
 decide. Look-ups may be a minute old; a click looks everything up again.
@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from bot.errors import DirectoryError
 from bot.people.access import NO_CHANNEL, Access
 from bot.people.break_glass import glass_of
-from bot.people.current_policy import CurrentPolicy
 from bot.people.lookup import PeopleLookup, delegations_of, problem_of
-from bot.people.terms_of import ballot_of, groups_of, requesters_of
+from bot.people.requesters import requesters_of
 from bot.policy.eligibility import Delegation, Eligibility, Exclusion, PeopleSnapshot, either, every
+from bot.policy.progress import ballot_of, groups_of
 from bot.policy.refusals import VoteAttempt, judge_vote
 from bot.policy.tally import Ballot
 from bot.ports.people import Actor, Directory
+from bot.ports.policy import CurrentPolicy
 from bot.ports.process import Clock
 from bot.records.approval import AGAIN, APPROVE, Approval, Kind
 from bot.records.people import DelegationStore

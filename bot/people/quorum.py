@@ -1,4 +1,4 @@
-"""Check whether enough approvers exist, before asking and while pending."""
+"""Quorum: are enough approvers left? Checked before asking and while pending."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from bot.clock import system_clock
 from bot.errors import DirectoryError, NobodyError, decider_words
-from bot.people.current_policy import CurrentPolicy, NoPolicy
+from bot.people.approvers import named_by, requirement_words
 from bot.people.lookup import PeopleLookup, channels_of, frozen_members, is_direct
-from bot.people.named_terms import named_by
-from bot.people.recipient_ids import requirement_words
-from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.missing_approvers import Feasibility, MissingApprovers, prospect
+from bot.policy.progress import ballot_of, groups_of
 from bot.ports.people import MOST_MEMBERS, Actor, Directory
+from bot.ports.policy import CurrentPolicy, NoPolicy
 from bot.ports.process import Clock
 from bot.records.approval import Approval, Decision, Kind, Status
 from bot.records.terms import Terms, TermsError

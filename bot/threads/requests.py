@@ -11,11 +11,10 @@ from agents.core.asking.infos import CallInfo
 from bot.approvals.due.worker import ApprovalWorker
 from bot.audit.entries import request_entry
 from bot.errors import NobodyError
-from bot.people.current_policy import CurrentPolicy
-from bot.people.feasibility import FeasibilityCheck, undecidable
 from bot.people.lookup import LookupOnce
-from bot.people.named_terms import under_terms
-from bot.people.thread_pass import Requesters, ThreadPass
+from bot.people.quorum import FeasibilityCheck, undecidable
+from bot.policy.named_terms import under_terms
+from bot.ports.policy import CurrentPolicy
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import asks_people, brief_of
 from bot.questions.record import Asked, Rules, approval_from, approval_id_of, unknown_names
@@ -23,6 +22,8 @@ from bot.records.approval import Approval, Kind, Restored, Status
 from bot.records.approval_queries import get_all, open_of
 from bot.records.thread import Thread
 from bot.stores import Stores
+from bot.threads.requesters import Requesters
+from bot.threads.thread_pass import ThreadPass
 from storage.errors import RecordFormatError
 
 

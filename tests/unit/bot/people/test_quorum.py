@@ -17,7 +17,7 @@ from agents.policy import Ask, Rule, RulePolicy
 from bot.approvals.editing import Edits
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, NotApproverError
-from bot.people.feasibility import FeasibilityCheck
+from bot.people.quorum import FeasibilityCheck
 from bot.ports.people import MOST_MEMBERS
 from bot.ports.threads import CheckedCall
 from bot.questions.record import Rules

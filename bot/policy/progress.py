@@ -1,9 +1,4 @@
-"""Facts from the record of an approval: its requesters, terms, ballot, progress, and group.
-
-None of the requesters may approve what the agent requests, because any of them may have caused the
-request: the agent has read their messages. `bot.people.thread_pass` stores the requesters before
-the agent reads a message.
-"""
+"""The progress of an approval: its ballot, the groups that count, and the slots filled so far."""
 
 from __future__ import annotations
 
@@ -12,6 +7,18 @@ from dataclasses import dataclass
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
 from bot.policy.tally import Ballot, Tally
 from bot.records.approval import Approval, CastVote, Kind, Status
+
+
+def ballot_of(approval: Approval) -> Ballot:
+    """Return the current votes on an approval or a doubt."""
+    return Ballot(
+        terms=approval.terms,
+        digest=approval.decision.digest if approval.decision else approval.digest,
+        votes=approval.votes,
+        stage=approval.stage,
+        steps=approval.escalation.steps,
+        is_doubt=approval.kind is Kind.DOUBT,
+    )
 
 
 def groups_of(ballot: Ballot, *, is_begun: bool = False, steps: int = 0) -> frozenset[str]:
@@ -40,57 +47,6 @@ def is_allowed_by_rule(approval: Approval) -> bool:
     if approval.decision is not None and approval.decision.emergency:
         return False
     return is_ended and not approval.votes
-
-
-def ballot_of(approval: Approval) -> Ballot:
-    """Return the current votes on an approval or a doubt."""
-    return Ballot(
-        terms=approval.terms,
-        digest=approval.decision.digest if approval.decision else approval.digest,
-        votes=approval.votes,
-        stage=approval.stage,
-        steps=approval.escalation.steps,
-        is_doubt=approval.kind is Kind.DOUBT,
-    )
-
-
-def wants_reason(approval: Approval, *, rejects: bool) -> bool:
-    """Whether a vote needs a reason."""
-    if approval.kind is not Kind.APPROVAL:
-        return False
-    terms = approval.terms
-    return terms.reject_reason if rejects else terms.approve_reason or terms.risk == "critical"
-
-
-def is_critical(approval: Approval) -> bool:
-    """Whether approval needs a reason and the typed name of its subject."""
-    return approval.kind is Kind.APPROVAL and approval.terms.risk == "critical"
-
-
-def is_risky(approval: Approval) -> bool:
-    """Whether the approval is of a high or critical risk."""
-    return approval.kind is Kind.APPROVAL and approval.terms.risk in {"high", "critical"}
-
-
-def ends_run(approval: Approval) -> bool:
-    """Whether the approval expired and its rule then ends the run."""
-    return approval.status is Status.EXPIRED and ends_then(approval)
-
-
-def ends_then(approval: Approval) -> bool:
-    """Whether the run ends if the approval expires."""
-    return approval.terms.on_expiry == "cancel_run"
-
-
-def common_ruling(approval: Approval) -> str:
-    """Return the digest that groups approvals; empty for an approval without a group."""
-    if approval.status is not Status.PENDING or approval.kind is not Kind.APPROVAL:
-        return ""
-    if not approval.tool or approval.stuck:
-        return ""
-    terms = approval.terms
-    is_plain = terms.risk in {"low", "medium"} and not terms.always_ask
-    return terms.digest if is_plain else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,13 +93,3 @@ def _as_counted(ballot: Ballot) -> PeopleSnapshot:
     }
     people = {person: None for vote in ballot.votes for person in vote.persons}
     return PeopleSnapshot(people=people, members=members)
-
-
-def requesters_of(approval: Approval) -> tuple[str, ...]:
-    """Return the requesters of an approval."""
-    return tuple(dict.fromkeys((approval.requester_id, *approval.requesters)))
-
-
-def is_requester(approval: Approval, user_id: str) -> bool:
-    """Whether this person's words contributed to the request."""
-    return user_id in requesters_of(approval)

@@ -1,70 +1,16 @@
-"""State of one worker pass over a thread: its lease, and what was read."""
+"""Keep the requesters of a thread: everyone whose words its agent has read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agents.core.errors import CheckpointConflictError
-from bot.people.terms_of import requesters_of
+from bot.people.requesters import requesters_of
 from bot.records.approval import Approval, Kind, Status
 from bot.records.approval_queries import newest_of
-from bot.records.messages import Message
-from bot.records.thread import Thread
 from bot.stores import Stores
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOver:
-    """State kept after a lease is released, for this process's next pass.
-
-    Attributes:
-        fence: Fencing token of that lease. The state is valid if the next lease follows it.
-        made_ms: Creation time of the thread. A deleted and recreated thread has the same id, and
-            its leases and turns count from 1 again.
-        running: Approvals of the open turn that are decided and whose calls have not ended; None if
-            unknown.
-    """
-
-    fence: int
-    made_ms: int
-    running: tuple[Approval, ...] | None = ()
-
-
-@dataclass(slots=True, kw_only=True)
-class ThreadPass:
-    """A thread from the claim of its lease to the release.
-
-    Attributes:
-        thread: As claimed, or as written since.
-        left: State of the previous pass, if no other lease came between; None if unknown.
-        is_new_turn: Whether the open turn began in this pass, so no run is stored.
-        has_more: Whether there may be more unread messages.
-        messages: First messages of the open turn; None if not read.
-        running: See `LeftOver`; as this pass leaves it.
-        has_ended_turn: Whether the turn has ended and the release must store that.
-        said: The agent's newest text of this pass, shown above the next card.
-        decided: Number of decisions that the run received; None if unknown.
-        stop: The message that asks to stop the open turn.
-        opened: The thread's open approvals as just read; None if they must be read.
-    """
-
-    thread: Thread
-    left: LeftOver | None = None
-    is_new_turn: bool = False
-    has_more: bool = False
-    messages: Sequence[Message] | None = None
-    running: tuple[Approval, ...] | None = None
-    has_ended_turn: bool = False
-    said: str = ""
-    decided: int | None = 0
-    stop: Message | None = None
-    opened: Sequence[Approval] | None = None
-
-    def __post_init__(self) -> None:
-        if self.left is not None:
-            self.running = self.left.running
-
+from bot.threads.thread_pass import ThreadPass
 
 _LAST = 200
 """Limit of approvals of a thread to search, newest first."""

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.people.deadlines import read_until
 from bot.policy.hours import to_local, to_ms
+from bot.slack.typed_times import read_until
 
 BERLIN = ZoneInfo("Europe/Berlin")
 MONDAY = to_ms(datetime.fromisoformat("2026-11-23T10:00"), BERLIN)

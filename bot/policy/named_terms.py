@@ -1,20 +1,19 @@
-"""Build the terms of requests without a policy; derive times and approvers from stored terms.
+"""Build the terms of requests without a policy: the settings or code name the people.
 
-Without a policy, the settings or code name the people. A policy that changes later changes nothing
-about them: its file has none of their groups, and they are always asked, without standing grants,
-break-glass and batches.
+A policy that changes later changes nothing about them: its file has none of their groups, and they
+are always asked, without standing grants, break-glass and batches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.policy.escalation import EscalationState, deadline, next_begin
+from bot.policy.escalation import deadline
 from bot.ports.people import CHANNEL
-from bot.records.approval import Approval, Status
-from bot.records.terms import CODE, Escalation, Group, Requirement, Stage, Terms, TermsError
+from bot.records.approval import Approval
+from bot.records.terms import CODE, Escalation, Group, Requirement, Stage, Terms
 
 _APPROVERS, _BACKUPS = "approvers", "backups"
 
@@ -72,6 +71,11 @@ def named_terms(named: NamedPeople, *, rule: str = "") -> Terms:
     )
 
 
+def under_terms(approval: Approval, terms: Terms, *, now_ms: int) -> Approval:
+    """Set the terms of an approval, and its expiry."""
+    return approval.changed(terms=terms, expires_ms=deadline(terms, now_ms))
+
+
 def _group(names: Sequence[str]) -> Group:
     """Return a group of user ids, user group ids, and `channel`; other names are ignored."""
     return Group(
@@ -88,61 +92,3 @@ def _seconds(time: timedelta) -> int:
 def _times(remind_s: int, expires_s: int) -> int:
     """Return the number of reminders before the expiry; see `Terms.reminders_s`."""
     return (expires_s // remind_s + 1).bit_length() - 1
-
-
-def under_terms(approval: Approval, terms: Terms, *, now_ms: int) -> Approval:
-    """Set the terms of an approval, and its expiry."""
-    return approval.changed(terms=terms, expires_ms=deadline(terms, now_ms))
-
-
-def approvers_of(approval: Approval) -> tuple[str, ...]:
-    """Return who is asked first: ids of people and user groups, and `channel`."""
-    terms = approval.terms
-    names = [name for requirement in terms.stages[0].approve for name in requirement.groups]
-    return _names(terms.groups[name] for name in names)
-
-
-def backups_of(approval: Approval) -> tuple[str, ...]:
-    """Return who may also decide from the first escalation step on, as `approvers_of` does."""
-    terms = approval.terms
-    return added_by(terms, terms.escalate[0]) if terms.escalate else ()
-
-
-def next_step_ms(approval: Approval) -> int | None:
-    """Return when the next escalation step begins; None if no step can begin any more."""
-    if approval.status is not Status.PENDING:
-        return None
-    claim = approval.claim
-    course = EscalationState(
-        since_ms=approval.schedule_ms,
-        deadline_ms=approval.expires_ms,
-        steps=approval.escalation.steps,
-        claimed_ms=claim.since_ms,
-        claim_until_ms=claim.until_ms,
-        is_deserted=approval.escalation.deserted,
-    )
-    try:
-        return next_begin(approval.terms, course)
-    except TermsError:
-        return None
-
-
-def named_by(terms: Terms, requirement: Requirement) -> tuple[str, ...]:
-    """Return who fills a requirement: ids, and `channel`."""
-    return _names(terms.groups[name] for name in requirement.groups)
-
-
-def added_by(terms: Terms, step: Escalation) -> tuple[str, ...]:
-    """Return who may also decide from an escalation step on: ids, and `channel`."""
-    return _names(terms.groups[name] for name in step.add)
-
-
-def _names(groups: Iterable[Group]) -> tuple[str, ...]:
-    """Return ids of people and user groups, and `channel`."""
-    ids: dict[str, None] = {}
-    for group in groups:
-        rotation = group.rotation.people if group.rotation is not None else ()
-        ids.update(dict.fromkeys((*group.users, *group.usergroups, *rotation)))
-        if group.here or group.channels:
-            ids[CHANNEL] = None
-    return tuple(ids)

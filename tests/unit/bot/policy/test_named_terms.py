@@ -9,9 +9,9 @@ import pytest
 
 from bot.people.break_glass import glass_of
 from bot.people.lookup import PeopleLookup
-from bot.people.named_terms import NamedPeople, named_terms
-from bot.people.terms_of import common_ruling
+from bot.policy.demands import common_ruling
 from bot.policy.grants import limits_of
+from bot.policy.named_terms import NamedPeople, named_terms
 from bot.records.approval import Approval
 from bot.records.terms import Group
 from tests.contract.builders import an_approval
