@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -13,22 +13,18 @@ from tempfile import TemporaryDirectory
 from bot import main
 from bot.clock import MovableClock
 from bot.commands.call import Call, RunBot, stopped_by_signals
+from bot.commands.demo_environment import AGENTS, demo_environment
 from bot.commands.demo_guide import FIRST_MESSAGE, GUIDE
 from bot.commands.parser import PORT
 from bot.config.agents import DEMO_MODEL
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
-from bot.config.settings import IN_A_POLICY, OURS, Settings
+from bot.config.settings import Settings
 from bot.demo import POLICY
 from bot.errors import BotError
 from bot.layout.action_ids import ActionId
-from bot.ports.people import CHANNEL
 from slack_sandbox import OPS, ROSA, Sandbox, surfaces_of
 
-AGENTS = "bot.demo:channels"
-"""Default agents of the demo, in the form of `COUNTERSIGN_AGENT`."""
-
 _OURS = "bot.demo:"
-_NOT_TAKEN_OVER = frozenset({"COUNTERSIGN_HOST", "COUNTERSIGN_PORT"})
 
 _FIRST_CARD_S = 30.0
 """How long the greeting waits for the first card, in seconds."""
@@ -242,45 +238,3 @@ def _directory(base: Path) -> TemporaryDirectory[str]:
             f"can't write to the data directory {base} ({error.strerror}); set "
             "COUNTERSIGN_DATA_DIR to another one"
         ) from error
-
-
-def demo_environment(
-    environ: Mapping[str, str],
-    api_url: str,
-    bot_token: str,
-    app_token: str,
-    channels: Sequence[str],
-) -> dict[str, str]:
-    """Return the bot's variables, with the sandbox's addresses and tokens instead of Slack's."""
-    ours = {
-        name: value
-        for name, value in environ.items()
-        if name.upper().startswith(OURS) and name not in _NOT_TAKEN_OVER
-    }
-    agents = {} if "COUNTERSIGN_AGENTS_FILE" in ours else {"COUNTERSIGN_AGENT": AGENTS}
-    return {
-        "COUNTERSIGN_LOG": "warning",
-        **agents,
-        **_deciders(ours, channels),
-        **ours,
-        "COUNTERSIGN_PORT": "0",
-        "SLACK_API_URL": api_url,
-        "SLACK_BOT_TOKEN": bot_token,
-        "SLACK_APP_TOKEN": app_token,
-    }
-
-
-def _deciders(ours: Mapping[str, str], channels: Sequence[str]) -> dict[str, str]:
-    """Return default settings for the approvers, if the environment has none.
-
-    The demo's agents get the demo's policy. With other agents, or with settings that conflict with
-    a policy, all members of the channel are approvers.
-    """
-    if "COUNTERSIGN_POLICY" in ours:
-        return {}
-    has_others = (
-        "COUNTERSIGN_AGENTS_FILE" in ours or ours.get("COUNTERSIGN_AGENT", AGENTS) != AGENTS
-    )
-    if not has_others and not IN_A_POLICY.keys() & ours.keys():
-        return {"COUNTERSIGN_POLICY": str(POLICY)}
-    return {"COUNTERSIGN_APPROVERS": CHANNEL, "COUNTERSIGN_CHANNELS": ",".join(channels)}

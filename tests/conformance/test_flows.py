@@ -5,7 +5,7 @@ each change that together have every kind of act and every outcome of the table:
 is the business of `tests/contract`. The thorough profile, and `make chaos`, play all of them there.
 
 The real use cases and cards, behind Bolt and the listeners, between the sandbox's workspace and a
-database, with a clock that the case moves; see `bot.commands.simulation`.
+database, with a clock that the case moves; see `bot.rehearsal`.
 """
 
 from pathlib import Path
@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from bot.commands.simulation.cases import Case, read_case_file
-from bot.commands.simulation.rehearse import rehearse
+from bot.rehearsal.case_file import Case, read_case_file
+from bot.rehearsal.run_case import rehearse
 from bot.stores import Stores
 from tests.support.mongo import MongoServer
 from tests.support.stores import MongoStores

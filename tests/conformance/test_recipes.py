@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.simulation.cases import Case, read_case_file
-from bot.commands.simulation.known import BOT, WorldLookups, policy_world
-from bot.commands.simulation.runner import examine
 from bot.policy.parser.checks import check_all
 from bot.policy.parser.lookups import SlackFacts
+from bot.rehearsal.case_file import Case, read_case_file
+from bot.rehearsal.run_case import run_case
+from bot.rehearsal.world import BOT, WorldLookups, policy_world
 
 FILE = read_case_file(Path(__file__).parents[1] / "data" / "recipes.yaml")
 
@@ -31,4 +31,4 @@ async def test_a_policy_has_no_faults(name: str) -> None:
 
 @pytest.mark.parametrize("case", FILE.cases(), ids=lambda case: case.id)
 async def test_a_policy_does_its_task(case: Case) -> None:
-    assert [str(fault) for fault in await examine(case)] == []
+    assert [str(fault) for fault in await run_case(case)] == []

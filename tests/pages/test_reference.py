@@ -17,7 +17,6 @@ from agents.core.component import legacy
 from bot.audit.acts import Act
 from bot.audit.entries import request_entry
 from bot.commands.parser import build_parser
-from bot.commands.simulation import models
 from bot.config.manifest import (
     EVENT_REASONS,
     SCOPE_REASONS,
@@ -35,6 +34,7 @@ from bot.policy.model import PolicyFile
 from bot.policy.parser.checks import check
 from bot.policy.parser.problems import CODES, Code, PolicyError
 from bot.policy.refusals import RefusalCode
+from bot.rehearsal import case_schema
 from bot.slack.slash_commands.words import WORDS
 from reference_pages import (
     PAGES,
@@ -404,7 +404,7 @@ def test_every_scope_and_event_has_a_reason_and_a_user() -> None:
 def test_every_key_of_a_case_is_on_the_page() -> None:
     page = page_of("policy-cases")
     case_models = policy_cases.all_models()
-    assert models.EventEntry in case_models
+    assert case_schema.EventEntry in case_models
     for model in case_models:
         for key in entries.keys_of(model):
             assert is_sentence(key.meaning), (model, key.name)

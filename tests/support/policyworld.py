@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bot.commands.simulation import known
-from bot.commands.simulation.cases import World
-from bot.commands.simulation.known import BOT, WorldLookups
 from bot.policy.evaluation.context import PolicyWorld
 from bot.ports.people import Person
+from bot.rehearsal import world
+from bot.rehearsal.world import BOT, World, WorldLookups
 from tests.support.policies import WORLD
 
 __all__ = ["BOT", "WorldDirectory", "policy_world"]
@@ -16,7 +15,7 @@ _WORLD = World(**WORLD)
 
 def policy_world() -> PolicyWorld:
     """The tools and agents of the cases."""
-    return known.policy_world(_WORLD)
+    return world.policy_world(_WORLD)
 
 
 class WorldDirectory:

@@ -14,9 +14,6 @@ from pydantic import ConfigDict, Field, JsonValue
 from agents.policy.base import Allow, Ask, Deny, Ruling
 from agents.policy.combine import strictest
 from bot.commands.call import Call
-from bot.commands.simulation.known import CHANNEL
-from bot.commands.simulation.models import Written, check
-from bot.commands.simulation.runner import picture
 from bot.errors import BotError
 from bot.policy.evaluation.context import Gate, PolicyQuestion, ToolFacts, with_defaults
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
@@ -26,6 +23,9 @@ from bot.policy.parser.problems import PolicyError
 from bot.policy.parser.source import read_source
 from bot.policy.parser.structure import read_structure
 from bot.records.terms import Group, Risk, Terms
+from bot.rehearsal.case_schema import Written, check
+from bot.rehearsal.policy_cases import picture
+from bot.rehearsal.world import CHANNEL
 
 
 class _Form(Written):

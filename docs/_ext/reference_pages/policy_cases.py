@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bot.commands.simulation import models
+from bot.rehearsal import case_schema
 from reference_pages import entries, text
 
 PURPOSE = (
@@ -26,11 +26,11 @@ _DEFAULTS = (
 )
 _EXAMPLES = "[Test a policy](../how-to/test-a-policy.md) has files to start from."
 ROOTS: tuple[type[BaseModel], ...] = (
-    models.FileEntry,
-    models.CaseEntry,
-    models.CheckEntry,
-    models.ExplainEntry,
-    models.FlowEntry,
+    case_schema.FileEntry,
+    case_schema.CaseEntry,
+    case_schema.CheckEntry,
+    case_schema.ExplainEntry,
+    case_schema.FlowEntry,
 )
 """The file, and the kinds of cases that authors write."""
 
@@ -58,9 +58,9 @@ def _section(model: type[BaseModel]) -> Iterator[str]:
     yield text.section(2, title_of(model), text.anchor("case", title_of(model)))
     about = text.words(model.__doc__)
     common: set[str] = set()
-    if models.CaseEntry in model.__bases__:
-        about += f" It has the keys of {_link(models.CaseEntry)}, and these:"
-        common = set(models.CaseEntry.model_fields)
+    if case_schema.CaseEntry in model.__bases__:
+        about += f" It has the keys of {_link(case_schema.CaseEntry)}, and these:"
+        common = set(case_schema.CaseEntry.model_fields)
     yield text.wrap(about)
     rows = [
         (text.code(key.name), _type(key.shape), _default(key), key.meaning)

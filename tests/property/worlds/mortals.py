@@ -19,17 +19,17 @@ from pydantic_ai.messages import ToolCallPart
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.clock import milliseconds
-from bot.commands.simulation.agents import Script, actors
-from bot.commands.simulation.cases import Case, CaseFile, World, offset
-from bot.commands.simulation.fakes import StageClock
-from bot.commands.simulation.harness import Simulation
-from bot.commands.simulation.models import CaseError, Data
-from bot.commands.simulation.rehearse import NOBODY, PolicyFileOnStage
-from bot.commands.simulation.steps import SimulatedSteps
 from bot.policy.current import LoadedPolicy
 from bot.policy.evaluation.context import world_of
 from bot.records.approval import Approval, Kind, Status
 from bot.records.people import PersonRecord
+from bot.rehearsal.case_file import Case, CaseFile, offset
+from bot.rehearsal.case_schema import CaseError, Data
+from bot.rehearsal.events import SimulatedSteps
+from bot.rehearsal.run_case import NOBODY, PolicyFileOnStage
+from bot.rehearsal.scripted_agents import Script, actors
+from bot.rehearsal.simulation import Simulation, StageClock
+from bot.rehearsal.world import World
 from bot.slack.app import build
 from bot.slack.bot import Countersign
 from bot.slack.connect import Slack

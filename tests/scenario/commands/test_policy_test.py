@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
-from bot.commands.simulation import runner
+from bot.rehearsal import run_case
 from tests.support.policies import CASES, POLICIES, WORLD
 
 IS_THOROUGH = settings().max_examples > settings.get_profile("quick").max_examples
@@ -370,7 +370,7 @@ def test_a_policy_in_code_that_fails_denies_in_an_explanation_too(tmp_path: Path
 def test_a_case_that_does_not_end_is_a_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "PATIENCE_S", 0)
+    monkeypatch.setattr(run_case, "PATIENCE_S", 0)
     assert run(tmp_path, [DENIED])[1][1:] == ['F1, case: expected "it ends", was "nothing for 0 s"']
 
 

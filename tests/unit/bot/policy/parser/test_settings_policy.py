@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from bot.commands.demo import demo_environment
-from bot.commands.simulation.runner import deciders_of
+from bot.commands.demo_environment import demo_environment
+from bot.commands.policies.cases import deciders_of
 from bot.config.settings import Settings
 from bot.errors import InvalidSettingsError
 from bot.policy.parser.checks import check

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.simulation.cases import read_case_file
-from bot.commands.simulation.rehearse import rehearse
+from bot.rehearsal.case_file import read_case_file
+from bot.rehearsal.run_case import rehearse
 from bot.stores import Stores
 
-CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
+CASES = Path(__file__).parents[3] / "data" / "cases.yaml"
 
 
 @pytest.mark.parametrize("risk", ["medium", "critical"])

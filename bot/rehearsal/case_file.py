@@ -1,4 +1,4 @@
-"""Parse a file of cases: worlds, policies, and the events of each case."""
+"""Read a file of cases: its world, its policies, and its cases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from bot.commands.simulation.models import (
+from bot.policy.parser.problems import PolicyError, nearest
+from bot.policy.parser.source import read_source
+from bot.rehearsal.case_schema import (
     KINDS,
     CaseError,
     Data,
@@ -22,47 +24,13 @@ from bot.commands.simulation.models import (
     WorldEntry,
     check,
 )
-from bot.policy.parser.problems import PolicyError, nearest
-from bot.policy.parser.source import read_source
+from bot.rehearsal.world import World, read_world
 
 ZONE = ZoneInfo("Europe/Berlin")
 """The time zone of the times in cases."""
 START = "2026-11-23T10:00"
 """Default start of a case."""
 _OFFSET = re.compile(r"\+(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """The simulated world of a case.
-
-    Attributes:
-        people: Flags by Slack user id: `guest`, `external`, `bot`, `deactivated`.
-        usergroups: Members by user group id.
-        channels: Members by channel id, or a `size`.
-        bot_in: Ids of the channels that the bot is a member of.
-        agents: Names of the agents.
-        tools: By name: `schema`, `tags`, `risk`, `gate`.
-    """
-
-    people: Mapping[str, Data]
-    usergroups: Mapping[str, list[str]]
-    channels: Mapping[str, Any]
-    bot_in: tuple[str, ...]
-    agents: tuple[str, ...]
-    tools: Mapping[str, Data]
-
-    def changed(self, parts: Mapping[str, Any]) -> World:
-        """Return the world with some entries replaced."""
-        data: Data = {
-            "people": {**self.people, **parts.get("people", {})},
-            "usergroups": {**self.usergroups, **parts.get("usergroups", {})},
-            "channels": {**self.channels, **parts.get("channels", {})},
-            "bot_in": parts.get("bot_in", self.bot_in),
-            "agents": parts.get("agents", self.agents),
-            "tools": {**self.tools, **parts.get("tools", {})},
-        }
-        return _world(data)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +186,7 @@ def read_case_file(path: Path) -> CaseFile:
         raise CaseError(f"{path}: expected a mapping with a list `cases`")
     check(FileEntry, data, str(path))
     return CaseFile(
-        world=_world(data.get("world") or {}),
+        world=read_world(data.get("world") or {}),
         policies=data.get("policies") or {},
         entries=data["cases"],
         is_strict=bool(data.get("strict")),
@@ -269,16 +237,3 @@ def _check_times(data: Data, place: str) -> None:
                 f"{place}, timeline[{number}].at: {at} is before {before}, and time cannot go "
                 "back; put the events in order"
             )
-
-
-def _world(data: Mapping[str, Any]) -> World:
-    return World(
-        people={name: dict(flags) for name, flags in (data.get("people") or {}).items()},
-        usergroups={
-            name: list(members) for name, members in (data.get("usergroups") or {}).items()
-        },
-        channels=dict(data.get("channels") or {}),
-        bot_in=tuple(data.get("bot_in") or ()),
-        agents=tuple(data.get("agents") or ("agent",)),
-        tools=dict(data.get("tools") or {}),
-    )

@@ -1,4 +1,4 @@
-"""The events of a flow: actions of people and operators."""
+"""The events of a timeline: what people, operators and processes do in each."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from functools import partial
 from typing import Any
 
 from bot.approvals.changes import edited
-from bot.commands.simulation.agents import Script
-from bot.commands.simulation.cases import Case
-from bot.commands.simulation.harness import Simulation
-from bot.commands.simulation.models import CaseError, Data
 from bot.errors import RunEndedError
 from bot.layout.action_ids import ActionId
 from bot.maintenance.pending import PendingRequests
 from bot.policy.values import seconds
 from bot.questions.reasons import RejectionKind, name_to_type
 from bot.records.approval import Approval, Status
+from bot.rehearsal.case_file import Case
+from bot.rehearsal.case_schema import CaseError, Data
+from bot.rehearsal.scripted_agents import Script
+from bot.rehearsal.simulation import Simulation
 from bot.slack.cards.secondary_actions import OTHER, UNTIL, WHEN
 from slack_sandbox.errors import RefusedError
 from storage.documents import update

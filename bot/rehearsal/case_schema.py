@@ -1,4 +1,4 @@
-"""Models of a file of cases: every key, and its type.
+"""The keys of a file of cases, and the type of each.
 
 A key that does not exist is an error, and so is a person, a channel, a tool or a policy that the
 file does not have. Nothing is left out silently: a case that is accepted is played as written.

@@ -1,4 +1,4 @@
-"""Run one flow: its events in order, and the differences from the expected outcome."""
+"""Play the events of a timeline in order, and compare each outcome with the expected one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.clock import milliseconds
-from bot.commands.simulation.agents import RAN, Script
-from bot.commands.simulation.cases import Case, Difference, as_text, offset
-from bot.commands.simulation.models import Data
-from bot.commands.simulation.observed import Watcher, agent_heard, heard, state_of
-from bot.commands.simulation.steps import SimulatedSteps
 from bot.records.approval import Approval, Status
+from bot.rehearsal.case_file import Case, Difference, as_text, offset
+from bot.rehearsal.case_schema import Data
+from bot.rehearsal.events import SimulatedSteps
+from bot.rehearsal.outcome import Watcher, agent_heard, heard, state_of
+from bot.rehearsal.scripted_agents import RAN, Script
 from storage.audit import AuditEntry
 
 _NOT_EVENTS = frozenset({"at", "expect"})

@@ -1,4 +1,4 @@
-"""Agents of a simulation: they make the calls of a case, and record the results."""
+"""The agents of a case: they make the calls of its script, and record the results."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ from agents.core.tools import CallText, Tool, ToolSpec
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.models import AnsweringModel, call, say
 from agents.policy.base import Allow, PolicyCall, Ruling
-from bot.commands.simulation.cases import World
-from bot.commands.simulation.known import ruling_in_code
-from bot.commands.simulation.models import Data
+from bot.rehearsal.case_schema import Data
+from bot.rehearsal.world import World, ruling_in_code
 
 RAN = "ran"
 """The result of every tool."""

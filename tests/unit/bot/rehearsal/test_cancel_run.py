@@ -3,11 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from bot.commands.simulation.cases import read_case_file
-from bot.commands.simulation.rehearse import rehearse
+from bot.rehearsal.case_file import read_case_file
+from bot.rehearsal.run_case import rehearse
 from bot.stores import Stores
 
-CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
+CASES = Path(__file__).parents[3] / "data" / "cases.yaml"
 
 
 async def test_other_cards_of_the_run_are_superseded_with_it(storage: Stores) -> None:

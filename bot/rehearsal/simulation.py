@@ -1,4 +1,4 @@
-"""The harness of a simulation: the bot between a sandbox and a database, in one process.
+"""One bot between a simulated Slack and a database, in one process, on a clock that a case moves.
 
 Acts of people reach the bot as Slack's payloads, through Bolt and the listeners. The bot's calls of
 Slack's API go to the simulated workspace, which checks cards as strictly as the sandbox.
@@ -17,8 +17,6 @@ from typing import Any
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.audit.report import MOST
-from bot.commands.simulation.cases import World
-from bot.commands.simulation.fakes import MadeUpSlack, StageClock, settle_in
 from bot.layout.action_ids import ActionId, encode
 from bot.observability.events import BotEvent, EntriesWritten
 from bot.observability.instrument import metered
@@ -28,6 +26,8 @@ from bot.policy.tally import Ballot
 from bot.records.approval import Approval, Status
 from bot.records.approval_queries import newest_of
 from bot.records.thread import Thread
+from bot.rehearsal.fake_slack import MadeUpSlack, settle_in
+from bot.rehearsal.world import World
 from bot.slack.bot import Countersign
 from bot.slack.calls import BATCH_EVENT
 from bot.slack.connect import Identity, Slack
@@ -45,6 +45,21 @@ _PATIENCE = timedelta(minutes=5)
 """Timeout that only a deadlock exceeds, even on a slow machine."""
 _FAILS = frozenset({"users.info", "users.list", "usergroups.list", "conversations.members"})
 """The methods that look up people and groups."""
+
+
+@dataclass(slots=True)
+class StageClock:
+    """A clock in milliseconds since the epoch, which the case moves."""
+
+    now_ms: int
+
+    def __call__(self) -> int:
+        """Return the time."""
+        return self.now_ms
+
+    def seconds(self) -> float:
+        """Return the time in seconds."""
+        return self.now_ms / 1_000
 
 
 @dataclass(slots=True)

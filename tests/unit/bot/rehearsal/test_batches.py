@@ -4,11 +4,11 @@ import copy
 from dataclasses import replace
 from pathlib import Path
 
-from bot.commands.simulation.cases import read_case_file
-from bot.commands.simulation.rehearse import rehearse
+from bot.rehearsal.case_file import read_case_file
+from bot.rehearsal.run_case import rehearse
 from bot.stores import Stores
 
-CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
+CASES = Path(__file__).parents[3] / "data" / "cases.yaml"
 
 
 async def test_each_card_of_a_batch_is_refused_for_its_own_reason(storage: Stores) -> None:

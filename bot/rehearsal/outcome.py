@@ -1,4 +1,4 @@
-"""Everything that a step can observe: Slack's messages, stored records, the agent's answers."""
+"""The outcome of an event, in the words of cases: messages, records, and the agent's results."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.approvals.execution import run_of
-from bot.commands.simulation.agents import RAN
-from bot.commands.simulation.harness import Simulation
 from bot.policy.progress import ballot_of
 from bot.records.approval import Approval, Kind, RunState, Status
+from bot.rehearsal.scripted_agents import RAN
+from bot.rehearsal.simulation import Simulation
 from bot.slack.calls import BATCH_EVENT
 from slack_sandbox.workspace.records import SlackMessage, called_in
 from storage.audit import AuditEntry

@@ -8,21 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.simulation.agents import RAN, Script, actors
-from bot.commands.simulation.cases import Case, offset, read_case_file
-from bot.commands.simulation.fakes import StageClock
-from bot.commands.simulation.harness import Simulation
-from bot.commands.simulation.models import CaseError
-from bot.commands.simulation.observed import Watcher, heard
-from bot.commands.simulation.rehearse import joined
-from bot.commands.simulation.steps import SimulatedSteps
 from bot.leases import CLICK_PATIENCE
 from bot.questions.record import Rules
 from bot.records.approval import Status
+from bot.rehearsal.case_file import Case, offset, read_case_file
+from bot.rehearsal.case_schema import CaseError
+from bot.rehearsal.events import SimulatedSteps
+from bot.rehearsal.outcome import Watcher, heard
+from bot.rehearsal.run_case import joined
+from bot.rehearsal.scripted_agents import RAN, Script, actors
+from bot.rehearsal.simulation import Simulation, StageClock
 from bot.slack.typing_status import BEFORE_FIRST
 from bot.stores import Stores
 
-CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
+CASES = Path(__file__).parents[3] / "data" / "cases.yaml"
 RULES = Rules(
     approvers=("S0SRE",),
     self_approval=False,

@@ -1,4 +1,4 @@
-"""Fakes of a rehearsal (its clock, Slack client and database), and its people and channels."""
+"""The simulated Slack: a client whose calls go to the sandbox, with the people of a world."""
 
 from __future__ import annotations
 
@@ -11,27 +11,13 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.commands.simulation.cases import ZONE, World
-from bot.commands.simulation.models import Data
 from bot.observability.events import TellEvent
+from bot.rehearsal.case_file import ZONE
+from bot.rehearsal.case_schema import Data
+from bot.rehearsal.world import World
 from bot.slack.connect import Slack
 from slack_sandbox.workspace.records import Payload, SlackChannel, SlackUser, UserGroup
 from slack_sandbox.workspace.state import Workspace
-
-
-@dataclass(slots=True)
-class StageClock:
-    """A clock in milliseconds since the epoch, which the case moves."""
-
-    now_ms: int
-
-    def __call__(self) -> int:
-        """Return the time."""
-        return self.now_ms
-
-    def seconds(self) -> float:
-        """Return the time in seconds."""
-        return self.now_ms / 1_000
 
 
 class AnswersCalls(Protocol):

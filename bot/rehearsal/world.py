@@ -1,21 +1,21 @@
-"""The world of a case, as input for checks and evaluations of a policy."""
+"""The world of a case: its people, groups, channels and tools, as a policy and Slack see them."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from agents.policy.base import TIME_LIMIT, Allow, Ask, Deny, Ruling, in_time
 from agents.policy.combine import strictest
-from bot.commands.simulation.cases import World
-from bot.commands.simulation.models import CaseError, Data
 from bot.config.durations import parse_duration
 from bot.errors import DirectoryError
 from bot.policy.evaluation.context import PolicyQuestion, PolicyWorld, ToolFacts, with_defaults
 from bot.policy.rotation import on_duty
 from bot.ports.people import Person
 from bot.records.terms import Group
+from bot.rehearsal.case_schema import CaseError, Data
 
 BOT = "U0COUNTER"
 """The bot's user in the world of a case."""
@@ -24,6 +24,53 @@ CHANNEL = "C0OPS"
 SAID = ("U0ROSA",)
 """Default requesters of a call."""
 _TEAM = "T0CASES"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The simulated world of a case.
+
+    Attributes:
+        people: Flags by Slack user id: `guest`, `external`, `bot`, `deactivated`.
+        usergroups: Members by user group id.
+        channels: Members by channel id, or a `size`.
+        bot_in: Ids of the channels that the bot is a member of.
+        agents: Names of the agents.
+        tools: By name: `schema`, `tags`, `risk`, `gate`.
+    """
+
+    people: Mapping[str, Data]
+    usergroups: Mapping[str, list[str]]
+    channels: Mapping[str, Any]
+    bot_in: tuple[str, ...]
+    agents: tuple[str, ...]
+    tools: Mapping[str, Data]
+
+    def changed(self, parts: Mapping[str, Any]) -> World:
+        """Return the world with some entries replaced."""
+        data: Data = {
+            "people": {**self.people, **parts.get("people", {})},
+            "usergroups": {**self.usergroups, **parts.get("usergroups", {})},
+            "channels": {**self.channels, **parts.get("channels", {})},
+            "bot_in": parts.get("bot_in", self.bot_in),
+            "agents": parts.get("agents", self.agents),
+            "tools": {**self.tools, **parts.get("tools", {})},
+        }
+        return read_world(data)
+
+
+def read_world(data: Mapping[str, Any]) -> World:
+    """Return the world under `world` in a file of cases."""
+    return World(
+        people={name: dict(flags) for name, flags in (data.get("people") or {}).items()},
+        usergroups={
+            name: list(members) for name, members in (data.get("usergroups") or {}).items()
+        },
+        channels=dict(data.get("channels") or {}),
+        bot_in=tuple(data.get("bot_in") or ()),
+        agents=tuple(data.get("agents") or ("agent",)),
+        tools=dict(data.get("tools") or {}),
+    )
 
 
 def policy_world(world: World) -> PolicyWorld:
