@@ -54,7 +54,7 @@ class ClockFollower(Protocol):
         """
         ...
 
-    async def look(self) -> None:
+    async def run_due(self) -> None:
         """Do all work that is due now."""
         ...
 
@@ -99,7 +99,7 @@ class MovableClock:
             if self.follower is None or not await self.follower.rest():
                 return False
             self.ahead_ms += max(at_ms - self(), 0)
-            await self.follower.look()
+            await self.follower.run_due()
             return True
 
     async def next_due_ms(self) -> int | None:

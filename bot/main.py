@@ -328,14 +328,14 @@ def listen_to_hangups(countersign: Countersign, stack: AsyncExitStack) -> None:
     if policy is None or policy.name == OF_SETTINGS:
         return
 
-    async def look() -> None:
+    async def reload() -> None:
         try:
-            await policy.look(anew=True)
+            await policy.reload(anew=True)
         except StorageError as error:
             logger.warning("policy reload failed: %s", error, extra={"action": "tick_failed"})
 
     with suppress(NotImplementedError):  # some systems do not support signal handlers
-        loop.add_signal_handler(signal.SIGHUP, lambda: countersign.tasks.spawn(look()))
+        loop.add_signal_handler(signal.SIGHUP, lambda: countersign.tasks.spawn(reload()))
         stack.callback(loop.remove_signal_handler, signal.SIGHUP)
 
 
@@ -388,7 +388,7 @@ async def _start(
     """Start work, then intake; the stack stops intake first, then work."""
     stack.push_async_callback(countersign.tasks.drain, patience=STOP_PATIENCE)
     policy = countersign.policy
-    scheduler = Scheduler(countersign.sweep, watch=None if policy is None else policy.look)
+    scheduler = Scheduler(countersign.sweep, watch=None if policy is None else policy.reload)
     scheduler.start()
     stack.callback(scheduler.stop)
     intake = Closings()

@@ -278,7 +278,7 @@ class TimeLapse:
             return False
         return len(self.tasks) == 0
 
-    async def look(self) -> None:
+    async def run_due(self) -> None:
         """Do the due work and its consequences.
 
         Raises:

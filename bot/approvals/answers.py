@@ -26,10 +26,10 @@ class BackAnswers:
     storage: Stores
     clock: Clock
 
-    async def take(
+    async def store_answer(
         self, waiting: Sequence[Approval], *, by: str, text: str, ts: str, at_ms: int
     ) -> Approval | None:
-        """Take a message as the answer to the oldest open question to its author.
+        """Store a message as the answer to the oldest open question to its author.
 
         Returns:
             The approval with the answer, stored now or before; None if the message answers no

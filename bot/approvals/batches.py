@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.errors import InvalidInputError, LeftOutError, RefusalError, UserFacingError
-from bot.policy.demands import common_ruling
+from bot.policy.demands import batch_digest
 from bot.policy.refusals import RefusalCode
 from bot.ports.process import Clock
 from bot.records.approval import Approval, Status
@@ -58,19 +58,19 @@ class Batches:
     approvals: ApprovalCollection
     clock: Clock
 
-    async def find(self, first: Approval) -> list[Approval]:
+    async def batch_of(self, first: Approval) -> list[Approval]:
         """Return the cards that people can approve together with the first, and the first.
 
         Raises:
             RefusalError: The card can only be decided separately.
         """
-        ruling = common_ruling(first)
+        ruling = batch_digest(first)
         turn = await of_turn(self.approvals, first.checkpoint_id)
         batch = [
             approval
             for approval in turn
             if ruling
-            and common_ruling(approval) == ruling
+            and batch_digest(approval) == ruling
             and (not first.is_batched or (approval.is_batched and approval.shares_batch(first)))
             and approval.expires_ms > self.clock()
         ]
@@ -85,9 +85,9 @@ class Batches:
             RefusalError: The card is of another turn or rule, or must be decided separately.
         """
         waiting = first.changed(status=Status.PENDING, stuck="")
-        ruling = common_ruling(approval)
+        ruling = batch_digest(approval)
         is_one_turn = approval.checkpoint_id == first.checkpoint_id
-        if not ruling or not is_one_turn or ruling != common_ruling(waiting):
+        if not ruling or not is_one_turn or ruling != batch_digest(waiting):
             raise not_in_batch()
 
     async def vote(self, chosen: Sequence[Chosen], cast: Cast) -> BatchResult:

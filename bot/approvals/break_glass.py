@@ -49,7 +49,7 @@ class BreakGlassDecisions:
             RefusalError: With the reason.
             DirectoryError: A look-up failed.
         """
-        against = await why_not_break(self.votes.census, approval, actor)
+        against = await why_not_break(self.votes.lookup, approval, actor)
         if against in _PERSONS:
             raise _refused(against)
         if why := await self.votes.policy.denied(approval):
@@ -122,7 +122,7 @@ class BreakGlassAlert:
         decision, glass = approval.decision, glass_of(approval)
         if decision is None or glass is None:
             return []
-        people = sorted(await left_out(self.votes().census, approval, decision.by))
+        people = sorted(await left_out(self.votes().lookup, approval, decision.by))
         if len(people) > MOST_TOLD:
             self._fault(approval, f"{len(people) - MOST_TOLD} more people could have decided")
         return [glass.alert, *people[:MOST_TOLD]]

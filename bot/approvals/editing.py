@@ -120,7 +120,7 @@ class Edits:
             changed = changed.changed(status=decision.status, decision=decision)
         else:
             unknown = unknown_names(judgement.info if judgement is not None else None)
-            changed = await self.approvals.outlook().prepare(changed, unknown=unknown)
+            changed = await self.approvals.quorum_check().prepare(changed, unknown=unknown)
             if changed.decision is not None:
                 why = say("reason.nobody_could", why=plain_words(changed.decision.reason))
                 return await self._refused(approval, actor, RefusalCode.UNDECIDABLE, why)

@@ -233,7 +233,7 @@ class Grants:
         now = self.clock()
         if now >= grant.until_ms + milliseconds(GIVE_UP_AFTER):
             await self.storage.grants.mark_card(grant, due_ms=None)
-        elif await self.storage.grants.take(grant, until_ms=now + milliseconds(DRAW_AGAIN)):
+        elif await self.storage.grants.claim_update(grant, until_ms=now + milliseconds(DRAW_AGAIN)):
             await self.show_later(grant.grant_id)
 
     def drawn_ms(self, now_ms: int) -> int:

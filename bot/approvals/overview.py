@@ -12,7 +12,7 @@ from bot.clock import steady_clock
 from bot.errors import DirectoryError
 from bot.people.access import Access
 from bot.people.requesters import is_requester
-from bot.people.viewer import WaitingLook, Waits
+from bot.people.viewer import Viewer, Viewers
 from bot.policy.demands import is_risky
 from bot.ports.people import Actor, Directory, Person
 from bot.ports.policy import CurrentPolicy
@@ -162,8 +162,8 @@ class HomeDataReader:
         most = MOST_STOPPABLE + 1
         running = await threads.running(team_id, actor.user_id, now_ms=now, limit=most)
         threads_by_id = {thread.thread_id: thread for thread in running}
-        look = await self._waits().look(actor, team_id)
-        _, mine, is_partial = await self._pending(look, now)
+        viewer = await self._viewers().viewer_of(actor, team_id)
+        _, mine, is_partial = await self._pending(viewer, now)
         waiting = dict.fromkeys(approval.thread_id for approval in mine)
         for thread_id in list(waiting)[:most]:
             if thread_id not in threads_by_id:
@@ -174,7 +174,7 @@ class HomeDataReader:
         shown = [
             StoppableThread(
                 thread=thread,
-                text=await self._begun_by(thread, look),
+                text=await self._begun_by(thread, viewer),
                 is_waiting=thread.thread_id in waiting,
             )
             for thread in own[:limit]
@@ -185,10 +185,10 @@ class HomeDataReader:
             is_partial=is_partial or len(own) > MOST_STOPPABLE or len(waiting) > most,
         )
 
-    async def _begun_by(self, thread: Thread, look: WaitingLook) -> str:
+    async def _begun_by(self, thread: Thread, viewer: Viewer) -> str:
         """Return the first message of the newest turn, if the person can read its channel."""
         with suppress(RecordFormatError, DirectoryError):
-            if not await look.reads(thread.channel_id):
+            if not await viewer.can_read(thread.channel_id):
                 return ""
             taken = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
             return taken[0].text if taken else ""
@@ -204,9 +204,9 @@ class HomeDataReader:
         """
         person = await self.check(actor, team_id=team_id)
         now = self.clock()
-        look = await self._waits().look(actor, team_id)
-        waiting, mine, is_partial = await self._pending(look, now)
-        withheld = [approval.approval_id for approval in mine if not await look.may_see(approval)]
+        viewer = await self._viewers().viewer_of(actor, team_id)
+        waiting, mine, is_partial = await self._pending(viewer, now)
+        withheld = [approval.approval_id for approval in mine if not await viewer.may_see(approval)]
         rights = await self.storage.delegations.current(team_id, now_ms=now)
         own = [delegation for delegation in rights if delegation.owner_id == actor.user_id]
         wishes = (await self.storage.people.of(team_id, [actor.user_id])).get(actor.user_id)
@@ -233,9 +233,9 @@ class HomeDataReader:
 
         Approvals that they may not see any more are left out.
         """
-        look = await self._waits().look(actor, team_id)
+        viewer = await self._viewers().viewer_of(actor, team_id)
         approvals = await ended_of(self.storage.approvals, actor.user_id, limit=limit)
-        seen = [approval for approval in approvals if await look.may_see(approval)]
+        seen = [approval for approval in approvals if await viewer.may_see(approval)]
         return sorted(seen, key=ended_ms, reverse=True)
 
     async def grants(self, actor: Actor, *, team_id: str) -> list[GrantWithOrigin]:
@@ -246,11 +246,11 @@ class HomeDataReader:
         grants = await self.storage.grants.of_team(team_id, now_ms=self.clock(), limit=MOST_GRANTS)
         own = [grant for grant in grants if _concerns(grant, actor.user_id)]
         given = await self._given([grant.approval_id for grant in own])
-        look = await self._waits().look(actor, team_id)
+        viewer = await self._viewers().viewer_of(actor, team_id)
         listed: list[GrantWithOrigin] = []
         for grant in own:
             approval = given.get(grant.approval_id)
-            is_withheld = approval is not None and not await look.may_see(approval)
+            is_withheld = approval is not None and not await viewer.may_see(approval)
             listed.append(GrantWithOrigin(grant=grant, approval=approval, is_withheld=is_withheld))
         return listed
 
@@ -291,9 +291,9 @@ class HomeDataReader:
             Requests that the person may see, and own ones that they may only withdraw.
         """
         await self.check(actor, team_id=team_id)
-        look = await self._waits().look(actor, team_id)
+        viewer = await self._viewers().viewer_of(actor, team_id)
         approvals = await named(self.storage.approvals, prefix, limit=PAGE)
-        seen = [approval for approval in approvals if await look.may_see(approval)]
+        seen = [approval for approval in approvals if await viewer.may_see(approval)]
         own = [
             approval
             for approval in approvals
@@ -302,10 +302,10 @@ class HomeDataReader:
         return seen, [approval for approval in own if approval.status is Status.PENDING]
 
     async def _pending(
-        self, look: WaitingLook, now: int
+        self, viewer: Viewer, now: int
     ) -> tuple[list[Approval], list[Approval], bool]:
         """Return approvals to decide, own requests, and whether there are more."""
-        user_id = look.actor.user_id
+        user_id = viewer.actor.user_id
         theirs: list[Approval] = []
         mine, has_more = await self._asked_by(user_id, now)
         after: Place | None = START
@@ -317,7 +317,7 @@ class HomeDataReader:
                 for approval in page
                 if is_requester(approval, user_id)
             }
-            theirs += await look.among(page)
+            theirs += await viewer.decidable(page)
             looked += PAGE
             await asyncio.sleep(0)  # let other tasks run
         own = sorted(mine.values(), key=_urgency)
@@ -347,8 +347,8 @@ class HomeDataReader:
                 given[name] = await self.storage.approvals.get(name)
         return given
 
-    def _waits(self) -> Waits:
-        return Waits(self.directory, self.policy, self.clock, self.storage.delegations)
+    def _viewers(self) -> Viewers:
+        return Viewers(self.directory, self.policy, self.clock, self.storage.delegations)
 
 
 def _urgency(approval: Approval) -> tuple[int, int, int]:

@@ -120,7 +120,7 @@ class Means:
             if not shown or not approval.digest.startswith(shown):
                 raise OutdatedCardError(approval_id)
             await self.approvals.access.check_person(actor, team_id=approval.team_id)
-            if not await was_told(self.approvals.votes.census, approval, actor.user_id):
+            if not await was_told(self.approvals.votes.lookup, approval, actor.user_id):
                 raise NotApproverError(say("refuse.override_seen"))
         await note(
             self.storage.audit,
@@ -290,7 +290,7 @@ class Means:
             raise RefusalError(code.value, say("refuse.ask_app"))
 
     async def _found(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
-        approval = await self.approvals.find(approval_id, actor, shown=shown)
+        approval = await self.approvals.get_pending(approval_id, actor, shown=shown)
         if approval.kind is Kind.QUESTION:
             raise InvalidInputError("this button")
         return approval

@@ -42,7 +42,7 @@ from bot.errors import (
 from bot.people.access import Access
 from bot.people.break_glass import Reasons
 from bot.people.lookup import PeopleLookup, PowersNow
-from bot.people.quorum import FeasibilityCheck
+from bot.people.quorum import QuorumCheck
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
 from bot.ports.policy import CurrentPolicy, NoPolicy
@@ -94,7 +94,7 @@ class Approvals:
     policy: CurrentPolicy = field(default_factory=NoPolicy)
     powers: PowersNow | None = None
 
-    async def find(
+    async def get_pending(
         self, approval_id: str, actor: Actor, *, shown: str, known: Approval | None = None
     ) -> Approval:
         """Read an approval that a person wants to decide, without checking the person.
@@ -123,9 +123,9 @@ class Approvals:
                 raise OutdatedCardError(approval_id)
         return approval
 
-    async def look(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
-        """Read an approval that the person may decide; see `find` and `check`."""
-        approval = await self.find(approval_id, actor, shown=shown)
+    async def get_decidable(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+        """Read an approval that the person may decide; see `get_pending` and `check`."""
+        approval = await self.get_pending(approval_id, actor, shown=shown)
         await self.check(approval, actor)
         return approval
 
@@ -273,9 +273,9 @@ class Approvals:
                     raise OutdatedCardError(name)
             return kept
 
-    def outlook(self) -> FeasibilityCheck:
+    def quorum_check(self) -> QuorumCheck:
         """Return the check that enough approvers exist."""
-        return FeasibilityCheck(self.access.directory, self.policy, self.clock)
+        return QuorumCheck(self.access.directory, self.policy, self.clock)
 
     @property
     def votes(self) -> Votes:
@@ -283,7 +283,7 @@ class Approvals:
         powers = self.powers or self.storage.delegations
         return Votes(
             approvals=self.storage.approvals,
-            census=PeopleLookup(self.access.directory, self.policy, self.clock, powers),
+            lookup=PeopleLookup(self.access.directory, self.policy, self.clock, powers),
             policy=self.policy,
             clock=self.clock,
             unseen=self.unseen,

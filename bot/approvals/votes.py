@@ -81,13 +81,13 @@ class VoteOutcome:
     Attributes:
         approval: As read: the judgement is about this revision.
         result: The judgement.
-        standing: The people as looked up.
+        snapshot: The people as looked up.
         why_denied: Why the policy now denies the call; empty if it does not.
     """
 
     approval: Approval
     result: VoteResult
-    standing: PeopleSnapshot
+    snapshot: PeopleSnapshot
     why_denied: str = ""
 
 
@@ -97,7 +97,7 @@ class Votes:
 
     Args:
         approvals: Stored approvals.
-        census: Looks people up.
+        lookup: Looks people up.
         policy: The policy in force.
         clock: The time now.
         unseen: Returns hidden parts that a person has not opened, or None.
@@ -105,7 +105,7 @@ class Votes:
     """
 
     approvals: ApprovalCollection
-    census: PeopleLookup
+    lookup: PeopleLookup
     policy: CurrentPolicy
     clock: Clock
     unseen: Callable[[Approval, str, Surface], NotSeenError | None]
@@ -132,14 +132,14 @@ class Votes:
             DirectoryError: A look-up failed.
         """
         attempt = self._attempt(approval, actor, choice)
-        poll = await self._judged(approval, actor, attempt, is_denied=is_denied)
-        refusal = poll.result.refusal
-        rights = Eligibility(approval.terms, poll.standing)
+        outcome = await self._judged(approval, actor, attempt, is_denied=is_denied)
+        refusal = outcome.result.refusal
+        rights = Eligibility(approval.terms, outcome.snapshot)
         is_own = rights.exclusion(actor.user_id) is Exclusion.OWN_REQUEST
         if is_own and (refusal is None or refusal is RefusalCode.NOT_APPROVER):
             refusal = RefusalCode.OWN_REQUEST
         if refusal is not None and refusal not in _NOTHING_AGAINST:
-            raise self._error(poll, refusal)
+            raise self._error(outcome, refusal)
 
     async def check_free(self, approval: Approval, actor: Actor) -> None:
         """Raise unless the person's vote could count, ignoring a missing reason.
@@ -149,9 +149,9 @@ class Votes:
             DirectoryError: A look-up failed.
         """
         attempt = self._attempt(approval, actor, note=_ANY_REASON)
-        poll = await self._judged(approval, actor, attempt, is_denied=False)
-        if poll.result.refusal is not None:
-            raise self._error(poll, poll.result.refusal)
+        outcome = await self._judged(approval, actor, attempt, is_denied=False)
+        if outcome.result.refusal is not None:
+            raise self._error(outcome, outcome.result.refusal)
 
     async def right_of(self, approval: Approval, actor: Actor) -> CastVote:
         """Return the vote that a person could cast now, with its right and group.
@@ -161,10 +161,10 @@ class Votes:
             DirectoryError: A look-up failed.
         """
         attempt = self._attempt(approval, actor, note=_ANY_REASON)
-        poll = await self._judged(approval, actor, attempt)
-        refusal, vote = poll.result.refusal, poll.result.vote
+        outcome = await self._judged(approval, actor, attempt)
+        refusal, vote = outcome.result.refusal, outcome.result.vote
         if refusal is not None or vote is None:
-            raise self._error(poll, refusal or RefusalCode.NOT_APPROVER)
+            raise self._error(outcome, refusal or RefusalCode.NOT_APPROVER)
         return vote
 
     async def check_editor(self, approval: Approval, actor: Actor) -> None:
@@ -177,7 +177,7 @@ class Votes:
             DirectoryError: A look-up failed.
         """
         terms = approval.terms
-        snapshot = await self.census.take(
+        snapshot = await self.lookup.snapshot_of(
             approval, terms, people=[actor], groups=_editing_groups(terms)
         )
         problem = snapshot.people.get(actor.user_id)
@@ -225,19 +225,19 @@ class Votes:
                 is_open=self._is_open(approval),
                 has_seen=unseen is None,
             )
-            poll = await self._judged(approval, actor, attempt)
+            outcome = await self._judged(approval, actor, attempt)
             try:
-                result, stored = poll.result, poll.approval
+                result, stored = outcome.result, outcome.approval
                 if result.refusal is None or result.gone:
                     # A refused vote stores only the removal of other votes.
-                    stored = await self._write(poll, decision)
+                    stored = await self._write(outcome, decision)
             except RecordConflictError:
                 approval = await self._again(approval)
                 continue
-            if poll.result.refusal is RefusalCode.NOT_SEEN and unseen is not None:
+            if outcome.result.refusal is RefusalCode.NOT_SEEN and unseen is not None:
                 raise unseen
-            if poll.result.refusal is not None:
-                raise self._error(poll, poll.result.refusal)
+            if outcome.result.refusal is not None:
+                raise self._error(outcome, outcome.result.refusal)
             return stored
         raise OutdatedCardError(approval.approval_id)
 
@@ -251,17 +251,17 @@ class Votes:
             ballot = ballot_of(approval)
             groups = groups_of(ballot, is_begun=True)
             attempt = self._attempt(approval, actor)
-            snapshot = await self.census.take(
+            snapshot = await self.lookup.snapshot_of(
                 approval, ballot.terms, people=_voters(ballot, actor), groups=groups
             )
             result = judge_take_back(ballot, attempt, snapshot)
-            poll = VoteOutcome(approval=approval, result=result, standing=snapshot)
+            outcome = VoteOutcome(approval=approval, result=result, snapshot=snapshot)
             if result.refusal is not None or result.vote is None:
-                raise self._error(poll, result.refusal or RefusalCode.NO_VOTE)
+                raise self._error(outcome, result.refusal or RefusalCode.NO_VOTE)
             now, vote = self.clock(), result.vote
             noted = with_act(approval, Act.TAKEN_BACK, by=vote.by, at_ms=now, vote=vote)
             try:
-                return await self._write(replace(poll, approval=noted), None)
+                return await self._write(replace(outcome, approval=noted), None)
             except RecordConflictError:
                 approval = await self._again(approval)
         raise OutdatedCardError(approval.approval_id)
@@ -274,11 +274,13 @@ class Votes:
         """
         decision = approval.decision
         if decision is not None and decision.emergency:
-            return await has_lost_glass(self.census, approval, decision.by)
+            return await has_lost_glass(self.lookup, approval, decision.by)
         ballot = _decided(approval)
         people = _voters(ballot)
         groups = groups_of(ballot, is_begun=True)
-        snapshot = await self.census.take(approval, ballot.terms, people=people, groups=groups)
+        snapshot = await self.lookup.snapshot_of(
+            approval, ballot.terms, people=people, groups=groups
+        )
         if not snapshot.knows(people=(person.user_id for person in people), groups=groups):
             raise DirectoryError("the start of a call", again=snapshot.again)
         recount = ballot.recounted(snapshot)
@@ -309,12 +311,12 @@ class Votes:
             digest=changed.digest,
             note=decision.reason,
         )
-        poll = await self._judged(changed, actor, attempt, is_denied=False, shown=shown)
-        if poll.result.refusal is RefusalCode.LOOKUP_FAILED:
-            raise DirectoryError("an edit", again=poll.standing.again)
-        if poll.result.refusal is not None:
+        outcome = await self._judged(changed, actor, attempt, is_denied=False, shown=shown)
+        if outcome.result.refusal is RefusalCode.LOOKUP_FAILED:
+            raise DirectoryError("an edit", again=outcome.snapshot.again)
+        if outcome.result.refusal is not None:
             return changed
-        return counted(changed, poll.result, decision)
+        return counted(changed, outcome.result, decision)
 
     async def _judged(
         self,
@@ -341,14 +343,14 @@ class Votes:
         first = groups_of(ballot, is_begun=not is_stop)
         everything = groups_of(ballot, steps=steps)
         snapshot, why = await asyncio.gather(
-            self.census.take(approval, ballot.terms, people=people, groups=first),
+            self.lookup.snapshot_of(approval, ballot.terms, people=people, groups=first),
             self.why_denied(approval, is_stop=is_stop) if is_denied is None else _nothing(),
         )
         attempt = replace(attempt, is_denied=bool(why))
         result = judge_vote(ballot, attempt, snapshot)
         is_known = snapshot.knows(people=(person.user_id for person in people), groups=first)
         if result.refusal in _MAYBE and is_known and everything > first:
-            snapshot = await self.census.take(
+            snapshot = await self.lookup.snapshot_of(
                 approval,
                 ballot.terms,
                 people=people,
@@ -358,7 +360,7 @@ class Votes:
             )
             result = judge_vote(ballot, attempt, snapshot)
         result = self._with_grounds(result, ballot, snapshot, actor, shown or attempt.digest)
-        return VoteOutcome(approval=approval, result=result, standing=snapshot, why_denied=why)
+        return VoteOutcome(approval=approval, result=result, snapshot=snapshot, why_denied=why)
 
     def _with_grounds(
         self, result: VoteResult, ballot: Ballot, snapshot: PeopleSnapshot, actor: Actor, shown: str
@@ -397,9 +399,9 @@ class Votes:
                 "the policy in force", again=getattr(error, "again", None)
             ) from error
 
-    async def _write(self, poll: VoteOutcome, decision: Decision | None) -> Approval:
-        approval, gone, now = poll.approval, poll.result.gone, self.clock()
-        changed = counted(approval, poll.result, decision)
+    async def _write(self, outcome: VoteOutcome, decision: Decision | None) -> Approval:
+        approval, gone, now = outcome.approval, outcome.result.gone, self.clock()
+        changed = counted(approval, outcome.result, decision)
         if gone or _loses_votes(approval, changed):
             await self.gone(approval, gone)
         write = partial(voted, judged=changed, now_ms=now)
@@ -438,30 +440,30 @@ class Votes:
     def _is_open(self, approval: Approval) -> bool:
         return approval.status is Status.PENDING and self.clock() < approval.expires_ms
 
-    def _error(self, poll: VoteOutcome, refusal: RefusalCode) -> UserFacingError:
+    def _error(self, outcome: VoteOutcome, refusal: RefusalCode) -> UserFacingError:
         match refusal:
             case RefusalCode.CLOSED:
-                return ApprovalClosedError(poll.approval)
+                return ApprovalClosedError(outcome.approval)
             case RefusalCode.OUTDATED:
-                return OutdatedCardError(poll.approval.approval_id)
+                return OutdatedCardError(outcome.approval.approval_id)
             case RefusalCode.LOOKUP_FAILED:
-                return DirectoryError("a vote", again=poll.standing.again)
+                return DirectoryError("a vote", again=outcome.snapshot.again)
             case RefusalCode.NOT_APPROVER:
-                who = deciders_of(poll.approval, self.clock(), poll.standing)
+                who = deciders_of(outcome.approval, self.clock(), outcome.snapshot)
                 return StrangerError(refusal.value, refusal.words, deciders=who)
             case RefusalCode.NOT_YOUR_TURN | RefusalCode.ALREADY_VOTED | RefusalCode.NOT_NEEDED:
-                return self._others(poll, refusal)
+                return self._others(outcome, refusal)
             case _:
-                return _refused(refusal, detail=poll.why_denied)
+                return _refused(refusal, detail=outcome.why_denied)
 
-    def _others(self, poll: VoteOutcome, refusal: RefusalCode) -> RefusalError:
+    def _others(self, outcome: VoteOutcome, refusal: RefusalCode) -> RefusalError:
         """Add to a refusal who can decide now, and when this person can."""
-        approval, terms = poll.approval, poll.approval.terms
+        approval, terms = outcome.approval, outcome.approval.terms
         is_backup = refusal is RefusalCode.NOT_YOUR_TURN and len(terms.stages) == 1
         return OthersTurnError(
             refusal.value,
             _OTHERS[refusal],
-            deciders=deciders_of(approval, self.clock(), poll.standing),
+            deciders=deciders_of(approval, self.clock(), outcome.snapshot),
             turn_ms=next_step_ms(approval) if is_backup and len(terms.escalate) == 1 else None,
         )
 

@@ -58,7 +58,7 @@ class Withdrawals:
         )
         return is_call and is_requester(approval, actor.user_id)
 
-    async def look(self, approval_id: str, actor: Actor) -> Approval:
+    async def get_withdrawable(self, approval_id: str, actor: Actor) -> Approval:
         """Read an approval that the person may withdraw.
 
         No look-up in Slack, and an older card is accepted: a withdrawal runs nothing.
@@ -108,7 +108,7 @@ class Withdrawals:
             UserFacingError: See `look`.
         """
         for _ in range(_TRIES):
-            approval = await self.look(approval_id, actor)
+            approval = await self.get_withdrawable(approval_id, actor)
             decision = Decision(
                 status=Status.WITHDRAWN,
                 by=actor.user_id,

@@ -46,7 +46,7 @@ async def forget_thread(forgetting: Forgetting, name: str, *, do_it: bool, say: 
         BotError: The thread has unfinished work.
         RecordNotFoundError: The thread does not exist.
     """
-    thread_id = await forgetting.find(name)
+    thread_id = await forgetting.thread_id_of(name)
     forecast = await forgetting.forecast(thread_id)
     if forecast.refusal:
         raise _refused(forecast)

@@ -61,8 +61,8 @@ class Forgetting:
     clock: Clock
     owner: str
 
-    async def find(self, name: str) -> str:
-        """Find the thread that a name or link denotes.
+    async def thread_id_of(self, name: str) -> str:
+        """Return the id of the thread that a name or link denotes.
 
         Raises:
             RecordNotFoundError: No thread, or more than one, matches.

@@ -89,7 +89,7 @@ def added_groups(terms: Terms, stage: int, steps: range) -> tuple[str, ...]:
     return tuple(dict.fromkeys(added))
 
 
-def audience_of(terms: Terms, groups: Iterable[str], at_ms: int) -> dict[str, tuple[str, ...]]:
+def resolve_groups(terms: Terms, groups: Iterable[str], at_ms: int) -> dict[str, tuple[str, ...]]:
     """Resolve groups to ids of people, user groups and channels, and `channel`.
 
     Returns:
@@ -159,7 +159,7 @@ def deciders_of(
     ballot = ballot_of(approval)
     groups = _groups(ballot, approval.escalation.steps)
     try:
-        audience = audience_of(ballot.terms, groups, at_ms)
+        audience = resolve_groups(ballot.terms, groups, at_ms)
         if snapshot is not None and not ballot.is_doubt:
             free = waits_for(ballot, snapshot)
             audience = {

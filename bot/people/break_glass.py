@@ -71,7 +71,7 @@ async def why_not_break(
     glass, terms = glass_of(approval), approval.terms
     groups = glass.groups if glass is not None else ()
     barred = Eligibility(terms, PeopleSnapshot(people={}, members={})).excluded
-    snapshot = await lookup.take(approval, terms, people=[actor], groups={*groups, *barred})
+    snapshot = await lookup.snapshot_of(approval, terms, people=[actor], groups={*groups, *barred})
     problem = snapshot.people.get(actor.user_id)
     if problem is not None:
         return RefusalCode(problem.value)
@@ -99,7 +99,7 @@ async def left_out(lookup: PeopleLookup, approval: Approval, by: str) -> frozens
     """Return the other people who could have decided, as far as known."""
     ballot = ballot_of(approval)
     names = groups_of(ballot)
-    snapshot = await lookup.take(approval, ballot.terms, people=(), groups=names)
+    snapshot = await lookup.snapshot_of(approval, ballot.terms, people=(), groups=names)
     rights = Eligibility(ballot.terms, snapshot)
     people = {
         user_id

@@ -76,7 +76,7 @@ class PeopleLookup:
     clock: Clock
     delegations: PowersNow | None = None
 
-    async def take(
+    async def snapshot_of(
         self,
         approval: Approval,
         terms: Terms,

@@ -24,7 +24,7 @@ _MOST_LOOKED_UP = 25
 
 
 @dataclass(frozen=True, slots=True)
-class FeasibilityCheck:
+class QuorumCheck:
     """Checks whether the quorum can be reached.
 
     Args:
@@ -103,11 +103,13 @@ class FeasibilityCheck:
         lookup = PeopleLookup(self.directory, self.policy, self.clock)
         groups = groups_of(ballot, steps=len(ballot.terms.escalate))
         voters = {user_id for vote in ballot.votes for user_id in vote.persons}
-        snapshot = await lookup.take(approval, ballot.terms, people=(), groups=groups)
+        snapshot = await lookup.snapshot_of(approval, ballot.terms, people=(), groups=groups)
         able = {user_id for members in snapshot.members.values() for user_id in members}
         if len(able | voters) <= _MOST_LOOKED_UP:  # above that, one person is assumed able
             people = [Actor(user_id=user_id, team_id="") for user_id in able | voters]
-            people_snapshot = await lookup.take(approval, ballot.terms, people=people, groups=())
+            people_snapshot = await lookup.snapshot_of(
+                approval, ballot.terms, people=people, groups=()
+            )
             snapshot = replace(snapshot, people=people_snapshot.people)
         return prospect(ballot, snapshot)
 

@@ -62,11 +62,11 @@ class Audience:
         """
         ballot, groups = _asked_now(approval, terms, steps)
         lookup = PeopleLookup(self.directory, self.policy, self.clock)
-        snapshot = await lookup.take(approval, terms, people=(), groups=groups)
+        snapshot = await lookup.snapshot_of(approval, terms, people=(), groups=groups)
         user_ids = waits_for(ballot, snapshot)
         if len(user_ids) <= MOST_LOOKED_UP:  # above that, one person is assumed able
             people = [Actor(user_id=user_id, team_id="") for user_id in user_ids]
-            able = await lookup.take(approval, terms, people=people, groups=())
+            able = await lookup.snapshot_of(approval, terms, people=people, groups=())
             user_ids = waits_for(ballot, replace(snapshot, people=able.people))
         return Waiting(people=user_ids, groups=frozenset(snapshot.members))
 
@@ -83,7 +83,7 @@ class Audience:
         ballot, groups = _asked_now(approval, terms, steps)
         actors = [Actor(user_id=user_id, team_id="") for user_id in people]
         lookup = PeopleLookup(self.directory, self.policy, self.clock)
-        snapshot = await lookup.take(approval, terms, people=actors, groups=groups)
+        snapshot = await lookup.snapshot_of(approval, terms, people=actors, groups=groups)
         if not snapshot.knows(groups=Eligibility(terms, snapshot).excluded):
             return frozenset()
         free = waits_for(ballot, snapshot) & {*people}
@@ -95,7 +95,7 @@ class Audience:
         members = await self._members([name for name in names if is_usergroup(name)])
         return frozenset[str]().union(*members.values()) - away.keys()
 
-    async def left(
+    async def to_mention(
         self,
         approval: Approval,
         names: Mapping[str, tuple[str, ...]],
@@ -117,7 +117,7 @@ class Audience:
                 recipients[name] = None
         return tuple(recipients)
 
-    async def among(
+    async def awaited_among(
         self, approval: Approval, people: Collection[str], waiting: Waiting
     ) -> tuple[str, ...]:
         """Return the people whose vote is missing, or the delegates of absent ones."""

@@ -29,16 +29,16 @@ _ANY_REASON = "…"
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
-    """Finds the approvals that a person could decide now."""
+class Viewers:
+    """Makes a viewer for each person who asks."""
 
     directory: Directory
     policy: CurrentPolicy
     clock: Clock
     delegations: DelegationStore
 
-    async def look(self, actor: Actor, team_id: str) -> WaitingLook:
-        """Start a search for one person.
+    async def viewer_of(self, actor: Actor, team_id: str) -> Viewer:
+        """Return what one person may see and decide.
 
         Raises:
             StorageError: The delegations could not be read.
@@ -46,26 +46,26 @@ class Waits:
         now = self.clock()
         handed = delegations_of(await self.delegations.current(team_id, now_ms=now))
         lookup = PeopleLookup(self.directory, self.policy, self.clock)
-        return WaitingLook(self.directory, lookup, actor, handed, now)
+        return Viewer(self.directory, lookup, actor, handed, now)
 
 
 @dataclass(slots=True)
-class WaitingLook:
-    """One search; caches groups that several approvals share."""
+class Viewer:
+    """Tells what one person may see and decide; caches groups that several approvals share."""
 
     directory: Directory
-    census: PeopleLookup
+    lookup: PeopleLookup
     actor: Actor
     handed: Sequence[Delegation]
     now_ms: int
     _known: dict[tuple[object, ...], PeopleSnapshot] = field(default_factory=dict)
     _readable: dict[str, bool] = field(default_factory=dict)
 
-    async def among(self, approvals: Iterable[Approval]) -> list[Approval]:
+    async def decidable(self, approvals: Iterable[Approval]) -> list[Approval]:
         """Return the pending approvals that wait for this person, in their order."""
-        return [approval for approval in approvals if await self.waits(approval)]
+        return [approval for approval in approvals if await self.can_decide(approval)]
 
-    async def waits(self, approval: Approval) -> bool:
+    async def can_decide(self, approval: Approval) -> bool:
         """Whether the person could decide or answer now; False if a look-up fails."""
         if approval.kind is Kind.QUESTION:
             return await self._may_answer(approval)
@@ -77,16 +77,18 @@ class WaitingLook:
             digest=ballot.digest,
             note=_ANY_REASON,
         )
-        return judge_vote(ballot, attempt, await self._standing(approval, ballot)).refusal is None
+        return (
+            judge_vote(ballot, attempt, await self._snapshot_of(approval, ballot)).refusal is None
+        )
 
     async def may_see(self, approval: Approval) -> bool:
         """Whether the person may read the whole request now; False if a look-up fails."""
         try:
-            return await self.sees(approval)
+            return await self.can_see(approval)
         except DirectoryError:
             return False
 
-    async def sees(self, approval: Approval) -> bool:
+    async def can_see(self, approval: Approval) -> bool:
         """Whether the person may read the whole request now, pending or ended.
 
         They may if they can read a channel that has its card, or if it names them as an approver.
@@ -102,7 +104,7 @@ class WaitingLook:
         failed: DirectoryError | None = None
         for channel_id in _channels(approval):
             try:
-                if await self.reads(channel_id):
+                if await self.can_read(channel_id):
                     return True
             except DirectoryError as error:
                 failed = error
@@ -111,7 +113,7 @@ class WaitingLook:
             raise failed or DirectoryError("a reader")
         return bool(is_asked)
 
-    async def reads(self, channel_id: str) -> bool:
+    async def can_read(self, channel_id: str) -> bool:
         """Whether the person can read a channel in Slack.
 
         Raises:
@@ -138,7 +140,7 @@ class WaitingLook:
             return False
         ballot = ballot_of(approval)
         terms, by = ballot.terms, self.actor.user_id
-        snapshot = await self.census.take(
+        snapshot = await self.lookup.snapshot_of(
             approval,
             terms,
             people=[self.actor],
@@ -165,7 +167,7 @@ class WaitingLook:
         except DirectoryError:
             return False
 
-    async def _standing(self, approval: Approval, ballot: Ballot) -> PeopleSnapshot:
+    async def _snapshot_of(self, approval: Approval, ballot: Ballot) -> PeopleSnapshot:
         """Look up an approval's people; usually the same as the previous one's."""
         groups = groups_of(ballot, is_begun=True)
         voters = {user_id for vote in ballot.votes for user_id in vote.persons} - {
@@ -186,7 +188,7 @@ class WaitingLook:
                 self.actor,
                 *(Actor(user_id=user_id, team_id="") for user_id in sorted(voters)),
             ]
-            snapshot = self._known[key] = await self.census.take(
+            snapshot = self._known[key] = await self.lookup.snapshot_of(
                 approval,
                 ballot.terms,
                 people=people,

@@ -79,7 +79,7 @@ class HeldPolicy:
 
 
 class LoadedPolicy:
-    """The current policy. Created by `load`; call `look` regularly to reload it."""
+    """The current policy. Created by `load`; call `reload` regularly."""
 
     def __init__(self, source: PolicySource, policy: CheckedPolicy) -> None:
         self._source = source
@@ -124,7 +124,7 @@ class LoadedPolicy:
         """The faults of the newest file, if it was refused; else empty."""
         return self._refused[1]
 
-    async def look(self, *, anew: bool = False) -> bool:
+    async def reload(self, *, anew: bool = False) -> bool:
         """Read the file again. Use a valid new version, refuse an invalid one.
 
         Args:

@@ -33,7 +33,7 @@ def ends_then(approval: Approval) -> bool:
     return approval.terms.on_expiry == "cancel_run"
 
 
-def common_ruling(approval: Approval) -> str:
+def batch_digest(approval: Approval) -> str:
     """Return the digest that groups approvals; empty for an approval without a group."""
     if approval.status is not Status.PENDING or approval.kind is not Kind.APPROVAL:
         return ""

@@ -121,7 +121,7 @@ class Eligibility:
     """
 
     terms: Terms
-    standing: PeopleSnapshot
+    snapshot: PeopleSnapshot
     _groups: dict[tuple[str, int], tuple[str, ...]] = field(default_factory=dict, compare=False)
 
     def groups(self, requirement: Requirement, steps: int) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ class Eligibility:
         """Return the rights that a person may use, their own first."""
         handed = [
             Right(owner=delegation.owner, group=delegation.group)
-            for delegation in self.standing.delegations
+            for delegation in self.snapshot.delegations
             if self.terms.delegation
             and delegation.delegate == user_id
             and delegation.owner != user_id
@@ -151,19 +151,19 @@ class Eligibility:
         groups = self.groups(requirement, steps)
         if right.group:
             groups = tuple(name for name in groups if name == right.group)
-        return self.standing.is_among(groups, right.owner)
+        return self.snapshot.is_among(groups, right.owner)
 
     def holds(self, right: Right, user_id: str) -> bool | None:
         """Whether a person has a right now, and both owner and voter can vote."""
         if right.owner == user_id:
-            return self.standing.is_able(user_id)
+            return self.snapshot.is_able(user_id)
         if right not in self.of(user_id):
             return False
-        return every(self.standing.is_able(person) for person in (user_id, right.owner))
+        return every(self.snapshot.is_able(person) for person in (user_id, right.owner))
 
     def exclusion(self, user_id: str) -> Exclusion | None:
         """Return why a person cannot approve, as far as known."""
-        snapshot, exclude = self.standing, self.terms.exclude
+        snapshot, exclude = self.snapshot, self.terms.exclude
         if REQUESTERS in exclude and user_id in snapshot.requesters:
             return Exclusion.OWN_REQUEST
         if EDITORS in exclude and user_id in snapshot.editors:
@@ -174,7 +174,7 @@ class Eligibility:
         """Whether a person is excluded, or a voter of an outer gate."""
         # An unknown membership of an excluded group does not bar: `Ballot.is_sure` requires that
         # look-up.
-        return user_id in self.standing.counted or self.exclusion(user_id) is not None
+        return user_id in self.snapshot.counted or self.exclusion(user_id) is not None
 
     @property
     def excluded(self) -> tuple[str, ...]:

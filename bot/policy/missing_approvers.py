@@ -132,11 +132,11 @@ def _people(ballot: Ballot, rights: Eligibility, number: int, slot: Requirement)
         return filled
     taken = {user_id for vote in votes for user_id in vote.persons}
     groups = rights.groups(slot, ballot.steps)
-    members = {user_id for group in groups for user_id in rights.standing.members.get(group, ())}
+    members = {user_id for group in groups for user_id in rights.snapshot.members.get(group, ())}
     free = {user_id for user_id in members - taken if _is_free(user_id, rights)}
     return filled | free
 
 
 def _is_free(user_id: str, rights: Eligibility) -> bool:
-    able = rights.standing.is_able(user_id) is not False
+    able = rights.snapshot.is_able(user_id) is not False
     return able and not rights.bars(user_id)

@@ -150,7 +150,7 @@ class Reactions(Protocol):
         """
         ...
 
-    async def take(self, approval: Approval, sign: str, *, keep: str = "") -> None:
+    async def remove(self, approval: Approval, sign: str, *, keep: str = "") -> None:
         """Remove a reaction, if it exists. A reaction with the same emoji as `keep` stays."""
         ...
 

@@ -22,7 +22,7 @@ from bot.layout.modals import (
     read_text,
 )
 from bot.people.break_glass import glass_of
-from bot.policy.demands import common_ruling, is_critical, wants_reason
+from bot.policy.demands import batch_digest, is_critical, wants_reason
 from bot.policy.grants import limits_of
 from bot.ports.threads import CheckedCall
 from bot.questions.base import QuestionDraft
@@ -203,7 +203,7 @@ class CallQuestion(InputsQuestion):
         """*Edit…*, if the arguments have a form; the batch form, if the turn has several cards."""
         if self.ask.schema is not None and not self.obstacle:
             yield self.button(say("button.edit"), ActionId.EDIT)
-        if self.approval.position and common_ruling(self.approval):  # there are others
+        if self.approval.position and batch_digest(self.approval):  # there are others
             yield self.button(say("button.several"), ActionId.BATCH)
 
     def emergency(self) -> Iterator[Block]:

@@ -289,7 +289,7 @@ class GrantStore:
         """Return grants whose message needs an update, earliest first."""
         return await self.collection.due(now_ms=now_ms, limit=limit)
 
-    async def take(self, grant: Grant, *, until_ms: int) -> bool:
+    async def claim_update(self, grant: Grant, *, until_ms: int) -> bool:
         """Postpone a due update, to make it now; return False if another process took it."""
 
         def put_off(stored: Grant) -> Grant | None:

@@ -148,7 +148,7 @@ class Watcher:
         state: dict[str, Any] = {"rules": approval.rule, "stage": approval.stage + 1}
         if approval.status is Status.PENDING:
             ballot = ballot_of(approval)
-            tallies = ballot.progress(await self.stage.standing(approval, ballot))
+            tallies = ballot.progress(await self.stage.snapshot_of(approval, ballot))
             state["votes"] = {tally.name: f"{tally.have}/{tally.need}" for tally in tallies}
             state["stuck"] = await self.stage.is_stuck(approval)
             state["only_after_escalation"] = bool(approval.stuck)

@@ -123,7 +123,7 @@ async def rehearse(case: Case, storage: Stores, *, is_judged: bool = True) -> li
         is_broken = isinstance(value, dict) and bool(value.get("broken"))
         file.data = _BROKEN if is_broken else _written(case.policy_named(value))
         if simulation.policy is not None:
-            await simulation.policy.look()
+            await simulation.policy.reload()
 
     acts = SimulatedSteps(case=case, stage=simulation, script=script, swap_policy=swap)
     flow = Flow(case=case, acts=acts, watcher=Watcher(simulation, case.start_ms), script=script)

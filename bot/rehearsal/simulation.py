@@ -430,14 +430,16 @@ class Simulation:
         places = {name: place for place, name in enumerate(self.noted)}
         return sorted(entries, key=lambda entry: places.get(entry.entry_id, len(places)))
 
-    async def standing(self, approval: Approval, ballot: Ballot) -> PeopleSnapshot:
+    async def snapshot_of(self, approval: Approval, ballot: Ballot) -> PeopleSnapshot:
         """Look up the groups of an approval's terms."""
-        lookup = self.bot.approvals.votes.census
-        return await lookup.take(approval, ballot.terms, people=(), groups=ballot.terms.groups)
+        lookup = self.bot.approvals.votes.lookup
+        return await lookup.snapshot_of(
+            approval, ballot.terms, people=(), groups=ballot.terms.groups
+        )
 
     async def is_stuck(self, approval: Approval) -> bool:
         """Whether no one can complete a ballot now."""
-        return await self.bot.approvals.outlook().missing(approval) is not None
+        return await self.bot.approvals.quorum_check().missing(approval) is not None
 
     async def pending(self, thread_id: str) -> list[Approval]:
         """Return the pending approvals of a thread."""

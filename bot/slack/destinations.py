@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bot.approvals.due.escalation_state import held_of
 from bot.layout.parts import approvers_words
-from bot.people.approvers import asked_groups, audience_of
+from bot.people.approvers import asked_groups, resolve_groups
 from bot.ports.people import CHANNEL, is_channel, is_person
 from bot.records.approval import BATCH, Approval, ApprovalMessage, Kind
 from bot.records.terms import Terms, TermsError
@@ -102,7 +102,7 @@ def is_broadcast(approval: Approval) -> bool:
         return False
     terms = approval.terms
     with suppress(TermsError):  # a time zone is unknown on this machine
-        names = audience_of(terms, asked_groups(terms, approval.stage), approval.created_ms)
+        names = resolve_groups(terms, asked_groups(terms, approval.stage), approval.created_ms)
         return terms.mention and bool({CHANNEL, approval.channel_id} & names.keys())
     return False
 
@@ -121,7 +121,7 @@ def approvers_text(approval: Approval) -> str:
         return approvers_words([CHANNEL])
     terms = approval.terms
     try:
-        names = audience_of(terms, asked_groups(terms, approval.stage), approval.created_ms)
+        names = resolve_groups(terms, asked_groups(terms, approval.stage), approval.created_ms)
     except TermsError:  # a time zone is unknown on this machine
         return approvers_words(())
     notified = _told(approval, terms, names)
@@ -140,7 +140,7 @@ def _told(approval: Approval, terms: Terms, names: Iterable[str]) -> list[str]:
     known = approval.escalation.mentioned
     if not terms.mention or not known:
         return []
-    asked = audience_of(
+    asked = resolve_groups(
         terms, asked_groups(terms, approval.stage, len(terms.escalate)), approval.created_ms
     )
     delegates = [name for name in known if is_person(name) and name not in asked]

@@ -26,7 +26,7 @@ from bot.maintenance.clocks import ClockWatch
 from bot.maintenance.retention import Forgetting, Retention
 from bot.notifications.preferences import NotificationPreferences
 from bot.people.access import Access
-from bot.people.viewer import Waits
+from bot.people.viewer import Viewers
 from bot.ports.people import Actor
 from bot.ports.policy import CurrentPolicy
 from bot.ports.threads import BatchWords, CheckedCall, Presence, TaskBoard
@@ -270,7 +270,7 @@ class Wiring:
             storage=self.storage,
             runners=self.catalog.runner,
             attendance=self.attendance,
-            outlook=self.approvals.outlook(),
+            quorum_check=self.approvals.quorum_check(),
             notifier=self.slack.notifier,
             outbox=self.outbox,
             rules=self.rules,
@@ -336,11 +336,11 @@ class Wiring:
             self.wake(thread_id)
 
     async def sees(self, approval: Approval, user_id: str) -> bool:
-        """Whether a person may read the whole request now; see `WaitingLook.sees`."""
+        """Whether a person may read the whole request now; see `Viewer.can_see`."""
         directory, clock = self.slack.directory, self.process.clock
-        waits = Waits(directory, self.policy_now, clock, self.storage.delegations)
+        viewers = Viewers(directory, self.policy_now, clock, self.storage.delegations)
         actor = Actor(user_id=user_id, team_id="")
-        return await (await waits.look(actor, approval.team_id)).sees(approval)
+        return await (await viewers.viewer_of(actor, approval.team_id)).can_see(approval)
 
     async def name_of(self, slack_id: str) -> str:
         """Return the name of a person, or the handle of a user group.

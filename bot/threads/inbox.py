@@ -328,7 +328,7 @@ class ThreadInbox:
         """
         if incoming.is_mention and not incoming.is_direct:
             return False
-        kept = await BackAnswers(self.storage, self.clock).take(
+        kept = await BackAnswers(self.storage, self.clock).store_answer(
             waiting,
             by=incoming.user_id,
             text=words,
@@ -517,7 +517,9 @@ class ThreadInbox:
     async def _answer(
         self, question: Approval, message: Message, actor: Actor, answer: Json
     ) -> None:
-        approval = await self.approvals.look(question.approval_id, actor, shown=question.digest)
+        approval = await self.approvals.get_decidable(
+            question.approval_id, actor, shown=question.digest
+        )
         decision = Decision(
             status=Status.ANSWERED,
             by=message.user_id,

@@ -12,7 +12,7 @@ from bot.approvals.due.worker import ApprovalWorker
 from bot.audit.entries import request_entry
 from bot.errors import NobodyError
 from bot.people.lookup import LookupOnce
-from bot.people.quorum import FeasibilityCheck, undecidable
+from bot.people.quorum import QuorumCheck, undecidable
 from bot.policy.named_terms import under_terms
 from bot.ports.policy import CurrentPolicy
 from bot.ports.process import Clock, Spawn
@@ -50,7 +50,7 @@ class Asking:
 
     storage: Stores
     attendance: ApprovalWorker
-    outlook: FeasibilityCheck
+    quorum_check: QuorumCheck
     rules: Rules
     requesters: Requesters
     clock: Clock
@@ -97,7 +97,9 @@ class Asking:
             return messages[0].text if messages else ""
         return ""
 
-    async def look(self, work: ThreadPass, pending: Sequence[InterruptContext]) -> PendingApprovals:
+    async def find_or_request(
+        self, work: ThreadPass, pending: Sequence[InterruptContext]
+    ) -> PendingApprovals:
         """Find the approvals of a waiting turn; create missing ones.
 
         Raises:
@@ -151,11 +153,13 @@ class Asking:
         origin = Asked(thread=thread, requesters=requesters, subject=subject)
         approval = approval_from(context, origin, self.rules, position=position, now_ms=now_ms)
         approval = approval.changed(why_said=_holds(work.said, approval.why))
-        look = LookupOnce(self.outlook.directory)
-        outlook = replace(self.outlook, directory=look)
-        approval = under_policy(approval, context.info, outlook.policy, places=self.rules.channels)
-        approval = await outlook.prepare(approval, unknown=unknown_names(context.info))
-        approval = await self.attendance.ladder(look).invite(approval)
+        directory = LookupOnce(self.quorum_check.directory)
+        quorum_check = replace(self.quorum_check, directory=directory)
+        approval = under_policy(
+            approval, context.info, quorum_check.policy, places=self.rules.channels
+        )
+        approval = await quorum_check.prepare(approval, unknown=unknown_names(context.info))
+        approval = await self.attendance.ladder(directory).invite(approval)
         if thread.restored.turn and thread.restored.turn == thread.turn:
             return approval.changed(restored=Restored(to_ms=thread.restored.to_ms))
         return approval

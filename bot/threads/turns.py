@@ -20,7 +20,7 @@ from bot.approvals.execution import has_ended
 from bot.audit.entries import resume_entries
 from bot.errors import RunEndedError
 from bot.observability.events import TellEvent, nobody
-from bot.people.quorum import FeasibilityCheck
+from bot.people.quorum import QuorumCheck
 from bot.policy.demands import ends_run
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock, Spawn
@@ -69,7 +69,7 @@ class Turns:
     storage: Stores
     runners: Callable[[Thread], Awaitable[Runner]]
     attendance: ApprovalWorker
-    outlook: FeasibilityCheck
+    quorum_check: QuorumCheck
     notifier: Notifier
     outbox: Outbox
     rules: Rules
@@ -107,7 +107,7 @@ class Turns:
         return Asking(
             storage=self.storage,
             attendance=self.attendance,
-            outlook=self.outlook,
+            quorum_check=self.quorum_check,
             rules=self.rules,
             requesters=self._requesters,
             clock=self.clock,
@@ -349,7 +349,7 @@ class Turns:
         Raises:
             RunEndedError: An approval expired and its rule ends the run.
         """
-        asked = await self._asking.look(work, pending)
+        asked = await self._asking.find_or_request(work, pending)
         await self._call_off(work.thread, asked.gone)
         if any(ends_run(approval) for approval in asked.decided):
             raise RunEndedError

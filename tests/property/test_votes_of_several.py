@@ -150,7 +150,9 @@ class History:
 
     async def _edit(self, card: Approval, who: str, amount: int) -> None:
         office, values = self.office, {"to": "Mia", "amount": amount, "how": "card"}
-        seen = await office.approvals.find(card.approval_id, an_actor(who), shown=card.digest)
+        seen = await office.approvals.get_pending(
+            card.approval_id, an_actor(who), shown=card.digest
+        )
         if seen.arguments == values:
             return  # the form does not call that an edit
         judgement = await office.runner.judge(seen.checkpoint_id, seen.interrupt_id, values)

@@ -123,7 +123,9 @@ class Bot:
         async with self._many:
             try:
                 actor = an_actor(click.who, "T9" if click.who == EVE else "T1")
-                seen = await use.look(approval.approval_id, actor, shown=approval.digest[:32])
+                seen = await use.get_decidable(
+                    approval.approval_id, actor, shown=approval.digest[:32]
+                )
                 decision = Decision(
                     status=click.status, by=click.who, at_ms=self.town.clock(), digest=seen.digest
                 )
@@ -234,7 +236,7 @@ class Race:
 
     async def _settle(self, doubt: Approval, status: Status, answer: Json) -> None:
         use = self.bots[0].office.approvals
-        seen = await use.look(doubt.approval_id, an_actor(ADA), shown=doubt.digest)
+        seen = await use.get_decidable(doubt.approval_id, an_actor(ADA), shown=doubt.digest)
         decision = Decision(
             status=status,
             by=ADA,

@@ -201,7 +201,7 @@ class FakeRootSigns:
         if sign not in signs:
             signs.append(sign)
 
-    async def take(self, approval: Approval, sign: str, *, keep: str = "") -> None:
+    async def remove(self, approval: Approval, sign: str, *, keep: str = "") -> None:
         self._fail()
         signs = self.shown.setdefault(approval.thread_id, [])
         if sign in signs and sign != keep:

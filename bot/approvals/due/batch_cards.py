@@ -22,7 +22,7 @@ from bot.approvals.due.reconciler import Reconciler
 from bot.approvals.due.visit import Visit, of_several, write_held
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
-from bot.policy.demands import common_ruling
+from bot.policy.demands import batch_digest
 from bot.ports.notifier import BatchCards
 from bot.ports.process import Clock
 from bot.records.approval import BATCH, OWN, Approval, Status, StoredBatch
@@ -129,7 +129,7 @@ def _likeness(approval: Approval) -> tuple[object, ...]:
     Only approvals that a single vote decides, with a card in the thread, can share a card. Others
     need a separate card, for the progress of their votes or for another place.
     """
-    ruling = common_ruling(approval)
+    ruling = batch_digest(approval)
     is_own = all(copy.key.startswith(OWN) for copy in approval.copies)
     is_elsewhere = bool(approval.place) or not is_own
     shared = approval.changed(batch=StoredBatch(keeper=approval.approval_id))

@@ -30,7 +30,7 @@ from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.visit import users_of, write_held
 from bot.approvals.due.wanted import REMINDER
 from bot.audit.entries import note_steps
-from bot.people.approvers import asked_groups, audience_of
+from bot.people.approvers import asked_groups, resolve_groups
 from bot.people.lookup import is_direct
 from bot.people.recipients import MOST_PEOPLE, Audience, Waiting
 from bot.policy.escalation import Due, Notice, begin, due, next_moment, tells_nobody
@@ -243,7 +243,7 @@ class EscalationPlanner:
     ) -> EscalationPlan:
         """Plan the cards and recipients of a new approval."""
         groups = asked_groups(terms, approval.stage, steps)
-        names = audience_of(terms, groups, approval.created_ms)
+        names = resolve_groups(terms, groups, approval.created_ms)
         if approval.place == DM:
             return await self._direct(approval, terms, names) if is_told else NOTHING
         place = approval.place or approval.channel_id
@@ -296,7 +296,7 @@ class EscalationPlanner:
 
         A mention of a user group notifies all of its members. They are therefore never deferred.
         """
-        left = await self.audience.left(approval, names, waiting, silent=silent)
+        left = await self.audience.to_mention(approval, names, waiting, silent=silent)
         groups = [name for name in left if is_usergroup(name)]
         people = {*left, *(waiting.people if groups else ())} - {*silent}
         held = await self.consideration.quiet(
@@ -305,7 +305,7 @@ class EscalationPlanner:
         if not held:
             return left, held
         named = {*left}
-        left = await self.audience.left(approval, names, waiting, silent=(*silent, *held))
+        left = await self.audience.to_mention(approval, names, waiting, silent=(*silent, *held))
         left = tuple(name for name in left if name not in held)
         is_reached = any(is_usergroup(name) for name in left)
         return left, {
@@ -324,7 +324,7 @@ class EscalationPlanner:
         names = due_audience(approval, terms, due_step, now_ms)
         silent = due_step.course.snoozes
         left, held = await self._awake(approval, names, waiting, silent=silent)
-        awake = await self.audience.among(approval, due_step.awake, waiting)
+        awake = await self.audience.awaited_among(approval, due_step.awake, waiting)
         awake = tuple(name for name in awake if name not in left)
         left = (*left, *awake)
         plan = await self._told(approval, terms, due_step, left, now_ms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bot.people.approvers import added_groups, asked_groups, audience_of, rotations_of
+from bot.people.approvers import added_groups, asked_groups, resolve_groups, rotations_of
 from bot.policy.escalation import Due, EscalationState, Notice
 from bot.policy.rotation import on_duty
 from bot.records.approval import OWN, Approval, ApprovalMessage
@@ -121,13 +121,13 @@ def due_audience(
     stage, names = approval.stage, {}
     known = remembered_of(approval, terms, due_step, now_ms)
     if due_step.announces:
-        asked = audience_of(terms, asked_groups(terms, stage), now_ms)
+        asked = resolve_groups(terms, asked_groups(terms, stage), now_ms)
         names.update({name: groups for name, groups in asked.items() if name not in known})
     if due_step.reminds and due_step.notice is not Notice.ESCALATION:
         told_groups = asked_groups(terms, stage, due_step.course.told)
-        names.update(audience_of(terms, told_groups, now_ms))
+        names.update(resolve_groups(terms, told_groups, now_ms))
     if due_step.tells:
-        added = audience_of(terms, added_groups(terms, stage, due_step.tells), now_ms)
+        added = resolve_groups(terms, added_groups(terms, stage, due_step.tells), now_ms)
         names.update({name: groups for name, groups in added.items() if name not in known})
     on_call = [on_duty(rotation, now_ms) for rotation in due_step.relieved]
     names.update({user_id: _duty_groups(terms) for user_id in on_call if user_id is not None})
@@ -146,7 +146,7 @@ def remembered_of(approval: Approval, terms: Terms, due_step: Due, now_ms: int) 
         return known
     if state.digest == approval.digest:
         return ()
-    asked = audience_of(terms, asked_groups(terms, approval.stage), now_ms)
+    asked = resolve_groups(terms, asked_groups(terms, approval.stage), now_ms)
     return tuple(name for name in known if name in asked)
 
 

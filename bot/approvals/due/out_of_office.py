@@ -16,7 +16,7 @@ from bot.approvals.due.visit import write_held
 from bot.clock import milliseconds
 from bot.leases import LOOK_PATIENCE
 from bot.people.lookup import absent_of, delegations_of
-from bot.people.quorum import FeasibilityCheck
+from bot.people.quorum import QuorumCheck
 from bot.ports.process import Clock
 from bot.records.approval import Approval, Kind, Status
 from bot.records.approval_queries import ApprovalCollection
@@ -75,8 +75,8 @@ class Absences:
 
 
 @dataclass(frozen=True, slots=True)
-class FeasibilityMonitor:
-    """Checks feasibility at steps, after refused votes, and while infeasible."""
+class QuorumMonitor:
+    """Checks the quorum at steps, after refused votes, and while too few approvers are left."""
 
     _asked_ms: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _asked: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))
@@ -90,11 +90,11 @@ class FeasibilityMonitor:
         self._asked[approval.approval_id] = True
         return True
 
-    async def look(
+    async def note_obstacle(
         self,
         approval: Approval,
         approvals: ApprovalCollection,
-        outlook: FeasibilityCheck,
+        quorum_check: QuorumCheck,
         *,
         is_step: bool,
     ) -> Approval:
@@ -103,7 +103,7 @@ class FeasibilityMonitor:
         Args:
             approval: A pending approval.
             approvals: Stored approvals.
-            outlook: Checks feasibility.
+            quorum_check: Checks whether the quorum can be reached.
             is_step: Whether an escalation step is due.
         """
         is_asked = self._asked.pop(approval.approval_id, False)
@@ -111,7 +111,7 @@ class FeasibilityMonitor:
             return approval
         try:
             async with asyncio.timeout(LOOK_PATIENCE.total_seconds()):
-                missing = await outlook.missing(approval)
+                missing = await quorum_check.missing(approval)
         except TimeoutError:
             return approval
         stuck = str(missing) if missing is not None else ""

@@ -133,7 +133,7 @@ class ThreadReactions:
         ):  # otherwise another approval has set the reaction
             await self.roots.put(approval, WAITS, look_first=not worker_pass.is_born)
             for sign in sorted({sign for _, sign in ends.values()}):
-                await self.roots.take(approval, sign)
+                await self.roots.remove(approval, sign)
         root.waiting.add(approval.approval_id)
         root.over -= {approval.approval_id}
         for approval_id in [
@@ -176,7 +176,7 @@ class ThreadReactions:
         if was in _WAITING and not is_seen:
             await self._lift(approval, root, signs, is_alone=is_alone)
         for sign in sorted(older - signs):
-            await self.roots.take(approval, sign, keep=now)
+            await self.roots.remove(approval, sign, keep=now)
 
     async def _lift(
         self, approval: Approval, root: _Root, signs: Iterable[str], *, is_alone: bool
@@ -184,14 +184,14 @@ class ThreadReactions:
         """Remove the pending reaction."""
         root.waiting.clear()
         try:
-            await self.roots.take(approval, WAITS)
+            await self.roots.remove(approval, WAITS)
         except BaseException:
             root.over = frozenset()  # the reaction remains: the next update removes it
             raise
         if not is_alone and await self._others_wait(approval, root):
             await self.roots.put(approval, WAITS, again=True)
             for sign in sorted(signs):
-                await self.roots.take(approval, sign)
+                await self.roots.remove(approval, sign)
 
     async def _others(self, approval: Approval, root: _Root, *, is_seen: bool) -> bool:
         """Whether another approval of the thread is pending."""

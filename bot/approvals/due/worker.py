@@ -29,7 +29,7 @@ from bot.approvals.due.messages import Alarming, Messages, NoAlarm, TermsSteps
 from bot.approvals.due.out_of_office import (
     LOOK_AGAIN,
     Absences,
-    FeasibilityMonitor,
+    QuorumMonitor,
     waiting_for_people,
 )
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
@@ -47,7 +47,7 @@ from bot.leases import (
 )
 from bot.observability.events import about
 from bot.people.lookup import LookupOnce, left_by_requester
-from bot.people.quorum import FeasibilityCheck
+from bot.people.quorum import QuorumCheck
 from bot.people.recipients import Audience
 from bot.ports.notifier import BatchCards, Notifier
 from bot.ports.people import Directory
@@ -167,7 +167,7 @@ class ApprovalWorker:
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _gathering: Debouncer = field(default_factory=Debouncer)
     _told: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
-    _lookout: FeasibilityMonitor = field(default_factory=FeasibilityMonitor)
+    _quorum_monitor: QuorumMonitor = field(default_factory=QuorumMonitor)
 
     @property
     def _drawing(self) -> Drawing:
@@ -343,7 +343,7 @@ class ApprovalWorker:
     async def look_soon(self, approval: Approval) -> None:
         """Schedule a feasibility check after a refused vote, limited in frequency."""
         now = self.clock()
-        if self._lookout.asks(approval, now):
+        if self._quorum_monitor.asks(approval, now):
             await self._redraw(approval.approval_id)
 
     async def look_who_is_left(self, team_id: str) -> None:
@@ -601,11 +601,13 @@ class ApprovalWorker:
     ) -> Approval:
         """Check whether the approval can be decided, and whether its requester is there.
 
-        See `FeasibilityMonitor`.
+        See `QuorumMonitor`.
         """
-        outlook = FeasibilityCheck(look, policy=self.policy, clock=self.clock)
+        quorum_check = QuorumCheck(look, policy=self.policy, clock=self.clock)
         store, is_step = self.storage.approvals, worker_pass.is_step
-        approval = await self._lookout.look(approval, store, outlook, is_step=is_step)
+        approval = await self._quorum_monitor.note_obstacle(
+            approval, store, quorum_check, is_step=is_step
+        )
         asks_vote = is_step and approval.kind is not Kind.QUESTION
         write = await self._requester_now(approval, look) if asks_vote else None
         return (await write_held(store, approval, write) if write else None) or approval

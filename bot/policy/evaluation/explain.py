@@ -71,8 +71,8 @@ def shortage_of(
     if judged.undecidable or not isinstance(judged.ruling, Terms):
         return judged.undecidable
     snapshot = PeopleSnapshot(people={}, members=members, requesters=frozenset(requesters))
-    outlook = prospect(Ballot(terms=judged.ruling, digest=""), snapshot)
-    return str(outlook.shortage) if outlook.is_never else ""
+    feasibility = prospect(Ballot(terms=judged.ruling, digest=""), snapshot)
+    return str(feasibility.shortage) if feasibility.is_never else ""
 
 
 def _parts(terms: Terms) -> list[tuple[str, str]]:

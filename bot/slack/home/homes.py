@@ -27,7 +27,7 @@ from bot.errors import DeliveryError, DirectoryError, NotApproverError, UserFaci
 from bot.layout.action_ids import encode
 from bot.layout.blocks import Block, context, plain
 from bot.layout.modals import notice_modal
-from bot.policy.demands import common_ruling
+from bot.policy.demands import batch_digest
 from bot.ports.people import Actor, Person
 from bot.ports.process import Spawn
 from bot.records.approval import Approval, Kind
@@ -189,7 +189,7 @@ class Composer:
         return ""
 
     def _is_able(self, approval: Approval) -> bool:
-        return bool(common_ruling(approval)) and is_listed(approval)
+        return bool(batch_digest(approval)) and is_listed(approval)
 
 
 class HomeViews:

@@ -159,7 +159,9 @@ async def _press(services: ListenerContext, click: Click, review: Press | None) 
 
 
 async def _withdraw(services: ListenerContext, click: Click) -> None:
-    approval = await services.approvals.withdrawals.look(click.about.approval_id, click.actor)
+    approval = await services.approvals.withdrawals.get_withdrawable(
+        click.about.approval_id, click.actor
+    )
     is_withheld = await services.is_withheld(approval, click.actor)
     view = modals.withdraw_modal(approval, is_withheld=is_withheld)
     await services.open_view(click.trigger_id, view)

@@ -55,7 +55,7 @@ async def open_batch(
     """Open the batch modal for a possible approver of the card."""
     about = await _waiting_like(services, about)
     approval = (await services.question(about, actor, what="this button")).approval
-    cards = await _batches(services).find(approval)
+    cards = await _batches(services).batch_of(approval)
     if not any(map(is_listed, cards)):
         raise not_in_batch()
     await services.approvals.check(approval, actor, choice=APPROVE)
@@ -71,7 +71,7 @@ async def count_ticked(services: ListenerContext, about: Reference, actor: Actor
     listed, ticked = read_listed(services.typed, turn)
     names = {card.approval_id for card in listed}
     if first.status is Status.PENDING:  # those that are too long to list are counted again
-        names |= {card.approval_id for card in await _batches(services).find(first)}
+        names |= {card.approval_id for card in await _batches(services).batch_of(first)}
     cards = [card for card in turn if card.approval_id in names]
     title = await _title_of(services, cards) if first.is_batched else ""
     chosen = await _title_of(services, ticked) if ticked else ""
@@ -185,7 +185,7 @@ async def open_withdrawal(
 ) -> None:
     """Open the modal that withdraws several, for their requesters."""
     waiting = await _waiting(services, about)
-    await services.approvals.withdrawals.look(waiting[0].approval_id, actor)
+    await services.approvals.withdrawals.get_withdrawable(waiting[0].approval_id, actor)
     await services.check_sees(waiting[0], actor)
     await services.open_view(
         trigger, withdraw_all_modal(waiting, await _title_of(services, waiting))

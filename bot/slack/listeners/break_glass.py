@@ -19,7 +19,7 @@ async def open_override(
     services: ListenerContext, about: Reference, actor: Actor, trigger: str
 ) -> None:
     """Open the modal for a person who may break glass and has opened the details."""
-    approval = await services.approvals.find(about.approval_id, actor, shown=about.shown)
+    approval = await services.approvals.get_pending(about.approval_id, actor, shown=about.shown)
     await services.approvals.check_emergency(approval, actor)
     glass = glass_of(approval)
     if glass is not None:  # otherwise the check would have failed
@@ -31,7 +31,7 @@ async def submit_override(
     services: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Run the call by break-glass; show errors of short reasons at their inputs."""
-    approval = await services.approvals.find(about.approval_id, actor, shown=about.shown)
+    approval = await services.approvals.get_pending(about.approval_id, actor, shown=about.shown)
     reasons = read_reasons(values)
     try:
         decided = await services.approvals.break_glass(approval, actor, reasons)

@@ -31,7 +31,7 @@ from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
 from bot.leases import CLICK_PATIENCE, ThreadWorker
 from bot.notifications.preferences import NotificationPreferences
-from bot.people.viewer import Waits
+from bot.people.viewer import Viewers
 from bot.policy.demands import is_critical
 from bot.policy.hours import zone_of
 from bot.ports.people import Actor
@@ -168,16 +168,16 @@ class ListenerContext:
         return await self.inbox.access.locale(user_id) if len(languages()) > 1 else ""
 
     async def sees(self, approval: Approval, actor: Actor) -> bool:
-        """Whether a person may read the whole request now; see `WaitingLook.sees`.
+        """Whether a person may read the whole request now; see `Viewer.can_see`.
 
         Raises:
             DirectoryError: A look-up failed.
         """
         approvals = self.approvals
-        waits = Waits(
+        viewers = Viewers(
             approvals.access.directory, approvals.policy, self.clock, self.storage.delegations
         )
-        return await (await waits.look(actor, approval.team_id)).sees(approval)
+        return await (await viewers.viewer_of(actor, approval.team_id)).can_see(approval)
 
     async def is_withheld(self, approval: Approval, actor: Actor) -> bool:
         """Whether a person may not read a request now; True if a look-up fails."""
@@ -227,7 +227,7 @@ class ListenerContext:
             UserFacingError: It has changed or ended; see `Approvals.find`.
         """
         name, shown = about.approval_id, about.shown
-        approval = await self.approvals.find(name, actor, shown=shown, known=known)
+        approval = await self.approvals.get_pending(name, actor, shown=shown, known=known)
         question = drawn_question(approval)
         if approval.kind not in question.kinds:
             raise InvalidInputError(what)

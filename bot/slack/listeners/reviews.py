@@ -82,7 +82,7 @@ async def turn_page(
 
 async def reveal(services: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
     """Reveal everything except declared secrets, to a possible approver."""
-    approval = await services.approvals.look(about.approval_id, actor, shown=about.shown)
+    approval = await services.approvals.get_decidable(about.approval_id, actor, shown=about.shown)
     question = await services.question(about, actor, what="this button")
     reader = await reader_of(services, approval, actor)
     is_call = isinstance(question, CallQuestion) and reader.can_approve
@@ -231,7 +231,7 @@ async def _can_override(services: ListenerContext, approval: Approval, actor: Ac
     if glass_of(approval) is None:
         return False
     try:
-        return await why_not_break(services.approvals.votes.census, approval, actor) is None
+        return await why_not_break(services.approvals.votes.lookup, approval, actor) is None
     except DirectoryError:
         return False
 

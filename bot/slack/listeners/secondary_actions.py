@@ -12,7 +12,7 @@ from bot.layout.modals import Errors, Values
 from bot.layout.sentences import title_of
 from bot.layout.text import clip_mrkdwn
 from bot.people.requesters import is_requester
-from bot.people.viewer import WaitingLook
+from bot.people.viewer import Viewer
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.refusals import LONGEST_MS, RefusalCode
 from bot.ports.people import Actor
@@ -111,7 +111,7 @@ async def open_hand_over(
     services: ListenerContext, about: Reference, actor: Actor, trigger_id: str
 ) -> None:
     """Open the delegation modal for a possible approver."""
-    approval = await services.approvals.find(about.approval_id, actor, shown=about.shown)
+    approval = await services.approvals.get_pending(about.approval_id, actor, shown=about.shown)
     vote = await services.approvals.votes.right_of(approval, actor)
     known = services.approvals.policy.groups() or {}
     groups = {
@@ -151,22 +151,22 @@ async def _own_right(
 ) -> list[Approval]:
     """Return the requests that a person decides by their own right."""
     decided = services.approvals.votes
-    look = WaitingLook(
-        decided.census.directory,
-        replace(decided.census, delegations=None),
+    viewer = Viewer(
+        decided.lookup.directory,
+        replace(decided.lookup, delegations=None),
         actor,
         (),
         services.clock(),
     )
     calls = [approval for approval in waiting if approval.kind is not Kind.QUESTION]
-    return [approval for approval in await look.among(calls) if approval.terms.delegation]
+    return [approval for approval in await viewer.decidable(calls) if approval.terms.delegation]
 
 
 async def submit_hand_over(
     services: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Delegate the person's own right for the request."""
-    approval = await services.approvals.find(about.approval_id, actor, shown=about.shown)
+    approval = await services.approvals.get_pending(about.approval_id, actor, shown=about.shown)
     longest = services.clock() + LONGEST_MS
     handing = read_handing(
         values, await _here(services, actor), ends_ms=min(approval.expires_ms, longest)

@@ -157,7 +157,7 @@ class Posts(PacedCalls):
                 raise
             return ""
 
-    async def find(self, place: Spot, event: str, record_id: str) -> str:
+    async def find_message(self, place: Spot, event: str, record_id: str) -> str:
         """Return the `ts` of a message of ours; empty if not found.
 
         Raises:

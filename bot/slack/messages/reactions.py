@@ -51,7 +51,7 @@ class SignCalls(Protocol):
         """Return the URL of a card; empty if unknown."""
         ...
 
-    async def find(self, place: Spot, event: str, record_id: str) -> str:
+    async def find_message(self, place: Spot, event: str, record_id: str) -> str:
         """Return the `ts` of a message of ours; empty if not found."""
         ...
 
@@ -85,7 +85,7 @@ class SlackReactions:
         if not self._has_reactions and not again:
             await self._write(approval, sign, look_first=look_first)
 
-    async def take(self, approval: Approval, sign: str, *, keep: str = "") -> None:
+    async def remove(self, approval: Approval, sign: str, *, keep: str = "") -> None:
         """See `Reactions`."""
         emoji = REACTIONS.get(sign, "")
         if self._has_reactions and emoji and emoji != REACTIONS.get(keep, ""):
@@ -112,7 +112,7 @@ class SlackReactions:
         name = approval.approval_id
         ts = self._lines.get(name, "")
         if not ts and look_first:
-            ts = await self.slack.find(Spot(channel_id=channel_id), ROOT_EVENT, name)
+            ts = await self.slack.find_message(Spot(channel_id=channel_id), ROOT_EVENT, name)
         if not ts and sign != WAITS:
             return  # no pending line was posted
         who, link = approvers_text(approval), await self.slack.link(approval)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bot.layout.parts import approvers_words
 from bot.layout.text import clip_mrkdwn
-from bot.people.approvers import asked_groups, audience_of
+from bot.people.approvers import asked_groups, resolve_groups
 from bot.ports.people import CHANNEL, is_channel
 from bot.records.terms import Terms, TermsError
 from bot.threads.agents import AgentFacts
@@ -56,7 +56,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _deciders(terms: Terms | None, at_ms: int) -> str:
     try:
-        names = audience_of(terms, asked_groups(terms, 0), at_ms) if terms else {}
+        names = resolve_groups(terms, asked_groups(terms, 0), at_ms) if terms else {}
     except TermsError:  # a time zone is unknown on this machine
         return ""
     people = [CHANNEL if is_channel(name) else name for name in names]

@@ -157,7 +157,7 @@ async def test_of_those_who_take_a_due_message_one_draws_it(storage: Stores) -> 
     assert [grant.grant_id[-1] for grant in grants] == ["b", "a"]
     assert len(await storage.grants.due(now_ms=3_000, limit=1)) == 1
     taken = await asyncio.gather(
-        *(storage.grants.take(grants[0], until_ms=5_000) for _ in range(3))
+        *(storage.grants.claim_update(grants[0], until_ms=5_000) for _ in range(3))
     )
     assert sorted(taken) == [False, False, True]
     assert await storage.grants.due(now_ms=3_000, limit=9) == [grants[1]]
@@ -166,7 +166,7 @@ async def test_of_those_who_take_a_due_message_one_draws_it(storage: Stores) -> 
 async def test_nobody_takes_a_message_that_is_not_due_any_more(storage: Stores) -> None:
     grant = a_grant(due_ms=None)
     await storage.grants.add(grant)
-    assert not await storage.grants.take(grant, until_ms=5_000)
+    assert not await storage.grants.claim_update(grant, until_ms=5_000)
     assert await storage.grants.get(GRANT) == grant
 
 

@@ -160,7 +160,9 @@ class Crowd:
                 decided = await self.storage.approvals.get(approval.approval_id)
             else:
                 actor, shown = an_actor(who), approval.digest
-                seen = await office.approvals.look(approval.approval_id, actor, shown=shown)
+                seen = await office.approvals.get_decidable(
+                    approval.approval_id, actor, shown=shown
+                )
                 decided = await self._record(who, seen, choice)
         except UserFacingError:
             return

@@ -198,7 +198,7 @@ class History:
         choice = choices[which % len(choices)]
         try:
             async with asyncio.timeout(PATIENCE_S):
-                seen = await use.look(approval.approval_id, an_actor(who), shown=shown)
+                seen = await use.get_decidable(approval.approval_id, an_actor(who), shown=shown)
                 decision = self._decision(seen, who, choice)
                 if decision.arguments is not None:
                     edits = Edits(self.world.storage, use, process.office.rules, self.world.clock)

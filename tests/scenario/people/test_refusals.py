@@ -47,7 +47,7 @@ async def test_who_is_out_of_the_policy_by_now_is_not_named(tmp_path: Path) -> N
         write_policy(tmp_path, policy(f"{BEN}, {MIA}", ask))
         assert stage.bot is not None
         assert stage.bot.policy is not None
-        assert await stage.bot.policy.look(anew=True)
+        assert await stage.bot.policy.reload(anew=True)
         words = await told(stage, "Ada")
         assert f"<@{ADA}>" not in words
         assert words == say("refuse.not_approver", who=f"<@{BEN}> or <@{MIA}>")

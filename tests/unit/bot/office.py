@@ -311,7 +311,7 @@ class Office(Wiring):
     ) -> Approval:
         """What the listeners do for a click or a form, and the work that follows."""
         actor = an_actor(by)
-        seen = await self.approvals.find(approval.approval_id, actor, shown=approval.digest)
+        seen = await self.approvals.get_pending(approval.approval_id, actor, shown=approval.digest)
         if edited is not None:
             decided = await self._edited(seen, edited, actor)
         else:
@@ -333,7 +333,7 @@ class Office(Wiring):
     async def decide_meanwhile(self, approval: Approval, *, by: str) -> None:
         """Approve while a card is attended to: the work that follows waits for the end of that."""
         actor = an_actor(by)
-        seen = await self.approvals.find(approval.approval_id, actor, shown=approval.digest)
+        seen = await self.approvals.get_pending(approval.approval_id, actor, shown=approval.digest)
         decision = Decision(status=Status.APPROVED, by=by, at_ms=self.clock(), digest=seen.digest)
         decided = await self.approvals.decide(seen, decision, actor, surface=Surface.CARD)
         self.queue.spawn(self.approvals.follow_up(decided))

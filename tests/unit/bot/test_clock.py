@@ -22,7 +22,7 @@ class FakeFollower:
         await asyncio.sleep(0)
         return not self.is_busy
 
-    async def look(self) -> None:
+    async def run_due(self) -> None:
         self.looked.append(self.movable() - self.clock())
 
     async def next_due_ms(self) -> int | None:

@@ -83,7 +83,7 @@ async def test_look_does_what_is_due_before_it_ends(storage: SqliteStores) -> No
     lapse = lapse_of(office)
     assert await lapse.next_due_ms() == approval.due_ms
     office.clock.forward(minutes=15)
-    await lapse.look()
+    await lapse.run_due()
     assert office.notifier.reminders == [approval.approval_id]
     later = await storage.approvals.get(approval.approval_id)
     assert await lapse.next_due_ms() == later.due_ms != approval.due_ms

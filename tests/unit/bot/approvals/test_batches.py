@@ -305,7 +305,7 @@ async def test_a_decided_card_belongs_to_no_batch(storage: SqliteStores) -> None
     decided = await counter.office.decide(cards[0])
     batches = Batches(storage.approvals, counter.office.clock)
     with pytest.raises(RefusalError):
-        await batches.find(decided)
+        await batches.batch_of(decided)
 
 
 async def test_a_form_opened_at_a_call_that_is_too_long_lists_the_others(

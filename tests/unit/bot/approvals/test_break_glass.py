@@ -231,7 +231,7 @@ async def test_it_comes_too_late_where_somebody_has_decided(storage: SqliteStore
 async def test_votes_that_come_meanwhile_do_not_stop_it(storage: SqliteStores) -> None:
     counter = await asked(storage)
     approval = await counter.office.the_approval()
-    seen = await counter.office.approvals.find(
+    seen = await counter.office.approvals.get_pending(
         approval.approval_id, an_actor(MIA), shown=approval.digest
     )
     await counter.office.decide(approval)

@@ -388,7 +388,9 @@ async def test_terms_that_cannot_be_read_let_nobody_decide(
     await spoil(storage, "approvals", approval.approval_id, **spoilt)
     for name in (ADA, BEN, ROSA):
         with pytest.raises(RecordFormatError):
-            await office.approvals.find(approval.approval_id, an_actor(name), shown=approval.digest)
+            await office.approvals.get_pending(
+                approval.approval_id, an_actor(name), shown=approval.digest
+            )
         with pytest.raises(RecordFormatError):
             await office.decide(approval, by=name)
     assert office.ran == []

@@ -131,7 +131,7 @@ async def test_what_has_begun_to_run_is_not_taken_back(storage: SqliteStores) ->
     doubt = (await office.the_approval()).changed(approval_id=f"apr_{'d' * 32}", kind=Kind.DOUBT)
     await storage.approvals.insert(doubt)
     with pytest.raises(InvalidInputError):
-        await office.approvals.withdrawals.look(doubt.approval_id, an_actor(ROSA))
+        await office.approvals.withdrawals.get_withdrawable(doubt.approval_id, an_actor(ROSA))
     assert "Withdraw" not in drawn(doubt)
 
 

@@ -79,7 +79,7 @@ async def test_a_whole_story(storage: SqliteStores) -> None:
             await office.decide(approval, by=user_id)
     office.clock.forward(seconds=1)
     with pytest.raises(OutdatedCardError):
-        await office.approvals.look(approval.approval_id, an_actor(ADA), shown="0" * 64)
+        await office.approvals.get_decidable(approval.approval_id, an_actor(ADA), shown="0" * 64)
     office.clock.forward(minutes=15)
     await office.sweep.tick()
     await office.queue.run()

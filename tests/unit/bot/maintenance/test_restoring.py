@@ -173,7 +173,9 @@ async def test_i5_what_was_approved_and_not_passed_on_in_the_copy_is_asked_again
     office = await drill.start()
     await office.hear(ASK)
     approval = await office.the_approval()
-    seen = await office.approvals.look(approval.approval_id, an_actor(ADA), shown=approval.digest)
+    seen = await office.approvals.get_decidable(
+        approval.approval_id, an_actor(ADA), shown=approval.digest
+    )
     decision = Decision(
         status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest
     )

@@ -267,20 +267,20 @@ LINK = "https://acme.slack.com/archives/C1/p1800000000000001"
 )
 async def test_a_thread_is_named_by_its_id_or_a_link(storage: SqliteStores, name: str) -> None:
     office = await an_ended_thread(storage)
-    assert await forgetting_of(office).find(name) == THREAD_ID
+    assert await forgetting_of(office).thread_id_of(name) == THREAD_ID
 
 
 async def test_a_thread_is_named_by_an_approval(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
     (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=9)
-    assert await forgetting_of(office).find(approval.approval_id) == THREAD_ID
+    assert await forgetting_of(office).thread_id_of(approval.approval_id) == THREAD_ID
 
 
 @pytest.mark.parametrize("name", ["apr_1", LINK.replace("C1", "C2")])
 async def test_a_name_of_nothing_is_an_error(storage: SqliteStores, name: str) -> None:
     office = await an_ended_thread(storage)
     with pytest.raises(RecordNotFoundError):
-        await forgetting_of(office).find(name)
+        await forgetting_of(office).thread_id_of(name)
 
 
 # ---- by age -------------------------------------------------------------------------------------

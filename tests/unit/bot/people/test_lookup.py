@@ -52,7 +52,9 @@ async def taken(
 ) -> PeopleSnapshot:
     terms = card.terms
     lookup = PeopleLookup(directory, policy or Present(terms.groups), clock or FakeClock())
-    return await lookup.take(card, terms, people=people, groups=terms.groups, patience_s=0.05)
+    return await lookup.snapshot_of(
+        card, terms, people=people, groups=terms.groups, patience_s=0.05
+    )
 
 
 async def test_of_a_rotation_only_who_is_on_duty_at_the_click_counts() -> None:

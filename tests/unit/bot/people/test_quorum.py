@@ -17,7 +17,7 @@ from agents.policy import Ask, Rule, RulePolicy
 from bot.approvals.editing import Edits
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, NotApproverError
-from bot.people.quorum import FeasibilityCheck
+from bot.people.quorum import QuorumCheck
 from bot.ports.people import MOST_MEMBERS
 from bot.ports.threads import CheckedCall
 from bot.questions.record import Rules
@@ -91,7 +91,7 @@ async def test_i13_nobody_is_asked_what_nobody_can_decide(
     acts = [entry.action for entry in await story(storage, thread_id=THREAD_ID)]
     assert acts[:2] == ["undecidable", "resumed"]
     with pytest.raises(ApprovalClosedError, match="No one can decide this"):
-        await office.approvals.look(card.approval_id, an_actor(ADA), shown=card.digest)
+        await office.approvals.get_decidable(card.approval_id, an_actor(ADA), shown=card.digest)
 
 
 async def test_the_settings_are_looked_at_in_the_same_way(storage: SqliteStores) -> None:
@@ -124,7 +124,7 @@ async def test_i13_where_approval_is_not_asked_for_nothing_runs(storage: SqliteS
 
 async def look(directory: FakeDirectory, **changes: Any) -> Approval:
     given = {"requester_id": ROSA, "requesters": (ROSA,), **changes}
-    return await FeasibilityCheck(directory).prepare(an_approval(**given))
+    return await QuorumCheck(directory).prepare(an_approval(**given))
 
 
 @pytest.fixture
@@ -169,11 +169,11 @@ async def test_i13_of_a_large_channel_nobody_decides(directory: FakeDirectory, s
 async def test_in_a_direct_message_the_channel_is_nobody(directory: FakeDirectory) -> None:
     directory.channels[DIRECT] = frozenset({ROSA, ADA})
     asked = an_approval(thread_id=f"T1:{DIRECT}:1.1", requester_id=ROSA)
-    approval = await FeasibilityCheck(directory).prepare(asked)
+    approval = await QuorumCheck(directory).prepare(asked)
     assert approval.decision is not None
     assert "Ask in a channel where someone else can approve." in approval.decision.reason
     named = an_approval(thread_id=f"T1:{DIRECT}:1.1", requester_id=ROSA, approvers=(ADA,))
-    assert (await FeasibilityCheck(directory).prepare(named)).status is Status.PENDING
+    assert (await QuorumCheck(directory).prepare(named)).status is Status.PENDING
 
 
 async def test_without_any_name_nobody_decides(directory: FakeDirectory) -> None:
@@ -187,7 +187,7 @@ async def test_a_question_is_for_whoever_asked_and_is_not_looked_at(
 ) -> None:
     directory.is_down = True
     question = an_approval(kind=Kind.QUESTION)
-    assert await FeasibilityCheck(directory).prepare(question) == question
+    assert await QuorumCheck(directory).prepare(question) == question
 
 
 async def test_a_look_up_that_fails_counts_as_somebody(directory: FakeDirectory) -> None:

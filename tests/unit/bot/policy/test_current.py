@@ -85,7 +85,7 @@ async def test_what_cannot_be_looked_up_lets_nothing_start() -> None:
 async def test_a_file_that_did_not_change_is_not_looked_at() -> None:
     shelf = Shelf()
     policy = await begun(shelf)
-    assert not await policy.look()
+    assert not await policy.reload()
     assert (shelf.checks, shelf.told()) == (0, [])
 
 
@@ -93,7 +93,7 @@ async def test_a_good_new_file_comes_into_force() -> None:
     shelf = Shelf()
     policy = await begun(shelf)
     before, shelf.data = policy.hash, OTHER
-    assert await policy.look()
+    assert await policy.reload()
     assert policy.hash != before
     assert policy.file.rules[0].name == "two"
     assert shelf.told() == [True]
@@ -103,7 +103,7 @@ async def test_a_faulty_new_file_is_refused_and_told_once() -> None:
     shelf = Shelf()
     policy = await begun(shelf)
     before, shelf.data = policy.file, BAD
-    assert [await policy.look() for _ in range(3)] == [False] * 3
+    assert [await policy.reload() for _ in range(3)] == [False] * 3
     assert policy.file is before
     assert (shelf.checks, shelf.told()) == (1, [False])
     assert "policy.yaml:9: rules[0].when.tool" in policy.faults
@@ -113,9 +113,9 @@ async def test_a_file_that_is_good_again_ends_the_fault() -> None:
     shelf = Shelf()
     policy = await begun(shelf)
     shelf.data = BAD
-    await policy.look()
+    await policy.reload()
     shelf.data = GOOD
-    assert not await policy.look()
+    assert not await policy.reload()
     assert (policy.faults, shelf.told()) == ("", [False, True])
 
 
@@ -123,8 +123,8 @@ async def test_a_signal_looks_at_a_refused_file_again() -> None:
     shelf = Shelf()
     policy = await begun(shelf)
     shelf.data = BAD
-    await policy.look()
-    await policy.look(anew=True)
+    await policy.reload()
+    await policy.reload(anew=True)
     assert (shelf.checks, shelf.told()) == (2, [False, False])
 
 
@@ -132,7 +132,7 @@ async def test_a_signal_finds_out_who_has_left_and_keeps_what_holds() -> None:
     shelf = Shelf()
     policy = await begun(shelf)
     shelf.directory.is_down = True
-    assert not await policy.look(anew=True)
+    assert not await policy.reload(anew=True)
     assert policy.file.rules
     assert "cannot be looked up" in policy.faults
 
@@ -141,10 +141,10 @@ async def test_what_could_not_be_looked_up_is_tried_again_and_told_once() -> Non
     shelf = Shelf()
     policy = await begun(shelf)
     shelf.data, shelf.directory.is_down = OTHER, True
-    assert [await policy.look() for _ in range(2)] == [False] * 2
+    assert [await policy.reload() for _ in range(2)] == [False] * 2
     assert (shelf.checks, shelf.told()) == (2, [False])
     shelf.directory.is_down = False
-    assert await policy.look()
+    assert await policy.reload()
     assert (policy.faults, shelf.told()) == ("", [True])
 
 
@@ -152,10 +152,10 @@ async def test_a_file_that_is_gone_is_a_fault_that_may_pass() -> None:
     shelf = Shelf()
     policy = await begun(shelf)
     shelf.fault = FileNotFoundError(2, "No such file or directory")
-    assert [await policy.look() for _ in range(2)] == [False] * 2
+    assert [await policy.reload() for _ in range(2)] == [False] * 2
     assert "No such file" in policy.faults
     shelf.fault = None
-    await policy.look()
+    await policy.reload()
     assert (policy.faults, shelf.told()) == ("", [False, True])
 
 
@@ -164,10 +164,10 @@ async def test_what_is_not_on_record_does_not_come_into_force() -> None:
     policy = await begun(shelf)
     before, shelf.data, shelf.is_refusing_news = policy.hash, OTHER, True
     with pytest.raises(ConnectionError):
-        await policy.look()
+        await policy.reload()
     assert policy.hash == before
     shelf.is_refusing_news = False
-    assert await policy.look()
+    assert await policy.reload()
 
 
 async def test_the_settings_are_a_policy_that_is_not_told() -> None:
@@ -176,7 +176,7 @@ async def test_the_settings_are_a_policy_that_is_not_told() -> None:
     settings = Settings.load({**tokens, "COUNTERSIGN_APPROVERS": "U0ADA"})
     policy = await LoadedPolicy.load(source_of(settings, policy_world(), None, shelf.tell))
     assert (policy.name, policy.file.default.allow) == ("settings", True)
-    assert not await policy.look(anew=True)
+    assert not await policy.reload(anew=True)
     assert shelf.told() == []
 
 

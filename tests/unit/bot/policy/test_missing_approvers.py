@@ -7,7 +7,7 @@ from dataclasses import replace
 from bot.policy.eligibility import PeopleSnapshot, Problem
 from bot.policy.missing_approvers import prospect, waits_for
 from bot.policy.tally import Ballot
-from tests.unit.bot.policy.voting import DIGEST, Play, ballot, delegation, standing, step, terms
+from tests.unit.bot.policy.voting import DIGEST, Play, ballot, delegation, snapshot_of, step, terms
 
 TWO = [("sre", 2), ("security", 1)]
 
@@ -17,44 +17,44 @@ def missing(start: Ballot, snapshot: PeopleSnapshot) -> str:
 
 
 def test_people_enough_can_decide() -> None:
-    result = prospect(ballot(TWO), standing())
+    result = prospect(ballot(TWO), snapshot_of())
     assert (result.shortage, result.is_never, result.after_steps) == (None, False, 0)
 
 
 def test_too_few_people_of_a_group_are_named() -> None:
-    snapshot = standing(groups={"sre": ("U0ADA",)})
+    snapshot = snapshot_of(groups={"sre": ("U0ADA",)})
     assert missing(ballot(TWO), snapshot) == "needs 2 of sre; only <@U0ADA> is left"
     assert prospect(ballot(TWO), snapshot).is_never
 
 
 def test_nobody_at_all_is_said() -> None:
-    assert missing(ballot(), standing(groups={"sre": ()})) == "needs 1 of sre; nobody is left"
+    assert missing(ballot(), snapshot_of(groups={"sre": ()})) == "needs 1 of sre; nobody is left"
 
 
 def test_several_who_are_left_are_named_up_to_five() -> None:
-    few = standing(groups={"sre": ("U0ADA", "U0BEN")})
+    few = snapshot_of(groups={"sre": ("U0ADA", "U0BEN")})
     assert missing(ballot([("sre", 3)]), few) == (
         "needs 3 of sre; only <@U0ADA> and <@U0BEN> are left"
     )
-    many = standing(groups={"sre": tuple(f"U{number}" for number in range(7))})
+    many = snapshot_of(groups={"sre": tuple(f"U{number}" for number in range(7))})
     assert missing(ballot([("sre", 8)]), many) == (
         "needs 8 of sre; only <@U0>, <@U1>, <@U2>, <@U3>, <@U4> and 2 more are left"
     )
 
 
 def test_one_person_cannot_fill_two_requirements() -> None:
-    snapshot = standing(groups={"fin": ("U0MIA",), "security": ("U0MIA",)})
+    snapshot = snapshot_of(groups={"fin": ("U0MIA",), "security": ("U0MIA",)})
     start = ballot([("fin", 1), ("security", 1), ("sre", 1)])
     assert missing(start, snapshot) == ("needs 1 of fin and 1 of security; only <@U0MIA> is left")
 
 
 def test_one_person_cannot_fill_two_stages() -> None:
-    snapshot = standing(groups={"sre": ("U0MIA",), "leads": ("U0MIA",)})
+    snapshot = snapshot_of(groups={"sre": ("U0MIA",), "leads": ("U0MIA",)})
     assert prospect(ballot([("sre", 1)], [("leads", 1)]), snapshot).is_never
 
 
 def test_excluded_people_and_others_who_never_count_are_not_left() -> None:
-    snapshot = standing(
+    snapshot = snapshot_of(
         groups={"sre": ("ROSA", "GUS", "ADA", "BEN", "CLEO", "LIA")},
         editors=frozenset({"BEN"}),
         counted=frozenset({"CLEO"}),
@@ -68,31 +68,31 @@ def test_excluded_people_and_others_who_never_count_are_not_left() -> None:
 
 def test_a_later_step_may_bring_enough_people() -> None:
     start = ballot(escalate=(step(60, "security"), step(120, "leads")))
-    snapshot = standing(groups={"sre": (), "security": ()})
+    snapshot = snapshot_of(groups={"sre": (), "security": ()})
     result = prospect(start, snapshot)
     assert (result.shortage is None, result.is_never, result.after_steps) == (False, False, 2)
     assert prospect(replace(start, steps=2), snapshot).shortage is None
 
 
 def test_a_failed_look_up_counts_as_if_somebody_could() -> None:
-    assert prospect(ballot(TWO), standing(unknown=("sre",))).shortage is None
-    assert prospect(ballot(TWO), standing(unknown=("ADA", "BEN"))).shortage is None
-    empty = standing(groups={"sre": ()}, unknown=("security",))
+    assert prospect(ballot(TWO), snapshot_of(unknown=("sre",))).shortage is None
+    assert prospect(ballot(TWO), snapshot_of(unknown=("ADA", "BEN"))).shortage is None
+    empty = snapshot_of(groups={"sre": ()}, unknown=("security",))
     assert prospect(ballot(TWO), empty).shortage is not None
-    assert prospect(ballot(exclude=("fin",)), standing(unknown=("fin",))).shortage is None
+    assert prospect(ballot(exclude=("fin",)), snapshot_of(unknown=("fin",))).shortage is None
 
 
 def test_votes_count_as_filled() -> None:
     play = Play(ballot(TWO))
     play.approve("ADA")
-    assert prospect(play.ballot, standing(groups={"sre": ("ADA", "BEN")})).shortage is None
-    assert prospect(play.ballot, standing(groups={"sre": ("ADA",)})).shortage is not None
-    gone = prospect(play.ballot, standing(groups={"sre": ("BEN",)}))
+    assert prospect(play.ballot, snapshot_of(groups={"sre": ("ADA", "BEN")})).shortage is None
+    assert prospect(play.ballot, snapshot_of(groups={"sre": ("ADA",)})).shortage is not None
+    gone = prospect(play.ballot, snapshot_of(groups={"sre": ("BEN",)}))
     assert str(gone.shortage) == "needs 2 of sre; only BEN is left"
 
 
 def test_who_voted_in_an_earlier_stage_is_not_left_for_a_later_one() -> None:
-    play = Play(ballot([("sre", 1)], [("leads", 1)]), standing(groups={"leads": ("ADA",)}))
+    play = Play(ballot([("sre", 1)], [("leads", 1)]), snapshot_of(groups={"leads": ("ADA",)}))
     assert prospect(play.ballot, play.found).shortage is None
     play.approve("ADA")
     assert prospect(play.ballot, play.found).is_never
@@ -102,9 +102,9 @@ def test_who_voted_in_an_earlier_stage_is_not_left_for_a_later_one() -> None:
 
 def test_who_voted_for_another_is_not_left() -> None:
     start = ballot([("security", 2)])
-    play = Play(start, standing(delegation("MIA", "SAM"), groups={"security": ("MIA",)}))
+    play = Play(start, snapshot_of(delegation("MIA", "SAM"), groups={"security": ("MIA",)}))
     play.approve("SAM")
-    snapshot = standing(delegation("MIA", "SAM"))
+    snapshot = snapshot_of(delegation("MIA", "SAM"))
     assert prospect(play.ballot, snapshot).is_never
 
 
@@ -137,6 +137,6 @@ def test_a_card_waits_for_whoever_can_take_anothers_place() -> None:
 
 def test_a_card_waits_for_nobody_who_cannot_approve() -> None:
     start = ballot(exclude=("requesters", "fin"), escalate=(step(60, "security"),))
-    snapshot = standing(groups={"sre": ("ADA", "ROSA", "BEN", "GUS")})
+    snapshot = snapshot_of(groups={"sre": ("ADA", "ROSA", "BEN", "GUS")})
     assert waits_for(start, snapshot) == {"BEN"}
     assert waits_for(replace(start, steps=1), snapshot) == {"BEN", "SAM"}

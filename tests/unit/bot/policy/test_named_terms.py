@@ -9,7 +9,7 @@ import pytest
 
 from bot.people.break_glass import glass_of
 from bot.people.lookup import PeopleLookup
-from bot.policy.demands import common_ruling
+from bot.policy.demands import batch_digest
 from bot.policy.grants import limits_of
 from bot.policy.named_terms import NamedPeople, named_terms
 from bot.records.approval import Approval
@@ -60,7 +60,7 @@ def test_what_only_a_policy_can_offer_is_not_offered() -> None:
     approval, terms = under_named_terms(), named_terms(NAMED)
     assert limits_of(terms) is None
     assert glass_of(approval) is None
-    assert common_ruling(approval) == ""
+    assert batch_digest(approval) == ""
 
 
 class OtherPolicy:
@@ -81,5 +81,5 @@ class OtherPolicy:
 async def test_i13_a_policy_that_changes_changes_nothing_about_who_is_named() -> None:
     terms = named_terms(NAMED)
     lookup = PeopleLookup(FakeDirectory(), OtherPolicy(), FakeClock())
-    snapshot = await lookup.take(under_named_terms(), terms, people=(), groups=terms.groups)
+    snapshot = await lookup.snapshot_of(under_named_terms(), terms, people=(), groups=terms.groups)
     assert snapshot.members == {"code:approvers": {ADA}, "code:backups": {BEN}}

@@ -8,7 +8,7 @@ from bot.policy.eligibility import PeopleSnapshot
 from bot.policy.refusals import RefusalCode, is_blank
 from bot.policy.tally import Ballot
 from bot.records.approval import AGAIN, APPROVE
-from tests.unit.bot.policy.voting import DIGEST, Play, ballot, delegation, standing, step, terms
+from tests.unit.bot.policy.voting import DIGEST, Play, ballot, delegation, snapshot_of, step, terms
 
 STAGED = ([("sre", 1)], [("leads", 1)])
 
@@ -24,7 +24,7 @@ def test_each_refusal_is_said_in_a_few_plain_words(code: RefusalCode) -> None:
     [("GUS", "guest"), ("EXT", "external"), ("APP", "bot"), ("OLD", "deactivated")],
 )
 def test_whoever_is_no_full_member_never_counts(by: str, code: str) -> None:
-    snapshot = standing(groups={"odd": ("GUS", "EXT", "APP", "OLD")})
+    snapshot = snapshot_of(groups={"odd": ("GUS", "EXT", "APP", "OLD")})
     play = Play(ballot([("odd+sre", 1)]), snapshot)
     assert [play.vote(by), play.reject(by)] == [code, code]
 
@@ -34,15 +34,15 @@ def test_reasons_are_found_in_order() -> None:
     play = Play(ballot([("sre", 1)], approve_reason=True))
     everything: dict[str, object] = {"is_open": False, "digest": "older", "is_denied": True}
     refusals = []
-    unknown = standing(requesters=frozenset({"TOM"}), unknown=("TOM",))
-    own = standing(requesters=frozenset({"TOM"}))
+    unknown = snapshot_of(requesters=frozenset({"TOM"}), unknown=("TOM",))
+    own = snapshot_of(requesters=frozenset({"TOM"}))
     tries: list[tuple[dict[str, object], PeopleSnapshot]] = [
         (everything, unknown),
         ({**everything, "is_open": True}, unknown),
         ({"is_denied": True}, unknown),
         ({"is_denied": True}, own),
         ({}, own),
-        ({}, standing()),
+        ({}, snapshot_of()),
     ]
     for changes, play.found in tries:
         refusals.append(play.vote("TOM", APPROVE, **changes))
@@ -57,7 +57,7 @@ def test_reasons_are_found_in_order() -> None:
 
 
 def test_reasons_of_approvers_are_found_in_order() -> None:
-    play = Play(ballot([("sre", 2)], approve_reason=True), standing(counted=frozenset({"ADA"})))
+    play = Play(ballot([("sre", 2)], approve_reason=True), snapshot_of(counted=frozenset({"ADA"})))
     assert [
         play.vote("ADA", has_seen=False),
         play.vote("ADA", note="fine", has_seen=False),
@@ -70,9 +70,9 @@ def test_an_own_request_comes_before_an_own_edit_and_a_group() -> None:
     start = ballot([("sre", 1)], exclude=("requesters", "editors", "fin"))
     ada = frozenset({"ADA"})
     people = [
-        standing(requesters=ada, editors=ada),
-        standing(requesters=frozenset(), editors=ada),
-        standing(),
+        snapshot_of(requesters=ada, editors=ada),
+        snapshot_of(requesters=frozenset(), editors=ada),
+        snapshot_of(),
     ]
     heard = [Play(start, snapshot).vote("ADA") for snapshot in people]
     assert heard == ["own_request", "own_edit", "excluded"]
@@ -80,19 +80,21 @@ def test_an_own_request_comes_before_an_own_edit_and_a_group() -> None:
 
 def test_the_excluded_may_reject() -> None:
     assert Play(ballot(exclude=("fin",))).reject("ADA") == "reject"
-    snapshot = standing(requesters=frozenset({"ADA"}))
+    snapshot = snapshot_of(requesters=frozenset({"ADA"}))
     assert Play(ballot(), snapshot).reject("ADA") == "reject"
 
 
 def test_requesters_approve_only_where_the_terms_say_so() -> None:
-    snapshot = standing(requesters=frozenset({"ADA"}))
+    snapshot = snapshot_of(requesters=frozenset({"ADA"}))
     assert Play(ballot(exclude=()), snapshot).approve("ADA") == ["approve"]
     assert Play(ballot(), snapshot).approve("ADA") == ["own_request"]
 
 
 def test_a_requester_cannot_say_what_came_of_a_doubt() -> None:
     start = Ballot(terms=terms(), digest=DIGEST, is_doubt=True)
-    assert Play(start, standing(requesters=frozenset({"BEN"}))).vote("BEN", AGAIN) == "own_request"
+    assert (
+        Play(start, snapshot_of(requesters=frozenset({"BEN"}))).vote("BEN", AGAIN) == "own_request"
+    )
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n\t", "\u200b", "\u2060 \u00ad", "\u3000"])
@@ -113,46 +115,46 @@ def test_who_has_not_seen_it_may_reject() -> None:
 
 
 def test_who_was_counted_outside_is_used_up_inside() -> None:
-    play = Play(ballot([("security", 1)]), standing(counted=frozenset({"MIA"})))
+    play = Play(ballot([("security", 1)]), snapshot_of(counted=frozenset({"MIA"})))
     assert play.approve("MIA", "SAM") == ["used_up", "approve"]
-    assert Play(ballot(), standing(counted=frozenset({"ADA"}))).reject("ADA") == "reject"
+    assert Play(ballot(), snapshot_of(counted=frozenset({"ADA"}))).reject("ADA") == "reject"
 
 
 def test_a_delegate_of_who_was_counted_outside_is_used_up() -> None:
-    snapshot = standing(delegation("MIA", "TOM"), counted=frozenset({"MIA"}))
+    snapshot = snapshot_of(delegation("MIA", "TOM"), counted=frozenset({"MIA"}))
     assert Play(ballot([("security", 1)]), snapshot).approve("TOM") == ["used_up"]
 
 
 @pytest.mark.parametrize("unknown", ["sre", "ADA", "fin"])
 def test_a_failed_look_up_counts_nothing(unknown: str) -> None:
-    play = Play(ballot([("sre", 2)], exclude=("fin",)), standing(groups={"fin": ()}))
+    play = Play(ballot([("sre", 2)], exclude=("fin",)), snapshot_of(groups={"fin": ()}))
     play.vote("ADA")
-    play.found = standing(groups={"fin": ()}, unknown=(unknown,))
+    play.found = snapshot_of(groups={"fin": ()}, unknown=(unknown,))
     assert play.vote("BEN") == "lookup_failed"
     assert [vote.by for vote in play.ballot.votes] == ["ADA"]
 
 
 def test_a_later_stage_need_not_be_known_to_approve() -> None:
-    play = Play(ballot(*STAGED), standing(unknown=("leads",)))
+    play = Play(ballot(*STAGED), snapshot_of(unknown=("leads",)))
     assert play.approve("ADA") == ["counted"]
     assert play.approve("BEN") == ["lookup_failed"]
 
 
 def test_whoever_is_known_to_be_entitled_may_stop_it() -> None:
-    play = Play(ballot(*STAGED, exclude=("fin",)), standing(unknown=("leads", "fin")))
+    play = Play(ballot(*STAGED, exclude=("fin",)), snapshot_of(unknown=("leads", "fin")))
     assert play.reject("BEN") == "reject"
-    assert Play(ballot(*STAGED), standing(unknown=("leads",))).reject("LIA") == "lookup_failed"
+    assert Play(ballot(*STAGED), snapshot_of(unknown=("leads",))).reject("LIA") == "lookup_failed"
 
 
 def test_other_rejections_are_known_before_one_more_decides() -> None:
     play = Play(ballot([("sre", 2)], reject=2))
     play.reject("ADA")
-    play.found = standing(unknown=("ADA",))
+    play.found = snapshot_of(unknown=("ADA",))
     assert play.reject("BEN") == "lookup_failed"
 
 
 def test_a_delegation_that_cannot_be_checked_stops_nobody_with_a_right() -> None:
-    snapshot = standing(delegation("MIA", "ADA"), unknown=("MIA",))
+    snapshot = snapshot_of(delegation("MIA", "ADA"), unknown=("MIA",))
     assert Play(ballot(), snapshot).approve("ADA") == ["approve"]
 
 

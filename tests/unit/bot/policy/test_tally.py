@@ -12,7 +12,7 @@ from tests.unit.bot.policy.voting import (
     Play,
     ballot,
     delegation,
-    standing,
+    snapshot_of,
     step,
     terms,
 )
@@ -49,7 +49,7 @@ def test_who_is_in_two_groups_takes_the_place_that_is_left(order: tuple[str, str
 
 
 def test_a_vote_moves_others_to_their_other_places() -> None:
-    play = Play(ballot(TWO), standing(groups={"sre": ("ADA", "BEN", "MIA")}))
+    play = Play(ballot(TWO), snapshot_of(groups={"sre": ("ADA", "BEN", "MIA")}))
     assert play.approve("MIA", "ADA") == ["counted", "counted"]
     assert play.tallies() == {"sre": "2 of 2", "security": "0 of 1"}
     assert play.approve("BEN") == ["approve"]
@@ -64,7 +64,7 @@ def test_the_next_stage_begins_when_all_slots_are_filled() -> None:
 
 
 def test_one_person_fills_one_slot_of_all_stages() -> None:
-    play = Play(ballot(*STAGED), standing(groups={"leads": ("ADA", "LIA")}))
+    play = Play(ballot(*STAGED), snapshot_of(groups={"leads": ("ADA", "LIA")}))
     assert play.approve("ADA", "ADA") == ["counted", "used_up"]
     assert play.reject("ADA") == "reject"
 
@@ -151,7 +151,7 @@ def test_nothing_is_taken_back_from_what_is_closed_or_changed() -> None:
 def test_who_left_the_group_is_dropped_before_the_next_vote() -> None:
     play = Play(ballot(TWO))
     play.vote("ADA")
-    play.found = standing(groups={"sre": ("BEN", "CLEO")})
+    play.found = snapshot_of(groups={"sre": ("BEN", "CLEO")})
     assert play.tallies() == {"sre": "0 of 2", "security": "0 of 1"}
     assert play.approve("BEN") == ["counted"]
     assert [vote.by for vote in play.last.dropped] == ["ADA"]
@@ -161,16 +161,16 @@ def test_who_left_the_group_is_dropped_before_the_next_vote() -> None:
 def test_who_was_deactivated_is_dropped_and_shown_until_then() -> None:
     play = Play(ballot(TWO))
     play.vote("ADA")
-    play.found = standing(problems={"ADA": Problem.DEACTIVATED})
+    play.found = snapshot_of(problems={"ADA": Problem.DEACTIVATED})
     assert play.tallies()["sre"] == "1 of 2"
     play.vote("BEN")
     assert [vote.by for vote in play.last.dropped] == ["ADA"]
 
 
 def test_who_came_to_be_excluded_is_dropped() -> None:
-    play = Play(ballot([("sre", 2)], exclude=("fin",)), standing(groups={"fin": ()}))
+    play = Play(ballot([("sre", 2)], exclude=("fin",)), snapshot_of(groups={"fin": ()}))
     play.vote("ADA")
-    play.found = standing(groups={"fin": ("ADA",)})
+    play.found = snapshot_of(groups={"fin": ("ADA",)})
     play.vote("BEN")
     assert [vote.by for vote in play.ballot.votes] == ["BEN"]
 
@@ -178,7 +178,7 @@ def test_who_came_to_be_excluded_is_dropped() -> None:
 def test_a_finished_stage_that_loses_a_vote_opens_again() -> None:
     play = Play(ballot([("sre", 1)], [("leads", 2)]))
     play.approve("ADA", "LIA")
-    play.found = standing(groups={"sre": ("BEN",)})
+    play.found = snapshot_of(groups={"sre": ("BEN",)})
     assert play.approve("MAX") == ["not_your_turn"]
     assert play.ballot.stage == 0
     assert [vote.by for vote in play.last.dropped] == ["ADA"]
@@ -196,31 +196,31 @@ def test_a_vote_for_older_arguments_is_dropped() -> None:
 def test_one_person_in_a_damaged_record_fills_one_slot() -> None:
     votes = tuple(CastVote(by="ADA", choice="approve", at_ms=n, digest=DIGEST) for n in (1, 2))
     counted = Ballot(terms=terms([("sre", 3)]), digest=DIGEST, votes=votes)
-    assert len(counted.recounted(standing()).ballot.votes) == 1
+    assert len(counted.recounted(snapshot_of()).ballot.votes) == 1
 
 
 def test_who_lost_the_place_that_they_filled_is_dropped() -> None:
     play = Play(ballot([*OVERLAP, ("leads", 1)]))
     play.approve("SAM", "MIA")
-    play.found = standing(groups={"fin": ("ADA",)})
+    play.found = snapshot_of(groups={"fin": ("ADA",)})
     assert play.approve("LIA") == ["counted"]
     assert [vote.by for vote in play.last.dropped] == ["MIA"]
 
 
 def test_a_delegate_votes_in_the_owners_place() -> None:
-    play = Play(ballot([("security", 1)]), standing(delegation("MIA", "TOM")))
+    play = Play(ballot([("security", 1)]), snapshot_of(delegation("MIA", "TOM")))
     assert play.approve("TOM") == ["approve"]
     assert play.ballot.votes[0].on_behalf_of == "MIA"
 
 
 @pytest.mark.parametrize(("first", "second"), [("TOM", "MIA"), ("MIA", "TOM")])
 def test_owner_and_delegate_are_one_person(first: str, second: str) -> None:
-    play = Play(ballot([("security", 2)]), standing(delegation("MIA", "TOM")))
+    play = Play(ballot([("security", 2)]), snapshot_of(delegation("MIA", "TOM")))
     assert play.approve(first, second, "SAM") == ["counted", "used_up", "approve"]
 
 
 def test_ones_own_right_comes_first() -> None:
-    play = Play(ballot(TWO), standing(delegation("MIA", "ADA")))
+    play = Play(ballot(TWO), snapshot_of(delegation("MIA", "ADA")))
     play.vote("ADA")
     assert play.ballot.votes[0].on_behalf_of == ""
     assert play.tallies() == {"sre": "1 of 2", "security": "0 of 1"}
@@ -228,25 +228,25 @@ def test_ones_own_right_comes_first() -> None:
 
 
 def test_a_delegated_right_is_used_where_ones_own_is_not_needed() -> None:
-    play = Play(ballot(TWO), standing(delegation("MIA", "CLEO")))
+    play = Play(ballot(TWO), snapshot_of(delegation("MIA", "CLEO")))
     play.approve("ADA", "BEN")
     assert play.approve("CLEO") == ["approve"]
     assert play.ballot.votes[-1].on_behalf_of == "MIA"
 
 
 def test_a_delegation_is_not_handed_on() -> None:
-    snapshot = standing(delegation("MIA", "TOM"), delegation("TOM", "CLEO"))
+    snapshot = snapshot_of(delegation("MIA", "TOM"), delegation("TOM", "CLEO"))
     assert Play(ballot([("security", 1)]), snapshot).approve("CLEO") == ["not_approver"]
 
 
 def test_who_votes_for_another_has_no_second_vote() -> None:
-    snapshot = standing(delegation("MIA", "TOM"), delegation("SAM", "MIA"))
+    snapshot = snapshot_of(delegation("MIA", "TOM"), delegation("SAM", "MIA"))
     play = Play(ballot([("security", 2)]), snapshot)
     assert play.approve("TOM", "MIA") == ["counted", "used_up"]
 
 
 def test_a_delegation_for_one_group_holds_for_no_other() -> None:
-    snapshot = standing(delegation("ADA", "TOM", "fin"))
+    snapshot = snapshot_of(delegation("ADA", "TOM", "fin"))
     assert Play(ballot([("sre", 1)]), snapshot).approve("TOM") == ["not_approver"]
     assert Play(ballot([("fin", 1)]), snapshot).approve("TOM") == ["approve"]
 
@@ -263,26 +263,26 @@ def test_a_delegation_for_one_group_holds_for_no_other() -> None:
     ],
 )
 def test_owner_and_delegate_must_both_be_able(changes: dict[str, object], outcome: str) -> None:
-    snapshot = standing(delegation("MIA", "TOM"), **changes)  # type: ignore[arg-type]
+    snapshot = snapshot_of(delegation("MIA", "TOM"), **changes)  # type: ignore[arg-type]
     assert Play(ballot([("security", 1)]), snapshot).approve("TOM") == [outcome]
 
 
 def test_terms_may_ignore_delegations() -> None:
-    snapshot = standing(delegation("MIA", "TOM"))
+    snapshot = snapshot_of(delegation("MIA", "TOM"))
     play = Play(ballot([("security", 1)], delegation=False), snapshot)
     assert play.approve("TOM") == ["not_approver"]
 
 
 def test_a_delegation_that_ended_drops_its_vote() -> None:
-    play = Play(ballot([("security", 2)]), standing(delegation("MIA", "TOM")))
+    play = Play(ballot([("security", 2)]), snapshot_of(delegation("MIA", "TOM")))
     play.vote("TOM")
-    play.found = standing()
+    play.found = snapshot_of()
     assert play.tallies() == {"security": "1 of 2"}
     assert play.approve("SAM", "MIA") == ["counted", "approve"]
 
 
 def test_an_owners_rejection_replaces_the_delegates_approval() -> None:
-    play = Play(ballot([("security", 2)], reject=2), standing(delegation("MIA", "TOM")))
+    play = Play(ballot([("security", 2)], reject=2), snapshot_of(delegation("MIA", "TOM")))
     play.vote("TOM")
     assert play.reject("MIA") == "counted"
     assert [vote.by for vote in play.ballot.votes] == ["MIA"]
@@ -291,7 +291,7 @@ def test_an_owners_rejection_replaces_the_delegates_approval() -> None:
 
 
 def test_a_delegate_may_stop_what_the_owner_asked_for() -> None:
-    snapshot = standing(delegation("MIA", "TOM"), requesters=frozenset({"MIA"}))
+    snapshot = snapshot_of(delegation("MIA", "TOM"), requesters=frozenset({"MIA"}))
     assert Play(ballot([("security", 1)]), snapshot).reject("TOM") == "reject"
 
 

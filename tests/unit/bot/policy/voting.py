@@ -50,7 +50,7 @@ def step(after_s: int, group: str, *requirements: str) -> Escalation:
     return Escalation(after_s=after_s, add=(group,), requirements=requirements or ("sre",))
 
 
-def standing(
+def snapshot_of(
     *delegations: Delegation,
     groups: dict[str, tuple[str, ...]] | None = None,
     unknown: Iterable[str] = (),
@@ -93,7 +93,7 @@ class Play:
 
     def __init__(self, start: Ballot, snapshot: PeopleSnapshot | None = None) -> None:
         self.ballot = start
-        self.found = snapshot or standing()
+        self.found = snapshot or snapshot_of()
         self.last = VoteResult(ballot=start)
         self._at_ms = 0
 

@@ -154,11 +154,11 @@ async def test_an_approval_is_closed_from_the_moment_of_its_expiry(
     approval = await office.the_approval()
     name, shown = approval.approval_id, approval.digest
     office.clock.forward(seconds=(approval.expires_ms - office.clock() - 1) / 1000)
-    await office.approvals.look(name, an_actor(ADA), shown=shown)
+    await office.approvals.get_decidable(name, an_actor(ADA), shown=shown)
     office.clock.forward(seconds=0.001)
     assert office.clock() == approval.expires_ms
     with pytest.raises(ApprovalClosedError):
-        await office.approvals.look(name, an_actor(ADA), shown=shown)
+        await office.approvals.get_decidable(name, an_actor(ADA), shown=shown)
 
 
 async def test_a_decision_wakes_its_thread_once(storage: SqliteStores) -> None:

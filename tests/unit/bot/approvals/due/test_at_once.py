@@ -24,7 +24,7 @@ async def voted(office: Office, cards: Sequence[Approval]) -> list[Approval]:
     """Approve all, as a batch does: read together, each by a vote of its own."""
     stored = []
     for card in cards:
-        seen = await office.approvals.find(
+        seen = await office.approvals.get_pending(
             card.approval_id, an_actor(ADA), shown=card.digest, known=card
         )
         decision = Decision(

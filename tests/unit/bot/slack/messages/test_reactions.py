@@ -49,7 +49,7 @@ class SlackOfSigns:
     async def link(self, approval: Approval) -> str:
         return "https://acme.example/p1"
 
-    async def find(self, place: Spot, event: str, record_id: str) -> str:
+    async def find_message(self, place: Spot, event: str, record_id: str) -> str:
         return self.found
 
 
@@ -65,11 +65,11 @@ async def test_a_reaction_shows_that_it_waits_and_another_how_it_ended() -> None
     signs = SlackReactions(slack)
     await signs.put(an_approval(), WAITS)
     await signs.put(an_approval(), STARTS, was=WAITS)
-    await signs.take(an_approval(), WAITS)
+    await signs.remove(an_approval(), WAITS)
     await signs.put(an_approval(), "running", was=STARTS)  # looks the same
     await signs.put(an_approval(), "ran", was="running")
     await signs.put(an_approval(), "failed", was="ran")
-    await signs.take(an_approval(), "nobody", keep="failed")  # the same, again
+    await signs.remove(an_approval(), "nobody", keep="failed")  # the same, again
     assert slack.calls == [
         ("reactions.add", "hourglass_flowing_sand"),
         ("reactions.add", "gear"),

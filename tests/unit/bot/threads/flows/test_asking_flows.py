@@ -41,7 +41,9 @@ def an_office(storage: SqliteStores, agent: str) -> Office:
 
 async def take(office: Office, approval: Approval, *, by: str = BEN, **fields: Any) -> None:
     """Decide, as a listener does, and let the work that follows be done."""
-    seen = await office.approvals.look(approval.approval_id, an_actor(by), shown=approval.digest)
+    seen = await office.approvals.get_decidable(
+        approval.approval_id, an_actor(by), shown=approval.digest
+    )
     values = {"status": question_of(seen).yes_status, "digest": seen.digest, **fields}
     if "arguments" in fields:
         await office.decide(seen, by=by, edited=fields["arguments"])

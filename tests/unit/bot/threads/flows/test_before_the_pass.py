@@ -17,7 +17,7 @@ RAN = Run(state=RunState.RAN, at_ms=1)
 async def decide(office: Office, card: Approval, *, by: str = ADA) -> Approval:
     """Approve, up to the wake: the pass and the card wait for the test."""
     actor = an_actor(by)
-    seen = await office.approvals.find(card.approval_id, actor, shown=card.digest)
+    seen = await office.approvals.get_pending(card.approval_id, actor, shown=card.digest)
     yes = Decision(status=Status.APPROVED, by=by, at_ms=office.clock(), digest=seen.digest)
     decided = await office.approvals.decide(seen, yes, actor, surface=Surface.CARD)
     await office.approvals.tell([decided])

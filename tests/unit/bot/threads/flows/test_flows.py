@@ -203,10 +203,10 @@ async def test_unknown_and_outdated(storage: SqliteStores) -> None:
     await office.hear(ASK)
     approval = await office.the_approval()
     with pytest.raises(UnknownApprovalError):
-        await office.approvals.look("apr_" + "0" * 32, an_actor(ADA), shown="x")
+        await office.approvals.get_decidable("apr_" + "0" * 32, an_actor(ADA), shown="x")
     for shown in ("", "0" * 32):
         with pytest.raises(OutdatedCardError):
-            await office.approvals.look(approval.approval_id, an_actor(ADA), shown=shown)
+            await office.approvals.get_decidable(approval.approval_id, an_actor(ADA), shown=shown)
 
 
 async def test_reminder_then_expiry(storage: SqliteStores) -> None:
