@@ -222,7 +222,7 @@ async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: Sqlit
         waiting.key,
         edited,
         judged=changed,
-        found=waiting,
+        unedited=waiting,
         now_ms=office.clock(),
     )
     await office.approvals.attendance.attend(approval.approval_id)
@@ -262,7 +262,7 @@ async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
             waiting.key,
             edited,
             judged=changed,
-            found=waiting,
+            unedited=waiting,
             now_ms=now,
         )
         return sent if after else await recording_nudge(approval, message, **options)
