@@ -15,6 +15,7 @@ from pymongo.uri_parser import parse_uri
 
 from tests.support.mongo import own_client
 from tests.support.mongo_listener import LISTENER
+from tests.support.ports import free_port
 
 Command = dict[str, Any]
 
@@ -76,7 +77,7 @@ async def proxied(uri: str, play: Play, *, tls: ssl.SSLContext | None = None) ->
             writer.close()
             tasks.discard(task)
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(serve, "127.0.0.1", free_port(), ssl=tls)
     here = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield _leading_to(here, uri)
