@@ -52,7 +52,7 @@ async def half_bodies(port: int) -> None:
 
 
 async def _halves(port: int, said: bytes) -> None:
-    async def one() -> None:
+    async def hold_open() -> None:
         while True:
             with suppress(OSError):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -63,14 +63,14 @@ async def _halves(port: int, said: bytes) -> None:
                     writer.close()
             await asyncio.sleep(0.3)
 
-    await asyncio.gather(*(one() for _ in range(HALVES)))
+    await asyncio.gather(*(hold_open() for _ in range(HALVES)))
 
 
 async def bombs(port: int) -> None:
     """Send small bodies that grow, four at a time."""
     bomb = gzip.compress(b'{"a":"' + b"x" * 940_000_000 + b'"}', 9)
 
-    async def one(session: aiohttp.ClientSession) -> None:
+    async def send_bombs(session: aiohttp.ClientSession) -> None:
         headers = {"Content-Encoding": "gzip", "X-Slack-Request-Timestamp": str(int(time.time()))}
         while True:
             with suppress(aiohttp.ClientError, OSError):
@@ -80,7 +80,7 @@ async def bombs(port: int) -> None:
             await asyncio.sleep(0.05)
 
     async with aiohttp.ClientSession() as session:
-        await asyncio.gather(*(one(session) for _ in range(4)))
+        await asyncio.gather(*(send_bombs(session) for _ in range(4)))
 
 
 async def flood(port: int) -> None:
@@ -88,7 +88,7 @@ async def flood(port: int) -> None:
     connector = aiohttp.TCPConnector(limit=64)
     async with aiohttp.ClientSession(connector=connector) as session:
 
-        async def one(number: int) -> None:
+        async def send_message(number: int) -> None:
             event = {
                 "type": "app_mention",
                 "user": "U1",
@@ -104,7 +104,7 @@ async def flood(port: int) -> None:
                 async with session.post(url, data=raw, headers=headers) as answer:
                     await answer.read()
 
-        await asyncio.gather(*(one(number) for number in range(MESSAGES)))
+        await asyncio.gather(*(send_message(number) for number in range(MESSAGES)))
     await asyncio.Event().wait()
 
 

@@ -48,13 +48,13 @@ def instructions(path: Path) -> list[tuple[str, str]]:
     return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
 
 
-def one(path: Path, word: str) -> str:
+def argument_of(path: Path, word: str) -> str:
     (argument,) = [rest for name, rest in instructions(path) if name == word]
     return argument
 
 
 def environment(path: Path) -> dict[str, str]:
-    return dict(re.findall(r"(\w+)=(\S+)", one(path, "ENV")))
+    return dict(re.findall(r"(\w+)=(\S+)", argument_of(path, "ENV")))
 
 
 def copied(path: Path) -> list[str]:
@@ -127,7 +127,7 @@ def test_what_an_image_copies_is_there_and_nothing_else_is_sent(path: Path) -> N
 def test_the_images_are_pinned_and_build_on_each_other() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     name = f"countersign:{version}"
-    assert one(EXAMPLE / "Dockerfile", "FROM") == name
+    assert argument_of(EXAMPLE / "Dockerfile", "FROM") == name
     for path in (BASE, EXAMPLE / "Dockerfile", EXAMPLE / "README.md"):
         assert f"docker build -f deploy/Dockerfile -t {name} ." in path.read_text("utf-8")
     images = [service["image"] for service in composed(*COMPOSE)["services"].values()]
@@ -142,8 +142,8 @@ def test_the_image_asks_for_its_health_where_the_bot_listens() -> None:
         return ""
 
     port = environment(BASE)["COUNTERSIGN_PORT"]
-    assert one(BASE, "EXPOSE") == port
-    check = one(BASE, "HEALTHCHECK")
+    assert argument_of(BASE, "EXPOSE") == port
+    check = argument_of(BASE, "HEALTHCHECK")
     assert 'os.environ[\\"COUNTERSIGN_PORT\\"]' in check
     paths = {resource.canonical for resource in web_app(None, ready).router.resources()}
     (asked,) = re.findall(r"(/\w+)', timeout", check)
@@ -159,7 +159,7 @@ async def test_the_check_of_health_passes_with_the_bot_and_fails_without(
     async def ready() -> str:
         return ""
 
-    check = one(BASE, "HEALTHCHECK")
+    check = argument_of(BASE, "HEALTHCHECK")
     code = compile(json.loads(check[check.index("[") :])[2], "healthcheck", "exec")
     async with AsyncExitStack() as stack:
         port = await serve(web_app(None, ready), host="127.0.0.1", port=0, stack=stack)
@@ -171,9 +171,9 @@ async def test_the_check_of_health_passes_with_the_bot_and_fails_without(
 
 def test_the_image_runs_a_command_that_there_is() -> None:
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
-    assert json.loads(one(BASE, "ENTRYPOINT"))[0] in scripts
-    assert parse(json.loads(one(BASE, "CMD"))).command == "run"
-    assert one(BASE, "USER").isdigit()
+    assert json.loads(argument_of(BASE, "ENTRYPOINT"))[0] in scripts
+    assert parse(json.loads(argument_of(BASE, "CMD"))).command == "run"
+    assert argument_of(BASE, "USER").isdigit()
 
 
 @pytest.mark.parametrize("way", ["compose.socket.yaml", "compose.https.yaml"])

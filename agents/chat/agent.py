@@ -345,7 +345,7 @@ class ChatModelAgent:
             self._wait(work, *batch.waiting())
         message = await self._chain.after_tools(results_message(calls, work))
         ending, is_told = self._ending(calls, work)
-        work.told(message)
+        work.add_results(message)
         work.hooks.passed("after_tools")
         if ending is None:
             return

@@ -154,7 +154,7 @@ class Origin:
     messages: tuple[ModelMessage, ...]
 
 
-def told(name: str, given: AgentInput, notes: Sequence[Note]) -> AgentInput:
+def input_after(name: str, given: AgentInput, notes: Sequence[Note]) -> AgentInput:
     """Build the input of an agent that runs after other agents."""
     # If the messages were replaced on the way, their old origin no longer describes them.
     origin = given.origin

@@ -170,7 +170,7 @@ class ChatRun:
         session.apply_changes(cast("dict[str, Json]", note.get("session", {})))
         self.values.apply_changes(cast("dict[str, Json]", note.get("values", {})))
 
-    def told(self, message: ModelMessage) -> None:
+    def add_results(self, message: ModelMessage) -> None:
         """Add the results of all calls, which completes the answer."""
         self.messages.append(message)
         self.results, self.gates, self.said = {}, {}, []

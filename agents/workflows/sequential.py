@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from agents.agent import ActionEvent, Agent, AgentEvent, AgentInput, check_unique_names, run_agent
-from agents.chat.handoff import Notes, told
+from agents.chat.handoff import Notes, input_after
 from agents.core.calls import BreakLoop
 from agents.core.cancel import CancelInfo
 from agents.core.codec import Json, register
@@ -162,7 +162,7 @@ class Steps:
         """Run the current agent; its input is always the same on resume."""
         agent = self.agents[at.index]
         # Only notes from before this agent, so that a resumed agent receives the same input.
-        heard = told(agent.name, given, at.notes.all[: at.begun_at])
+        heard = input_after(agent.name, given, at.notes.all[: at.begun_at])
         try:
             async with aclosing(run_agent(agent, heard)) as events:
                 async for event in events:

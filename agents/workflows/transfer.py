@@ -21,7 +21,7 @@ from agents.agent import (
     run_path,
 )
 from agents.chat.agent import ChatModelAgent
-from agents.chat.handoff import Notes, told
+from agents.chat.handoff import Notes, input_after
 from agents.core.calls import ToolCall, Transfer
 from agents.core.codec import Json, register
 from agents.core.component.context import event_key
@@ -188,7 +188,7 @@ class TransferAgent:
         """Run the current agent: the agent itself in place, others below it."""
         if at.target:
             target = self._targets[at.target]
-            return run_agent(target, told(target.name, given, at.notes.all[: at.begun_at]))
+            return run_agent(target, input_after(target.name, given, at.notes.all[: at.begun_at]))
         begin = self._agent.resume if is_resumed else self._agent.run
         # Agents are async generators, which have `aclose`.
         return cast("AsyncGenerator[AgentEvent, None]", begin(given))

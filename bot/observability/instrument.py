@@ -44,7 +44,7 @@ class _Write(Generic[P, R]):
     def __init__(self, write: Callable[P, Coroutine[Any, Any, R]]) -> None:
         self._write = write
 
-    def told(self, tell: Callable[Concatenate[R, P], None]) -> Callable[P, Coroutine[Any, Any, R]]:
+    def then(self, tell: Callable[Concatenate[R, P], None]) -> Callable[P, Coroutine[Any, Any, R]]:
         """Return the write with a report of its result."""
         write = self._write
 
@@ -135,8 +135,8 @@ class _MeteredThreads(_Told):
     def __init__(self, store: ThreadStore, tell: events.TellEvent) -> None:
         super().__init__(store)
         self._tell, self._leases = tell, _Leases(tell, "thread")
-        self.due = _Write(store.due).told(self._leases.due)
-        self.claim = _Write(store.claim).told(self._leases.taken)
+        self.due = _Write(store.due).then(self._leases.due)
+        self.claim = _Write(store.claim).then(self._leases.taken)
         self.set_turn = _Write(store.set_turn).kept(self._turned)
         self.release = _Write(store.release).timed(self._released)
 
@@ -198,10 +198,10 @@ class _MeteredApprovals(_Told):
         self._decided: LRUCache[str, Approval] = LRUCache(_MOST)
         self._undrawn: LRUCache[str, Approval] = LRUCache(_MOST)
         leases = _Leases(tell, "approval")
-        self.due = _Write(store.due).told(leases.due)
-        self.claim = _Write(store.claim).told(leases.taken)
+        self.due = _Write(store.due).then(leases.due)
+        self.claim = _Write(store.claim).then(leases.taken)
         self.insert = _Write(store.insert).timed(self._inserted)
-        self.replace = _Write(store.replace).told(self._replaced)
+        self.replace = _Write(store.replace).then(self._replaced)
 
     def _inserted(self, write: events.TimedWrite[frozenset[str]], *approvals: Approval) -> None:
         new = [approval for approval in approvals if approval.approval_id in (write.result or ())]

@@ -10,7 +10,7 @@ from agents.core.errors import InvalidArgumentsError
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId, with_rest
 from bot.layout.blocks import Block, plain
-from bot.layout.forms.edit import drawn, found, label_of
+from bot.layout.forms.edit import drawn, label_of, matching_options
 from bot.layout.forms.fields import OPTION, NotEditable
 from bot.layout.forms.pages import MOST_DRAFT, NO_DRAFT, FormDraft, InputForm, draft_of, form_of
 from bot.layout.forms.parse import place
@@ -133,7 +133,7 @@ class InputsQuestion(DrawnQuestion):
         field = None if isinstance(form, NotEditable) else form.field(block_id)
         if field is None or not field.is_searched:
             raise InvalidInputError("this form")
-        return found(field, typed)
+        return matching_options(field, typed)
 
     def place_errors(self, error: Exception) -> Errors:
         """Assign the tool's validation errors to the inputs of the form."""

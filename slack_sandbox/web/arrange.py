@@ -51,7 +51,7 @@ class Skippable(Protocol):
         ...
 
 
-async def told(clock: Skippable | None) -> Payload:
+async def clock_facts(clock: Skippable | None) -> Payload:
     """Say how late it is, in seconds, and when the next thing is due.
 
     Raises:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from slack_sandbox.errors import RefusedError
-from slack_sandbox.web.arrange import Arrangements, told
+from slack_sandbox.web.arrange import Arrangements, clock_facts
 from slack_sandbox.web.panel import Panel
 from slack_sandbox.workspace.records import Payload
 
@@ -186,13 +186,13 @@ class Control:
         self._scene.expire_triggers()
 
     async def _time(self, body: Payload) -> Payload:  # noqa: ARG002 - the shape of an act
-        return await told(self._scene.time)
+        return await clock_facts(self._scene.time)
 
     async def _skip(self, body: Payload) -> Payload:
         """`seconds`: how many pass at once; without, all until the next thing is due."""
         seconds = _number(body, "seconds") if "seconds" in body else None
         await self._scene.skip_time(seconds)
-        return await told(self._scene.time)
+        return await clock_facts(self._scene.time)
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -121,11 +121,11 @@ class Bench:
     async def heard(self, kind: str) -> dict[str, Any]:
         """Wait for an interaction of a kind."""
 
-        def found() -> list[dict[str, Any]]:
+        def of_kind() -> list[dict[str, Any]]:
             return [payload for payload in self.got if payload.get("type") == kind]
 
-        await self.sandbox.until(lambda: bool(found()))
-        return found()[-1]
+        await self.sandbox.until(lambda: bool(of_kind()))
+        return of_kind()[-1]
 
     def call(self, method: str, **values: Any) -> dict[str, Any]:
         answer = self.sandbox.answer(method, values)

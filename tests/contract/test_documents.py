@@ -322,19 +322,19 @@ async def test_documents_are_found_by_their_fields(tasks: Tasks) -> None:
         a_task("c", rank=2, state=State.DONE),
     )
 
-    async def found(where: dict[str, object], *sort: str) -> list[str]:
+    async def ids(where: dict[str, object], *sort: str) -> list[str]:
         return [task.task_id for task in (await tasks.find(where, sort=sort)).documents]
 
-    assert await found({"state": State.OPEN}, "rank") == ["b", "a"]
-    assert await found({"state": "open"}, "-rank") == ["a", "b"]
-    assert await found({"answer.by": "U9"}) == ["b"]
-    assert await found({"answer.by": {"$in": ["U2", "U9"]}}) == ["b", "full"]
-    assert await found({"rank": {"$gt": 1, "$lte": 3}}, "rank") == ["c", "a"]
-    assert await found({"rank": {"$gte": 1, "$lt": 3}, "state": {"$ne": "done"}}) == ["b"]
-    assert await found({"id": {"$gt": "a"}, "owner": "U1"}) == ["b", "c"]
-    assert await found({"is_urgent": True}) == ["full"]
-    assert await found({"due_ms": {"$lte": 7}}) == ["full"]
-    assert await found({"due_ms": None}) == ["a", "b", "c"]
+    assert await ids({"state": State.OPEN}, "rank") == ["b", "a"]
+    assert await ids({"state": "open"}, "-rank") == ["a", "b"]
+    assert await ids({"answer.by": "U9"}) == ["b"]
+    assert await ids({"answer.by": {"$in": ["U2", "U9"]}}) == ["b", "full"]
+    assert await ids({"rank": {"$gt": 1, "$lte": 3}}, "rank") == ["c", "a"]
+    assert await ids({"rank": {"$gte": 1, "$lt": 3}, "state": {"$ne": "done"}}) == ["b"]
+    assert await ids({"id": {"$gt": "a"}, "owner": "U1"}) == ["b", "c"]
+    assert await ids({"is_urgent": True}) == ["full"]
+    assert await ids({"due_ms": {"$lte": 7}}) == ["full"]
+    assert await ids({"due_ms": None}) == ["a", "b", "c"]
     assert await tasks.count({"state": State.OPEN}) == 2
 
 

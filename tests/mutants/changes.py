@@ -100,8 +100,8 @@ def _place_of(node: ast.AST, before: str) -> str:
     match node:
         case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
             name = node.name
-        case ast.Assign(targets=[ast.Name(id=found)]) | ast.AnnAssign(target=ast.Name(id=found)):
-            name = "" if before[:1].islower() else found
+        case ast.Assign(targets=[ast.Name(id=target)]) | ast.AnnAssign(target=ast.Name(id=target)):
+            name = "" if before[:1].islower() else target
         case _:
             pass
     return ".".join(part for part in (before, name) if part)

@@ -340,11 +340,11 @@ async def test_i1_i5_every_order_of_two_workers_that_may_die(
 ) -> None:
     store = await begun(Case(durability, is_idempotent))
 
-    async def one(order: Order) -> None:
+    async def run_case(order: Order) -> None:
         case = Case(durability, is_idempotent, store=copy.deepcopy(store))
         await play(case, order, "ab", "c")
 
-    explored = await explore(one)
+    explored = await explore(run_case)
     assert explored.states > 200
     assert explored.runs > 200
 
@@ -358,13 +358,13 @@ async def test_i4_every_death_of_three_workers_in_turn(
     store = await begun(Case(durability, is_idempotent))
     ends: set[str] = set()
 
-    async def one(order: Order) -> None:
+    async def run_case(order: Order) -> None:
         case = Case(durability, is_idempotent, verdicts, store=copy.deepcopy(store))
         await play(case, order, "a", "b", "c")
         assert len(case.effects) <= 1 or is_idempotent or case.said("again")
         ends.add(f"{len(case.effects)} after {' and '.join(case.decisions.values())}")
 
-    await explore(one)
+    await explore(run_case)
     assert {"0 after reject", "0 after expire", "1 after approve", "1 after edit"} <= ends
     if is_idempotent:
         assert "3 after approve" in ends

@@ -124,7 +124,7 @@ def succeeded(approval: Approval) -> bool:
     return approval.status is Status.ANSWERED and approval.kind is Kind.QUESTION
 
 
-def told(approval: Approval) -> Iterator[tuple[str, str]]:
+def surfaces_of(approval: Approval) -> Iterator[tuple[str, str]]:
     """What each surface says of an approval: its name and all its texts and emoji."""
     yield "card", words(card_for(approval, approvers_text=""))
     yield "details", words(review_modal(approval, FormReader()))
@@ -218,7 +218,7 @@ def test_no_surface_tells_of_a_success_what_did_not_succeed() -> None:
         (name, str(approval.run and approval.run.state), approval.status, text)
         for approval in all_ended()
         if not succeeded(approval)
-        for name, text in told(approval)
+        for name, text in surfaces_of(approval)
         if SUCCESS.search(DENIED.sub("", text))
     ]
     assert claims == [], "\n\n".join(map(str, claims[:20]))
@@ -228,7 +228,7 @@ def test_no_surface_tells_of_a_success_what_did_not_succeed() -> None:
 def test_the_audit_and_the_log_tell_what_came_of_a_call(surface: str) -> None:
     for approval in all_ended():
         if approval.run is not None and approval.run.state in {RunState.RAN, RunState.FAILED}:
-            last = dict(told(approval))[surface].splitlines()[-1]
+            last = dict(surfaces_of(approval))[surface].splitlines()[-1]
             assert re.search(rf"executed.*\b{approval.run.state}\b", last), last
 
 
@@ -245,7 +245,7 @@ def test_every_surface_tells_of_a_failure_and_the_details_of_its_error() -> None
     for approval in all_ended():
         if approval.run is None or approval.run.state not in TELLS:
             continue
-        surfaces = dict(told(approval))
+        surfaces = dict(surfaces_of(approval))
         pattern = TELLS[approval.run.state]
         dumb = {n: text for n, text in surfaces.items() if not pattern.search(text)}
         assert dumb.keys() <= SILENT, dumb

@@ -190,15 +190,16 @@ def test_what_is_merged_is_as_strict_as_each_part(parts: list[Verdict]) -> None:
 @MANY
 @given(verdicts(stages=False))
 def test_merging_is_associative_without_stages(parts: list[Verdict]) -> None:
-    one, two, three = parts
-    assert merge([merge([one, two]), three]) == merge([one, merge([two, three])]) == merge(parts)
+    first, second, third = parts
+    left, right = merge([merge([first, second]), third]), merge([first, merge([second, third])])
+    assert left == right == merge(parts)
 
 
 @MANY
 @given(verdicts())
 def test_with_stages_only_their_borders_depend_on_the_grouping(parts: list[Verdict]) -> None:
-    one, two, three = parts
-    left, right = merge([merge([one, two]), three]), merge([one, merge([two, three])])
+    first, second, third = parts
+    left, right = merge([merge([first, second]), third]), merge([first, merge([second, third])])
     assert names_of(left) == names_of(right)
     if isinstance(left, Terms) and isinstance(right, Terms):
         assert slots_of(left) == slots_of(right)

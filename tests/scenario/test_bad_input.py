@@ -162,14 +162,14 @@ async def test_many_clicks_of_two_people(opened: Opening) -> None:
         await stage.said("Sent")
         await stage.card(word="Approved")
 
-        def told() -> list[dict[str, Any]]:
+        def replies() -> list[dict[str, Any]]:
             return [
                 m for name in ("Ada", "Ben") for m in stage.sandbox.ephemerals(stage.user(name))
             ]
 
-        await stage.sandbox.until(lambda: len(told()) == 49)
+        await stage.sandbox.until(lambda: len(replies()) == 49)
         winners = {stage.user(name) for name in ("Ada", "Ben")}
-        named = {w for w in winners if all(f"<@{w}>" in message["text"] for message in told())}
+        named = {w for w in winners if all(f"<@{w}>" in message["text"] for message in replies())}
         assert len(named) == 1
         assert len(stage.cards()) == 1
     assert agents.RAN == ["hello"]

@@ -174,21 +174,21 @@ class Stage:
     async def said(self, pattern: str, *, within: float = PATIENCE_S) -> str:
         """Wait for a text of the bot, for some seconds."""
 
-        def found() -> list[str]:
+        def matching() -> list[str]:
             return [text for text in self.texts() if re.search(pattern, text)]
 
-        await self.until(lambda: bool(found()), within=within)
-        return found()[-1]
+        await self.until(lambda: bool(matching()), within=within)
+        return matching()[-1]
 
     async def whispered(self, user: str, pattern: str) -> str:
         """Wait for a private answer."""
 
-        def found() -> list[str]:
+        def matching() -> list[str]:
             texts = [m["text"] for m in self.sandbox.ephemerals(self.user(user))]
             return [text for text in texts if re.search(pattern, text)]
 
-        await self.until(lambda: bool(found()))
-        return found()[-1]
+        await self.until(lambda: bool(matching()))
+        return matching()[-1]
 
     async def choose(self, user: str, card: dict[str, Any], action_id: str) -> None:
         """Choose what a card's menu has."""

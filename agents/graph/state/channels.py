@@ -29,7 +29,7 @@ from agents.core.codec import Json, encode
 from agents.core.errors import UnstorableValueError
 from agents.graph.errors import GraphBuildError, StateUpdateError
 from agents.graph.options import is_async
-from agents.graph.state.shapes import ModelSchema, told
+from agents.graph.state.shapes import ModelSchema, fault_line
 
 Values: TypeAlias = dict[str, Any]
 Reducer: TypeAlias = Callable[[Any, Any], object]
@@ -312,7 +312,7 @@ def type_fault(kind: object) -> Callable[[object], str]:
             adapter.validate_python(value, strict=True)
         except ValidationError as error:
             problems = error.errors(include_url=False, include_input=False, include_context=False)
-            return "; ".join(told(problem["loc"], problem["msg"]) for problem in problems)
+            return "; ".join(fault_line(problem["loc"], problem["msg"]) for problem in problems)
         return ""
 
     return fault

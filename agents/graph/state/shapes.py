@@ -205,11 +205,11 @@ def _faults(error: ValidationError) -> dict[str, str]:
     faults: dict[str, str] = {}
     for fault in error.errors(include_url=False, include_input=False, include_context=False):
         name = str(fault["loc"][0]) if fault["loc"] else ""
-        line = told(fault["loc"], fault["msg"])
+        line = fault_line(fault["loc"], fault["msg"])
         faults[name] = f"{faults[name]}; {line}" if name in faults else line
     return faults
 
 
-def told(path: Sequence[int | str], message: str) -> str:
+def fault_line(path: Sequence[int | str], message: str) -> str:
     """Format a fault as a line: field and message."""
     return f"{'.'.join(map(str, path))}: {message}" if path else message

@@ -12,7 +12,7 @@ from agents.gates.followup import FOLLOW_UP_NAME, follow_up_tool
 from agents.middlewares.tools import ToolErrorHandler
 from agents.prebuilt.deep import TASK_TOOL, deep_agent
 from bot.demo.commands import PlannedToolCall, gives_up
-from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, first_group, hint, voice
 from bot.demo.replies import is_answer
 
 EXAMPLE = "analyse the market for electric bicycles"
@@ -81,7 +81,7 @@ def build(model: Model) -> Agent:
 
 def lead(seen: CurrentRequest) -> Reply:
     """Ask, give out two tasks, report; the list is written anew before each."""
-    topic = found(r"\banaly[sz]e\s+(.+)", seen.request).rstrip(".")
+    topic = first_group(r"\banaly[sz]e\s+(.+)", seen.request).rstrip(".")
     if not topic:
         return Reply(hint(EXAMPLE))
     answers, results = seen.results_of(FOLLOW_UP_NAME), seen.results_of(TASK_TOOL)
@@ -105,7 +105,7 @@ def research_rule(seen: CurrentRequest) -> Reply:
     """Search once."""
     if seen.done:
         return Reply(seen.done[-1].result)
-    query = found(r"Find figures about (.+?)\.", seen.request) or seen.request
+    query = first_group(r"Find figures about (.+?)\.", seen.request) or seen.request
     return Reply("", (call("search", query=query),))
 
 

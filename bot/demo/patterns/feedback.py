@@ -11,7 +11,7 @@ from agents.chat.agent import ChatModelAgent
 from agents.prebuilt.review import CONTENT_KEY, ReviewAgent
 from agents.tools.actions import EXIT_NAME, exit_tool
 from agents.workflows.sequential import LoopAgent
-from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, first_group, hint, voice
 
 EXAMPLE = "write a short poem about potatoes"
 INSTRUCTION = """\
@@ -46,7 +46,7 @@ def build(model: Model) -> Agent:
 
 def write(seen: CurrentRequest) -> Reply:
     """Write a poem; each feedback since changes it a little."""
-    topic = found(
+    topic = first_group(
         r"\babout\s+(?:an?\s+|the\s+)?([\w' -]{1,40}?)\s*(?:[,.!]|\bin\b|$)", seen.request
     )
     if not topic:

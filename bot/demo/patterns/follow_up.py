@@ -11,7 +11,7 @@ from agents.chat.agent import ChatModelAgent
 from agents.gates.followup import FOLLOW_UP_NAME, follow_up_tool
 from agents.workflows.agenttool import AgentTool
 from bot.demo.commands import gives_up
-from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, first_group, hint, voice
 from bot.demo.replies import is_answer
 
 EXAMPLE = "plan a 3-day trip to New York City"
@@ -64,7 +64,7 @@ def ask(seen: CurrentRequest) -> Reply:
     if not is_answer(answers[-1]) or gives_up(answers[-1]):
         return Reply("Open: nobody said what is wanted.")
     answer_text = "\n".join(answers)
-    budget = found(r"(\d[\d.,]*)", answer_text)
+    budget = first_group(r"(\d[\d.,]*)", answer_text)
     if not budget and len(answers) == 1:
         again = call(FOLLOW_UP_NAME, questions=[f"{_BUDGET} Please write a number."])
         return Reply("One thing is still open.", (again,))
@@ -76,8 +76,8 @@ def ask(seen: CurrentRequest) -> Reply:
 
 def plan(seen: CurrentRequest) -> Reply:
     """Have the facts found out, then write one line for each day."""
-    where = found(r"\bto\s+([A-Z][\w' -]*)", seen.request)
-    days = min(int(found(r"(\d{1,2})[ -]day", seen.request) or 3), 7)
+    where = first_group(r"\bto\s+([A-Z][\w' -]*)", seen.request)
+    days = min(int(first_group(r"(\d{1,2})[ -]day", seen.request) or 3), 7)
     if not where:
         return Reply(hint(EXAMPLE))
     facts = seen.results_of("FollowUpAgent")

@@ -23,7 +23,7 @@ from agents.workflows.sequential import SequentialAgent
 from agents.workflows.transfer import transfer_tool_to
 from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns.planned import executing, planner, plans, responds, work_of
-from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, first_group, hint, voice
 from bot.demo.replies import report
 
 EXAMPLE = (
@@ -171,12 +171,16 @@ def plan(seen: CurrentRequest) -> Reply:
     """Write down the steps that the request asks for."""
     text, name = seen.request, _project(seen.request)
     steps = [f"Analyse the requirements of {name}", f"Draft the design of {name}"]
-    amount = found(r"\$?\s?(\d[\d,]{2,11})(?:\.00)?\b(?!-)", text).replace(",", "")
-    department = found(r"\b(engineering|marketing|operations)\b", text).lower() or "engineering"
+    amount = first_group(r"\$?\s?(\d[\d,]{2,11})(?:\.00)?\b(?!-)", text).replace(",", "")
+    department = (
+        first_group(r"\b(engineering|marketing|operations)\b", text).lower() or "engineering"
+    )
     if amount:
-        steps.append(f"Allocate {amount} USD of {department} to {name}")
-    team = found(rf"\bteam:?\s+(?:of\s+)?({_PERSON}(?:(?:\s*,\s*|\s+and\s+){_PERSON})*)", text)
-    start = found(r"\b(\d{4}-\d\d-\d\d)\b", text) or "now"
+        steps.append(f"Allocate {amount} USD of {department or 'engineering'} to {name}")
+    team = first_group(
+        rf"\bteam:?\s+(?:of\s+)?({_PERSON}(?:(?:\s*,\s*|\s+and\s+){_PERSON})*)", text
+    )
+    start = first_group(r"\b(\d{4}-\d\d-\d\d)\b", text) or "now"
     if team:
         members = ", ".join(re.split(r"\s*,\s*|\s+and\s+", team))
         steps.append(f"Assign {members} to {name} from {start}")
@@ -192,7 +196,7 @@ def replan(seen: CurrentRequest) -> Reply:
 
 
 def _project(text: str) -> str:
-    return found(r"\bproject\s+[\"“]?((?-i:[A-Z])[\w-]*(?:\s+(?-i:[A-Z])[\w-]*)*)", text)
+    return first_group(r"\bproject\s+[\"“]?((?-i:[A-Z])[\w-]*(?:\s+(?-i:[A-Z])[\w-]*)*)", text)
 
 
 def _call(step: str) -> PlannedToolCall | None:

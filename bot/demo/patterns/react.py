@@ -11,7 +11,7 @@ from agents.agent import Agent
 from agents.gates.decorator import tool
 from agents.gates.human import HumanInterruptConfig
 from agents.prebuilt.react import create_react_agent
-from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, first_group, hint, voice
 from bot.demo.replies import Done, brief_report, is_answer
 
 EXAMPLE = "write to nora@acme.example: the office moves on Monday"
@@ -47,8 +47,8 @@ def write(seen: CurrentRequest) -> Reply:
     """Send what a message asks for, then say what became of it."""
     if seen.done:
         return Reply(_ended(seen.done[-1]))
-    to = found(r"([^\s@<>|:]+@[^\s@<>|:,]+)", seen.request)
-    text = found(r":\s+(.+)", seen.request)
+    to = first_group(r"([^\s@<>|:]+@[^\s@<>|:,]+)", seen.request)
+    text = first_group(r":\s+(.+)", seen.request)
     if not (to and text):
         return Reply(hint(EXAMPLE))
     return Reply(

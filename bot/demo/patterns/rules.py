@@ -127,7 +127,7 @@ def hint(example: str) -> str:
     return f'I did not understand that. In this channel, write something like: "{example}".'
 
 
-def found(pattern: str, text: str) -> str:
+def first_group(pattern: str, text: str) -> str:
     """Return the first group of a pattern in a text, in whatever case; empty when nothing fits."""
     match = re.search(pattern, text, re.IGNORECASE)
     return match[1].strip() if match else ""

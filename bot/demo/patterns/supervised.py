@@ -15,7 +15,7 @@ from agents.gates.decorator import tool
 from agents.prebuilt.supervisor import supervisor
 from agents.tools.actions import EXIT_NAME, TRANSFER_NAME, exit_tool
 from agents.workflows.transfer import transfer_tool_to
-from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, first_group, hint, voice
 from bot.demo.replies import report
 
 EXAMPLE = "check my checking account balance, then transfer $500 from checking to savings"
@@ -125,18 +125,18 @@ def look_up(seen: CurrentRequest) -> Reply:
     """Look up the account that is named."""
     if seen.done:
         return Reply(report(seen.done))
-    account = found(rf"{_ACCOUNT}\s+account", seen.request) or "main"
+    account = first_group(rf"{_ACCOUNT}\s+account", seen.request) or "main"
     return Reply("", (call("check_balance", account_id=account.lower()),))
 
 
 def transfer(seen: CurrentRequest) -> Reply:
     """Transfer what is asked for."""
     if seen.done:
-        receipt = found(r'"message":\s*"([^"]+)"', seen.done[-1].result)
+        receipt = first_group(r'"message":\s*"([^"]+)"', seen.done[-1].result)
         return Reply(f"{receipt}." if receipt else report(seen.done))
-    amount = found(r"\btransfer\w*\s+[€$]?(\d+(?:\.\d{1,2})?)", seen.request)
-    source = found(rf"\bfrom\s+(?:my\s+|the\s+)?{_ACCOUNT}", seen.request)
-    target = found(rf"\bfrom\s.*?\bto\s+(?:my\s+|the\s+)?{_ACCOUNT}", seen.request)
+    amount = first_group(r"\btransfer\w*\s+[€$]?(\d+(?:\.\d{1,2})?)", seen.request)
+    source = first_group(rf"\bfrom\s+(?:my\s+|the\s+)?{_ACCOUNT}", seen.request)
+    target = first_group(rf"\bfrom\s.*?\bto\s+(?:my\s+|the\s+)?{_ACCOUNT}", seen.request)
     if not (amount and source and target):
         return Reply("I need an amount and two accounts: transfer $500 from checking to savings.")
     wanted = call(

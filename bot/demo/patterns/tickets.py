@@ -10,7 +10,7 @@ from pydantic_ai.models import Model
 from agents.agent import Agent
 from agents.chat.agent import ChatModelAgent
 from agents.gates.decorator import Gate, tool
-from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, first_group, hint, voice
 from bot.demo.replies import brief_report
 
 EXAMPLE = "book a ticket for Martin, to Beijing, phone 1234567"
@@ -66,11 +66,11 @@ def book(seen: CurrentRequest) -> Reply:
     if seen.done:
         return Reply(brief_report(seen.done))
     text = seen.request
-    who = found(r"\bfor\s+([^\W\d_][\w'-]*(?:\s+(?!to\b)[^\W\d_][\w'-]*)?)", text)
-    where = found(
+    who = first_group(r"\bfor\s+([^\W\d_][\w'-]*(?:\s+(?!to\b)[^\W\d_][\w'-]*)?)", text)
+    where = first_group(
         r"\bto\s+([^\W\d_][\w'-]*(?:\s+(?!for\b|on\b|phone\b|the\b)[^\W\d_][\w'-]*)?)", text
     )
-    phone = found(r"(?:phone|number|reach)\D*?(\+?\d[\d -]{3,19})", text)
+    phone = first_group(r"(?:phone|number|reach)\D*?(\+?\d[\d -]{3,19})", text)
     if not (who and where and phone):
         return Reply(hint(EXAMPLE))
     booking = call(

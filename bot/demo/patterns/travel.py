@@ -15,7 +15,7 @@ from agents.prebuilt.plan_execute import executor_agent, plan_execute, replanner
 from agents.tools.actions import EXIT_NAME
 from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns.planned import executing, planner, plans, responds, work_of
-from bot.demo.patterns.rules import CurrentRequest, Reply, call, found, hint, voice
+from bot.demo.patterns.rules import CurrentRequest, Reply, call, first_group, hint, voice
 
 EXAMPLE = "plan a trip from Berlin to Tokyo on 2027-10-15 for 3 nights"
 _WORDS = r"([^\W\d_][\w'-]*(?:\s+(?!to\b|on\b|for\b|from\b|in\b)[^\W\d_][\w'-]*)*)"
@@ -107,12 +107,12 @@ def build(model: Model) -> Agent:
 
 def plan(seen: CurrentRequest) -> Reply:
     """Write down the four steps of a trip."""
-    origin = found(rf"\bfrom\s+{_WORDS}", seen.request)
-    city = found(rf"\bto\s+{_WORDS}", seen.request)
+    origin = first_group(rf"\bfrom\s+{_WORDS}", seen.request)
+    city = first_group(rf"\bto\s+{_WORDS}", seen.request)
     start = _day(seen.request)
     if not (origin and city and start):
         return Reply("", (call(EXIT_NAME, final_result=hint(EXAMPLE)),))
-    nights = int(found(r"\b([1-9]\d?)\s+nights?", seen.request) or 3)
+    nights = int(first_group(r"\b([1-9]\d?)\s+nights?", seen.request) or 3)
     end = start + timedelta(days=nights)
     return plans(
         [
@@ -157,6 +157,6 @@ def _call(step: str) -> PlannedToolCall | None:
 
 def _day(text: str) -> date | None:
     try:
-        return date.fromisoformat(found(r"\b(\d{4}-\d\d-\d\d)\b", text))
+        return date.fromisoformat(first_group(r"\b(\d{4}-\d\d-\d\d)\b", text))
     except ValueError:
         return None

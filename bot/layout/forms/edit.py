@@ -174,7 +174,7 @@ def _element(field: Field, initial: str) -> Block:
 
 
 def _searched(field: Field) -> Block:
-    """Return a search input for a field with many choices; `found` has its options."""
+    """Return a search input for a field with many choices; `matching_options` has its options."""
     options = _options(field)
     places = [int(place) for place in field.initial.split(",") if place]
     chosen = [options[place] for place in places]
@@ -186,7 +186,7 @@ def _searched(field: Field) -> Block:
     return {**single, "initial_option": chosen[0]} if chosen else single
 
 
-def found(field: Field, typed: str) -> list[Block]:
+def matching_options(field: Field, typed: str) -> list[Block]:
     """Return the options that match a typed text, prefix matches first.
 
     Args:

@@ -92,7 +92,7 @@ async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
     checks = _Lookups(slack)
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def one(look: _Look, name: str) -> _Fault | None:
+    async def fault_of(look: _Look, name: str) -> _Fault | None:
         async with slots:
             while True:
                 try:
@@ -115,7 +115,7 @@ async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
         *((node, name, checks.size) for node, name in _ids(_deciding(root), CHANNEL)),
     ]
     looks = {(name, look): None for _, name, look in wanted}
-    outcomes = await asyncio.gather(*(one(look, name) for name, look in looks))
+    outcomes = await asyncio.gather(*(fault_of(look, name) for name, look in looks))
     faults = dict(zip(looks, outcomes, strict=True))
     return [
         node.problem(fault.code, fault.text, fault.remedy)

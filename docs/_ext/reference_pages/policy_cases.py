@@ -107,8 +107,8 @@ def _one(shape: dict[str, Any]) -> str:
             return f"list of {_one(items)}" if items else "list"
         case "object" if isinstance(shape.get("additionalProperties"), dict):
             return f"map to {_type(shape['additionalProperties'])}"
-        case found:
-            return _NAMES.get(str(found), "any")
+        case kind:
+            return _NAMES.get(str(kind), "any")
 
 
 _NAMES = {"string": "text", "boolean": "`true` or `false`", "integer": "integer", "object": "map"}

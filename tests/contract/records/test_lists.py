@@ -179,14 +179,14 @@ async def test_calls_of_a_thread_are_those_of_one_tool_since_then(storage: Store
     for number, changes in enumerate(fields):
         await storage.approvals.insert(numbered(number, **{"created_ms": 1_500, **changes}))
 
-    async def found(limit: int) -> list[str]:
+    async def deploys(limit: int) -> list[str]:
         calls = await calls_of(
             storage.approvals, THREAD_ID, tool="deploy", since_ms=1_000, limit=limit
         )
         return [approval.approval_id for approval in calls]
 
-    assert await found(9) == ["apr_002", "apr_007", "apr_001"]
-    assert await found(2) == ["apr_002", "apr_007"]
+    assert await deploys(9) == ["apr_002", "apr_007", "apr_001"]
+    assert await deploys(2) == ["apr_002", "apr_007"]
 
 
 async def test_grants_that_last_are_those_of_the_workspace(storage: Stores) -> None:

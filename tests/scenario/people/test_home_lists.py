@@ -24,11 +24,11 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 async def home(stage: Stage, user: str, words: str) -> dict[str, Any]:
     """The Home of somebody, once it has these words."""
 
-    def found() -> dict[str, Any] | None:
+    def view_with_words() -> dict[str, Any] | None:
         view = stage.sandbox.home(user)
         return view if view is not None and words in json.dumps(view) else None
 
-    view = await stage.until(found)
+    view = await stage.until(view_with_words)
     assert view is not None
     return view
 

@@ -31,7 +31,7 @@ def policy(users: str, ask: str) -> str:
     return f"version: 1\n{groups}rules: []\ndefault:\n  ask: {{{ask}}}\n"
 
 
-async def told(stage: Stage, user: str, number: int = 1) -> str:
+async def private_reply(stage: Stage, user: str, number: int = 1) -> str:
     """Press Approve, and give the private answer."""
     person = stage.user(user)
     before = len(stage.sandbox.ephemerals(person))
@@ -48,7 +48,7 @@ async def test_who_is_out_of_the_policy_by_now_is_not_named(tmp_path: Path) -> N
         assert stage.bot is not None
         assert stage.bot.policy is not None
         assert await stage.bot.policy.reload(anew=True)
-        words = await told(stage, "Ada")
+        words = await private_reply(stage, "Ada")
         assert f"<@{ADA}>" not in words
         assert words == say("refuse.not_approver", who=f"<@{BEN}> or <@{MIA}>")
 
@@ -58,14 +58,14 @@ async def test_a_second_vote_of_one_person_hears_who_is_missing(tmp_path: Path) 
     async with asked(tmp_path, f"{ADA}, {BEN}, {MIA}", ask) as stage:
         await stage.click("Ada", await stage.card(word=APPROVE), APPROVE)
         await stage.card(word="1 of 2")
-        words = await told(stage, "Ada")
+        words = await private_reply(stage, "Ada")
         assert words == say("refuse.voted_already_who", who=f"<@{BEN}> or <@{MIA}>")
 
 
 async def test_a_backup_hears_since_when_they_can_and_who_can_until_then(tmp_path: Path) -> None:
     ask = "approve: [{from: [team]}], escalate: [{after: 1h, add: [boss]}]"
     async with asked(tmp_path, f"{ADA}, {BEN}", ask) as stage:
-        words = await told(stage, "Mia")
+        words = await private_reply(stage, "Mia")
         _, _, end = say("refuse.not_yet_backup", time="|", who=f"<@{ADA}> or <@{BEN}>").partition(
             "|"
         )
@@ -76,6 +76,6 @@ async def test_a_backup_hears_since_when_they_can_and_who_can_until_then(tmp_pat
 async def test_a_guest_hears_nothing_of_the_approvers(tmp_path: Path) -> None:
     async with asked(tmp_path, f"{ADA}, {BEN}", "approve: [{from: [team]}]") as stage:
         stage.sandbox.join(GUS, stage.channel)
-        words = await told(stage, "Gus")
+        words = await private_reply(stage, "Gus")
         assert words == say("refuse.guest_here")
         assert ROSA not in words

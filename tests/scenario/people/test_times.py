@@ -85,7 +85,7 @@ default:
 """
 
 
-async def told(stage: Stage, text: str, by: str = "Ada") -> str:
+async def reply_to(stage: Stage, text: str, by: str = "Ada") -> str:
     """What `/countersign` answers; {ben} is a mention of Ben."""
     people = stage.sandbox.workspace.people
     names = {name: f"@{people[user_id].name}" for name, user_id in PEOPLE.items()}
@@ -114,33 +114,35 @@ async def test_a_time_is_read_as_people_mean_it(tmp_path: Path) -> None:
             read[text] = (moment.date() - monday.date()).days, f"{moment:%H:%M}"
         assert read == TIMES
         for text in NO_TIMES:
-            assert await told(stage, f"away {text}") == say("command.date", text=text)
+            assert await reply_to(stage, f"away {text}") == say("command.date", text=text)
 
 
 async def test_what_is_typed_wrongly_is_answered_and_lends_nothing(tmp_path: Path) -> None:
     path = write_policy(tmp_path, POLICY)
     async with a_stage(tmp_path, "socket", COUNTERSIGN_POLICY=path) as stage:
-        answers = {text: await told(stage, text) for text in ANSWERS}
+        answers = {text: await reply_to(stage, text) for text in ANSWERS}
         assert {text: said for text, said in answers.items() if ANSWERS[text] not in said} == {}
-        assert await told(stage, "delegate") == say("command.handed_nothing")
+        assert await reply_to(stage, "delegate") == say("command.handed_nothing")
         for text in ("delegate {ben} until tomorrow", "away until tomorrow"):
-            assert "Guests can't" in await told(stage, text, by="Gus")
+            assert "Guests can't" in await reply_to(stage, text, by="Gus")
 
 
 async def test_an_absence_and_a_lent_right_are_replaced_and_ended(tmp_path: Path) -> None:
     path = write_policy(tmp_path, POLICY)
     async with a_stage(tmp_path, "socket", COUNTERSIGN_POLICY=path) as stage:
         for text in ("away until tomorrow", "away until fri"):
-            assert "You won't be mentioned until" in await told(stage, text)
-        assert "Welcome back." in await told(stage, "back")
-        assert await told(stage, "back") == say("command.not_away")
+            assert "You won't be mentioned until" in await reply_to(stage, text)
+        assert "Welcome back." in await reply_to(stage, "back")
+        assert await reply_to(stage, "back") == say("command.not_away")
 
         for text in ("delegate {ben} until tomorrow", "delegate {ben} until fri"):
-            assert f"<@{BEN}> can decide for you until" in await told(stage, text)
-        assert await told(stage, "delegate {ada} until fri", "Ben") == say("refuse.delegate_cycle")
-        own, lent = await told(stage, "delegate"), await told(stage, "delegate", "Ben")
+            assert f"<@{BEN}> can decide for you until" in await reply_to(stage, text)
+        assert await reply_to(stage, "delegate {ada} until fri", "Ben") == say(
+            "refuse.delegate_cycle"
+        )
+        own, lent = await reply_to(stage, "delegate"), await reply_to(stage, "delegate", "Ben")
         assert (own.count("<!date^"), lent.count("<!date^")) == (1, 1)
         assert lent.startswith(f"You can decide for <@{ADA}> until")
-        assert f"Ended. <@{BEN}> can no longer decide" in await told(stage, "delegate off")
-        assert await told(stage, "delegate off") == say("command.nothing_handed")
-        assert await told(stage, "delegate", "Ben") == say("command.handed_nothing")
+        assert f"Ended. <@{BEN}> can no longer decide" in await reply_to(stage, "delegate off")
+        assert await reply_to(stage, "delegate off") == say("command.nothing_handed")
+        assert await reply_to(stage, "delegate", "Ben") == say("command.handed_nothing")

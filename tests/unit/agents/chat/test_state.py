@@ -157,7 +157,7 @@ def test_only_new_messages_are_dumped_again() -> None:
     work = ChatRun.thaw(state)
 
     work.messages[0].parts = [TextPart("changed behind its back")]
-    work.told(ModelRequest(parts=[UserPromptPart("new")]))
+    work.add_results(ModelRequest(parts=[UserPromptPart("new")]))
     kept = work.freeze().messages
 
     assert kept[0] == first[0]

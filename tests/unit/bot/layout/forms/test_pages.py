@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.layout.forms.edit import drawn, found
+from bot.layout.forms.edit import drawn, matching_options
 from bot.layout.forms.fields import FieldKind, NotEditable, fields_of
 from bot.layout.forms.hints import humanised
 from bot.layout.forms.pages import (
@@ -177,9 +177,9 @@ def test_many_choices_are_searched_for() -> None:
     assert block["element"]["initial_option"]["text"]["text"] == "region-007"
     assert view_errors(view_of([block])) == []
     field = made(schema, current).shown[0]
-    assert [option["text"]["text"] for option in found(field, "N-24")] == LISTED[240:250]
-    assert len(found(field, "")) == 100
-    assert found(field, "nowhere") == []
+    assert [option["text"]["text"] for option in matching_options(field, "N-24")] == LISTED[240:250]
+    assert len(matching_options(field, "")) == 100
+    assert matching_options(field, "nowhere") == []
     state = {ActionId.VALUE: {"type": "external_select", "selected_option": pick(42)}}
     edited = read_edit_form(schema, current, {"argument_0": state})
     assert edited.arguments == {"x": "region-042"}
@@ -201,8 +201,8 @@ def test_several_of_many_choices_are_searched_for() -> None:
 def test_a_nullable_search_offers_nothing_first() -> None:
     schema = one({"anyOf": [{"enum": LISTED}, {"type": "null"}]})
     field = made(schema, {"x": "region-001"}).shown[0]
-    assert found(field, "")[0]["value"] == "nothing"
-    assert len(found(field, "")) == 100
+    assert matching_options(field, "")[0]["value"] == "nothing"
+    assert len(matching_options(field, "")) == 100
 
 
 def test_more_than_a_page_is_turned_without_losing_what_was_typed() -> None:
