@@ -1,8 +1,9 @@
 # make demo    the bot and a stand-in for Slack, in a browser; needs nothing but Python; PORT=8901
 #                  chooses the port of the page
-# make test    all tests; COVERAGE=1 measures what they run, and takes a half longer;
-#                  PROFILE=thorough looks for longer, and at random; SHOTS=1 keeps pictures of what
-#                  the browser showed
+# make test    the tests of each change; COVERAGE=1 measures what they run, and takes a half longer;
+#                  PROFILE=thorough runs all tests, for longer, and at random
+# make test-all    what make test leaves out: browsers, dying processes, both drivers, more examples,
+#                  a sample of mutants; SHOTS=1 keeps pictures of what the browser showed
 # make test-mongo   what talks to MongoDB; SERVER=mongod, nx or java (needs mvn), PATHS=tests/contract
 # make installs   each documented install, with the oldest pip of Python 3.11; needs the network
 # make check   format, lint, types, and who imports whom
@@ -39,7 +40,7 @@ PARTS := agents storage bot/approvals,bot/notifications,bot/threads,bot/people,b
 # Small among the tests for each change, and large in `make chaos`.
 LARGE := tests/scenario/test_races.py tests/scenario/test_races_processes.py tests/conformance
 
-.PHONY: help demo test test-mongo installs check check-js bench trace chaos mutants pictures diagrams reference docs docs-links locks format clean
+.PHONY: help demo test test-all test-mongo installs check check-js bench trace chaos mutants pictures diagrams reference docs docs-links locks format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -51,6 +52,11 @@ test: $(VENV)/.dev
 	$(BIN)/python $(if $(COVERAGE),-m slipcover --format json --out .covered) -m pytest -n $(JOBS) \
 		--dist worksteal --hypothesis-profile $(PROFILE)
 	$(if $(COVERAGE),@$(BIN)/python -m tests.support.covered .covered --at-least $(COVERED) $(PARTS))
+
+test-all: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --rest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --hypothesis-profile more tests/property
+	$(BIN)/python -m tests.mutants --own --sample 1
 
 test-mongo: $(VENV)/.dev $(if $(filter java,$(SERVER)),.javaserver/.there)
 	COUNTERSIGN_TEST_MONGODB_SERVER=$(SERVER) $(BIN)/pytest -n $(JOBS) --dist worksteal \

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 from collections.abc import AsyncIterator, Generator, Iterator
+from pathlib import Path
 
 import pydantic_ai.models
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import settings
 from pymongo import monitoring
 
 from bot.slack import modals
+from tests.support.halves import is_long, is_named
 from tests.support.mongo import collected, mongo_server
 from tests.support.mongo_listener import LISTENER
 from tests.support.spread import spread, turned
@@ -31,19 +33,44 @@ pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 modals.PATIENCE_S = 60.0
 """A busy machine would show a loading view before a form; one test shows that on purpose."""
 
-# For each change: the same examples each time, so that what fails is what was changed. To look
-# for what nobody has thought of: `make test PROFILE=thorough`, random and longer.
-settings.register_profile("quick", max_examples=15, deadline=None, derandomize=True)
+# For each change: the same examples each time, so that what fails is what was changed. More of them
+# in `make test-all`. To look for what nobody has thought of: `make test PROFILE=thorough`.
+settings.register_profile("quick", max_examples=10, deadline=None, derandomize=True)
+settings.register_profile("more", max_examples=60, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("quick")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--rest`."""
+    parser.addoption("--rest", action="store_true", help="run only what `make test` leaves out")
+
+
+@pytest.hookimpl(trylast=True)  # after the profile of hypothesis is loaded
 def pytest_configure(config: pytest.Config) -> None:
     """Have each of several workers begin at another file."""
     worker = getattr(config, "workerinput", None)
     if worker is not None:
         number = int(worker["workerid"].removeprefix("gw"))
-        config.args = turned(config.args, number, worker["workercount"])
+        files = turned(config.args, number, worker["workercount"])
+        config.args = [file for file in files if not _is_for_later(Path(file), config)]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what `make test-all` runs; a worker does so before, see `pytest_configure`."""
+    return _is_for_later(collection_path, config) or None
+
+
+def _is_for_later(file: Path, config: pytest.Config) -> bool:
+    if _runs_everything(config) or config.option.rest:
+        return False
+    return is_long(file) and not is_named(file, config.args)
+
+
+def _runs_everything(config: pytest.Config) -> bool:
+    """Whether twins and long tests run, too: in the thorough profile, and those with a marker."""
+    is_thorough = settings().max_examples > settings.get_profile("quick").max_examples
+    return is_thorough or bool(config.option.markexpr)
 
 
 MAY_SKIP_IN_CI = {
@@ -97,12 +124,16 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave tests out that differ from another one in the driver alone, and order the others."""
-    is_thorough = settings().max_examples > settings.get_profile("quick").max_examples
-    if not is_thorough and not config.option.markexpr:
-        left = left_out(item.nodeid for item in items)
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
-        items[:] = [item for item in items if item.nodeid not in left]
+    """Choose the half that runs, see `tests.support.halves`, and order its tests."""
+    if not _runs_everything(config):
+        twins = left_out(item.nodeid for item in items)
+        if config.option.rest:
+            left = [item for item in items if item.nodeid not in twins and not is_long(item.path)]
+        else:
+            left = [item for item in items if item.nodeid in twins]
+        config.hook.pytest_deselected(items=left)
+        names = {item.nodeid for item in left}
+        items[:] = [item for item in items if item.nodeid not in names]
     items.sort(key=lambda item: item.path)  # workers have read them in several orders
     items[:] = spread(items, getattr(config, "workerinput", {}).get("workercount", 1))
 

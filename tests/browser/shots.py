@@ -1,4 +1,4 @@
-"""Pictures of what a test sees, for people: `make test SHOTS=1` leaves them in screenshots/.
+"""Pictures of what a test sees, for people: `make test-all SHOTS=1` leaves them in screenshots/.
 
 To draw one takes a quarter of a second of a core, and no test reads it.
 """

@@ -1,0 +1,56 @@
+"""Which tests `make test` runs, and which it leaves to `make test-all`.
+
+`make test` is what people run for each change, in four minutes on two processors. It leaves out
+files that wait for browsers, for processes, or for large worlds (`LONG`), and all but one of tests
+that differ in nothing that they look at (`twins`). `make test-all` runs exactly these.
+
+A file that is named, or its folder, runs in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+LONG = {
+    "tests/browser": "drives a browser",
+    "tests/chaos/test_chaos.py": "kills bots",
+    "tests/contract/faults/test_statements.py": "fails at each statement of each store",
+    "tests/contract/faults/test_unreadable_ones.py": "damages each field of each record",
+    "tests/model/test_voting.py": "walks through each order of moves",
+    "tests/pages/test_fences.py": "runs the code of each page",
+    "tests/pages/test_library_page.py": "runs a page in two processes",
+    "tests/property/test_killed_people.py": "kills processes",
+    "tests/property/test_killed_relay.py": "kills processes",
+    "tests/scenario/storage/test_poison.py": "damages each kind of record of a running bot",
+    "tests/scenario/test_dying_tools.py": "kills processes",
+    "tests/scenario/test_races_processes.py": "starts several bots",
+    "tests/unit/bot/commands/test_cli.py": "starts the command line as a process",
+}
+"""Files and folders that `make test` leaves out, each with the reason."""
+
+
+def is_long(file: Path) -> bool:
+    """Whether `make test` leaves this file out.
+
+    Args:
+        file: An absolute path.
+    """
+    name = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else ""
+    return any(name == place or name.startswith(f"{place}/") for place in LONG)
+
+
+def is_named(file: Path, args: Sequence[str]) -> bool:
+    """Whether somebody asked for this file, its folder, or a part of `LONG` around it.
+
+    Args:
+        file: An absolute path.
+        args: What pytest was given: files, folders, and ids of tests.
+    """
+    asked = [Path(arg.partition("::")[0]).resolve() for arg in args]
+    return any(
+        path == file or (file.is_relative_to(path) and path not in {ROOT, ROOT / "tests"})
+        for path in asked
+    )
