@@ -12,7 +12,7 @@ from bot.errors import decider_words
 from bot.people.requesters import requesters_of
 from bot.policy.eligibility import EDITORS, REQUESTERS, PeopleSnapshot
 from bot.policy.escalation import EscalationState, next_begin
-from bot.policy.missing_approvers import waits_for
+from bot.policy.missing_approvers import possible_voters
 from bot.policy.progress import ballot_of
 from bot.policy.rotation import on_duty
 from bot.policy.tally import Ballot
@@ -161,7 +161,7 @@ def deciders_of(
     try:
         audience = resolve_groups(ballot.terms, groups, at_ms)
         if snapshot is not None and not ballot.is_doubt:
-            free = waits_for(ballot, snapshot)
+            free = possible_voters(ballot, snapshot)
             audience = {
                 name: by for name, by in audience.items() if _is_left(name, by, free, snapshot)
             }

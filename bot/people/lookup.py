@@ -55,6 +55,8 @@ T = TypeVar("T")
 
 PATIENCE_S = 2.0
 """Longest time of all look-ups for a click, in seconds. Later results are ignored."""
+MOST_LOOKED_UP = 25
+"""Maximum number of people per look-up. Above it, all are assumed able to decide."""
 _DIRECT = "D"
 
 
@@ -110,7 +112,7 @@ class PeopleLookup:
         ]
         for delegation in handed:  # both people must be active members
             actors.setdefault(delegation.owner, Actor(user_id=delegation.owner, team_id=""))
-        looked_up = await _Found.look_up(
+        looked_up = await _DirectoryAnswers.look_up(
             self.directory,
             people=actors,
             usergroups={usergroup for group in everything for usergroup in group.usergroups},
@@ -168,7 +170,7 @@ def is_direct(approval: Approval) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _DirectoryAnswers:
     """Results of look-ups, by id, without failed ones.
 
     Attributes:
@@ -192,7 +194,7 @@ class _Found:
         usergroups: Iterable[str],
         channels: Iterable[str],
         patience_s: float,
-    ) -> _Found:
+    ) -> _DirectoryAnswers:
         waits: list[timedelta] = []
         by_person, by_group, by_channel = await asyncio.gather(
             _each(people, directory.person, patience_s, waits),
@@ -205,12 +207,12 @@ class _Found:
 
 async def _each(
     names: Iterable[str],
-    look: Callable[[str], Coroutine[Any, Any, T]],
+    look_up: Callable[[str], Coroutine[Any, Any, T]],
     patience_s: float,
     waits: list[timedelta],
 ) -> dict[str, T]:
     """Look up each name; add the retry-after of failures to `waits`."""
-    tasks = {name: asyncio.ensure_future(look(name)) for name in names}
+    tasks = {name: asyncio.ensure_future(look_up(name)) for name in names}
     if not tasks:
         return {}
     try:
@@ -236,7 +238,7 @@ class _View:
     at_ms: int
 
     def members_by_name(
-        self, definitions: Mapping[str, Sequence[Group]], looked_up: _Found
+        self, definitions: Mapping[str, Sequence[Group]], looked_up: _DirectoryAnswers
     ) -> dict[str, frozenset[str]]:
         """Return the people in all definitions of a group, by name, if known."""
         members: dict[str, frozenset[str]] = {}
@@ -249,7 +251,7 @@ class _View:
                 members[name] = frozenset.intersection(*known)
         return members
 
-    def members(self, group: Group, looked_up: _Found) -> frozenset[str] | None:
+    def members(self, group: Group, looked_up: _DirectoryAnswers) -> frozenset[str] | None:
         """Return the people of a group; None if a part could not be looked up."""
         try:
             on_duty_now = on_duty(group.rotation, self.at_ms) if group.rotation else None
@@ -331,19 +333,19 @@ class LookupOnce:
         """Look up members; see `Directory.group_members`."""
         return await self._once("group", group_id, self.directory.group_members)
 
-    async def _once(self, kind: str, name: str, look: Callable[[str], Awaitable[T]]) -> T:
+    async def _once(self, kind: str, name: str, look_up: Callable[[str], Awaitable[T]]) -> T:
         known = self._answers.get((kind, name))
         if known is None:
-            known = self._answers[kind, name] = asyncio.ensure_future(_tried(look, name))
+            known = self._answers[kind, name] = asyncio.ensure_future(_tried(look_up, name))
         answer: T | DirectoryError = await asyncio.shield(known)
         if isinstance(answer, DirectoryError):
             raise answer
         return answer
 
 
-async def _tried(look: Callable[[str], Awaitable[T]], name: str) -> T | DirectoryError:
+async def _tried(look_up: Callable[[str], Awaitable[T]], name: str) -> T | DirectoryError:
     try:
-        return await look(name)
+        return await look_up(name)
     except DirectoryError as error:
         return error
 
@@ -359,6 +361,6 @@ class DelegationCache:
         """Return delegations as of the first call; see `DelegationStore.current`."""
         known = self._read.get(team_id)
         if known is None:
-            look = self.powers.current(team_id, now_ms=now_ms)
-            known = self._read[team_id] = asyncio.ensure_future(look)
+            reading = self.powers.current(team_id, now_ms=now_ms)
+            known = self._read[team_id] = asyncio.ensure_future(reading)
         return await asyncio.shield(known)

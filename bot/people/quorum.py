@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from bot.clock import system_clock
 from bot.errors import DirectoryError, NobodyError, decider_words
 from bot.people.approvers import named_by, requirement_words
-from bot.people.lookup import PeopleLookup, channels_of, frozen_members, is_direct
-from bot.policy.missing_approvers import Feasibility, MissingApprovers, prospect
+from bot.people.lookup import MOST_LOOKED_UP, PeopleLookup, channels_of, frozen_members, is_direct
+from bot.policy.missing_approvers import Feasibility, MissingApprovers, feasibility_of
 from bot.policy.progress import ballot_of, groups_of
 from bot.ports.people import MOST_MEMBERS, Actor, Directory
 from bot.ports.policy import CurrentPolicy, NoPolicy
@@ -18,9 +18,6 @@ from bot.ports.process import Clock
 from bot.records.approval import Approval, Decision, Kind, Status
 from bot.records.terms import Terms, TermsError
 from bot.words import say
-
-_MOST_LOOKED_UP = 25
-"""Limit of people per check. Above it, some are assumed able to decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class QuorumCheck:
     async def missing(self, approval: Approval) -> NobodyError | None:
         """Return why an approval cannot be decided now; None if it can, or if unknown."""
         try:
-            return await self._shortage(approval, await self._prospect(approval))
+            return await self._shortage(approval, await self._feasibility(approval))
         except TermsError as error:
             return NobodyError([("", str(error))])
 
@@ -64,7 +61,7 @@ class QuorumCheck:
             return undecidable(approval, NobodyError(obstacles))
         try:
             approval = await self._with_channels(approval)
-            feasibility = await self._prospect(approval)
+            feasibility = await self._feasibility(approval)
         except TermsError as error:
             return undecidable(approval, NobodyError([("", str(error))]))
         missing = await self._shortage(approval, feasibility)
@@ -93,7 +90,7 @@ class QuorumCheck:
             return NobodyError([("", say("nobody.only_here"))], is_direct=True)
         return NobodyError([*obstacles, ("", _shortage_words(terms, feasibility.shortage))])
 
-    async def _prospect(self, approval: Approval) -> Feasibility:
+    async def _feasibility(self, approval: Approval) -> Feasibility:
         """Whether distinct people can fill all slots, now or after a step.
 
         Raises:
@@ -105,13 +102,13 @@ class QuorumCheck:
         voters = {user_id for vote in ballot.votes for user_id in vote.persons}
         snapshot = await lookup.snapshot_of(approval, ballot.terms, people=(), groups=groups)
         able = {user_id for members in snapshot.members.values() for user_id in members}
-        if len(able | voters) <= _MOST_LOOKED_UP:  # above that, one person is assumed able
+        if len(able | voters) <= MOST_LOOKED_UP:  # above that, one person is assumed able
             people = [Actor(user_id=user_id, team_id="") for user_id in able | voters]
             people_snapshot = await lookup.snapshot_of(
                 approval, ballot.terms, people=people, groups=()
             )
             snapshot = replace(snapshot, people=people_snapshot.people)
-        return prospect(ballot, snapshot)
+        return feasibility_of(ballot, snapshot)
 
     async def _with_channels(self, approval: Approval) -> Approval:
         """Freeze the members of all channels that decide; none of large channels.

@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from bot.errors import DirectoryError
-from bot.people.lookup import PATIENCE_S, PeopleLookup
+from bot.people.lookup import MOST_LOOKED_UP, PATIENCE_S, PeopleLookup
 from bot.policy.eligibility import Eligibility, PeopleSnapshot
-from bot.policy.missing_approvers import waits_for
+from bot.policy.missing_approvers import possible_voters
 from bot.policy.progress import ballot_of
 from bot.policy.tally import Ballot
 from bot.ports.people import Actor, Directory, is_channel, is_person, is_usergroup
@@ -21,8 +21,6 @@ from bot.records.terms import Terms
 
 MOST_PEOPLE = 10
 """Maximum number of people to mention in a message. User groups have one handle."""
-MOST_LOOKED_UP = 25
-"""Maximum number of people per look-up. Above it, all are assumed able to decide."""
 
 Away = Callable[[Approval], Awaitable[Mapping[str, tuple[str, ...]]]]
 """Returns absent people by user id, with the people to mention instead."""
@@ -63,11 +61,11 @@ class Audience:
         ballot, groups = _asked_now(approval, terms, steps)
         lookup = PeopleLookup(self.directory, self.policy, self.clock)
         snapshot = await lookup.snapshot_of(approval, terms, people=(), groups=groups)
-        user_ids = waits_for(ballot, snapshot)
+        user_ids = possible_voters(ballot, snapshot)
         if len(user_ids) <= MOST_LOOKED_UP:  # above that, one person is assumed able
             people = [Actor(user_id=user_id, team_id="") for user_id in user_ids]
             able = await lookup.snapshot_of(approval, terms, people=people, groups=())
-            user_ids = waits_for(ballot, replace(snapshot, people=able.people))
+            user_ids = possible_voters(ballot, replace(snapshot, people=able.people))
         return Waiting(people=user_ids, groups=frozenset(snapshot.members))
 
     async def able(
@@ -86,7 +84,7 @@ class Audience:
         snapshot = await lookup.snapshot_of(approval, terms, people=actors, groups=groups)
         if not snapshot.knows(groups=Eligibility(terms, snapshot).excluded):
             return frozenset()
-        free = waits_for(ballot, snapshot) & {*people}
+        free = possible_voters(ballot, snapshot) & {*people}
         return frozenset(user_id for user_id in free if snapshot.is_able(user_id))
 
     async def members(self, approval: Approval, names: Iterable[str]) -> frozenset[str]:
@@ -155,12 +153,12 @@ class Audience:
         """Return members of user groups, as far as known."""
         by_group: dict[str, frozenset[str]] = {}
 
-        async def look(name: str) -> None:
+        async def look_up(name: str) -> None:
             with suppress(DirectoryError, TimeoutError):
                 async with asyncio.timeout(PATIENCE_S):
                     by_group[name] = await self.directory.group_members(name)
 
-        await asyncio.gather(*(look(name) for name in names))
+        await asyncio.gather(*(look_up(name) for name in names))
         return by_group
 
     @staticmethod

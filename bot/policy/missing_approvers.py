@@ -52,7 +52,7 @@ class Feasibility:
         return self.after_steps is None
 
 
-def prospect(ballot: Ballot, snapshot: PeopleSnapshot) -> Feasibility:
+def feasibility_of(ballot: Ballot, snapshot: PeopleSnapshot) -> Feasibility:
     """Check whether distinct people can fill all slots, now or after a step.
 
     A failed look-up counts as possible: people are then asked, and each vote is checked with a new
@@ -67,7 +67,7 @@ def prospect(ballot: Ballot, snapshot: PeopleSnapshot) -> Feasibility:
     return Feasibility(after_steps=next(after, None), shortage=shortage)
 
 
-def waits_for(ballot: Ballot, snapshot: PeopleSnapshot) -> frozenset[str]:
+def possible_voters(ballot: Ballot, snapshot: PeopleSnapshot) -> frozenset[str]:
     """Return people who could fill one more slot now, by their own right.
 
     People who were not looked up count as active members.

@@ -106,7 +106,7 @@ class Wiring:
     def attendance(self) -> ApprovalWorker:
         """Processes approvals."""
         storage, clock = self.storage, self.process.clock
-        self.slack.notifier.sees = self.sees
+        self.slack.notifier.sees = self.can_see
         self.slack.notifier.name_of = self.name_of
         self.slack.notifier.team_of = self.team_of
         return ApprovalWorker(
@@ -335,7 +335,7 @@ class Wiring:
         for thread_id in await self.threads.catch_up():
             self.wake(thread_id)
 
-    async def sees(self, approval: Approval, user_id: str) -> bool:
+    async def can_see(self, approval: Approval, user_id: str) -> bool:
         """Whether a person may read the whole request now; see `Viewer.can_see`."""
         directory, clock = self.slack.directory, self.process.clock
         viewers = Viewers(directory, self.policy_now, clock, self.storage.delegations)

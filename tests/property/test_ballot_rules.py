@@ -9,7 +9,7 @@ from itertools import permutations
 from hypothesis import given, strategies as st
 
 from bot.policy.eligibility import Delegation, PeopleSnapshot, Problem
-from bot.policy.missing_approvers import prospect, waits_for
+from bot.policy.missing_approvers import feasibility_of, possible_voters
 from bot.policy.refusals import VoteAttempt, judge_vote
 from bot.policy.tally import Ballot, match
 from bot.records.approval import APPROVE, REJECT
@@ -217,7 +217,7 @@ def test_somebody_can_decide_exactly_when_distinct_people_fit(
         for slot in stage.approve
         for _ in range(slot.count)
     ]
-    assert (prospect(start, snapshot).shortage is None) == can_fill_all(slots)
+    assert (feasibility_of(start, snapshot).shortage is None) == can_fill_all(slots)
 
 
 @given(ballots(), standings(), votes)
@@ -235,4 +235,4 @@ def test_a_card_waits_for_just_those_whose_vote_would_count(
             ballot, VoteAttempt(by=by, choice=APPROVE, at_ms=99, digest="d"), snapshot
         ).vote
     }
-    assert waits_for(ballot, snapshot) == wanted
+    assert possible_voters(ballot, snapshot) == wanted

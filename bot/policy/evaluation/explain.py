@@ -10,7 +10,7 @@ from bot.policy.eligibility import PeopleSnapshot
 from bot.policy.evaluation.evaluate import Judged
 from bot.policy.evaluation.merge import Refusal, plain_name
 from bot.policy.grants import limits_of
-from bot.policy.missing_approvers import prospect
+from bot.policy.missing_approvers import feasibility_of
 from bot.policy.tally import Ballot
 from bot.records.terms import Group, Requirement, Terms
 
@@ -71,7 +71,7 @@ def shortage_of(
     if judged.undecidable or not isinstance(judged.ruling, Terms):
         return judged.undecidable
     snapshot = PeopleSnapshot(people={}, members=members, requesters=frozenset(requesters))
-    feasibility = prospect(Ballot(terms=judged.ruling, digest=""), snapshot)
+    feasibility = feasibility_of(Ballot(terms=judged.ruling, digest=""), snapshot)
     return str(feasibility.shortage) if feasibility.is_never else ""
 
 

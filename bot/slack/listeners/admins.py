@@ -25,7 +25,7 @@ async def open_admin(
 ) -> None:
     """Open the modal."""
     approval = await services.means.check_admin(about.approval_id, actor)
-    await services.check_sees(approval, actor)
+    await services.check_can_see(approval, actor)
     admins: Sequence[Person] = ()
     with suppress(DirectoryError):
         admins = await services.homes.composer.admins()
@@ -40,7 +40,7 @@ async def submit_admin(
     to, text = read_admin(values), read_text(values, QUESTION)
     if isinstance(to, dict):
         return to
-    await services.check_sees(await services.means.check_admin(about.approval_id, actor), actor)
+    await services.check_can_see(await services.means.check_admin(about.approval_id, actor), actor)
     approval = await services.means.ask_admin(about.approval_id, actor, to=to, text=text)
     if approval is None:
         return {PERSON: say("error.no_admin")}

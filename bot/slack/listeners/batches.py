@@ -66,7 +66,7 @@ async def open_batch(
 async def count_ticked(services: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
     """Say in the open form how many cards are selected, and what they come to."""
     first = await _read(services, about)
-    await services.check_sees(first, actor)
+    await services.check_can_see(first, actor)
     turn = await of_turn(services.storage.approvals, first.checkpoint_id)
     listed, ticked = read_listed(services.typed, turn)
     names = {card.approval_id for card in listed}
@@ -186,7 +186,7 @@ async def open_withdrawal(
     """Open the modal that withdraws several, for their requesters."""
     waiting = await _waiting(services, about)
     await services.approvals.withdrawals.get_withdrawable(waiting[0].approval_id, actor)
-    await services.check_sees(waiting[0], actor)
+    await services.check_can_see(waiting[0], actor)
     await services.open_view(
         trigger, withdraw_all_modal(waiting, await _title_of(services, waiting))
     )
@@ -245,7 +245,7 @@ async def submit_question_on_one(
 async def show_all(services: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
     """Show the state of each approval to people who may see the card."""
     approval = await _read(services, about)
-    await services.check_sees(approval, actor)
+    await services.check_can_see(approval, actor)
     items = await _items(services, approval)
     await services.open_view(trigger, list_modal(items, await _title_of(services, items)))
 

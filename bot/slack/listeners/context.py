@@ -167,7 +167,7 @@ class ListenerContext:
         """Return a person's locale; empty if irrelevant or unknown."""
         return await self.inbox.access.locale(user_id) if len(languages()) > 1 else ""
 
-    async def sees(self, approval: Approval, actor: Actor) -> bool:
+    async def can_see(self, approval: Approval, actor: Actor) -> bool:
         """Whether a person may read the whole request now; see `Viewer.can_see`.
 
         Raises:
@@ -182,18 +182,18 @@ class ListenerContext:
     async def is_withheld(self, approval: Approval, actor: Actor) -> bool:
         """Whether a person may not read a request now; True if a look-up fails."""
         try:
-            return not await self.sees(approval, actor)
+            return not await self.can_see(approval, actor)
         except DirectoryError:
             return True
 
-    async def check_sees(self, approval: Approval, actor: Actor) -> None:
-        """Refuse a person who may not read a request now; see `sees`.
+    async def check_can_see(self, approval: Approval, actor: Actor) -> None:
+        """Refuse a person who may not read a request now; see `can_see`.
 
         Raises:
             NotApproverError: They may not.
             DirectoryError: A look-up failed.
         """
-        if not await self.sees(approval, actor):
+        if not await self.can_see(approval, actor):
             raise NotApproverError(say("refuse.withheld"))
 
     async def open_view(self, trigger_id: str, view: dict[str, Any]) -> None:

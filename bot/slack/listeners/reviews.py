@@ -244,7 +244,7 @@ def _has_yes(question: object) -> bool:
 async def _found(services: ListenerContext, about: Reference, actor: Actor) -> Approval:
     approval = await services.storage.approvals.get(about.approval_id)
     await services.approvals.access.check_person(actor, team_id=approval.team_id)
-    await services.check_sees(approval, actor)
+    await services.check_can_see(approval, actor)
     return approval
 
 

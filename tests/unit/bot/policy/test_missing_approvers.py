@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.policy.eligibility import PeopleSnapshot, Problem
-from bot.policy.missing_approvers import prospect, waits_for
+from bot.policy.missing_approvers import feasibility_of, possible_voters
 from bot.policy.tally import Ballot
 from tests.unit.bot.policy.voting import DIGEST, Play, ballot, delegation, snapshot_of, step, terms
 
@@ -13,18 +13,18 @@ TWO = [("sre", 2), ("security", 1)]
 
 
 def missing(start: Ballot, snapshot: PeopleSnapshot) -> str:
-    return str(prospect(start, snapshot).shortage)
+    return str(feasibility_of(start, snapshot).shortage)
 
 
 def test_people_enough_can_decide() -> None:
-    result = prospect(ballot(TWO), snapshot_of())
+    result = feasibility_of(ballot(TWO), snapshot_of())
     assert (result.shortage, result.is_never, result.after_steps) == (None, False, 0)
 
 
 def test_too_few_people_of_a_group_are_named() -> None:
     snapshot = snapshot_of(groups={"sre": ("U0ADA",)})
     assert missing(ballot(TWO), snapshot) == "needs 2 of sre; only <@U0ADA> is left"
-    assert prospect(ballot(TWO), snapshot).is_never
+    assert feasibility_of(ballot(TWO), snapshot).is_never
 
 
 def test_nobody_at_all_is_said() -> None:
@@ -50,7 +50,7 @@ def test_one_person_cannot_fill_two_requirements() -> None:
 
 def test_one_person_cannot_fill_two_stages() -> None:
     snapshot = snapshot_of(groups={"sre": ("U0MIA",), "leads": ("U0MIA",)})
-    assert prospect(ballot([("sre", 1)], [("leads", 1)]), snapshot).is_never
+    assert feasibility_of(ballot([("sre", 1)], [("leads", 1)]), snapshot).is_never
 
 
 def test_excluded_people_and_others_who_never_count_are_not_left() -> None:
@@ -61,7 +61,7 @@ def test_excluded_people_and_others_who_never_count_are_not_left() -> None:
         problems={"LIA": Problem.DEACTIVATED},
     )
     start = ballot([("sre", 1)], exclude=("requesters", "editors", "fin"))
-    result = prospect(start, snapshot)
+    result = feasibility_of(start, snapshot)
     assert result.shortage is not None
     assert result.shortage.left == ()
 
@@ -69,35 +69,35 @@ def test_excluded_people_and_others_who_never_count_are_not_left() -> None:
 def test_a_later_step_may_bring_enough_people() -> None:
     start = ballot(escalate=(step(60, "security"), step(120, "leads")))
     snapshot = snapshot_of(groups={"sre": (), "security": ()})
-    result = prospect(start, snapshot)
+    result = feasibility_of(start, snapshot)
     assert (result.shortage is None, result.is_never, result.after_steps) == (False, False, 2)
-    assert prospect(replace(start, steps=2), snapshot).shortage is None
+    assert feasibility_of(replace(start, steps=2), snapshot).shortage is None
 
 
 def test_a_failed_look_up_counts_as_if_somebody_could() -> None:
-    assert prospect(ballot(TWO), snapshot_of(unknown=("sre",))).shortage is None
-    assert prospect(ballot(TWO), snapshot_of(unknown=("ADA", "BEN"))).shortage is None
+    assert feasibility_of(ballot(TWO), snapshot_of(unknown=("sre",))).shortage is None
+    assert feasibility_of(ballot(TWO), snapshot_of(unknown=("ADA", "BEN"))).shortage is None
     empty = snapshot_of(groups={"sre": ()}, unknown=("security",))
-    assert prospect(ballot(TWO), empty).shortage is not None
-    assert prospect(ballot(exclude=("fin",)), snapshot_of(unknown=("fin",))).shortage is None
+    assert feasibility_of(ballot(TWO), empty).shortage is not None
+    assert feasibility_of(ballot(exclude=("fin",)), snapshot_of(unknown=("fin",))).shortage is None
 
 
 def test_votes_count_as_filled() -> None:
     play = Play(ballot(TWO))
     play.approve("ADA")
-    assert prospect(play.ballot, snapshot_of(groups={"sre": ("ADA", "BEN")})).shortage is None
-    assert prospect(play.ballot, snapshot_of(groups={"sre": ("ADA",)})).shortage is not None
-    gone = prospect(play.ballot, snapshot_of(groups={"sre": ("BEN",)}))
+    assert feasibility_of(play.ballot, snapshot_of(groups={"sre": ("ADA", "BEN")})).shortage is None
+    assert feasibility_of(play.ballot, snapshot_of(groups={"sre": ("ADA",)})).shortage is not None
+    gone = feasibility_of(play.ballot, snapshot_of(groups={"sre": ("BEN",)}))
     assert str(gone.shortage) == "needs 2 of sre; only BEN is left"
 
 
 def test_who_voted_in_an_earlier_stage_is_not_left_for_a_later_one() -> None:
     play = Play(ballot([("sre", 1)], [("leads", 1)]), snapshot_of(groups={"leads": ("ADA",)}))
-    assert prospect(play.ballot, play.found).shortage is None
+    assert feasibility_of(play.ballot, play.found).shortage is None
     play.approve("ADA")
-    assert prospect(play.ballot, play.found).is_never
+    assert feasibility_of(play.ballot, play.found).is_never
     play.take_back("ADA")
-    assert prospect(play.ballot, play.found).shortage is None
+    assert feasibility_of(play.ballot, play.found).shortage is None
 
 
 def test_who_voted_for_another_is_not_left() -> None:
@@ -105,38 +105,38 @@ def test_who_voted_for_another_is_not_left() -> None:
     play = Play(start, snapshot_of(delegation("MIA", "SAM"), groups={"security": ("MIA",)}))
     play.approve("SAM")
     snapshot = snapshot_of(delegation("MIA", "SAM"))
-    assert prospect(play.ballot, snapshot).is_never
+    assert feasibility_of(play.ballot, snapshot).is_never
 
 
 def test_whoever_rejected_may_still_approve() -> None:
     play = Play(ballot([("sre", 3)], reject=2))
     play.reject("ADA")
-    assert prospect(play.ballot, play.found).shortage is None
+    assert feasibility_of(play.ballot, play.found).shortage is None
 
 
 def test_whoever_spoke_of_a_doubt_may_say_something_else() -> None:
     play = Play(Ballot(terms=terms([("sre", 3)]), digest=DIGEST, is_doubt=True))
     play.vote("ADA", "ran", result="ok")
-    assert prospect(play.ballot, play.found).shortage is None
+    assert feasibility_of(play.ballot, play.found).shortage is None
 
 
 def test_a_card_waits_for_those_who_fill_one_more_slot() -> None:
     play = Play(ballot(TWO))
-    assert waits_for(play.ballot, play.found) == {"ADA", "BEN", "CLEO", "MIA", "SAM"}
+    assert possible_voters(play.ballot, play.found) == {"ADA", "BEN", "CLEO", "MIA", "SAM"}
     play.approve("MIA")
-    assert waits_for(play.ballot, play.found) == {"ADA", "BEN", "CLEO"}
+    assert possible_voters(play.ballot, play.found) == {"ADA", "BEN", "CLEO"}
     play.approve("ADA", "BEN")
-    assert waits_for(play.ballot, play.found) == frozenset()
+    assert possible_voters(play.ballot, play.found) == frozenset()
 
 
 def test_a_card_waits_for_whoever_can_take_anothers_place() -> None:
     play = Play(ballot([("fin", 1), ("security", 1)]))
     play.approve("MIA")
-    assert waits_for(play.ballot, play.found) == {"ADA", "SAM"}
+    assert possible_voters(play.ballot, play.found) == {"ADA", "SAM"}
 
 
 def test_a_card_waits_for_nobody_who_cannot_approve() -> None:
     start = ballot(exclude=("requesters", "fin"), escalate=(step(60, "security"),))
     snapshot = snapshot_of(groups={"sre": ("ADA", "ROSA", "BEN", "GUS")})
-    assert waits_for(start, snapshot) == {"BEN"}
-    assert waits_for(replace(start, steps=1), snapshot) == {"BEN", "SAM"}
+    assert possible_voters(start, snapshot) == {"BEN"}
+    assert possible_voters(replace(start, steps=1), snapshot) == {"BEN", "SAM"}
