@@ -19,7 +19,7 @@ from agents.core.errors import AgentError, RunCancelledError
 from agents.core.events import ToolFinished, ToolStarted
 from agents.core.messages import read_log
 from agents.core.observers import RunEvent, ToolOutcome
-from agents.core.pending import InterruptContext
+from agents.core.pending import InterruptContext, Untargeted
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.runner import Runner
 from agents.runs.answers import ResumeParams
@@ -87,6 +87,7 @@ class Game:
     tree: Node
     choose: Choose
     durability: Durability = "interrupt"
+    untargeted: Untargeted = "preserve"
     effects: Effects = field(default_factory=Effects)
     store: MemoryCheckpointStore = field(default_factory=MemoryCheckpointStore)
     log: MemoryMessageLog = field(default_factory=MemoryMessageLog)
@@ -124,7 +125,7 @@ class Game:
         elif stored.status is CheckpointStatus.RUNNING:
             events = self._runner().recover("1", cancel=self.effects.cancel)
         else:
-            params = ResumeParams(targets=await self._answers())
+            params = ResumeParams(targets=await self._answers(), untargeted=self.untargeted)
             events = self._runner().resume_with_params("1", params, cancel=self.effects.cancel)
         last: AgentEvent | None = None
         async for last in events:
@@ -154,7 +155,9 @@ class Game:
 
     def _observe(self, event: RunEvent) -> None:
         if isinstance(event, ToolFinished):
-            is_approved = self.tools[event.call.name].is_gated and event.outcome is ToolOutcome.RAN
+            planned = self.tools.get(event.call.name)  # none for a transfer
+            is_gated = planned is not None and planned.is_gated
+            is_approved = is_gated and event.outcome is ToolOutcome.RAN
             if is_approved or self.durability == "step" or not self.effects.dies_at:
                 self.finished.add(str(event.address))
         elif isinstance(event, ToolStarted) and str(event.address) in self.finished:
@@ -173,7 +176,7 @@ class Game:
 
     def _check_id(self, context: InterruptContext) -> None:
         at = str(context.address)
-        if self.ids.setdefault(at, context.id) != context.id:
+        if self.untargeted == "preserve" and self.ids.setdefault(at, context.id) != context.id:
             self.effects.wrong.append(f"{at} waits on, with another id")
 
     def _answer(self, context: InterruptContext) -> object:
@@ -242,11 +245,17 @@ def some_of(random: Random) -> Choose:
 
 
 @QUICK
-@given(tree=trees(), random=st.randoms(use_true_random=False))
-async def test_i1_i6_answers_in_any_order_come_to_the_same(tree: Node, random: Random) -> None:
+@given(
+    tree=trees(),
+    random=st.randoms(use_true_random=False),
+    untargeted=st.sampled_from(["preserve", "reenter"]),
+)
+async def test_i1_i6_answers_in_any_order_come_to_the_same(
+    tree: Node, random: Random, untargeted: Untargeted
+) -> None:
     at_once = await Game(tree, all_of).play()
 
-    game = await Game(tree, some_of(random)).play()
+    game = await Game(tree, some_of(random), untargeted=untargeted).play()
 
     assert game.effects.wrong == []
     assert await outcome_of(game) == await outcome_of(at_once)
@@ -267,7 +276,7 @@ async def test_i4_i5_a_process_may_die_at_any_step(
     at_once = await Game(tree, all_of, durability).play()
 
     effects = Effects(dies_at=1 + dies_at % max(at_once.effects.steps, 1))
-    game = Game(tree, some_of(random), durability, effects)
+    game = Game(tree, some_of(random), durability, effects=effects)
     await game.play()
 
     assert game.effects.wrong == []
@@ -290,7 +299,7 @@ async def test_151_i5_a_run_may_be_stopped_while_any_tool_works(
     at_once = await Game(tree, all_of).play()
 
     effects = Effects(stops_at=1 + stops_at % max(at_once.effects.done.total(), 1))
-    game = Game(tree, some_of(random), durability, effects)
+    game = Game(tree, some_of(random), durability, effects=effects)
     await game.play()
 
     assert game.effects.wrong == []

@@ -32,13 +32,16 @@ from agents.core.scope import current_address
 from agents.core.tools import CallText, Tool, ToolSpec
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.followup import follow_up_tool
+from agents.models import call, say
+from agents.prebuilt.supervisor import supervisor
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
 from agents.workflows.agenttool import AgentTool
+from agents.workflows.transfer import transfer_tool_to
 from tests.unit.agents.support import Died
 
 ToolKind = Literal["plain", "approval", "review", "ask", "agent", "gated agent"]
 Verdict = Literal["approve", "reject", "edit"]
-NodeKind = Literal["chat", "custom", "sequential", "parallel", "loop"]
+NodeKind = Literal["chat", "custom", "sequential", "parallel", "loop", "supervised"]
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def _chat(agents: st.SearchStrategy[Node] | None) -> st.SearchStrategy[Node]:
 def _group(agents: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     return st.builds(
         Node,
-        kind=st.sampled_from(["custom", "sequential", "parallel", "loop"]),
+        kind=st.sampled_from(["custom", "sequential", "parallel", "loop", "supervised"]),
         children=st.lists(agents, min_size=1, max_size=2).map(tuple),
     )
 
@@ -258,6 +261,26 @@ def build(node: Node, effects: Effects) -> Agent:
             return ParallelAgent(node.name, children)
         case "loop":
             return LoopAgent(node.name, children, max_iterations=2)
+        case "supervised":
+            boss = _boss(f"{node.name}b", children)
+            return supervisor(supervisor=boss, sub_agents=children, name=node.name)
+
+
+def _boss(name: str, children: Sequence[Agent]) -> Agent:
+    """An agent that hands over to each of the others in turn, and says that it is done."""
+    turns: list[ModelResponsePart] = [
+        call("transfer_to_agent", {"agent_name": child.name}, id=f"s{number}")
+        for number, child in enumerate(children)
+    ]
+    turns.append(say(f"{name} done"))
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        answered = sum(isinstance(message, ModelResponse) for message in messages)
+        return ModelResponse(parts=[turns[answered % len(turns)]])
+
+    return ChatModelAgent(
+        name=name, model=FunctionModel(answer), tools=[transfer_tool_to(children)]
+    )
 
 
 def _tool(planned: Planned, effects: Effects) -> Tool:

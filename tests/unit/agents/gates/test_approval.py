@@ -137,12 +137,6 @@ async def test_a_call_by_hand_is_shown_with_its_defaults_and_runs_so(till: Till)
     assert till.paid == [FULL]
 
 
-async def test_gate_is_named_in_the_definition(till: Till) -> None:
-    assert till.stage("approval").tool.definition.gates == ("approval",)
-    both = approval_gate(review_edit_gate(tool(till.pay)))
-    assert both.definition.gates == ("approval", "review")
-
-
 @pytest.mark.parametrize(
     ("tags", "leaves"), [(["external"], True), (["money"], False), ([], False)]
 )
@@ -152,21 +146,6 @@ async def test_a_tool_can_say_that_its_call_is_seen_outside(
     stage = Stage(approval_gate(tool(tags=tags)(till.pay)), PAY, "")
     assert await stage.run() is None
     assert stage.question(ApprovalInfo).leaves is leaves
-
-
-async def test_info_and_state_can_be_stored(till: Till) -> None:
-    stage, info = await approval(till)
-    encode(info)
-    assert stage.point is not None
-    assert stage.point.slot == "gate0"
-
-
-async def test_approved_runs_what_was_shown_once(till: Till) -> None:
-    stage, info = await approval(till)
-    result = await stage.answer(info.approve(by="U1"))
-    assert result == ToolReturn("5 EUR paid", ToolOutcome.RAN)
-    assert till.paid == [FULL]
-    assert stage.started
 
 
 async def test_rejected_runs_nothing_and_tells_the_reason(till: Till) -> None:
@@ -271,13 +250,6 @@ async def test_wrong_answer_to_a_review_never_runs(till: Till, answer: object) -
     assert await stage.answer(info.accept()) is not None
 
 
-async def test_no_answer_never_runs(till: Till) -> None:
-    stage, _ = await approval(till)
-    assert await stage.run({stage.asked.id: None}) is None
-    assert isinstance(stage.refusals[0], ResumeDataError)
-    assert till.paid == []
-
-
 async def test_digest_of_another_thread_never_runs(till: Till) -> None:
     stage, info = await approval(till)
     stage.thread = "t2"
@@ -309,12 +281,6 @@ async def test_not_targeted_asks_again_with_the_same_question(till: Till) -> Non
     assert stage.asked.info == info
     assert stage.asked.id != before
     assert till.paid == []
-
-
-async def test_accepted_review_runs_as_shown(till: Till) -> None:
-    stage, info = await review(till)
-    assert await stage.answer(info.accept()) == ToolReturn("5 EUR paid")
-    assert till.paid == [FULL]
 
 
 async def test_edited_arguments_are_what_runs_and_the_model_is_told(till: Till) -> None:
@@ -440,26 +406,3 @@ async def test_edit_is_told_after_an_inner_question_too() -> None:
     result = await stage.answer("yes")
     assert result is not None
     assert result.text.endswith("Result: o2: yes")
-
-
-async def test_two_gates_ask_one_after_the_other(till: Till) -> None:
-    stage = Stage(approval_gate(review_edit_gate(tool(till.pay)), rule="four eyes"), PAY)
-    await stage.run()
-    assert stage.question(ApprovalInfo).rule == "four eyes"
-    assert await stage.answer(stage.question(ApprovalInfo).approve()) is None
-    assert till.paid == []
-    assert not stage.started
-    assert await stage.answer(stage.question(ReviewEditInfo).accept()) == ToolReturn("5 EUR paid")
-    assert till.paid == [FULL]
-    assert stage.started
-
-
-async def test_error_of_what_it_wraps_passes_through() -> None:
-    async def broken() -> str:
-        raise ValueError("no")
-
-    stage = Stage(approval_gate(tool(broken)), {})
-    await stage.run()
-    assert isinstance(stage.asked.info, ApprovalInfo)
-    with pytest.raises(ValueError, match="no"):
-        await stage.answer(stage.asked.info.approve())

@@ -8,12 +8,12 @@ from typing import TypedDict
 
 import pytest
 
-from agents.agent import Agent, AgentEvent, AgentInput, check_unique_names, run_agent
+from agents.agent import Agent, AgentEvent, AgentInput, run_agent
 from agents.chat.agent import ChatModelAgent
 from agents.core.address import Address
 from agents.core.cancel import CancelInfo
 from agents.core.component.state import address_segment
-from agents.core.errors import AgentChangedError, DuplicateNameError
+from agents.core.errors import AgentChangedError
 from agents.core.interrupt import InterruptSignal, composite_interrupt, interrupt
 from agents.core.pending import InterruptNode
 from agents.gates import approval_gate, policy_gate, review_edit_gate
@@ -260,13 +260,6 @@ def test_a_stop_is_compared_at_its_agent() -> None:
     check_topology(chat(Plain("x")), point, {"agent:A": "Chat"})
     with pytest.raises(AgentChangedError, match="nothing of that name"):
         check_topology(chat(name="B"), point, {"agent:A": "Chat"})
-
-
-def test_names_of_siblings_are_unique() -> None:
-    check_unique_names("team", [Asker("a"), Asker("b")])
-
-    with pytest.raises(DuplicateNameError, match=r"'team' has two agents 'a'; rename one"):
-        check_unique_names("team", [Asker("a"), Asker("b"), Asker("a")])
 
 
 # ---- whom policies name -------------------------------------------------------------------------
