@@ -62,24 +62,6 @@ def offered(counter: Counter) -> list[str]:
     return [option["value"].split(".")[0] for box in boxes for option in box["options"]]
 
 
-async def test_all_are_listed_and_each_gets_its_own_vote(storage: SqliteStores) -> None:
-    counter, cards = await asked(storage, "a", "b", "c")
-    await counter.send(a_click(cards[1], ActionId.BATCH))
-    assert offered(counter) == [card.approval_id for card in cards]
-    assert "What " in json.dumps(counter.views.opened[-1])
-    assert await submitted(counter, cards[1], ticked(*cards)) == ""
-    assert set((await states(storage)).values()) == {Status.APPROVED}
-    assert len(counter.office.ran) == 3
-    entries = await storage.audit.of_thread(THREAD_ID, limit=99)
-    assert [entry.action for entry in entries].count("voted") == 3
-
-
-async def test_what_is_left_out_stays_open(storage: SqliteStores) -> None:
-    counter, cards = await asked(storage, "a", "b")
-    await submitted(counter, cards[0], ticked(cards[1]))
-    assert await states(storage) == {"a": Status.PENDING, "b": Status.APPROVED}
-
-
 def listed(counter: Counter, *cards: Approval, rest: str = "open", why: str = "") -> dict[str, Any]:
     """The open form as it comes back, with these cards ticked."""
     values: dict[str, Any] = {}
@@ -132,18 +114,6 @@ async def test_the_form_counts_what_is_ticked(storage: SqliteStores) -> None:
         encode(card.approval_id, card.digest) for card in cards[:2]
     ]
     assert set((await states(storage)).values()) == {Status.PENDING}
-
-
-async def test_what_is_not_ticked_is_rejected_if_so_chosen(storage: SqliteStores) -> None:
-    counter, cards = await asked(storage, "a", "b", "c")
-    await counter.send(a_click(cards[1], ActionId.BATCH))
-    values = listed(counter, cards[0], cards[2], rest="reject", why="refunded by hand")
-    assert await submitted(counter, cards[1], values) == ""
-    expected = {"a": Status.APPROVED, "b": Status.REJECTED, "c": Status.APPROVED}
-    assert await states(storage) == expected
-    stored = await storage.approvals.get(cards[1].approval_id)
-    assert stored.decision is not None
-    assert stored.decision.reason == "refunded by hand"
 
 
 async def test_a_card_that_was_not_listed_is_never_rejected(storage: SqliteStores) -> None:
@@ -277,15 +247,6 @@ async def test_a_card_of_another_turn_is_not_in_it(storage: SqliteStores) -> Non
     batches.check(cards[1], cards[0])
     with pytest.raises(RefusalError):
         batches.check(cards[1], other)
-
-
-async def test_the_form_of_a_card_that_is_decided_meanwhile_counts_for_others(
-    storage: SqliteStores,
-) -> None:
-    counter, cards = await asked(storage, "a", "b")
-    await counter.office.decide(cards[0], Status.REJECTED, by=BEN)
-    assert "1 approved. Skipped" in await submitted(counter, cards[0], ticked(*cards))
-    assert await states(storage) == {"a": Status.REJECTED, "b": Status.APPROVED}
 
 
 async def test_a_form_has_no_more_than_it_can_have(storage: SqliteStores) -> None:

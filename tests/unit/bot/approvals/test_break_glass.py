@@ -89,15 +89,6 @@ async def test_it_runs_at_once_and_everybody_who_could_have_decided_hears_of_it(
     assert all(words in card for words in (WHAT, WHY_NOW, "Override by"))
 
 
-async def test_only_those_whom_the_rule_names_may(storage: SqliteStores) -> None:
-    counter = await asked(storage)
-    await counter.send(a_click(await counter.office.the_approval(), ActionId.OVERRIDE, BEN))
-    await submitted(counter, BEN, a_form())
-    assert (counter.views.opened, counter.office.ran) == ([], [])
-    assert "not an approver" in counter.told(BEN)
-    assert await acts(storage) == ["refused"]  # at one moment
-
-
 @pytest.mark.parametrize(
     "more", [{"break_glass": "no"}, {"break_glass": "no", "always_ask": "yes"}]
 )
@@ -147,16 +138,6 @@ async def test_two_reasons_and_a_tick_are_needed(
 def test_reasons_are_the_same_however_they_are_spaced() -> None:
     reasons = Reasons(what="The  database is down", why_now="the database\nis down", is_sure=True)
     assert set(reasons.faults) == {"why_now"}
-
-
-async def test_a_denial_in_force_cannot_be_overridden(storage: SqliteStores) -> None:
-    force = glass()
-    counter = await asked(storage, force)
-    approval = await counter.office.the_approval()
-    force.rulebook, force.file_hash = forced(default={"deny": "Never."}).rulebook, "f2"
-    await submitted(counter, MIA, a_form())
-    stored = await storage.approvals.get(approval.approval_id)
-    assert (stored.status, counter.office.ran) == (Status.DENIED, [])
 
 
 async def test_what_cannot_be_looked_up_lets_nothing_run(storage: SqliteStores) -> None:

@@ -12,16 +12,15 @@ from typing import Any
 import pytest
 
 from bot.approvals.comments import LONGEST_ASKED, MOST_KEPT
-from bot.approvals.secondary_actions import Means, why_not_claim
+from bot.approvals.secondary_actions import Means
 from bot.audit.report import story
 from bot.errors import DeliveryError, OutdatedCardError
 from bot.layout.action_ids import ActionId, encode_option
-from bot.policy.refusals import RefusalCode
-from bot.records.approval import CLAIM_MS, Approval, CardClaim, Status
+from bot.records.approval import Approval, CardClaim, Status
 from bot.records.messages import MessageStatus
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
-from tests.unit.bot.approvals.test_votes import CLEO, LIA, MIA, STAGES, TOM, TWO, asked
+from tests.unit.bot.approvals.test_votes import CLEO, MIA, TOM, TWO, asked
 from tests.unit.bot.counter_stage import (
     Counter,
     Proxy,
@@ -38,18 +37,6 @@ REASONS: dict[str, Any] = {
     "reason": {"approve": "required"},
     "reasons": ["Planned", "Urgent"],
 }
-
-
-def test_only_one_claims_at_a_time_and_each_once() -> None:
-    now = 1_000_000
-    claim = CardClaim().taken("ADA", now)
-    ended = claim.ended(now + 1)
-
-    assert why_not_claim(claim, "BEN", now) is RefusalCode.CLAIMED_BY_OTHER
-    assert why_not_claim(claim, "ADA", now) is RefusalCode.CLAIMED_BEFORE
-    assert why_not_claim(ended, "ADA", now + 2) is RefusalCode.CLAIMED_BEFORE
-    assert why_not_claim(ended, "BEN", now + 2) is None
-    assert why_not_claim(claim, "BEN", now + CLAIM_MS) is None
 
 
 async def a_counter(
@@ -90,28 +77,6 @@ def chosen(number: object) -> dict[str, Any]:
     return {"canned": {"countersign:value": value}}
 
 
-async def test_a_claim_is_shown_and_ends_when_it_is_let_go(storage: SqliteStores) -> None:
-    counter, _ = await a_counter(storage)
-    claimed = await press(counter, ActionId.CLAIM, ADA)
-    assert claimed.claim.by == ADA
-    assert counter.office.notifier.cards[claimed.approval_id].claim == claimed.claim
-
-    await press(counter, ActionId.CLAIM, BEN)
-    await press(counter, ActionId.LET_GO, BEN)
-    await press(counter, ActionId.LET_GO, ADA)
-    await press(counter, ActionId.LET_GO, ADA)
-    await press(counter, ActionId.CLAIM, ADA)
-    left = await press(counter, ActionId.CLAIM, BEN)
-
-    assert await codes(counter) == [
-        *("claimed_by_other", "claimed_by_other", "claimed_before", "claimed_before")
-    ]
-    assert left.claim.by == BEN
-    assert [act for act in await acts(counter) if act != "refused"] == [
-        *("claimed", "claim_ended", "claimed")
-    ]
-
-
 async def test_who_lets_go_of_what_they_do_not_have_reads_who_has_it(
     storage: SqliteStores,
 ) -> None:
@@ -142,24 +107,6 @@ async def test_a_vote_ends_a_claim_and_others_can_vote_meanwhile(storage: Sqlite
     claim = voted.claim
     assert (claim.by, claim.past) == ("", (ADA,))
     assert len(voted.votes) == 1
-
-
-@pytest.mark.parametrize(
-    ("ask", "by", "code"),
-    [
-        (TWO, TOM, "not_approver"),
-        (TWO, ROSA, "own_request"),
-        (STAGES, LIA, "not_your_turn"),
-    ],
-)
-async def test_who_cannot_fill_a_slot_claims_nothing(
-    storage: SqliteStores, ask: dict[str, Any], by: str, code: str
-) -> None:
-    counter, _ = await a_counter(storage, ask)
-    refused = await press(counter, ActionId.CLAIM, by)
-
-    assert await codes(counter) == [code]
-    assert refused.claim == CardClaim()
 
 
 async def test_who_has_voted_claims_nothing(storage: SqliteStores) -> None:

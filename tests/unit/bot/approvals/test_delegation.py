@@ -10,14 +10,13 @@ import pytest
 
 from bot.approvals.delegation import Delegating
 from bot.errors import RefusalError, UserFacingError
-from bot.people.lookup import absent_of
 from bot.records.approval import Approval, Status
 from bot.records.people import DelegationRecord, DelegationStore
 from storage.audit import AuditEntry
 from tests.support.stores import SqliteStores
-from tests.unit.bot.approvals.test_votes import LIA, MIA, TOM, asked, refused, vote
+from tests.unit.bot.approvals.test_votes import LIA, MIA, TOM, asked, refused
 from tests.unit.bot.counter_stage import Proxy
-from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, Office, an_actor
+from tests.unit.bot.office import ADA, BEN, GUS, Office, an_actor
 
 ONE: dict[str, Any] = {"approve": [{"from": ["security"]}]}
 PAIR: dict[str, Any] = {"approve": [{"from": ["sre"], "count": 2}]}
@@ -43,51 +42,6 @@ async def hand_over(
 
 async def entries(office: Office) -> list[AuditEntry]:
     return list(await office.storage.audit.of_thread("", limit=100))
-
-
-async def test_a_right_is_used_on_behalf_of_who_handed_it_on(storage: SqliteStores) -> None:
-    office = await asked(storage, ONE)
-    await hand_over(office, MIA, TOM)
-
-    approval = await vote(office, TOM)
-
-    assert approval.status is Status.APPROVED
-    (cast,) = approval.votes
-    assert (cast.by, cast.on_behalf_of) == (TOM, MIA)
-    trail = await storage.audit.of_thread(THREAD_ID, limit=100)
-    assert [(entry.actor_id, entry.for_id) for entry in trail if entry.action == "voted"] == [
-        (TOM, MIA)
-    ]
-
-
-async def test_it_ends_with_its_time(storage: SqliteStores) -> None:
-    office = await asked(storage, ONE)
-    await hand_over(office, MIA, TOM, hours=1)
-    office.clock.forward(hours=1)
-
-    assert await refused(office, TOM) == "not_approver"
-
-
-async def test_it_ends_at_once_when_it_is_ended(storage: SqliteStores) -> None:
-    office = await asked(storage, ONE)
-    await hand_over(office, MIA, TOM)
-    ended = await delegating(office).end(an_actor(MIA), team_id="T1")
-
-    assert [delegation.delegate_id for delegation in ended] == [TOM]
-    assert await refused(office, TOM) == "not_approver"
-    assert [entry.action for entry in await entries(office)] == ["delegated", "delegation_ended"]
-
-
-async def test_an_ended_delegation_takes_its_vote_along(storage: SqliteStores) -> None:
-    office = await asked(storage, PAIR)
-    await hand_over(office, ADA, TOM)
-    await vote(office, TOM)
-    await delegating(office).end(an_actor(ADA), team_id="T1")
-
-    approval = await vote(office, BEN)
-
-    assert approval.status is Status.PENDING
-    assert [cast_vote.by for cast_vote in approval.votes] == [BEN]
 
 
 async def test_an_owner_who_is_no_member_any_more_hands_nothing_on(
@@ -217,16 +171,6 @@ async def test_who_hands_on_again_changes_to_whom(storage: SqliteStores) -> None
     assert mine.owner_id == MIA
 
 
-async def test_who_is_away_may_still_decide(storage: SqliteStores) -> None:
-    office = await asked(storage, ONE)
-    until_ms = office.clock() + 24 * HOUR_MS
-    await delegating(office).go_away(an_actor(MIA), team_id="T1", until_ms=until_ms)
-
-    current = await storage.delegations.current("T1", now_ms=office.clock())
-    assert absent_of(current) == {MIA: until_ms}
-    assert (await vote(office, MIA)).status is Status.APPROVED
-
-
 async def test_who_comes_back_is_away_no_more(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     use_case = delegating(office)
@@ -253,13 +197,6 @@ async def test_nobody_is_away_for_ever(storage: SqliteStores, who: str, hours: i
 
     assert await storage.delegations.current("T1", now_ms=office.clock()) == []
     assert [entry.action for entry in await entries(office)] == ["refused"]
-
-
-async def test_a_requester_cannot_use_a_right_that_was_handed_on(storage: SqliteStores) -> None:
-    office = await asked(storage, ONE)
-    await hand_over(office, MIA, ROSA)
-
-    assert await refused(office, ROSA) == "own_request"
 
 
 async def codes_at_once(office: Office, *people: str) -> list[str]:
@@ -308,10 +245,3 @@ async def test_who_has_edited_approves_through_nobody(
     assert edited.status is Status.PENDING
     assert await refused(office, TOM) == code
     assert office.ran == []
-
-
-async def test_a_chain_of_hands_ends_at_the_first(storage: SqliteStores) -> None:
-    office = await asked(storage, ONE)
-    await hand_over(office, MIA, TOM)
-    await hand_over(office, TOM, LIA)
-    assert await refused(office, LIA) == "not_approver"

@@ -102,29 +102,6 @@ async def acts(storage: Stores) -> list[str]:
     ]
 
 
-async def test_a_granted_call_runs_without_asking_as_often_as_it_was_allowed(
-    storage: SqliteStores,
-) -> None:
-    office = an_office(storage, looks("a", "b", "c", "d"))
-    await granted(office)
-    for number in (2, 3, 4):
-        await again(office, number)
-    assert office.ran == [("look", "a"), ("look", "b"), ("look", "c")]
-    assert (await office.the_approval()).arguments == {"what": "d"}
-    grant = await the_grant(office)
-    assert (len(grant.uses), grant.max_uses) == (2, 2)
-    assert await acts(storage) == [
-        "requested",
-        "granted",
-        "started",
-        "grant_used",
-        "started",
-        "grant_used",
-        "started",
-        "requested",
-    ]
-
-
 async def test_the_form_says_how_many_requests_it_would_have_covered(
     storage: SqliteStores,
 ) -> None:
@@ -278,23 +255,6 @@ async def test_who_may_not_approve_gives_no_grant(storage: SqliteStores) -> None
     assert (await office.the_approval()).status is Status.PENDING
 
 
-async def test_its_time_ends_it(storage: SqliteStores) -> None:
-    office = an_office(storage, looks("a", "b"))
-    await granted(office)
-    office.clock.forward(minutes=60)
-    await again(office)
-    assert office.ran == [("look", "a")]
-
-
-async def test_other_requesters_are_not_covered_nor_the_granters_own_words(
-    storage: SqliteStores,
-) -> None:
-    office = an_office(storage, looks("a", "b"))
-    await granted(office)
-    await again(office, by=TOM)
-    assert office.ran == [("look", "a")]
-
-
 async def test_who_lent_their_right_for_it_is_not_covered(storage: SqliteStores) -> None:
     """BEN has no right of his own; he gives the grant in the place of ADA, who is asked for it."""
     policy = forced(
@@ -311,13 +271,6 @@ async def test_who_lent_their_right_for_it_is_not_covered(storage: SqliteStores)
     await again(office, by=ADA)
     assert office.ran == [("look", "a")]
     assert (await office.the_approval()).arguments == {"what": "b"}
-
-
-async def test_other_arguments_are_not_covered(storage: SqliteStores) -> None:
-    office = an_office(storage, looks("a", "b"), by_sre(grants={**LIMITS, "vary": []}))
-    await granted(office)
-    await again(office)
-    assert office.ran == [("look", "a")]
 
 
 async def test_of_what_may_vary_only_what_was_unticked_varies(storage: SqliteStores) -> None:
@@ -388,16 +341,6 @@ async def test_granter_approvers_and_requesters_end_it(storage: SqliteStores, wh
     assert "grant_ended" in await acts(storage)
     await counter.send(a_click(approval, ActionId.REVOKE, who))
     assert (await acts(storage)).count("grant_ended") == 1
-
-
-async def test_nobody_else_ends_it(storage: SqliteStores) -> None:
-    office = an_office(storage, looks("a", "b"))
-    counter, approval = await granted(office)
-    await counter.send(a_click(approval, ActionId.REVOKE, TOM))
-    assert "not an approver" in counter.told(TOM)
-    await again(office)
-    assert office.ran == [("look", "a"), ("look", "b")]
-    assert "refused" in await acts(storage)
 
 
 async def test_there_is_nothing_to_end_without_a_grant(storage: SqliteStores) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from agents.core.codec import Json
 from agents.models import call, say
 from bot.approvals import votes
 from bot.approvals.disclosure import Surface
@@ -19,8 +18,6 @@ from bot.errors import (
     ApprovalClosedError,
     DirectoryError,
     InvalidInputError,
-    NotSeenError,
-    OutdatedCardError,
     StrangerError,
     UserFacingError,
 )
@@ -30,7 +27,6 @@ from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
 from bot.ports.people import MOST_MEMBERS
 from bot.ports.threads import CheckedCall
 from bot.records.approval import Approval, Decision, Status, StoredEdits
-from bot.records.approval_queries import newest_of
 from bot.slack.cards.card_for import card_for
 from bot.threads.runs.application_policy import PolicyOfCards
 from storage.errors import RecordFormatError
@@ -45,7 +41,6 @@ from tests.unit.bot.office import (
     ROSA,
     RULES,
     THREAD_ID,
-    KilledError,
     Office,
     an_actor,
 )
@@ -102,28 +97,6 @@ async def vote(office: Office, by: str, status: Status = Status.APPROVED, **more
 
 def voters(approval: Approval) -> list[str]:
     return [cast_vote.by for cast_vote in approval.votes]
-
-
-async def acts(office: Office) -> list[str]:
-    entries = await story(office.storage, thread_id=THREAD_ID)
-    return [entry.action for entry in entries]
-
-
-async def test_the_last_that_is_needed_decides(storage: SqliteStores) -> None:
-    office = await asked(storage, TWO)
-    first = await vote(office, ADA)
-    assert (first.status, voters(first)) == (Status.PENDING, [ADA])
-    second = await vote(office, MIA)
-    assert (second.status, voters(second)) == (Status.PENDING, [ADA, MIA])
-    assert office.ran == []
-    last = await vote(office, BEN)
-    assert (last.status, voters(last)) == (Status.APPROVED, [ADA, MIA, BEN])
-    assert last.decision is not None
-    assert last.decision.by == BEN
-    assert len(office.ran) == 1
-    assert await acts(office) == [
-        *("requested", "voted", "voted", "voted", "decided", "resumed", "started", "executed")
-    ]
 
 
 async def test_a_vote_is_on_record_with_its_grounds(storage: SqliteStores) -> None:
@@ -227,96 +200,11 @@ async def test_nobody_is_counted_twice_or_for_nothing(storage: SqliteStores) -> 
     assert office.ran == []
 
 
-async def test_stages_go_in_order(storage: SqliteStores) -> None:
-    office = await asked(storage, STAGES)
-    assert await refused(office, LIA) == "not_your_turn"
-    next_one = await vote(office, ADA)
-    assert (next_one.status, next_one.stage) == (Status.PENDING, 1)
-    assert (next_one.escalation.since_ms, next_one.escalation.reminders) == (office.clock(), 0)
-    assert await refused(office, BEN) == "not_needed"
-    assert (await vote(office, LIA)).status is Status.APPROVED
-    assert len(office.ran) == 1
-
-
-async def test_people_of_a_later_stage_may_stop_it(storage: SqliteStores) -> None:
-    office = await asked(storage, STAGES)
-    stopped = await vote(office, LIA, Status.REJECTED, reason="no")
-    assert stopped.status is Status.REJECTED
-    assert office.ran == []
-
-
-async def test_a_stage_is_open_again_when_its_voter_is_gone(storage: SqliteStores) -> None:
-    office = await asked(storage, STAGES)
-    await vote(office, ADA)
-    office.directory.groups["S0SRE"] = frozenset({BEN})
-    assert await refused(office, LIA) == "not_your_turn"
-    back = await office.the_approval()
-    assert (back.stage, voters(back)) == (0, [])
-    assert "vote_dropped" in await acts(office)
-    await vote(office, BEN)
-    assert (await vote(office, LIA)).status is Status.APPROVED
-
-
-async def test_votes_of_who_has_left_do_not_count(storage: SqliteStores) -> None:
-    office = await asked(storage, TWO)
-    await vote(office, ADA)
-    await vote(office, MIA)
-    office.directory.add(ADA, is_deleted=True)
-    third = await vote(office, BEN)
-    assert (third.status, voters(third)) == (Status.PENDING, [MIA, BEN])
-    assert (await vote(office, CLEO)).status is Status.APPROVED
-
-
-async def test_a_vote_can_be_taken_back(storage: SqliteStores) -> None:
-    office = await asked(storage, TWO)
-    approval = await vote(office, ADA)
-    back = await office.approvals.take_back(approval.approval_id, an_actor(ADA))
-    assert (back.status, voters(back)) == (Status.PENDING, [])
-    await office.approvals.follow_up(back)
-    assert "taken_back" in await acts(office)
-    with pytest.raises(UserFacingError) as error:
-        await office.approvals.take_back(approval.approval_id, an_actor(ADA))
-    assert error.value.code == "no_vote"
-    assert voters(await vote(office, ADA)) == [ADA]
-
-
 async def test_nothing_is_taken_back_from_what_is_decided(storage: SqliteStores) -> None:
     office = await asked(storage, {"approve": [{"from": ["sre"]}]})
     done = await vote(office, ADA)
     with pytest.raises(ApprovalClosedError):
         await office.approvals.take_back(done.approval_id, an_actor(ADA))
-
-
-async def test_so_many_have_to_reject_as_the_rule_says(storage: SqliteStores) -> None:
-    office = await asked(storage, {**TWO, "reject": {"count": 2}})
-    first = await vote(office, ADA, Status.REJECTED, reason="too much")
-    assert first.status is Status.PENDING
-    assert await refused(office, ADA, Status.REJECTED) == "already_voted"
-    last = await vote(office, BEN, Status.REJECTED, reason="too late")
-    assert last.status is Status.REJECTED
-    assert last.decision is not None
-    assert last.decision.reason == "too much; too late"
-
-
-async def test_a_reason_is_demanded_where_the_rule_wants_one(storage: SqliteStores) -> None:
-    rule = {**TWO, "reason": {"approve": "required", "reject": "required"}}
-    office = await asked(storage, rule)
-    assert await refused(office, ADA) == "reason_required"
-    assert await refused(office, ADA, Status.REJECTED, reason=" \u200b") == "reason_required"
-    given = await vote(office, ADA, reason="checked")
-    (cast,) = given.votes
-    assert cast.note == "checked"
-
-
-async def test_nothing_is_counted_when_somebody_cannot_be_looked_up(
-    storage: SqliteStores,
-) -> None:
-    office = await asked(storage, TWO)
-    before = await office.the_approval()
-    office.directory.is_down = True
-    assert await refused(office, ADA) == "lookup_failed"
-    office.directory.is_down = False
-    assert (await office.the_approval()).votes == before.votes
 
 
 async def test_look_ups_that_take_too_long_refuse(
@@ -350,25 +238,6 @@ async def test_racing_votes_are_all_counted(storage: SqliteStores) -> None:
     assert sorted(voters(stored)) == sorted([ADA, BEN, MIA])
 
 
-async def test_who_loses_the_race_to_the_last_vote_hears_it(storage: SqliteStores) -> None:
-    office = await asked(storage, {"approve": [{"from": ["sre"]}]})
-    before = await office.the_approval()
-    await vote(office, ADA)
-    decision = Decision(status=Status.APPROVED, by=BEN, at_ms=office.clock(), digest=before.digest)
-    with pytest.raises(ApprovalClosedError):
-        await office.approvals.decide(before, decision, an_actor(BEN), surface=Surface.CARD)
-
-
-async def test_a_vote_is_for_the_call_that_was_shown(storage: SqliteStores) -> None:
-    office = await asked(storage, TWO)
-    before = await office.the_approval()
-    other = before.changed(digest="0" * 64)
-    decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest=other.digest)
-    with pytest.raises(OutdatedCardError):
-        await office.approvals.decide(other, decision, an_actor(ADA), surface=Surface.CARD)
-    assert (await office.the_approval()).votes == ()
-
-
 async def test_an_edit_is_no_vote_by_itself(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     approval = await office.the_approval()
@@ -396,68 +265,11 @@ async def test_terms_that_cannot_be_read_let_nobody_decide(
     assert office.ran == []
 
 
-async def test_who_is_out_of_the_group_by_now_does_not_count(storage: SqliteStores) -> None:
-    office = await asked(storage, {"approve": [{"from": ["sre", "security"]}]})
-    now = {**GROUPS, "sre": {"users": [BEN, TOM]}, "security": {"users": [TOM]}}
-    heir = an_office(storage, TWO, clock=office.clock, owner="heir")
-    heir.policy = forced(default={"ask": TWO}, groups=now)
-    assert await refused(heir, ADA) == "not_approver"  # only in the frozen definition
-    assert await refused(heir, TOM) == "not_approver"  # only in the present one
-    assert await refused(heir, MIA) == "not_approver"
-    assert (await vote(heir, BEN)).status is Status.APPROVED
-
-
-async def test_channel_members_count_who_were_there_and_still_are(storage: SqliteStores) -> None:
-    office = an_office(storage, {"approve": [{"from": ["room"]}]})
-    office.directory.channels["C0ROOM"] = frozenset({TOM, MIA})
-    await office.hear(ASK)
-    office.directory.channels["C0ROOM"] = frozenset({TOM, LIA})
-    assert await refused(office, LIA) == "not_approver"  # joined since
-    assert await refused(office, MIA) == "not_approver"  # has left
-    assert (await vote(office, TOM)).status is Status.APPROVED
-
-
-async def test_nobody_of_a_large_channel_counts(storage: SqliteStores) -> None:
-    office = an_office(storage, {"approve": [{"from": ["room"]}]})
-    crowd = frozenset(f"U{number}" for number in range(MOST_MEMBERS))
-    office.directory.channels["C0ROOM"] = crowd | {TOM}
-    await office.hear(ASK)
-    (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=9)
-    assert approval.status is Status.UNDECIDABLE
-
-
 async def test_a_channel_that_has_grown_large_counts_no_more(storage: SqliteStores) -> None:
     office = await asked(storage, {"approve": [{"from": ["room"]}]})
     crowd = frozenset(f"U{number}" for number in range(MOST_MEMBERS))
     office.directory.channels["C0ROOM"] = crowd | {TOM}
     assert await refused(office, TOM) == "not_approver"
-
-
-async def test_what_too_few_people_could_complete_is_not_asked(storage: SqliteStores) -> None:
-    office = await asked(storage, {"approve": [{"from": ["room"], "count": 2}]})
-    (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=9)
-    assert approval.status is Status.UNDECIDABLE
-    assert approval.decision is not None
-    assert f"only <@{TOM}> can approve it" in approval.decision.reason
-    assert office.ran == []
-
-
-async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStores) -> None:
-    office = await asked(storage, TWO)
-    await vote(office, ADA)
-    denying = forced(default={"deny": "Not any more."}, groups=GROUPS)
-    under(office, denying)
-    approval = await office.the_approval()
-    assert await refused(office, BEN) == "rule_denies"
-    await office.queue.run()
-    ended = await storage.approvals.get(approval.approval_id)
-    assert ended.status is Status.DENIED
-    assert ended.decision is not None
-    assert "Not any more." in ended.decision.reason
-    assert office.ran == []
-    noted = [act for act in await acts(office) if act in {"voted", "refused", "denied", "started"}]
-    assert noted == ["voted", "refused", "denied"]
-    assert "Not any more." in str(office.model.inputs[-1])
 
 
 @pytest.mark.parametrize(
@@ -547,15 +359,6 @@ async def test_a_policy_that_does_not_answer_keeps_nobody_from_stopping(
     assert (await vote(office, BEN, Status.REJECTED)).status is Status.REJECTED
 
 
-async def test_a_masked_call_is_opened_before_it_is_approved(storage: SqliteStores) -> None:
-    secret = call("pay", {"to": "password: hunter2", "amount": 5}, id="c1")
-    office = await asked(storage, TWO, turns_of_model=[secret, say("Paid.")])
-    with pytest.raises(NotSeenError):
-        await office.decide(await office.the_approval(), by=ADA)
-    stopped = await vote(office, BEN, Status.REJECTED)
-    assert stopped.status is Status.REJECTED
-
-
 async def test_all_who_were_counted_are_looked_up_again_at_the_start(
     storage: SqliteStores,
 ) -> None:
@@ -574,30 +377,6 @@ async def test_all_who_were_counted_are_looked_up_again_at_the_start(
     office.directory.is_down = True
     with pytest.raises(DirectoryError):
         await votes.gone_since(decided)
-
-
-async def test_a_doubt_is_settled_by_as_many_as_the_call(storage: SqliteStores) -> None:
-    office = await asked(storage, TWO, dies_in_tools=True)
-    await vote(office, ADA)
-    await vote(office, BEN)
-    with pytest.raises(KilledError):
-        await vote(office, MIA)
-    office.queue.drop()
-    heir = an_office(storage, TWO, turns_of_model=[say("Paid.")], clock=office.clock, owner="heir")
-    heir.clock.forward(minutes=1)
-    await heir.sweep.tick()
-    await heir.queue.run()
-    ran: Json = {"choice": "ran", "result": "ok"}
-    other: Json = {"choice": "ran", "result": "failed"}
-    assert await refused(heir, TOM, Status.ANSWERED, answers=ran) == "not_approver"
-    await vote(heir, ADA, Status.ANSWERED, answers=ran)
-    await vote(heir, BEN, Status.ANSWERED, answers=other)
-    waits = await vote(heir, CLEO, Status.ANSWERED, answers=ran)
-    assert waits.status is Status.PENDING
-    done = await vote(heir, MIA, Status.ANSWERED, answers=ran)
-    assert done.status is Status.ANSWERED
-    assert done.answered("result") == "ok"
-    assert heir.ran == []
 
 
 async def may_edit(office: Office, by: str) -> str:
@@ -642,16 +421,6 @@ async def test_an_editor_is_a_person_of_this_workspace(storage: SqliteStores) ->
     assert await may_edit(office, LIA) == "yes"
 
 
-async def test_who_has_edited_may_do_so_again_but_not_approve(storage: SqliteStores) -> None:
-    rule = {**TWO, "edit": True, "exclude": ["requesters", "editors"]}
-    office = await asked(storage, rule)
-    office.clock.forward(seconds=1)
-    await office.decide(await office.the_approval(), by=ADA, edited={"amount": 7})
-    assert voters(await office.the_approval()) == []
-    assert await may_edit(office, ADA) == "yes"
-    assert await refused(office, ADA) == "own_edit"
-
-
 async def test_an_edit_voids_the_votes_and_the_card_says_so(storage: SqliteStores) -> None:
     office = await asked(storage, {**TWO, "edit": True})
     await vote(office, ADA)
@@ -673,15 +442,6 @@ async def test_an_edit_voids_the_votes_and_the_card_says_so(storage: SqliteStore
     assert f"The earlier vote from <@{MIA}> no longer counts." in words
     await vote(office, MIA)
     assert office.ran == [("pay", ("Mia", 7, "card"))]
-
-
-async def test_a_vote_taken_back_opens_its_stage_again(storage: SqliteStores) -> None:
-    office = await asked(storage, STAGES)
-    first = await vote(office, ADA)
-    assert first.stage == 1
-    back = await office.approvals.take_back(first.approval_id, an_actor(ADA))
-    assert (back.stage, voters(back)) == (0, [])
-    assert await refused(office, LIA) == "not_your_turn"
 
 
 async def test_i4_a_decision_of_a_process_that_dies_is_told_by_whoever_voted_before(

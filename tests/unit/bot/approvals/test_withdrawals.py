@@ -82,13 +82,6 @@ async def test_the_no_of_a_requester_opens_the_withdrawal(counter: Counter, acti
     assert counter.views.opened[-1]["callback_id"] == ActionId.WITHDRAW_MODAL
 
 
-async def test_the_rejection_of_a_requester_is_a_withdrawal(counter: Counter) -> None:
-    approval = await counter.office.the_approval()
-    await counter.send(a_submission(approval, ActionId.REJECT_MODAL, typed("reason", ""), ROSA))
-    decided = await counter.office.storage.approvals.get(approval.approval_id)
-    assert decided.status is Status.WITHDRAWN
-
-
 async def test_any_requester_can_withdraw_and_nobody_else(storage: SqliteStores) -> None:
     office = Office(storage, [say("I wait."), PAY, say("I see.")])
     await office.hear("<@UBOT> when somebody says go, pay Mia", user_id=ROSA)

@@ -24,7 +24,6 @@ from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID, KilledError,
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
 LADDER = replace(RULES, escalate_after=timedelta(hours=1), escalate_to=(BEN,))
-LINK = "https://acme.slack.com/archives/C1/p1800000000000001?thread_ts=1.0&cid=C1"
 GONE = DeliveryError("chat.update", "is_archived", took_no_effect=True)
 
 
@@ -54,17 +53,6 @@ async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: Sqli
     assert office.notifier.reminders == [approval.approval_id] * 2
     assert [reminder.ts for reminder in (await office.the_approval()).reminders] == [second]
     assert first != second
-
-
-async def test_each_reminder_comes_after_twice_as_long_as_the_one_before(
-    storage: SqliteStores,
-) -> None:
-    office, approval = await asked(storage, rules=replace(RULES, escalate_after=None))
-    for number, minutes in enumerate((15, 30, 60), start=1):
-        await later(office, minutes=minutes - 1)
-        assert len(office.notifier.reminders) == number - 1
-        await later(office, minutes=1)
-        assert office.notifier.reminders == [approval.approval_id] * number
 
 
 async def test_after_a_decision_no_message_asks_any_more(storage: SqliteStores) -> None:

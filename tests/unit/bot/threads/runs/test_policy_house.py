@@ -11,7 +11,6 @@ import pytest
 
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from bot.records.terms import Group, Rotation, Terms
-from bot.records.thread import Thread
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers
 from storage.audit import AuditEntry
 from tests.support.fakes import FakeClock, FakeDirectory
@@ -182,26 +181,6 @@ async def test_a_rule_sees_where_the_call_stands(
     rule = {"name": "here", "when": when, "then": {"deny": "no"}}
     ruling = await judged(storage, forced(rule), replace(CALL, tags=("money",)))
     assert isinstance(ruling, Deny) is matches
-
-
-async def test_a_rule_about_requesters_sees_all_whose_words_led_to_it(
-    storage: SqliteStores,
-) -> None:
-    thread = Thread(
-        thread_id=THREAD,
-        requester_id="U0ADA",
-        created_ms=1,
-        turn=1,
-        requesters=("U0ADA", "U0ROSA"),
-    )
-    await storage.threads.ensure(thread)
-    rule = {"name": "ours", "when": {"requester": {"in": ["sre"]}}, "then": "allow"}
-    force = forced(rule, groups=GROUPS, default={"deny": "strangers"})
-    assert isinstance(await judged(storage, force), Deny)
-    force.rulebook = forced(
-        rule, groups={"sre": {"users": ["U0ADA", "U0ROSA"]}}, default={"deny": "strangers"}
-    ).rulebook
-    assert isinstance(await judged(storage, force), Allow)
 
 
 async def test_a_group_is_the_union_of_what_slack_says() -> None:
