@@ -214,7 +214,8 @@ class MongoCollection(Collection[D]):
 def indexes(kind: type[Document]) -> list[list[str]]:
     """Return the fields of each index of a collection, ascending.
 
-    No index is partial, because some compatible servers implement partial indexes incorrectly.
+    No index is partial, because some compatible servers implement partial indexes incorrectly. The
+    index of `MongoTrail.guard_numbers` is, after a check of the server.
     """
     field_lists = [[_BY]]
     if issubclass(kind, WorkDocument):

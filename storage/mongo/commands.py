@@ -169,6 +169,12 @@ class Commands:
         model = IndexModel(keys, name=name, unique=True, partialFilterExpression=where)
         await self._client.create_indexes(self._name, [model])
 
+    async def drop_index(self, name: str) -> None:
+        """Drop an index. Idempotent."""
+        async with self._client.call() as apart:
+            if name in await apart(self._collection.index_information()):
+                await apart(self._collection.drop_index(name))
+
     @property
     def _collection(self) -> Any:
         return self._client.collection(self._name)

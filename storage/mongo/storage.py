@@ -56,7 +56,10 @@ class MongoStorage:
         more = {kind.spec.name: indexes(kind) for kind in kinds}
         client = Client(uri, driver=driver, database=database, timeout=timeout, indexes=more)
         self._client = client
-        self.trail = MongoTrail(Commands(client, "audit"), Commands(client, "chains"), seal)
+        audit, chains, probe = (
+            Commands(client, name) for name in ("audit", "chains", "index_check")
+        )
+        self.trail = MongoTrail(audit, chains, probe, seal)
         identity = partial(client.identity, "approvals")
         records = [Commands(client, name) for name in ("approvals", "threads")]
         self.marks = MongoCopyMarks(Commands(client, HEALTH), identity, records)

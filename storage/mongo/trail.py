@@ -2,7 +2,7 @@
 
 Each chain has a record with its last number and hash. A batch of seals is first written to this
 record, conditional on the last number and on the lease, and then applied to the entries. Each
-number is therefore assigned once, even if the lease expires. Where the server allows it, a unique
+number is therefore assigned once, even if the lease expires. Where the server can, a unique partial
 index guards the numbers, too; a cluster that is sharded by `_id` cannot have one. If a process
 crashes between both writes, the next process applies the stored batch.
 """
@@ -31,6 +31,10 @@ LEASE_MS = 15_000
 sealing a batch takes far less.
 """
 
+# The plain index of both fields has the other order: a cluster keeps that one.
+_NUMBERS: tuple[str, Sequence[str], Filter] = ("chain", ("seq", "team_id"), {"seq": {"$gt": 0}})
+"""Name, fields and filter of the index that guards the numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Held:
@@ -58,12 +62,13 @@ class MongoTrail(Trail):
     Args:
         audit: The collection of entries.
         chains: The collection with one record per chain.
+        probe: A collection for the check of the server's indexes.
         seal: Seals entries.
     """
 
-    def __init__(self, audit: Commands, chains: Commands, seal: Seal) -> None:
+    def __init__(self, audit: Commands, chains: Commands, probe: Commands, seal: Seal) -> None:
         super().__init__(MongoLog(audit, "entry_id"), seal)
-        self._audit, self._chains = audit, chains
+        self._audit, self._chains, self._probe = audit, chains, probe
         self._checked: set[str] = set()
 
     async def append_all(self, entries: Sequence[AuditEntry]) -> None:
@@ -95,16 +100,35 @@ class MongoTrail(Trail):
         return total
 
     async def guard_numbers(self) -> None:
-        """Let the server refuse a second entry with the same number, where it can."""
+        """Let the server refuse a second entry with the same number, where it can.
+
+        Raises:
+            StoreUnavailableError: The server does not respond, or an index that hides entries
+                cannot be dropped.
+        """
         try:
-            # The plain index of both fields has the other order: a cluster keeps that one.
-            await self._audit.make_unique("chain", ("seq", "team_id"), {"seq": {"$gt": 0}})
+            is_safe = await self._is_filter_honored()
+            if is_safe:
+                await self._audit.make_unique(*_NUMBERS)
         except StoreBrokenError as error:
-            logger.info(
-                "the server does not guard the numbers of the audit: %s",
-                error.detail,
-                extra={"action": "audit_unguarded"},
-            )
+            _tell_unguarded(error.detail)
+            return
+        if not is_safe:
+            await self._audit.drop_index(_NUMBERS[0])  # earlier versions did not check
+            _tell_unguarded("its partial indexes have all documents")
+
+    async def _is_filter_honored(self) -> bool:
+        """Whether the index of the numbers leaves out open entries, and reads still find these.
+
+        Some compatible servers ignore the filter of an index. The second open entry of a workspace
+        would then be a duplicate, and would be lost, because it seems to have been appended before.
+        The documents of this check stay, so that any number of processes can check at once.
+        """
+        await self._probe.make_unique(*_NUMBERS)
+        documents: list[Document] = [{"_id": name, "team_id": "T"} for name in ("a", "b", "c")]
+        documents[0]["seq"] = 1
+        await self._probe.insert_all(documents)
+        return {*await self._probe.keys({**IS_OPEN, "team_id": "T"}, 3)} == {"b", "c"}
 
     async def heads(self) -> Mapping[str, Head]:
         chains = await self._chains.find({}, [("_id", 1)])
@@ -247,6 +271,14 @@ class MongoTrail(Trail):
         await self._chains.update(
             chain.where, {"$set": {**done, "batch": "", "leased_by": "", "leased_until_ms": 0}}
         )
+
+
+def _tell_unguarded(fault: str) -> None:
+    logger.info(
+        "the server does not guard the numbers of the audit: %s",
+        fault,
+        extra={"action": "audit_unguarded"},
+    )
 
 
 def _team_of(row: Row) -> str:

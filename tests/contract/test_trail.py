@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,12 @@ from storage.chain import (
 )
 from storage.documents import LONGEST_LEASE_MS
 from storage.errors import StoreUnavailableError
-from storage.mongo.commands import Commands, Update
+from storage.mongo.commands import Commands, Document, Update
 from storage.mongo.trail import LEASE_MS
 from tests.contract.builders import THREAD_ID, an_entry
 from tests.contract.spoiling import spoil
 from tests.support.mongo import MongoServer
+from tests.support.mongo_listener import by_hand
 from tests.support.stores import MongoStores, SqliteStores
 
 TEAM = THREAD_ID.partition(":")[0]
@@ -519,12 +520,81 @@ async def test_a_sealer_that_slept_with_nothing_to_seal_does_not_fork_the_chain(
 
 
 @pytest.mark.mongo
-async def test_no_two_entries_of_a_chain_have_one_number(mongo: MongoStores) -> None:
+async def test_no_two_entries_of_a_chain_have_one_number(
+    mongo: MongoStores, mongo_server: MongoServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    await mongo.trail.guard_numbers()
     await mongo.audit.append_all([an_entry("a"), an_entry("b")])
     await seal(mongo)
 
+    if mongo_server.kind == "java":  # its partial indexes have all documents
+        assert unguarded(caplog) == [ALL_DOCUMENTS]
+        return
+    assert unguarded(caplog) == []
     with pytest.raises(StoreUnavailableError, match="11000"):
         await mongo.trail._audit.update({"_id": "b"}, {"$set": {"seq": 1}})
+
+
+def ignore_filters(monkeypatch: pytest.MonkeyPatch) -> dict[str, Sequence[str]]:
+    """Let unique indexes have all documents, as in mongo-java-server.
+
+    Returns:
+        The fields of the unique index of each collection.
+    """
+    indexes: dict[str, Sequence[str]] = {}
+    insert_all = Commands.insert_all
+
+    async def make_unique(self: Commands, _: str, fields: Sequence[str], where: object) -> None:
+        indexes[self._name] = fields
+
+    async def drop_index(self: Commands, _: str) -> None:
+        indexes.pop(self._name, None)
+
+    async def insert_unique(self: Commands, documents: Sequence[Document]) -> frozenset[str]:
+        keys: frozenset[str] = frozenset()
+        for document in documents:
+            values = {name: document.get(name) for name in indexes.get(self._name, ())}
+            if not values or not await self.keys(values, 1):
+                keys |= await insert_all(self, [document])
+        return keys
+
+    monkeypatch.setattr(Commands, "make_unique", make_unique)
+    monkeypatch.setattr(Commands, "drop_index", drop_index)
+    monkeypatch.setattr(Commands, "insert_all", insert_unique)
+    return indexes
+
+
+@pytest.mark.mongo
+async def test_i14_a_server_that_ignores_the_filter_of_an_index_loses_no_entry(
+    mongo: MongoStores, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a server refuses a second open entry with the code of an id that is taken."""
+    with by_hand():
+        await mongo._client.collection("index_check").drop()
+    indexes = ignore_filters(monkeypatch)
+    indexes["audit"] = ["seq", "team_id"]  # an earlier version made the index
+    caplog.set_level("INFO")
+
+    for ids in ("ab", "cd"):
+        await mongo.trail.guard_numbers()
+        await mongo.audit.append_all([an_entry(entry_id) for entry_id in ids])
+        assert await seal(mongo) == 2
+
+    assert unguarded(caplog) == [ALL_DOCUMENTS] * 2
+
+
+ALL_DOCUMENTS = (
+    "the server does not guard the numbers of the audit: its partial indexes have all documents"
+)
+
+
+def unguarded(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if getattr(record, "action", "") == "audit_unguarded"
+    ]
 
 
 LEASES: list[object] = [

@@ -55,6 +55,7 @@ _FIELDS: Mapping[str, str] = {
     "createIndexes": "indexes",
     "delete": "deletes ordered",
     "drop": "",
+    "dropIndexes": "index",
     "endSessions": "",
     "find": "filter sort projection skip limit batchSize singleBatch",
     "findAndModify": "query update new upsert",
@@ -64,12 +65,13 @@ _FIELDS: Mapping[str, str] = {
     "isMaster": "",
     "killCursors": "cursors",
     "listCollections": "filter cursor nameOnly",
+    "listIndexes": "cursor",
     "ping": "",
     "update": "updates ordered",
 }
 _READS = frozenset({"find", "aggregate"})
 _CHANGES = frozenset({"insert", "update", "delete", "findAndModify"})
-_WRITES = _CHANGES | {"createIndexes", "drop"}
+_WRITES = _CHANGES | {"createIndexes", "drop", "dropIndexes"}
 _NEVER_LIMITED = frozenset({"getMore", "createIndexes"})
 """An index that a limit aborts is never built: each start would begin anew."""
 _MAY_BE_UNLIMITED = _NEVER_LIMITED | {"killCursors", "endSessions"}
