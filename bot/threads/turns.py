@@ -191,9 +191,10 @@ class Turns:
         thread = work.thread
         if work.is_new_turn:  # if another process has stored its run, ours is refused
             return await self._start(work, admitted)
-        run = await self._recalled(work)
-        if run is not None:
-            return await self._resume(work, run)
+        if work.left is not None:  # no other process had the lease since: take the run from memory
+            recalled = (await self.runners(thread)).recall(thread.checkpoint_id)
+            if recalled is not None and recalled.status is CheckpointStatus.PENDING:
+                return await self._resume(work, recalled)
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
         if stored is None:
             return await self._start(work, admitted)
@@ -203,19 +204,11 @@ class Turns:
             await self._break_silence(thread)
             return Progress.ENDED
         run = OpenRun.of(thread.checkpoint_id, stored)
-        (await self.runners(thread)).remember(
-            run
-        )  # for the next pass, if no other process saved a run
+        # For the next pass, if no other process saved a run.
+        (await self.runners(thread)).remember(run)
         if stored.status is CheckpointStatus.RUNNING:
             return await self._recover(work, run)
         return await self._resume(work, run)
-
-    async def _recalled(self, work: ThreadPass) -> OpenRun | None:
-        """Return the run as last saved or read, if no other process had the lease since."""
-        if work.left is None:
-            return None
-        run = (await self.runners(work.thread)).recall(work.thread.checkpoint_id)
-        return run if run is not None and run.status is CheckpointStatus.PENDING else None
 
     async def _start(self, work: ThreadPass, admitted: Sequence[str]) -> Progress:
         """Run the agent on new messages, or on those of an earlier attempt.
@@ -339,7 +332,10 @@ class Turns:
         for approval in decided:
             await self.attendance.alert(approval)  # the process that decided may have crashed
             if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:
-                await self._vouch(approval)
+                # Its call's own card shows that people confirmed the outcome.
+                result = question_of(approval).vouched()
+                if result is not None:
+                    await self.witness.vouched(approval.checkpoint_id, approval.address, result)
 
     async def _looked_up(
         self, work: ThreadPass, pending: Sequence[InterruptContext]
@@ -349,18 +345,14 @@ class Turns:
         Raises:
             RunEndedError: An approval expired and its rule ends the run.
         """
-        asked = await self._asking.find_or_request(work, pending)
-        await self._call_off(work.thread, asked.gone)
+        asked, thread = await self._asking.find_or_request(work, pending), work.thread
+        if asked.gone:
+            # Check the lease: its next owner may have created the approvals.
+            await set_turn(self.storage.threads, thread, turn=thread.turn, turn_open=True)
+            await self._settlement.settle(thread, asked.gone)
         if any(ends_run(approval) for approval in asked.decided):
             raise RunEndedError
         return asked
-
-    async def _call_off(self, thread: Thread, gone: Sequence[Approval]) -> None:
-        """Close approvals without an interrupt, as far as the known run tells."""
-        if gone:
-            # Check the lease: its next owner may have created the approvals.
-            await set_turn(self.storage.threads, thread, turn=thread.turn, turn_open=True)
-            await self._settlement.settle(thread, gone)
 
     async def _after(
         self, work: ThreadPass, segment: RunResult, asked: PendingApprovals
@@ -393,12 +385,6 @@ class Turns:
             return Progress.ENDED
         new = await self._asking.request(work, contexts, known=asked.known)
         return _waits(contexts, new)
-
-    async def _vouch(self, approval: Approval) -> None:
-        """Store on a call's own card that people confirmed its outcome."""
-        result = question_of(approval).vouched()
-        if result is not None:
-            await self.witness.vouched(approval.checkpoint_id, approval.address, result)
 
     async def _break_silence(self, thread: Thread) -> None:
         """Post a default text in a turn without visible output."""

@@ -199,7 +199,10 @@ class Threads:
         work = ThreadPass(thread=thread, left=self._left_by_the_last(thread))
         try:
             with about(thread_id=thread.thread_id):
-                retry_ms = await self._work_on_what_is_read(work)
+                try:
+                    retry_ms = await self._advance_under_lease(work)
+                except (RecordFormatError, CheckpointVersionError) as error:
+                    retry_ms = await self._set_aside(thread, error)
             here.is_wanted = False  # later requests woke the thread before this release
             return await self.storage.threads.release(
                 thread.thread_id,
@@ -250,18 +253,6 @@ class Threads:
         before = (thread.fence - 1, thread.created_ms)
         return left if left is not None and (left.fence, left.made_ms) == before else None
 
-    async def _work_on_what_is_read(self, work: ThreadPass) -> int | None:
-        """Process under the lease; quarantine the thread if a record is unreadable."""
-        thread = work.thread
-        try:
-            return await self._work_claimed(work)
-        except (RecordFormatError, CheckpointVersionError) as error:
-            try:
-                await self._set_aside(thread, error)
-            except DeliveryError as failure:
-                return await self._retry(thread, failure)
-        return None
-
     async def _leave_alone(self, thread: Thread) -> bool:
         """Quarantine a thread that crashes the process even while its turn is ended."""
         why = str(TurnCrashedError(thread.crashes))
@@ -273,11 +264,14 @@ class Threads:
         await self.storage.threads.set_aside(thread.thread_id, fence=thread.fence, why=why)
         return True
 
-    async def _set_aside(self, thread: Thread, error: Exception) -> None:
+    async def _set_aside(self, thread: Thread, error: Exception) -> int | None:
         """Post that nothing more runs here, and quarantine the thread for a later release.
 
         Continuing without the unreadable record could request approval twice, lose decisions, or
         act without people's messages.
+
+        Returns:
+            When to try again, if Slack did not take the post; else None.
         """
         post = Post(
             post_id=f"{thread.checkpoint_id}/{UNREADABLE}",
@@ -285,17 +279,21 @@ class Threads:
             text=say("error.unreadable"),
             created_ms=self.clock(),
         )
-        with suppress(RecordFormatError):  # posted before, and unreadable, too
-            await self.outbox.say(thread, post)
+        try:
+            with suppress(RecordFormatError):  # posted before, and unreadable, too
+                await self.outbox.say(thread, post)
+        except DeliveryError as failure:
+            return await self._retry(thread, failure)
         logger.error(
             "quarantined an unreadable thread: %s; run `countersign doctor` for details",
             error,
             extra={"action": "thread_set_aside", "thread_id": thread.thread_id},
         )
         await self.storage.threads.set_aside(thread.thread_id, fence=thread.fence, why=str(error))
+        return None
 
-    async def _work_claimed(self, work: ThreadPass) -> int | None:
-        """Process under the lease; return when to retry, or None if nothing is left."""
+    async def _advance_under_lease(self, work: ThreadPass) -> int | None:
+        """Advance while the lease is renewed; return when to retry, or None if nothing is left."""
         thread = work.thread
 
         async def extend(until_ms: int) -> bool:
@@ -310,7 +308,11 @@ class Threads:
 
         async with self._claimed.kept(thread, extend, lost=lost), self._counted(thread):
             try:
-                await self._attempt(work)
+                await self._check_crashes(thread)
+                await self._advance(work)
+                self._left[thread.thread_id] = LeftOver(
+                    fence=thread.fence, made_ms=thread.created_ms, running=work.running
+                )
             except ModelRefusedError as error:
                 await self._give_up(thread, error)  # another attempt would not help
             except (DeliveryError, DirectoryError, ModelError, *_OVERTAKEN) as error:
@@ -347,14 +349,6 @@ class Threads:
             await self.storage.threads.count_crash(thread.thread_id, fence=thread.fence)
             yield
 
-    async def _attempt(self, work: ThreadPass) -> None:
-        thread = work.thread
-        await self._check_crashes(thread)
-        await self._advance(work)
-        self._left[thread.thread_id] = LeftOver(
-            fence=thread.fence, made_ms=thread.created_ms, running=work.running
-        )
-
     async def _check_crashes(self, thread: Thread) -> None:
         """Stop a turn during which the process died too often.
 
@@ -369,6 +363,7 @@ class Threads:
             raise TurnCrashedError(most)
 
     async def _advance(self, work: ThreadPass) -> None:
+        """Route messages and step the turn, until people must act or nothing is left."""
         if work.thread.restored.epoch:
             work.thread = await self._comeback.settle(work.thread)
         if work.left is None:  # after an orderly release there are no partial texts or turns
