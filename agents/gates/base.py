@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from agents.core.asking.answers import ANY_OUTCOME, Cancelled, Expired, Reasked
 from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
@@ -42,7 +42,7 @@ from agents.core.interrupt import (
 from agents.core.journal import STARTED
 from agents.core.observers import ToolOutcome
 from agents.core.pending import Answerable
-from agents.core.scope import Scope, current_address, current_scope, entered
+from agents.core.scope import AskAgain, Scope, current_address, current_scope, entered
 from agents.core.tools import EXTERNAL, Tool, ToolSpec, ToolWrapper, layers_of
 from agents.gates.rulings import (
     DEFAULT_RULE,
@@ -63,7 +63,7 @@ from agents.gates.rulings import (
 from agents.gates.votes import ask_in, declined, edited_in, read_vote
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from agents.policy.house import current_house
-from agents.tools.starting import begin_call, granted_arguments, mark_started
+from agents.tools.starting import mark_started, may_start
 from agents.tools.texts import (
     cancelled_text,
     denied_text,
@@ -75,7 +75,7 @@ from agents.tools.texts import (
 
 __all__ = ["DEFAULT_RULE", "CallGate", "gates_in"]
 
-_RULED_ANEW = "the rules have changed since it was allowed"
+_RULED_ANEW = AskAgain("the rules have changed since it was allowed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,14 +197,13 @@ class CallGate(ToolWrapper, ABC):
             InvalidArgumentsError: The arguments do not fit; approval is not requested.
             InterruptSignal: The gate or the wrapped tool asks people.
         """
-        granted = granted_arguments()
         with runtime_slot(self.slot):
             scope = current_scope("a gate")
-            if granted is None:
+            if scope.granted is None:
                 decided = await self._decide(arguments)
             else:
                 # People have just decided about the doubt, so the gate does not ask again.
-                decided = self._approved(None, GateState(arguments=granted))
+                decided = self._approved(None, GateState(arguments=scope.granted))
         if isinstance(decided, ToolReturn):
             return decided
         return await self._run(decided, scope)
@@ -330,8 +329,12 @@ class CallGate(ToolWrapper, ABC):
         inside = any(agreed(outer.gate, outer.state) for outer in around)
         asked = await self._ruled(arguments, inside=inside)
         if isinstance(asked, CallInfo):
+            granted = None
             # A grant could come from an approver of an outer gate, who must not count twice.
-            granted = None if inside else await self._granted(arguments, asked)
+            # Nor can a grant fill in arguments: that is no approval.
+            house = None if inside or self.fills_in else current_house()
+            if house is not None:
+                granted = await house.granted(self._policy_call(arguments), asked.terms)
             if granted is None:
                 # Voters of outer gates must not decide here as well.
                 if around:
@@ -343,14 +346,6 @@ class CallGate(ToolWrapper, ABC):
         if isinstance(asked, ToolReturn):
             return asked
         return self._approved(None, GateState(arguments=arguments, allow=asked))
-
-    async def _granted(self, arguments: dict[str, Json], asked: CallInfo) -> Allow | None:
-        """Return the standing grant that allows a new call, or None."""
-        # Filling in arguments is not an approval, so a grant cannot replace it.
-        house = None if self.fills_in else current_house()
-        if house is None:
-            return None
-        return await house.granted(self._policy_call(arguments), asked.terms)
 
     async def _verdict(
         self, state: GateState, info: CallInfo, answer: object
@@ -584,42 +579,53 @@ class CallGate(ToolWrapper, ABC):
         word = None if goes_on else await self._last_word(state, arguments, decisions)
         if isinstance(word, ToolReturn):
             return word
-        again = word if isinstance(word, str) else ""
         allow = word if isinstance(word, Allow) else None
-        again = again or await begin_call(
-            self._name,
-            arguments,
-            decisions=decisions,
-            masks=spec.masks,
-            goes_on=goes_on,
-            kept=_kept(allow),
-            is_cancellable=spec.cancellable,
+        facts = (
+            word
+            if isinstance(word, AskAgain)
+            else await self._facts(arguments, decisions, goes_on=goes_on)
         )
-        if not again:
-            return None
-        original = state.info.original if state.info is not None else None
-        decided = await self._again(all_lapsed(state), arguments, original, again)
-        if isinstance(decided, ToolReturn):
-            return decided
-        house, allow = current_house(), decided.allow
-        if house is not None and allow is not None:
-            await house.note(self._policy_call(arguments), allow)
+        if isinstance(facts, AskAgain):
+            original = state.info.original if state.info is not None else None
+            decided = await self._again(all_lapsed(state), arguments, original, facts.reason)
+            if isinstance(decided, ToolReturn):
+                return decided
+            house, allow, facts = current_house(), decided.allow, {}
+            if house is not None and allow is not None:
+                await house.note(self._policy_call(arguments), allow)
+        # The terms that let an allowed call start are stored, too, in case of a doubt.
+        frozen = {**facts, "terms": allow.terms} if allow is not None and allow.terms else facts
+        # The last step before the tool: a crash after this leaves a doubt, never a second run.
         await mark_started(
-            arguments,
-            frozen=_kept(allow),
-            masks=spec.masks,
-            is_cancellable=spec.cancellable,
+            arguments, frozen=frozen, masks=spec.masks, is_cancellable=spec.cancellable
         )
         return None
 
+    async def _facts(
+        self, arguments: dict[str, Json], decisions: tuple[str, ...], *, goes_on: bool
+    ) -> Mapping[str, Json] | AskAgain:
+        """Return what to store with the start; or that the approval has lapsed.
+
+        A call that resumes always starts: asking again would repeat what it has done already.
+        """
+        scope, begun = current_scope("a gate"), _begun()
+        if scope.granted is not None:  # people have just decided about the doubt
+            return scope.frozen
+        # An idempotent call runs again after a crash. Its start was checked before the crash.
+        goes_on = goes_on or begun is not None
+        facts = await may_start(self._name, arguments, decisions=decisions, goes_on=goes_on)
+        if goes_on and isinstance(facts, AskAgain):
+            return cast("Mapping[str, Json]", (begun or {}).get("frozen", {}))
+        return facts
+
     async def _last_word(
         self, state: GateState, arguments: dict[str, Json], decisions: tuple[str, ...]
-    ) -> Allow | ToolReturn | str | None:
+    ) -> Allow | ToolReturn | AskAgain | None:
         """Evaluate the application's policy right before the call starts.
 
         Returns:
             The recorded ruling that allows the call without approval; None if people approved it; a
-            result if it must not start; or why approval must be requested again.
+            result if it must not start; or that approval must be requested again.
         """
         house, is_granted = current_house(), current_scope("a gate").granted is not None
         # Without a policy there is nothing to ask; a start before a crash was already allowed.
@@ -649,7 +655,7 @@ class CallGate(ToolWrapper, ABC):
 
     def _shown(self, arguments: dict[str, Json], rule: str, ruling: str = "") -> dict[str, Any]:
         """Return the fields of an info about this call; the gate's terms are the default."""
-        ruling = ruling or self._own_ruling(rule)
+        ruling = ruling or _gate_ruling(self.gate_name, rule)
         spec, address = self.tool.definition, current_address()
         is_new = current_scope("a gate").point is None
         # A failing description refuses a new call, but must not block a pending request.
@@ -695,12 +701,9 @@ class CallGate(ToolWrapper, ABC):
             session=MappingProxyType(dict(session_values())),
         )
 
-    def _own_ruling(self, rule: str) -> str:
-        return _gate_ruling(self.gate_name, rule)
-
     def _digest_of(self, info: CallInfo | None, arguments: dict[str, Json]) -> str:
         rule, ruling = self._rule_of(info), info.ruling if info is not None else ""
-        if info is not None and ruling and ruling != self._own_ruling(info.rule):
+        if info is not None and ruling not in {"", _gate_ruling(self.gate_name, info.rule)}:
             rule = info.rule  # a policy asked: the complete terms are bound
         return self._digest(arguments, rule, ruling)
 
@@ -732,11 +735,6 @@ def _gate_ruling(gate_name: str, rule: str) -> str:
 
 def _same(arguments: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
     return arguments is other or canonical_json(arguments) == canonical_json(other)
-
-
-def _kept(allow: Allow | None) -> dict[str, Json]:
-    """Return the terms to store at the start of an allowed call, in case of a doubt."""
-    return {"terms": allow.terms} if allow is not None and allow.terms else {}
 
 
 def _begun() -> dict[str, Json] | None:

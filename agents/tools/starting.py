@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from agents.core.codec import Json
 from agents.core.digest import canonical_json
@@ -101,39 +100,3 @@ async def may_start(
         goes_on=goes_on,
     )
     return await scope.run.journal.depend_on(scope.run.before_start(call))
-
-
-async def begin_call(  # noqa: PLR0913 - the parts of one start, given by name
-    tool: str,
-    arguments: Mapping[str, Json],
-    *,
-    decisions: tuple[str, ...],
-    masks: Mapping[str, Sequence[str]] | None = None,
-    goes_on: bool = False,
-    kept: Mapping[str, Json] | None = None,
-    is_cancellable: bool = False,
-) -> str:
-    """Record the start of a gated call, if it may still start. For gates.
-
-    See `StartingCall` for `decisions` and `goes_on`, and `mark_started` for the others. `kept` is
-    stored for a call in doubt.
-
-    Returns:
-        Why approval must be requested again; empty if the call has started. A call that resumes
-        always starts, because a new start would repeat what it has done already.
-    """
-    scope = current_scope("begin_call()")
-    # An idempotent call runs again after a crash. Its start was checked in time, before the crash.
-    begun = scope.run.journal.find(STARTED, str(scope.address))
-    goes_on = goes_on or begun is not None
-    frozen: Mapping[str, Json] | AskAgain = scope.frozen
-    if scope.granted is None:  # else people have just decided about the doubt, which was checked
-        frozen = await may_start(tool, arguments, decisions=decisions, goes_on=goes_on)
-    if isinstance(frozen, AskAgain):
-        if not goes_on:
-            return frozen.reason
-        frozen = cast("Mapping[str, Json]", (begun or {}).get("frozen", {}))
-    frozen = {**frozen, **(kept or {})}
-    # The last step before the tool: a crash after this leaves a doubt, never a second run.
-    await mark_started(arguments, frozen=frozen, masks=masks, is_cancellable=is_cancellable)
-    return ""
