@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import NoReturn, cast
 
-from agents.core.address import Address, Segment
+from agents.core.address import Segment
 from agents.core.asking.answers import Expired, is_unanswered
 from agents.core.asking.infos import CallInfo
 from agents.core.calls import (
@@ -47,7 +47,7 @@ from agents.core.journal import FINISHED, STARTED
 from agents.core.messages import PlannedCall
 from agents.core.observers import FAILURE, ToolOutcome
 from agents.core.pending import InterruptNode
-from agents.core.scope import RunContext, Scope, Watch, current_scope, entered
+from agents.core.scope import Scope, Watch, current_scope, entered
 from agents.core.tools import Tool
 from agents.policy.house import HOUSE_SLOT, house_of
 from agents.tools.doubt import ask_doubt, settle_doubt
@@ -108,8 +108,13 @@ async def execute(
     """
     call, outer = planned.call, current_scope("execute()")
     address = outer.address.child(Segment("tool", call.name, call.id))
-    # Before `enter`, which looks up the interrupts that this restores.
-    _go_on(outer.run, address)
+    stopped = outer.run.claim(address, _STOPPED)
+    if stopped is not None:  # a cancelled call goes on from its interrupts, with the same answers
+        held = decode(stopped.state)
+        if not isinstance(held, HeldAnswers):
+            raise CheckpointDecodeError(f"the stopped call at {address} lost its state")
+        # Before `enter`, which looks up the interrupts that this restores.
+        held.restore(outer.run, address)
     scope = replace(
         outer,
         address=address,
@@ -131,17 +136,6 @@ async def execute(
         raise
 
 
-def _go_on(run: RunContext, address: Address) -> None:
-    """Resume a cancelled call from its earlier interrupts, with the same answers."""
-    stopped = run.claim(address, _STOPPED)
-    if stopped is None:
-        return
-    held = decode(stopped.state)
-    if not isinstance(held, HeldAnswers):
-        raise CheckpointDecodeError(f"the stopped call at {address} lost its state")
-    held.restore(run, address)
-
-
 @dataclass(frozen=True, slots=True)
 class _Execution:
     call: ToolCall
@@ -151,10 +145,16 @@ class _Execution:
     async def run(self, planned: PlannedCall, tools: Mapping[str, Tool]) -> ToolReturn:
         """Return the result from the journal, or execute the call."""
         try:
-            # The journal of a crashed process first, then the memory of this one.
+            # The journal of a crashed process first, then the memory of this one: a retry around
+            # the call must not run it again.
             before = self.scope.run.journaled(FINISHED, self.at)
-            done = self._known(before) if before else self._kept()
-            return await self._new(planned, tools) if done is None else done
+            if before:
+                return self._known(before)
+            match self.scope.run.journal.kept(FINISHED, self.at):
+                case (ToolCall() as call, ToolReturn() as result) if call == self.call:
+                    return result
+                case _:
+                    return await self._new(planned, tools)
         except ResumeError as error:
             # The answer was refused: keep the interrupts pending and report the error.
             point = self.scope.run.topmost(self.scope.address)
@@ -173,14 +173,6 @@ class _Execution:
             raise CheckpointDecodeError(f"the result of {self.at} has a damaged action")
         files = load_files(entry["files"]) if "files" in entry else ()
         return ToolReturn(str(entry["text"]), ToolOutcome(str(entry["outcome"])), action, files)
-
-    def _kept(self) -> ToolReturn | None:
-        """Return this process's result: a retry around the call must not run it again."""
-        match self.scope.run.journal.kept(FINISHED, self.at):
-            case (ToolCall() as call, ToolReturn() as result) if call == self.call:
-                return result
-            case _:
-                return None
 
     async def _new(self, planned: PlannedCall, tools: Mapping[str, Tool]) -> ToolReturn:
         tool, journal = tools.get(self.call.name), self.scope.run.journal
@@ -249,8 +241,10 @@ class _Execution:
         refuse_orphans(len(tool.definition.gates), known=(HOUSE_SLOT,) if house else ())
         run.observers.tell(started)
         with entered(scope):
-            if is_free and not tool.definition.idempotent:
-                await self._note_answered(tool, arguments)
+            repeats = tool.definition.idempotent
+            if is_free and not repeats and acts_on_answer(run, self.scope.address):
+                # A call without a gate acts on an answer at most once, too.
+                await mark_started(arguments, masks=tool.definition.masks, is_answered=True)
             return await self._call(guarded, arguments, is_free=is_free)
 
     def _with_its_answers(self, scope: Scope, settled: Doubt | None) -> Scope:
@@ -259,11 +253,6 @@ class _Execution:
             return replace(scope, granted=None)
         settled.held.restore(scope.run, scope.address)
         return replace(scope, granted=None, point=scope.run.enter(scope.address, ""))
-
-    async def _note_answered(self, tool: Tool, arguments: dict[str, Json]) -> None:
-        """Record the start of a call with an answer, so that it acts on it at most once."""
-        if acts_on_answer(self.scope.run, self.scope.address):
-            await mark_started(arguments, masks=tool.definition.masks, is_answered=True)
 
     def _shown(self, tool: Tool) -> dict[str, Json]:
         """Return the arguments that were started or shown before, else the validated ones.
