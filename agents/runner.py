@@ -43,7 +43,7 @@ from agents.core.interrupt import InterruptSignal
 from agents.core.journal import RECOVERED
 from agents.core.messages import user_message
 from agents.core.observers import Observer, Observers, Recorder
-from agents.core.pending import InterruptContext, InterruptNode
+from agents.core.pending import InterruptContext
 from agents.core.scope import BeforeStart, Scope
 from agents.gates.approval import house
 from agents.gates.rulings import Judgement
@@ -487,7 +487,11 @@ class Runner:
     async def _claim(
         self, run: OpenRun, params: ResumeParams, session: Mapping[str, object]
     ) -> Claimed | InterruptEvent:
-        document, waiting = self._pending(run)
+        check_free(run.checkpoint_id, run.stored)
+        document = self._document(run)
+        waiting = document.waiting
+        if waiting is None:
+            raise NothingPendingError(run.checkpoint_id)
         stopped = find_stopped(waiting)
         waiting, answers = take_answers(waiting.renewed(stopped), params.targets)
         answers = {**stopped, **answers}
@@ -540,13 +544,6 @@ class Runner:
         if run is None:
             raise CheckpointNotFoundError(checkpoint_id)
         return run
-
-    def _pending(self, run: OpenRun) -> tuple[RunDocument, InterruptNode]:
-        check_free(run.checkpoint_id, run.stored)
-        document = self._document(run)
-        if document.waiting is None:
-            raise NothingPendingError(run.checkpoint_id)
-        return document, document.waiting
 
     def _document(self, run: OpenRun) -> RunDocument:
         document = run.document

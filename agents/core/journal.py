@@ -178,7 +178,16 @@ class Journal:
             # Sequential: a gap in the indexes would hide all later entries.
             async with self._lock:
                 self.raise_failure()
-                await self._keep_entry(entry)
+                if self._is_unsure:
+                    raise CheckpointConflictError(self._checkpoint_id, "an entry was cut off")
+                # Stays set if a cancellation interrupts the write: the entry may or may not exist.
+                self._is_unsure = True
+                try:
+                    await self._write(entry)
+                except Exception as error:
+                    self._failure = error
+                    raise
+                self._is_unsure = False
         # Only after the write: a start that is not stored must not count.
         if kind == STARTED:
             self._started[at] = data or {}
@@ -205,18 +214,6 @@ class Journal:
             # Remembered, because code of a tool or agent may catch the error.
             self._failure = error
             raise
-
-    async def _keep_entry(self, entry: dict[str, Json]) -> None:
-        if self._is_unsure:
-            raise CheckpointConflictError(self._checkpoint_id, "an entry was cut off")
-        # Stays set if a cancellation interrupts the write: the entry may or may not exist.
-        self._is_unsure = True
-        try:
-            await self._write(entry)
-        except Exception as error:
-            self._failure = error
-            raise
-        self._is_unsure = False
 
     async def _write(self, entry: dict[str, Json]) -> None:
         recorder = self._recorder

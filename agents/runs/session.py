@@ -126,16 +126,6 @@ class Setup:
             await self._check_new(store, run_id)
             raise
 
-    def _journal(self, run_id: str, stored: StoredCheckpoint) -> Journal:
-        return Journal(
-            self.store,
-            run_id,
-            base=stored.base,
-            entries=stored.journal,
-            every_step=self.every_step,
-            recorder=self.recorder,
-        )
-
     def segment(
         self,
         opened: OpenRun,
@@ -152,10 +142,18 @@ class Setup:
         run_id, stored, was_claimed = opened.checkpoint_id, opened.stored, claimed is not None
         claim = claimed if claimed is not None else Claim.from_text(stored.claim)
         document = document.in_epoch(claim.epoch or document.epoch)
+        journal = Journal(
+            self.store,
+            run_id,
+            base=stored.base,
+            entries=stored.journal,
+            every_step=self.every_step,
+            recorder=self.recorder,
+        )
         run = RunContext(
             checkpoint_id=run_id,
             new_id=self.new_id,
-            journal=self._journal(run_id, stored),
+            journal=journal,
             session=SessionValues({**document.session, **claim.session}),
             waiting=document.waiting,
             answers=claim.answers,
