@@ -402,7 +402,8 @@ class Votes:
     async def _write(self, outcome: VoteOutcome, decision: Decision | None) -> Approval:
         approval, gone, now = outcome.approval, outcome.result.gone, self.clock()
         changed = counted(approval, outcome.result, decision)
-        if gone or _loses_votes(approval, changed):
+        if gone or not {*approval.votes} <= {*changed.votes}:
+            # Only the audit keeps a vote that is removed or replaced.
             await self.gone(approval, gone)
         write = partial(voted, judged=changed, now_ms=now)
         kept = await update(self.approvals, approval.approval_id, write, writes_due=True)
@@ -556,11 +557,6 @@ def _joint_reason(ballot: Ballot, aim: tuple[str, str]) -> str:
     is_stop = aim[0] in STOPS
     made = [vote for vote in ballot.votes if (vote.is_stop if is_stop else vote.aim == aim)]
     return "; ".join(dict.fromkeys(vote.note for vote in made if vote.note))
-
-
-def _loses_votes(approval: Approval, changed: Approval) -> bool:
-    """Whether a vote is removed or replaced, so that only the audit keeps it."""
-    return bool({*approval.votes} - {*changed.votes})
 
 
 async def _nothing() -> str:

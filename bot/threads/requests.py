@@ -135,7 +135,11 @@ class Asking:
             approvals = await open_of(self.storage.approvals, thread_id)
         self.attendance.saw(thread_id, approvals)
         known = frozenset(approval.interrupt_id for approval in approvals)
-        return known, [approval for approval in approvals if _has_news(approval, waiting)]
+        return known, [
+            approval
+            for approval in approvals
+            if approval.status is not Status.PENDING or approval.interrupt_id not in waiting
+        ]
 
     async def _made(
         self,
@@ -198,7 +202,3 @@ def _holds(text: str, words: str) -> bool:
     """Whether a text contains certain words, whatever the line breaks."""
     wanted = " ".join(words.split())
     return bool(wanted) and wanted in " ".join(text.split())
-
-
-def _has_news(approval: Approval, waiting: Collection[str]) -> bool:
-    return approval.status is not Status.PENDING or approval.interrupt_id not in waiting

@@ -67,8 +67,9 @@ class _Watched:
     settled: frozenset[str] = frozenset()
 
     def at(self, address: str) -> list[Approval]:
-        """Return the approvals that run something at an address."""
-        return [approval for approval in self.approvals.values() if _is_about(approval, address)]
+        """Return the approvals that run what is at an address: a call, or a step."""
+        approvals = self.approvals.values()
+        return [approval for approval in approvals if question_of(approval).lets_run(address)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,11 +292,6 @@ def _news_in(notice: WorkNotice) -> ExecutionUpdate | None:
             return ExecutionUpdate(notice.address, RunState.DOUBT)
         case _:  # or people settled the doubt
             return None
-
-
-def _is_about(approval: Approval, address: str) -> bool:
-    """Whether an approval runs what is at an address: its call, or its step."""
-    return question_of(approval).lets_run(address)
 
 
 def _shown(approval: Approval, text: str) -> str:

@@ -192,11 +192,9 @@ def _lets_run(approval: Approval) -> bool:
 def _strictest(approvals: list[Approval]) -> Approval:
     """Return the approval whose terms apply to a doubt: one whose rule names people."""
     asked = [approval for approval in approvals if approval.kind is not Kind.QUESTION] or approvals
-    named = [approval for approval in asked if _names_people(approval)]
+    named = [
+        approval
+        for approval in asked
+        if approval.kind is Kind.DOUBT or (approval.ruling or {}).get("approvers")
+    ]
     return (named or asked)[-1]
-
-
-def _names_people(approval: Approval) -> bool:
-    if approval.kind is Kind.DOUBT:
-        return True
-    return bool((approval.ruling or {}).get("approvers"))
