@@ -1,14 +1,19 @@
-"""How much of our code a click passes, from the payload on: upper bars with some room.
+"""The way of a click through our code: its length, and the diagram of docs/ that shows it.
 
-`make trace` prints the way in order.
+The length has upper bars with some room. `make trace` prints the way in order.
 """
 
 from __future__ import annotations
 
+import asyncio
+import re
 import sys
 from pathlib import Path
 
-from tests.cost.way import Way, watching_calls
+import pytest
+
+from tests.cost.way import Visit, Way, watching_calls
+from tests.pages.site import DOCS, fences
 from tests.support.stage import Stage, a_stage
 
 APPROVE = "countersign:approve"
@@ -47,8 +52,13 @@ async def ways_of_clicks(directory: Path) -> list[Way]:
     return ways
 
 
-async def test_a_click_passes_few_files_and_functions(tmp_path: Path) -> None:
-    ways = await ways_of_clicks(tmp_path)
+@pytest.fixture(scope="module")
+def ways(tmp_path_factory: pytest.TempPathFactory) -> list[Way]:
+    """The ways of some clicks, one after the other."""
+    return asyncio.run(ways_of_clicks(tmp_path_factory.mktemp("way")))
+
+
+def test_a_click_passes_few_files_and_functions(ways: list[Way]) -> None:
     way = min(ways, key=lambda walk: len(walk.until(RUNS)))
     sys.stdout.write("\n".join(["", *(walk.table() for walk in ways), way.listing(RUNS), ""]))
     for part in ENDS:
@@ -56,3 +66,29 @@ async def test_a_click_passes_few_files_and_functions(tmp_path: Path) -> None:
         assert 0 < len(way.until(part)) <= FUNCTIONS[part], way.listing(part)
     assert way.parts[RUNS][0] > 0  # in work that was spawned
     assert set(way.until(ANSWERED)) < set(way.until(RUNS))
+
+
+def drawn() -> list[Visit | None]:
+    """The functions on the arrows of the diagram, by their modules; None at the answer."""
+    page = fences(DOCS / "explanation" / "architecture.md")
+    diagram = next(fence.text for fence in page if fence.kind == "mermaid")
+    columns = re.findall(r"participant (\w+) as [^<]+<br/>(\S+)", diagram)
+    modules = {name: path.replace("<br/>", "") for name, path in columns}
+    arrows = re.findall(r"-?->>(\w+): (\w+)", diagram)
+    return [(modules[to], function) if to in modules else None for to, function in arrows]
+
+
+def walked(way: Way, visits: list[Visit | None]) -> list[Visit | None]:
+    """The same functions in the order of their first calls; None at the answer."""
+    calls = {
+        part: [(file, name.rpartition(".")[2]) for file, name in way.until(part)] for part in ENDS
+    }
+    firsts = [visit for visit in dict.fromkeys(calls[RUNS]) if visit in visits]
+    answered = sum(visit in calls[ANSWERED] for visit in firsts)
+    return [*firsts[:answered], None, *firsts[answered:]]
+
+
+def test_the_diagram_shows_the_way(ways: list[Way]) -> None:
+    """A tick may take up the thread before the click's own work does; not of all clicks."""
+    visits = drawn()
+    assert visits in [walked(way, visits) for way in ways]
