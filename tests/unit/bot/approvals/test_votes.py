@@ -207,6 +207,17 @@ async def test_nothing_is_taken_back_from_what_is_decided(storage: SqliteStores)
         await office.approvals.take_back(done.approval_id, an_actor(ADA))
 
 
+async def test_so_many_have_to_reject_as_the_rule_says(storage: SqliteStores) -> None:
+    office = await asked(storage, {**TWO, "reject": {"count": 2}})
+    first = await vote(office, ADA, Status.REJECTED, reason="too much")
+    assert first.status is Status.PENDING
+    assert await refused(office, ADA, Status.REJECTED) == "already_voted"
+    last = await vote(office, BEN, Status.REJECTED, reason="too late")
+    assert last.status is Status.REJECTED
+    assert last.decision is not None
+    assert last.decision.reason == "too much; too late"
+
+
 async def test_look_ups_that_take_too_long_refuse(
     storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +311,29 @@ async def test_who_has_no_say_hears_of_backups_from_their_step_on(storage: Sqlit
     approval = await office.the_approval()
     assert LIA not in deciders_of(approval, office.clock())
     assert LIA in deciders_of(escalated(approval, office.clock()), office.clock())
+
+
+async def acts(office: Office) -> list[str]:
+    entries = await story(office.storage, thread_id=THREAD_ID)
+    return [entry.action for entry in entries]
+
+
+async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStores) -> None:
+    office = await asked(storage, TWO)
+    await vote(office, ADA)
+    denying = forced(default={"deny": "Not any more."}, groups=GROUPS)
+    under(office, denying)
+    approval = await office.the_approval()
+    assert await refused(office, BEN) == "rule_denies"
+    await office.queue.run()
+    ended = await storage.approvals.get(approval.approval_id)
+    assert ended.status is Status.DENIED
+    assert ended.decision is not None
+    assert "Not any more." in ended.decision.reason
+    assert office.ran == []
+    noted = [act for act in await acts(office) if act in {"voted", "refused", "denied", "started"}]
+    assert noted == ["voted", "refused", "denied"]
+    assert "Not any more." in str(office.model.inputs[-1])
 
 
 class Failing(PolicyEvaluator):
