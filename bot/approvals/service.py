@@ -32,6 +32,7 @@ from bot.audit.entries import note_opened, note_refusal
 from bot.audit.invalidated import note_gone
 from bot.clock import milliseconds
 from bot.errors import (
+    REFUSALS,
     ApprovalClosedError,
     NotSeenError,
     OutdatedCardError,
@@ -441,6 +442,20 @@ class Approvals:
         now, decision = self.clock(), approval.decision
         if decision is None or now - decision.at_ms > milliseconds(JUST_DECIDED):
             await self.attendance.redraw(approval_id)
+
+    async def is_card_refused(self, approval_id: str) -> bool:
+        """Whether Slack refused the app when it showed a request last, by the card's own record.
+
+        What Slack answered to other calls of this process says nothing about this card.
+        """
+        store = self.storage.approvals
+        try:
+            approval = await store.get(approval_id)
+            if approval.is_batched:
+                approval = await store.get(approval.batch.keeper)
+        except RecordNotFoundError:
+            return False
+        return approval.card.error in REFUSALS
 
     def _check_pending(self, approval: Approval) -> None:
         if approval.status is not Status.PENDING or self.clock() >= approval.expires_ms:

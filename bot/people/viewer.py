@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.errors import DirectoryError
+from bot.errors import DirectoryError, NotApproverError
 from bot.people.access import NO_CHANNEL, Access
 from bot.people.break_glass import glass_of
 from bot.people.lookup import PeopleLookup, delegations_of, problem_of
@@ -23,6 +23,7 @@ from bot.ports.policy import CurrentPolicy
 from bot.ports.process import Clock
 from bot.records.approval import AGAIN, APPROVE, Approval, Kind
 from bot.records.people import DelegationStore
+from bot.words import say
 
 _ANY_REASON = "…"
 """Placeholder for a reason that the person may give later."""
@@ -47,6 +48,31 @@ class Viewers:
         handed = delegations_of(await self.delegations.current(team_id, now_ms=now))
         lookup = PeopleLookup(self.directory, self.policy, self.clock)
         return Viewer(self.directory, lookup, actor, handed, now)
+
+    async def can_see(self, approval: Approval, actor: Actor) -> bool:
+        """Whether a person may read the whole request now; see `Viewer.can_see`.
+
+        Raises:
+            DirectoryError: A look-up failed.
+        """
+        return await (await self.viewer_of(actor, approval.team_id)).can_see(approval)
+
+    async def is_withheld(self, approval: Approval, actor: Actor) -> bool:
+        """Whether a person may not read a request now; True if a look-up fails."""
+        try:
+            return not await self.can_see(approval, actor)
+        except DirectoryError:
+            return True
+
+    async def check_can_see(self, approval: Approval, actor: Actor) -> None:
+        """Refuse a person who may not read a request now; see `can_see`.
+
+        Raises:
+            NotApproverError: They may not.
+            DirectoryError: A look-up failed.
+        """
+        if not await self.can_see(approval, actor):
+            raise NotApproverError(say("refuse.withheld"))
 
 
 @dataclass(slots=True)

@@ -13,14 +13,21 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.approvals.delegation import Delegating
+from bot.approvals.editing import Edits
+from bot.approvals.secondary_actions import Means
 from bot.clock import steady_clock
 from bot.errors import SettingsError
 from bot.observability.events import ClickAnswered, TellEvent
 from bot.observability.instrument import metered
+from bot.people.viewer import Viewers
+from bot.ports.people import Actor
 from bot.questions.record import Rules
 from bot.slack.bot import Countersign
 from bot.slack.connect import LOOKUP_S, PATIENT_S, QUICK_S, Slack
+from bot.slack.decisions import Decisions
 from bot.slack.directory import SlackDirectory
+from bot.slack.handlers import Handlers
 from bot.slack.listeners import (
     actions,
     admins,
@@ -38,13 +45,16 @@ from bot.slack.listeners import (
     stops,
     views,
 )
-from bot.slack.listeners.context import ListenerContext, Press, Submit
 from bot.slack.messages.notices import SlackBatchCards, SlackNotices
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.process import Process, SlackSide
+from bot.slack.responding import Responder
+from bot.slack.slash_commands.answers import Asker
+from bot.slack.slash_commands.words import ShownLists
 from bot.slack.wiring import Wiring
 from bot.stores import Stores
 from bot.tasks import Tasks
+from bot.threads.message_event import Revisions
 from bot.threads.named_agents import Roster
 from bot.threads.runs.application_policy import InForce
 
@@ -82,7 +92,7 @@ def build(
         policy=policy,
     )
     bolt = bolt_app(slack)
-    register(bolt, parts.desk)
+    register(bolt, parts)
     return Countersign(
         bolt=bolt,
         storage=storage,
@@ -178,26 +188,216 @@ def bolt_app(slack: Slack) -> AsyncApp:
     return app
 
 
-def register(app: AsyncApp, services: ListenerContext) -> None:
+def register(app: AsyncApp, parts: Wiring) -> None:
     """Register all listeners.
 
     Bolt tries the listeners in order for every payload, which is slow. Therefore there are few,
     they dispatch themselves, and the most frequent come first.
     """
-    clicks: dict[str, Press] = {}
-    forms: dict[str, Submit] = {}
-    for module in (reviews, grants, break_glass, secondary_actions, admins, batches):
-        clicks |= module.CLICKS
-        forms |= module.FORMS
-    actions.register(app, services, clicks)
-    events.register(app, services)
-    home.register(app, services)
-    editing.register(app, services)
-    stops.register(app, services)
-    views.register(app, services, forms)
-    commands.register(app, services)
-    shortcuts.register(app, services)
-    errors.register(app, services)
+    storage, approvals, inbox, catalog = parts.storage, parts.approvals, parts.inbox, parts.catalog
+    client, team_id = parts.slack.client, parts.slack.team_id
+    clock, spawn = parts.process.clock, parts.tasks.spawn
+    outbox, notices, homes = parts.outbox, parts.slack.notices, parts.homes
+    responder = Responder(access=approvals.access, patience=parts.process.patience)
+    decisions = Decisions(approvals=approvals, check_call=catalog.check_call, clock=clock)
+    means = Means(storage, approvals, clock, parts.explanations.offered)
+    viewers = Viewers(approvals.access.directory, approvals.policy, clock, storage.delegations)
+    delegating = Delegating(
+        storage,
+        approvals.access,
+        approvals.policy,
+        clock,
+        left=lambda team_id: spawn(approvals.attendance.look_who_is_left(team_id)),
+    )
+
+    def asker(actor: Actor) -> Asker:
+        return Asker(
+            actor=actor,
+            team_id=team_id,
+            composer=homes.composer,
+            changed=homes.changed,
+            delegating=delegating,
+            grants=parts.grants,
+            wishes=parts.wishes,
+            spawn=spawn,
+        )
+
+    shown_lists = ShownLists(publish_home=homes.acted, asker=asker, respond=outbox.respond)
+    handlers = Handlers()
+    reviews.register(
+        handlers,
+        reviews.ReviewServices(
+            storage=storage,
+            approvals=approvals,
+            decisions=decisions,
+            viewers=viewers,
+            grants=parts.grants,
+            spawn=spawn,
+        ),
+    )
+    grants.register(
+        handlers,
+        grants.GrantServices(
+            approvals=approvals,
+            decisions=decisions,
+            viewers=viewers,
+            grants=parts.grants,
+            spawn=spawn,
+        ),
+    )
+    break_glass.register(
+        handlers,
+        break_glass.BreakGlassServices(approvals=approvals, decisions=decisions, spawn=spawn),
+    )
+    secondary_actions.register(
+        handlers,
+        secondary_actions.SecondaryActionServices(
+            approvals=approvals,
+            means=means,
+            delegating=delegating,
+            composer=homes.composer,
+            clock=clock,
+            spawn=spawn,
+        ),
+    )
+    admins.register(
+        handlers,
+        admins.AdminServices(
+            means=means,
+            viewers=viewers,
+            composer=homes.composer,
+            notices=notices,
+            outbox=outbox,
+            spawn=spawn,
+        ),
+    )
+    batches.register(
+        handlers,
+        batches.BatchServices(
+            storage=storage,
+            approvals=approvals,
+            decisions=decisions,
+            viewers=viewers,
+            means=means,
+            clock=clock,
+            spawn=spawn,
+        ),
+    )
+    actions.register(
+        app,
+        actions.ActionServices(
+            responder=responder,
+            client=client,
+            storage=storage,
+            approvals=approvals,
+            decisions=decisions,
+            viewers=viewers,
+            means=means,
+            notices=notices,
+            outbox=outbox,
+            shown_lists=shown_lists,
+            spawn=spawn,
+        ),
+        handlers.clicks,
+    )
+    events.register(
+        app,
+        events.EventServices(
+            responder=responder,
+            hear=parts.slack.directory.hear,
+            approvals=approvals,
+            inbox=inbox,
+            revisions=Revisions(
+                storage=storage,
+                receive=inbox.receive,
+                spoken_to=inbox.spoken_to,
+                approvals=approvals,
+                outbox=outbox,
+                clock=clock,
+            ),
+            threads=parts.threads,
+            facts=catalog.facts,
+            asker=asker,
+            outbox=outbox,
+            clock=clock,
+            spawn=spawn,
+        ),
+    )
+    home.register(
+        app,
+        home.HomeServices(
+            responder=responder,
+            client=client,
+            policy=approvals.policy,
+            homes=homes,
+            delegating=delegating,
+            wishes=parts.wishes,
+            prompts=parts.prompts,
+            outbox=outbox,
+            team_id=team_id,
+            spawn=spawn,
+        ),
+    )
+    editing.register(
+        app,
+        editing.EditingServices(
+            responder=responder, client=client, approvals=approvals, decisions=decisions
+        ),
+    )
+    stops.register(
+        app,
+        stops.StopServices(
+            responder=responder,
+            inbox=inbox,
+            threads=parts.threads,
+            shown_lists=shown_lists,
+            team_id=team_id,
+            spawn=spawn,
+        ),
+    )
+    views.register(
+        app,
+        views.ViewServices(
+            responder=responder,
+            approvals=approvals,
+            decisions=decisions,
+            edits=Edits(storage, approvals, parts.rules, clock),
+            check_call=catalog.check_call,
+            judge=catalog.judge,
+            outbox=outbox,
+            shown_lists=shown_lists,
+            spawn=spawn,
+        ),
+        handlers.forms,
+    )
+    commands.register(app, responder=responder, asker=asker)
+    shortcuts.register(
+        app,
+        shortcuts.ShortcutServices(
+            responder=responder,
+            client=client,
+            composer=homes.composer,
+            inbox=inbox,
+            threads=parts.threads,
+            notices=notices,
+            outbox=outbox,
+            team_id=team_id,
+            spawn=spawn,
+        ),
+    )
+    errors.register(
+        app,
+        errors.ErrorServices(
+            responder=responder,
+            client=client,
+            storage=storage,
+            approvals=approvals,
+            outbox=outbox,
+            team_id=team_id,
+            clock=clock,
+            spawn=spawn,
+        ),
+    )
 
 
 STOP_PATIENCE = timedelta(seconds=4)

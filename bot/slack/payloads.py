@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from slack_bolt.context.async_context import AsyncBoltContext
@@ -18,21 +17,6 @@ HOME = "countersign:home_"
 """Prefix of action ids in Home."""
 HOME_OPENED = "app_home_opened"
 """Event of an opened Home."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormNotice:
-    """Notice that replaces a submitted modal.
-
-    Attributes:
-        title: At most 24 characters.
-        words: Escaped mrkdwn.
-        view: A modal to show instead of the text, or None.
-    """
-
-    title: str = ""
-    words: str = ""
-    view: dict[str, Any] | None = None
 
 
 def address_of(body: Mapping[str, Any]) -> str:

@@ -16,7 +16,6 @@ from bot.approvals.break_glass import BreakGlassAlert
 from bot.approvals.due.agent_answers import AgentAnswers
 from bot.approvals.due.thread_reactions import ThreadReactions
 from bot.approvals.due.worker import ApprovalWorker
-from bot.approvals.editing import Edits
 from bot.approvals.grants import Grants
 from bot.approvals.overview import HomeDataReader
 from bot.approvals.service import Approvals
@@ -37,7 +36,6 @@ from bot.scheduler import DueWork
 from bot.slack.agent_view import AgentSessions, SlackTaskBoard, SuggestedPrompts
 from bot.slack.cards.card_for import shows_all
 from bot.slack.home.homes import Composer, HomeViews
-from bot.slack.listeners.context import ListenerContext
 from bot.slack.messages.reactions import SlackReactions
 from bot.slack.process import Process, SlackSide
 from bot.slack.side_messages.grant import use_words
@@ -340,7 +338,7 @@ class Wiring:
         directory, clock = self.slack.directory, self.process.clock
         viewers = Viewers(directory, self.policy_now, clock, self.storage.delegations)
         actor = Actor(user_id=user_id, team_id="")
-        return await (await viewers.viewer_of(actor, approval.team_id)).can_see(approval)
+        return await viewers.can_see(approval, actor)
 
     async def name_of(self, slack_id: str) -> str:
         """Return the name of a person, or the handle of a user group.
@@ -395,29 +393,9 @@ class Wiring:
         return HomeViews(composer, self.slack.client, self.tasks.spawn)
 
     @cached_property
-    def desk(self) -> ListenerContext:
-        """Context of the listeners."""
-        return ListenerContext(
-            storage=self.storage,
-            approvals=self.approvals,
-            inbox=self.inbox,
-            threads=self.threads,
-            check_call=self.catalog.check_call,
-            judge=self.catalog.judge,
-            facts=self.catalog.facts,
-            explains=self.explanations.offered,
-            hear=self.slack.directory.hear,
-            edits=Edits(self.storage, self.approvals, self.rules, self.process.clock),
-            grants=self.grants,
-            wishes=self.wishes,
-            outbox=self.outbox,
-            homes=self.homes,
-            client=self.slack.client,
-            clock=self.process.clock,
-            spawn=self.tasks.spawn,
-            prompts=SuggestedPrompts(self.slack.notifier.try_call, self.roster.offered()),
-            patience=self.process.patience,
-        )
+    def prompts(self) -> SuggestedPrompts:
+        """Suggested prompts of the agents."""
+        return SuggestedPrompts(self.slack.notifier.try_call, self.roster.offered())
 
     @cached_property
     def sweep(self) -> DueWork:

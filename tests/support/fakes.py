@@ -57,6 +57,9 @@ class FakeDirectory:
         known = {"user_id": user_id, "team_id": "T1", "name": user_id.lower(), **changes}
         self.people[user_id] = Person(**known)
 
+    def hear(self, _: Mapping[str, Any]) -> bool:
+        return False
+
     async def person(self, user_id: str) -> Person:
         self._check()
         if user_id not in self.people:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
@@ -11,16 +11,16 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.errors import InvalidInputError, UserFacingError
 from bot.ports.people import Actor
-from bot.slack.listeners.context import ListenerContext
 from bot.slack.payloads import actor_of
-from bot.slack.slash_commands.answers import TypedAnswer
+from bot.slack.responding import Responder
+from bot.slack.slash_commands.answers import Asker, TypedAnswer
 from bot.slack.slash_commands.words import answer, marked
 from bot.words.typed import typed_text
 
 COMMAND = "/countersign"
 
 
-def register(app: AsyncApp, services: ListenerContext) -> None:
+def register(app: AsyncApp, *, responder: Responder, asker: Callable[[Actor], Asker]) -> None:
     """Register the listener of the command."""
 
     @app.command(COMMAND)
@@ -28,9 +28,7 @@ def register(app: AsyncApp, services: ListenerContext) -> None:
         text = body.get("text")
         typed = typed_text(text) if isinstance(text, str) else ""
         try:
-            answered = await services.in_time(
-                _answer(services, body, actor_of(context, body), typed)
-            )
+            answered = await responder.in_time(_answer(asker, body, actor_of(context, body), typed))
         except UserFacingError as error:
             answered = TypedAnswer(text=str(error))
         blocks = [*marked(answered, typed)] or None
@@ -38,7 +36,7 @@ def register(app: AsyncApp, services: ListenerContext) -> None:
 
 
 async def _answer(
-    services: ListenerContext, body: Mapping[str, Any], actor: Actor, typed: str
+    asker: Callable[[Actor], Asker], body: Mapping[str, Any], actor: Actor, typed: str
 ) -> TypedAnswer:
     """Execute what a person typed.
 
@@ -48,4 +46,4 @@ async def _answer(
     team_id = body.get("team_id")
     if not isinstance(team_id, str) or not team_id or not actor.user_id:
         raise InvalidInputError("this command")
-    return await answer(services.asker(actor), typed)
+    return await answer(asker(actor), typed)

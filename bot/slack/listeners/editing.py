@@ -6,6 +6,7 @@ A person who changes pages is checked again, because a modal can stay open for h
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import ClientError
@@ -13,7 +14,9 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.errors import SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.approvals.service import Approvals
 from bot.errors import DeliveryError, InvalidInputError, UserFacingError
 from bot.layout.action_ids import ActionId, Reference, decode, rest_of
 from bot.layout.blocks import Block
@@ -23,20 +26,31 @@ from bot.ports.people import Actor
 from bot.questions.inputs import InputsQuestion
 from bot.records.approval import Kind
 from bot.slack.calls import slack_fault
-from bot.slack.listeners.context import ListenerContext
+from bot.slack.decisions import Decisions
 from bot.slack.payloads import action_of, actor_of
+from bot.slack.responding import Responder
 
 _MOST_TYPED = 200
 _MOST_PAGES = 1_000
 
 
-def register(app: AsyncApp, services: ListenerContext) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditingServices:
+    """Use cases for multi-page modals."""
+
+    responder: Responder
+    client: AsyncWebClient
+    approvals: Approvals
+    decisions: Decisions
+
+
+def register(app: AsyncApp, services: EditingServices) -> None:
     """Register the listeners."""
 
     @app.action(str(ActionId.EDIT_PAGE))
     async def on_page(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         actor = actor_of(context, body)
-        await services.in_time(services.speak_to(actor.user_id, _turn(services, body, actor)))
+        await services.responder.run(actor.user_id, _turn(services, body, actor))
         await ack()
 
     @app.options(str(ActionId.VALUE))
@@ -44,18 +58,18 @@ def register(app: AsyncApp, services: ListenerContext) -> None:
         try:
             actor = actor_of(context, body)
             work = _search(services, body, actor)
-            options = await services.in_time(services.speak_to(actor.user_id, work))
+            options = await services.responder.run(actor.user_id, work)
         except UserFacingError:  # a list of choices cannot show an error
             options = []
         await ack(options=options)
 
 
-async def _turn(services: ListenerContext, body: Mapping[str, Any], actor: Actor) -> None:
+async def _turn(services: EditingServices, body: Mapping[str, Any], actor: Actor) -> None:
     """Show another page with all values, or the errors of this page."""
     view, values, about = _form(body)
     question = await _question(services, about, actor)
     form = question.turn(values, _page(body))
-    result = await services.form(question.approval, actor, form)
+    result = await services.decisions.form(question.approval, actor, form)
     try:
         await services.client.views_update(
             view_id=str(view.get("id")), hash=str(view.get("hash") or ""), view=result
@@ -64,7 +78,7 @@ async def _turn(services: ListenerContext, body: Mapping[str, Any], actor: Actor
         raise DeliveryError("views.update", slack_fault(error)) from error
 
 
-async def _search(services: ListenerContext, body: Mapping[str, Any], actor: Actor) -> list[Block]:
+async def _search(services: EditingServices, body: Mapping[str, Any], actor: Actor) -> list[Block]:
     typed = body.get("value")
     _, values, about = _form(body)
     question = await _question(services, about, actor)
@@ -88,13 +102,13 @@ def _form(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], Values, Reference
     return view, with_draft(known, draft), decode(about)
 
 
-async def _question(services: ListenerContext, about: Reference, actor: Actor) -> InputsQuestion:
+async def _question(services: EditingServices, about: Reference, actor: Actor) -> InputsQuestion:
     """Return the question of a modal, for a person who may answer.
 
     Raises:
         UserFacingError: They may not, or it has ended.
     """
-    question = await services.question(about, actor, what="this form")
+    question = await services.decisions.question(about, actor, what="this form")
     if not isinstance(question, InputsQuestion):
         raise InvalidInputError("this form")
     if question.approval.kind is Kind.QUESTION:

@@ -14,7 +14,9 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_bolt.error import BoltUnhandledRequestError
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
+from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.approvals.service import Approvals
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.errors import (
@@ -26,10 +28,13 @@ from bot.errors import (
     UnknownApprovalError,
     UserFacingError,
 )
+from bot.ports.process import Clock, Spawn
 from bot.slack.cards import modals
-from bot.slack.listeners.context import ListenerContext
 from bot.slack.modals import Window
 from bot.slack.payloads import address_of
+from bot.slack.responding import Responder
+from bot.stores import Stores
+from bot.threads.outbox import Outbox
 from bot.words import say
 from storage.errors import (
     RecordFormatError,
@@ -56,17 +61,31 @@ _KEYS: Mapping[type[Exception], str] = {
 _JSON: dict[str, str | Sequence[str]] = {"content-type": "application/json"}
 
 
-def register(app: AsyncApp, services: ListenerContext) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorServices:
+    """Use cases for the error handler."""
+
+    responder: Responder
+    client: AsyncWebClient
+    storage: Stores
+    approvals: Approvals
+    outbox: Outbox
+    team_id: str
+    clock: Clock
+    spawn: Spawn
+
+
+def register(app: AsyncApp, services: ErrorServices) -> None:
     """Register the handler."""
 
     @app.error
     async def on_error(error: Exception, request: AsyncBoltRequest) -> BoltResponse:
         person = request.context.user_id or ""
-        return await services.speak_to(person, answer(services, error, request))
+        return await services.responder.speak_to(person, answer(services, error, request))
 
 
 async def answer(
-    services: ListenerContext, error: Exception, request: AsyncBoltRequest
+    services: ErrorServices, error: Exception, request: AsyncBoltRequest
 ) -> BoltResponse:
     """Respond to a payload whose listener failed; tell the person why."""
     if isinstance(error, BoltUnhandledRequestError):
@@ -92,14 +111,12 @@ async def answer(
     return BoltResponse(status=200)
 
 
-async def _answered_in_form(
-    services: ListenerContext, error: Exception, trigger_id: object
-) -> bool:
+async def _answered_in_form(services: ErrorServices, error: Exception, trigger_id: object) -> bool:
     """Respond to a click in Home with a modal; return whether that was possible."""
     if not isinstance(trigger_id, str) or isinstance(error, DeliveryError):
         return False
     try:
-        await services.open_view(trigger_id, _in_place(error, ""))
+        await Window(services.client, trigger_id).show(_in_place(error, ""))
     except DeliveryError:
         return False
     return True
@@ -203,9 +220,7 @@ class Telling:
         return next((value for value in values if isinstance(value, str) and value), "?")
 
 
-async def _note_refusal(
-    services: ListenerContext, error: UserFacingError, telling: Telling
-) -> None:
+async def _note_refusal(services: ErrorServices, error: UserFacingError, telling: Telling) -> None:
     """Record a refusal from before an approval was checked, or about its form.
 
     Without a database the person still gets the response: nothing was done.
@@ -225,7 +240,7 @@ async def _note_refusal(
 
 
 async def _answer_event(
-    services: ListenerContext, error: Exception, telling: Telling, request: AsyncBoltRequest
+    services: ErrorServices, error: Exception, telling: Telling, request: AsyncBoltRequest
 ) -> BoltResponse:
     """Do not acknowledge an event that could not be stored: Slack sends it again.
 
@@ -281,7 +296,7 @@ def explain(error: Exception) -> str:
 
 
 async def _answer_privately(
-    services: ListenerContext, error: Exception, telling: Telling, text: str
+    services: ErrorServices, error: Exception, telling: Telling, text: str
 ) -> None:
     user_id = telling.user_id
     if user_id:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -12,21 +12,29 @@ from typing import Any
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 
+from bot.approvals.service import Approvals
 from bot.errors import DirectoryError
+from bot.leases import ThreadWorker
 from bot.ports.people import Actor
-from bot.slack.listeners.context import Facts, ListenerContext
+from bot.ports.process import Clock, Spawn
 from bot.slack.payloads import HOME_OPENED, actor_of
+from bot.slack.responding import Responder
 from bot.slack.rich_text import markup_of
-from bot.slack.slash_commands.answers import TypedAnswer
+from bot.slack.slash_commands.answers import Asker, TypedAnswer
 from bot.slack.slash_commands.introduction import asks_who, introduction
 from bot.slack.slash_commands.words import answer, is_word
+from bot.threads.agents import AgentFacts
 from bot.threads.cancellation import STOP
-from bot.threads.message_event import Incoming
+from bot.threads.inbox import ThreadInbox
+from bot.threads.message_event import Incoming, Revisions
+from bot.threads.outbox import Outbox
 from bot.words import say
 from storage.errors import StorageError
 
 logger = logging.getLogger(__name__)
 
+Facts = Callable[[str], Awaitable[AgentFacts]]
+"""Describes the agent of a channel."""
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
 """Subtypes of messages written by people."""
 STOPPED = "agent_session_stopped"
@@ -36,7 +44,24 @@ _GONE = "tombstone"
 """Subtype of a deleted message with replies."""
 
 
-def register(app: AsyncApp, services: ListenerContext) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventServices:
+    """Use cases for events."""
+
+    responder: Responder
+    hear: Callable[[Mapping[str, Any]], bool]
+    approvals: Approvals
+    inbox: ThreadInbox
+    revisions: Revisions
+    threads: ThreadWorker
+    facts: Facts
+    asker: Callable[[Actor], Asker]
+    outbox: Outbox
+    clock: Clock
+    spawn: Spawn
+
+
+def register(app: AsyncApp, services: EventServices) -> None:
     """Register one listener for all other events: unhandled ones would be sent again."""
 
     @app.event(re.compile(rf"^(?!{HOME_OPENED}\Z)"))
@@ -64,20 +89,16 @@ def _changed_person(event: Mapping[str, Any]) -> str:
 
 
 async def _take(
-    services: ListenerContext,
+    services: EventServices,
     body: dict[str, Any],
     event: dict[str, Any],
     context: AsyncBoltContext,
 ) -> str | None:
     """Store a message; return the thread that is due."""
     if (stop := stop_from(event, context)) is not None:
-        return await services.in_time(
-            services.speak_to(stop.user_id, services.inbox.stop_thread(stop))
-        )
+        return await services.responder.run(stop.user_id, services.inbox.stop_thread(stop))
     if (change := changed_from(event, context)) is not None:
-        return await services.in_time(
-            services.speak_to(change.incoming.user_id, _revise(services, change))
-        )
+        return await services.responder.run(change.incoming.user_id, _revise(services, change))
     incoming = incoming_from(event, context)
     if incoming is None:
         logger.debug("event ignored", extra={"action": "event_ignored"})
@@ -87,9 +108,7 @@ async def _take(
         return None
     if _is_answered(services, incoming, actor_of(context, body), str(event.get("type"))):
         return None
-    return await services.in_time(
-        services.speak_to(incoming.user_id, services.inbox.receive(incoming))
-    )
+    return await services.responder.run(incoming.user_id, services.inbox.receive(incoming))
 
 
 def _is_for_organisation(body: Mapping[str, Any]) -> bool:
@@ -102,7 +121,7 @@ def _is_for_organisation(body: Mapping[str, Any]) -> bool:
     return isinstance(first, dict) and bool(first.get("is_enterprise_install"))
 
 
-async def _refuse_organisation(services: ListenerContext, incoming: Incoming) -> None:
+async def _refuse_organisation(services: EventServices, incoming: Incoming) -> None:
     """Log, and tell the author, that organization-wide installations are unsupported."""
     if not (incoming.is_direct or incoming.is_mention):
         return
@@ -119,16 +138,16 @@ async def _refuse_organisation(services: ListenerContext, incoming: Incoming) ->
     )
 
 
-def _is_answered(services: ListenerContext, incoming: Incoming, actor: Actor, kind: str) -> bool:
+def _is_answered(services: EventServices, incoming: Incoming, actor: Actor, kind: str) -> bool:
     """Handle a command in a message, hidden from agents; return whether it was one."""
     if typed := word_of(incoming):
         # In a channel Slack sends it twice: as a mention and as a message.
         if kind == "app_mention" or incoming.is_direct:
             services.spawn(_answer_word(services, actor, incoming, typed))
         return True
-    if services.facts is not None and _asks_who(incoming):
-        work = _introduce(services, services.facts, incoming)
-        services.spawn(services.speak_to(incoming.user_id, work))
+    if _asks_who(incoming):
+        work = _introduce(services, incoming)
+        services.spawn(services.responder.speak_to(incoming.user_id, work))
         return True
     return False
 
@@ -155,10 +174,10 @@ def _asks_who(incoming: Incoming) -> bool:
     return is_spoken_to and asks_who(incoming.words)
 
 
-async def _introduce(services: ListenerContext, facts: Facts, incoming: Incoming) -> None:
+async def _introduce(services: EventServices, incoming: Incoming) -> None:
     """Describe the agent to the author, once per message."""
     try:
-        agent_facts = await facts(incoming.channel_id)
+        agent_facts = await services.facts(incoming.channel_id)
         terms = services.approvals.policy.defaults(incoming.channel_id)
         text = introduction(agent_facts, terms=terms, at_ms=services.clock())
     except DirectoryError as error:
@@ -176,7 +195,7 @@ async def _introduce(services: ListenerContext, facts: Facts, incoming: Incoming
     )
 
 
-async def _revise(services: ListenerContext, change: ChangedMessage) -> str | None:
+async def _revise(services: EventServices, change: ChangedMessage) -> str | None:
     if change.is_gone:
         return await services.revisions.deleted(change.incoming)
     return await services.revisions.edited(change.incoming, before=change.before, edit=change.edit)
@@ -274,7 +293,7 @@ def word_of(incoming: Incoming) -> str:
 
 
 async def _answer_word(
-    services: ListenerContext, actor: Actor, incoming: Incoming, typed: str
+    services: EventServices, actor: Actor, incoming: Incoming, typed: str
 ) -> None:
     """Execute a command and answer privately, once per message."""
     try:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
+from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.approvals.delegation import Delegating
 from bot.errors import InvalidInputError, UserFacingError
 from bot.layout.blocks import Values
+from bot.notifications.preferences import NotificationPreferences
 from bot.ports.people import Actor
+from bot.ports.policy import CurrentPolicy
+from bot.ports.process import Spawn
+from bot.slack.agent_view import SuggestedPrompts
 from bot.slack.home import view
+from bot.slack.home.homes import HomeViews
 from bot.slack.home.settings import (
     AWAY_FORM,
     AWAY_UNTIL,
@@ -28,15 +36,32 @@ from bot.slack.home.settings import (
 )
 from bot.slack.home.state import PAGE, HomeState, Shown, state_of
 from bot.slack.home.times import zone_for
-from bot.slack.listeners.context import ListenerContext
+from bot.slack.modals import Window
 from bot.slack.payloads import HOME, HOME_OPENED, action_of, actor_of, address_of
+from bot.slack.responding import Responder
+from bot.threads.outbox import Outbox
 from bot.words import say
 
 _OURS = re.compile(f"^{HOME}")
-_Submit = Callable[[ListenerContext, Mapping[str, Any], Actor], Awaitable[dict[str, str]]]
 
 
-def register(app: AsyncApp, services: ListenerContext) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeServices:
+    """Use cases for Home."""
+
+    responder: Responder
+    client: AsyncWebClient
+    policy: CurrentPolicy
+    homes: HomeViews
+    delegating: Delegating
+    wishes: NotificationPreferences
+    prompts: SuggestedPrompts
+    outbox: Outbox
+    team_id: str
+    spawn: Spawn
+
+
+def register(app: AsyncApp, services: HomeServices) -> None:
     """Register listeners: the event, all Home actions, each modal."""
 
     @app.event(HOME_OPENED)
@@ -53,35 +78,38 @@ def register(app: AsyncApp, services: ListenerContext) -> None:
     @app.action(_OURS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         actor = actor_of(context, body)
-        await services.in_time(services.speak_to(actor.user_id, _click(services, body, actor)))
+        await services.responder.run(actor.user_id, _click(services, body, actor))
         await ack()
 
     for name, submit in {AWAY_FORM: _go_away, MESSAGES_FORM: _set_messages}.items():
         app.view(name)(_on_form(services, submit))
 
 
-def _on_form(services: ListenerContext, submit: _Submit) -> Callable[..., Awaitable[None]]:
+_Submit = Callable[[HomeServices, Mapping[str, Any], Actor], Awaitable[dict[str, str]]]
+
+
+def _on_form(services: HomeServices, submit: _Submit) -> Callable[..., Awaitable[None]]:
     """Return a listener of a Home modal that shows input errors there."""
 
     async def on_form(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         actor = actor_of(context, body)
-        errors = await services.in_time(
-            services.speak_to(actor.user_id, submit(services, body, actor))
-        )
+        errors = await services.responder.run(actor.user_id, submit(services, body, actor))
         await (ack(response_action="errors", errors=errors) if errors else ack())
 
     return on_form
 
 
-def _offer_prompts(services: ListenerContext, event: Mapping[str, Any], actor: Actor) -> None:
+def _offer_prompts(services: HomeServices, event: Mapping[str, Any], actor: Actor) -> None:
     """Offer suggested prompts to a person who opened the direct message."""
     channel_id = event.get("channel")
     is_opened = event.get("tab") == "messages" and isinstance(channel_id, str) and channel_id
-    if services.prompts is not None and is_opened:
-        services.spawn(services.speak_to(actor.user_id, services.prompts.offer(str(channel_id))))
+    if is_opened:
+        services.spawn(
+            services.responder.speak_to(actor.user_id, services.prompts.offer(str(channel_id)))
+        )
 
 
-async def _click(services: ListenerContext, body: Mapping[str, Any], actor: Actor) -> None:
+async def _click(services: HomeServices, body: Mapping[str, Any], actor: Actor) -> None:
     action, view_data = action_of(body), body.get("view")
     name = action.get("action_id")
     match name:
@@ -90,16 +118,20 @@ async def _click(services: ListenerContext, body: Mapping[str, Any], actor: Acto
         case _ if name in {TEST_YES, TEST_NO}:
             services.spawn(_respond(services, address_of(body)))
         case view.AWAY:
-            await services.open_view(str(body.get("trigger_id")), away_form())
+            await _window(services, body).show(away_form())
         case view.MESSAGES:
             team_id = services.team_id
             person = await services.wishes.of(actor.user_id, team_id=team_id)
-            await services.open_view(str(body.get("trigger_id")), messages_form(person))
+            await _window(services, body).show(messages_form(person))
         case view.BACK_HERE:
             await _come_back(services, actor)
         case _:
             state = state_of(view_data) if isinstance(view_data, dict) else HomeState()
             services.spawn(services.homes.show(actor, _turned(state, action)))
+
+
+def _window(services: HomeServices, body: Mapping[str, Any]) -> Window:
+    return Window(services.client, str(body.get("trigger_id")))
 
 
 def _turned(state: HomeState, action: Mapping[str, Any]) -> HomeState:
@@ -127,7 +159,7 @@ def _turned(state: HomeState, action: Mapping[str, Any]) -> HomeState:
             raise InvalidInputError("this button")
 
 
-async def _send_test(services: ListenerContext, actor: Actor, key: str) -> None:
+async def _send_test(services: HomeServices, actor: Actor, key: str) -> None:
     """Send a sample card in a direct message, once for each click."""
     await services.homes.composer.check(actor)
     card = test_card()
@@ -141,16 +173,14 @@ async def _send_test(services: ListenerContext, actor: Actor, key: str) -> None:
     )
 
 
-async def _respond(services: ListenerContext, address: str) -> None:
+async def _respond(services: HomeServices, address: str) -> None:
     await services.outbox.respond(address, say("message.tested"))
 
 
-async def _go_away(
-    services: ListenerContext, body: Mapping[str, Any], actor: Actor
-) -> dict[str, str]:
+async def _go_away(services: HomeServices, body: Mapping[str, Any], actor: Actor) -> dict[str, str]:
     """Store an absence with its delegation; return input errors."""
     person = await services.homes.composer.check(actor)
-    zone = zone_for(person, services.approvals.policy.timezone)
+    zone = zone_for(person, services.policy.timezone)
     chosen = read_away(_values(body), zone)
     if isinstance(chosen, dict):
         return chosen
@@ -168,7 +198,7 @@ async def _go_away(
 
 
 async def _set_messages(
-    services: ListenerContext, body: Mapping[str, Any], actor: Actor
+    services: HomeServices, body: Mapping[str, Any], actor: Actor
 ) -> dict[str, str]:
     """Store notification preferences; return input errors."""
     chosen = read_messages(_values(body))
@@ -184,7 +214,7 @@ async def _set_messages(
     return {}
 
 
-async def _come_back(services: ListenerContext, actor: Actor) -> None:
+async def _come_back(services: HomeServices, actor: Actor) -> None:
     team_id, delegating = services.team_id, services.delegating
     await delegating.end(actor, team_id=team_id)
     await delegating.come_back(actor, team_id=team_id)

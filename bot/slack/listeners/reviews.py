@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.approvals.disclosure import Opened, Surface, guesses, has_opened, pages_read
+from bot.approvals.grants import Grants
+from bot.approvals.service import Approvals
 from bot.audit.report import in_order
 from bot.errors import (
     DirectoryError,
@@ -23,8 +25,10 @@ from bot.layout.modals import Errors, Values
 from bot.people.approvers import next_step_ms
 from bot.people.break_glass import glass_of, why_not_break
 from bot.people.requesters import is_requester
+from bot.people.viewer import Viewers
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
+from bot.ports.process import Spawn
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DecisionDraft, drawn_question
 from bot.questions.reasons import REASON
@@ -43,9 +47,10 @@ from bot.slack.cards.review import (
     review_modal,
     text_page,
 )
+from bot.slack.decisions import Decisions, create_grant
 from bot.slack.destinations import approvers_text
-from bot.slack.listeners.context import ListenerContext, Press, Submit
-from bot.slack.payloads import FormNotice
+from bot.slack.handlers import Click, FormNotice, Handlers
+from bot.stores import Stores
 from bot.words import say
 from bot.words.mrkdwn import clock, mention
 
@@ -53,52 +58,61 @@ MOST_ENTRIES = 500
 """Maximum number of audit entries to read for a history."""
 
 
-async def open_review(
-    services: ListenerContext, about: Reference, actor: Actor, trigger: str
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewServices:
+    """Use cases for the review."""
+
+    storage: Stores
+    approvals: Approvals
+    decisions: Decisions
+    viewers: Viewers
+    grants: Grants
+    spawn: Spawn
+
+
+async def open_review(services: ReviewServices, click: Click) -> None:
     """Open the review for a person who sees the card."""
-    approval = await _found(services, about, actor)
-    view = review_modal(approval, await reader_of(services, approval, actor))
-    await services.open_view(trigger, view)
-    await _note_shown(services, approval, actor, REQUEST)
+    approval = await _found(services, click.about, click.actor)
+    view = review_modal(approval, await reader_of(services, approval, click.actor))
+    await click.window.show(view)
+    await _note_shown(services, approval, click.actor, REQUEST)
 
 
-async def turn_page(
-    services: ListenerContext, about: Reference, actor: Actor, trigger: str
-) -> None:
+async def turn_page(services: ReviewServices, click: Click) -> None:
     """Show another page in the same modal; values are kept."""
-    approval = await _found(services, about, actor)
-    if not approval.digest.startswith(about.shown):
+    approval = await _found(services, click.about, click.actor)
+    if not approval.digest.startswith(click.about.shown):
         raise OutdatedCardError(approval.approval_id)
-    number, of = page_number(about.page), count_pages(approval)
+    number, of = page_number(click.about.page), count_pages(approval)
     # The call may have fewer pages since an edit, or the value was forged.
     if number > of:
         raise InvalidInputError("this page")
-    view = await _page(services, approval, actor, about.page, services.typed)
-    window = services.window
-    await (window.replace(view) if window is not None else services.open_view(trigger, view))
-    await _note_shown(services, approval, actor, about.page)
+    view = await _page(services, approval, click.actor, click.about.page, click.window.typed)
+    await click.window.replace(view)
+    await _note_shown(services, approval, click.actor, click.about.page)
 
 
-async def reveal(services: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+async def reveal(services: ReviewServices, click: Click) -> None:
     """Reveal everything except declared secrets, to a possible approver."""
-    approval = await services.approvals.get_decidable(about.approval_id, actor, shown=about.shown)
-    question = await services.question(about, actor, what="this button")
-    reader = await reader_of(services, approval, actor)
+    approval = await services.approvals.get_decidable(
+        click.about.approval_id, click.actor, shown=click.about.shown
+    )
+    question = await services.decisions.question(click.about, click.actor, what="this button")
+    reader = await reader_of(services, approval, click.actor)
     is_call = isinstance(question, CallQuestion) and reader.can_approve
     agrees = question.yes_inputs() if is_call and isinstance(question, CallQuestion) else []
 
     async def show() -> None:
-        await services.open_view(trigger, details_modal(approval, agrees=agrees))
+        await click.window.show(details_modal(approval, agrees=agrees))
 
-    await services.approvals.reveal(approval, actor.user_id, show)
+    await services.approvals.reveal(approval, click.actor.user_id, show)
 
 
 async def submit_review(
-    services: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: ReviewServices, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Approve, or show the next page that must be read first."""
-    question = await services.question(about, actor, what="this form")
+    question = await services.decisions.question(about, actor, what="this form")
     approval = question.approval
     if approval.kind is not Kind.APPROVAL or not _has_yes(question):
         raise InvalidInputError("this form")
@@ -114,7 +128,7 @@ async def submit_review(
         return await _without_reason(services, approval, actor, errors)
     allowance = read_next_time(approval, values)
     try:
-        decided = await services.record(
+        decided = await services.decisions.record(
             approval, result, actor, surface=surface, allowance=allowance
         )
     except RefusalError as error:
@@ -122,11 +136,11 @@ async def submit_review(
             raise
         return {REASON: say("refuse.reason")}
     services.spawn(services.approvals.follow_up(decided))
-    return await services.allow(decided, allowance)
+    return await create_grant(services.grants, decided, allowance, services.spawn)
 
 
 async def _next_page(
-    services: ListenerContext, approval: Approval, actor: Actor, values: Values
+    services: ReviewServices, approval: Approval, actor: Actor, values: Values
 ) -> FormNotice:
     """Show the first unread page of the full text; the last can approve."""
     number, of = pages_read(approval, actor.user_id) + 1, count_pages(approval)
@@ -137,7 +151,7 @@ async def _next_page(
 
 
 async def _without_reason(
-    services: ListenerContext, approval: Approval, actor: Actor, errors: Errors
+    services: ReviewServices, approval: Approval, actor: Actor, errors: Errors
 ) -> Errors:
     """Record an approval without its required reason; return the input errors."""
     if REASON not in errors:
@@ -150,7 +164,7 @@ async def _without_reason(
     return {**errors, REASON: say("refuse.reason")}
 
 
-async def reader_of(services: ListenerContext, approval: Approval, actor: Actor) -> FormReader:
+async def reader_of(services: ReviewServices, approval: Approval, actor: Actor) -> FormReader:
     """Return what a person can do with an approval now; records nothing."""
     if approval.status is not Status.PENDING or approval.kind is Kind.QUESTION:
         return FormReader()
@@ -217,7 +231,7 @@ def _backup_ms(approval: Approval) -> int:
     return (next_step_ms(approval) or 0) if is_plain else 0
 
 
-async def _can_reject(services: ListenerContext, approval: Approval, actor: Actor) -> bool:
+async def _can_reject(services: ReviewServices, approval: Approval, actor: Actor) -> bool:
     """Whether a person can reject although they cannot approve."""
     try:
         await services.approvals.votes.check(approval, actor)
@@ -226,7 +240,7 @@ async def _can_reject(services: ListenerContext, approval: Approval, actor: Acto
     return True
 
 
-async def _can_override(services: ListenerContext, approval: Approval, actor: Actor) -> bool:
+async def _can_override(services: ReviewServices, approval: Approval, actor: Actor) -> bool:
     """Whether the person may break glass; False if a look-up fails."""
     if glass_of(approval) is None:
         return False
@@ -241,22 +255,22 @@ def _has_yes(question: object) -> bool:
     return isinstance(question, CallQuestion) and any(question.agree(Proof(is_whole=True)))
 
 
-async def _found(services: ListenerContext, about: Reference, actor: Actor) -> Approval:
+async def _found(services: ReviewServices, about: Reference, actor: Actor) -> Approval:
     approval = await services.storage.approvals.get(about.approval_id)
     await services.approvals.access.check_person(actor, team_id=approval.team_id)
-    await services.check_can_see(approval, actor)
+    await services.viewers.check_can_see(approval, actor)
     return approval
 
 
 async def _page(
-    services: ListenerContext, approval: Approval, actor: Actor, page: str, values: Values
+    services: ReviewServices, approval: Approval, actor: Actor, page: str, values: Values
 ) -> dict[str, Any]:
     reader = await reader_of(services, approval, actor)
     history: Sequence[Block] = await _history(services, approval) if page == HISTORY else ()
     return review_modal(approval, reader, page=page, values=values, history=history)
 
 
-async def _history(services: ListenerContext, approval: Approval) -> list[Block]:
+async def _history(services: ReviewServices, approval: Approval) -> list[Block]:
     entries = await services.storage.audit.of_thread(approval.thread_id, limit=MOST_ENTRIES)
     here = {"checkpoint": approval.checkpoint_id, "address": approval.address}
     return history_blocks(
@@ -275,7 +289,7 @@ def _is_of(detail: Mapping[str, object], here: Mapping[str, str]) -> bool:
 
 
 async def _note_shown(
-    services: ListenerContext, approval: Approval, actor: Actor, page: str
+    services: ReviewServices, approval: Approval, actor: Actor, page: str
 ) -> None:
     """Store that a person was shown a page; a single page is everything."""
     number, of = page_number(page), count_pages(approval)
@@ -285,13 +299,16 @@ async def _note_shown(
         await services.approvals.note_details(approval, actor.user_id)
 
 
-CLICKS: Mapping[str, Press] = {
-    ActionId.DETAILS: open_review,
-    ActionId.REVEAL: reveal,
-    ActionId.PAGE: turn_page,
-    ActionId.PAGE_BACK: turn_page,
-    ActionId.PAGE_NEXT: turn_page,
-}
-"""Buttons of the review."""
-FORMS: Mapping[str, Submit] = {ActionId.REVIEW_MODAL: submit_review}
-"""The review modal."""
+def register(handlers: Handlers, services: ReviewServices) -> None:
+    """Register the buttons and modals."""
+    handlers.add(
+        services,
+        clicks={
+            ActionId.DETAILS: open_review,
+            ActionId.REVEAL: reveal,
+            ActionId.PAGE: turn_page,
+            ActionId.PAGE_BACK: turn_page,
+            ActionId.PAGE_NEXT: turn_page,
+        },
+        forms={ActionId.REVIEW_MODAL: submit_review},
+    )

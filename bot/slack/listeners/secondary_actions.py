@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from bot.approvals.delegation import Delegating
+from bot.approvals.secondary_actions import Means
+from bot.approvals.service import Approvals
 from bot.errors import DirectoryError, RefusalError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
@@ -16,6 +19,7 @@ from bot.people.viewer import Viewer
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.refusals import LONGEST_MS, RefusalCode
 from bot.ports.people import Actor
+from bot.ports.process import Clock, Spawn
 from bot.records.approval import Approval, Kind
 from bot.records.terms import Group
 from bot.slack.cards.secondary_actions import (
@@ -33,36 +37,51 @@ from bot.slack.cards.secondary_actions import (
     snooze_modal,
     snoozed_in,
 )
-from bot.slack.listeners.context import ListenerContext, Press, Submit
-from bot.slack.payloads import FormNotice
+from bot.slack.handlers import Click, FormNotice, Handlers
+from bot.slack.home.homes import Composer
+from bot.slack.home.times import zone_for
 from bot.words import say
 from bot.words.mrkdwn import date, mention
 
 _TITLE = 150
 
 
-async def claim(services: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondaryActionServices:
+    """Use cases for the secondary actions."""
+
+    approvals: Approvals
+    means: Means
+    delegating: Delegating
+    composer: Composer
+    clock: Clock
+    spawn: Spawn
+
+
+async def claim(services: SecondaryActionServices, click: Click) -> None:
     """Claim an approval."""
-    kept = await services.means.claim(about.approval_id, actor, shown=about.shown)
+    kept = await services.means.claim(click.about.approval_id, click.actor, shown=click.about.shown)
     services.spawn(services.approvals.follow_up(kept))
 
 
-async def let_go(services: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+async def let_go(services: SecondaryActionServices, click: Click) -> None:
     """Release the person's claim."""
-    kept = await services.means.let_go(about.approval_id, actor, shown=about.shown)
+    kept = await services.means.let_go(
+        click.about.approval_id, click.actor, shown=click.about.shown
+    )
     services.spawn(services.approvals.follow_up(kept))
 
 
-async def open_snooze(
-    services: ListenerContext, about: Reference, actor: Actor, trigger_id: str
-) -> None:
+async def open_snooze(services: SecondaryActionServices, click: Click) -> None:
     """Open the snooze modal."""
-    approval = await services.means.check_snooze(about.approval_id, actor, shown=about.shown)
-    await services.open_view(trigger_id, snooze_modal(approval, await _here(services, actor)))
+    approval = await services.means.check_snooze(
+        click.about.approval_id, click.actor, shown=click.about.shown
+    )
+    await click.window.show(snooze_modal(approval, await _here(services, click.actor)))
 
 
 async def submit_snooze(
-    services: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: SecondaryActionServices, about: Reference, actor: Actor, values: Values
 ) -> Errors:
     """Handle the snooze modal."""
     for_s = read_snooze(values, now_ms=services.clock())
@@ -78,17 +97,17 @@ async def submit_snooze(
     return {}
 
 
-async def open_question(
-    services: ListenerContext, about: Reference, actor: Actor, trigger_id: str
-) -> None:
+async def open_question(services: SecondaryActionServices, click: Click) -> None:
     """Open the question modal."""
-    approval = await services.means.check_question(about.approval_id, actor, shown=about.shown)
-    has_agent = await services.explains(approval)
-    await services.open_view(trigger_id, question_modal(approval, has_agent=has_agent))
+    approval = await services.means.check_question(
+        click.about.approval_id, click.actor, shown=click.about.shown
+    )
+    has_agent = await services.means.explains(approval)
+    await click.window.show(question_modal(approval, has_agent=has_agent))
 
 
 async def submit_question(
-    services: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: SecondaryActionServices, about: Reference, actor: Actor, values: Values
 ) -> Errors:
     """Handle the question modal."""
     asked = read_question(values)
@@ -107,33 +126,33 @@ async def submit_question(
     return {}
 
 
-async def open_hand_over(
-    services: ListenerContext, about: Reference, actor: Actor, trigger_id: str
-) -> None:
+async def open_hand_over(services: SecondaryActionServices, click: Click) -> None:
     """Open the delegation modal for a possible approver."""
-    approval = await services.approvals.get_pending(about.approval_id, actor, shown=about.shown)
-    vote = await services.approvals.votes.right_of(approval, actor)
+    approval = await services.approvals.get_pending(
+        click.about.approval_id, click.actor, shown=click.about.shown
+    )
+    vote = await services.approvals.votes.right_of(approval, click.actor)
     known = services.approvals.policy.groups() or {}
     groups = {
         name: await _called(services, known[name])
         for name in vote.groups
         if name in known and not vote.on_behalf_of
     }
-    overview = await services.homes.composer.overview(actor)
+    overview = await services.composer.overview(click.actor)
     rights = OwnRights(
         groups=groups,
-        waiting=await _own_right(services, actor, overview.waiting),
+        waiting=await _own_right(services, click.actor, overview.waiting),
         handed=overview.handed,
     )
-    view = hand_over_modal(approval, rights, await _here(services, actor))
-    await services.open_view(trigger_id, view)
+    view = hand_over_modal(approval, rights, await _here(services, click.actor))
+    await click.window.show(view)
 
 
-async def _called(services: ListenerContext, group: Group) -> str:
+async def _called(services: SecondaryActionServices, group: Group) -> str:
     """Return a group's title, or the names of its members."""
     if group.title:
         return group.title
-    composer, names = services.homes.composer, list[str]()
+    composer, names = services.composer, list[str]()
     for slack_id in (*group.usergroups, *group.users, *group.channels)[:_MOST_CALLED]:
         with suppress(DirectoryError):
             if slack_id[:1] in {"C", "G"}:
@@ -147,7 +166,7 @@ _MOST_CALLED = 3
 
 
 async def _own_right(
-    services: ListenerContext, actor: Actor, waiting: Sequence[Approval]
+    services: SecondaryActionServices, actor: Actor, waiting: Sequence[Approval]
 ) -> list[Approval]:
     """Return the requests that a person decides by their own right."""
     decided = services.approvals.votes
@@ -163,7 +182,7 @@ async def _own_right(
 
 
 async def submit_hand_over(
-    services: ListenerContext, about: Reference, actor: Actor, values: Values
+    services: SecondaryActionServices, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Delegate the person's own right for the request."""
     approval = await services.approvals.get_pending(about.approval_id, actor, shown=about.shown)
@@ -217,21 +236,26 @@ def _handed(approval: Approval, who: str, when: str, others: str, handing: Handi
     return say("form.handed_words", who=who, when=when)
 
 
-async def _here(services: ListenerContext, actor: Actor) -> Here:
-    return Here(now_ms=services.clock(), zone=await services.zone(actor))
+async def _here(services: SecondaryActionServices, actor: Actor) -> Here:
+    person = await services.approvals.access.directory.person(actor.user_id)
+    zone = zone_for(person, services.approvals.policy.timezone)
+    return Here(now_ms=services.clock(), zone=zone)
 
 
-CLICKS: Mapping[str, Press] = {
-    ActionId.CLAIM: claim,
-    ActionId.LET_GO: let_go,
-    ActionId.SNOOZE: open_snooze,
-    ActionId.ASK_BACK: open_question,
-    ActionId.HAND_OVER: open_hand_over,
-}
-"""Buttons of secondary actions."""
-FORMS: Mapping[str, Submit] = {
-    ActionId.SNOOZE_MODAL: submit_snooze,
-    ActionId.ASK_BACK_MODAL: submit_question,
-    ActionId.HAND_OVER_MODAL: submit_hand_over,
-}
-"""Modals of secondary actions."""
+def register(handlers: Handlers, services: SecondaryActionServices) -> None:
+    """Register the buttons and modals."""
+    handlers.add(
+        services,
+        clicks={
+            ActionId.CLAIM: claim,
+            ActionId.LET_GO: let_go,
+            ActionId.SNOOZE: open_snooze,
+            ActionId.ASK_BACK: open_question,
+            ActionId.HAND_OVER: open_hand_over,
+        },
+        forms={
+            ActionId.SNOOZE_MODAL: submit_snooze,
+            ActionId.ASK_BACK_MODAL: submit_question,
+            ActionId.HAND_OVER_MODAL: submit_hand_over,
+        },
+    )

@@ -5,18 +5,27 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
+from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliveryError, DirectoryError, InvalidInputError
+from bot.leases import ThreadWorker
 from bot.ports.people import Actor
-from bot.slack.listeners.context import ListenerContext
+from bot.ports.process import Spawn
+from bot.ports.threads import Notices
+from bot.slack.home.homes import Composer
+from bot.slack.modals import Window
 from bot.slack.payloads import actor_of, address_of
+from bot.slack.responding import Responder
 from bot.slack.rich_text import markup_of
+from bot.threads.inbox import ThreadInbox
 from bot.threads.message_shortcut import AboutError, AskingAbout, QuotedMessage
+from bot.threads.outbox import Outbox
 from bot.words import say
 
 logger = logging.getLogger(__name__)
@@ -29,24 +38,42 @@ _TS = re.compile(r"\d{1,12}\.\d{1,9}")
 _UNKNOWN_PLACE = ("channel_not_found", "not_in_channel")
 
 
-def register(app: AsyncApp, services: ListenerContext) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortcutServices:
+    """Use cases for shortcuts."""
+
+    responder: Responder
+    client: AsyncWebClient
+    composer: Composer
+    inbox: ThreadInbox
+    threads: ThreadWorker
+    notices: Notices
+    outbox: Outbox
+    team_id: str
+    spawn: Spawn
+
+
+def register(app: AsyncApp, services: ShortcutServices) -> None:
     """Register one listener per shortcut."""
 
     @app.shortcut({"type": "shortcut", "callback_id": MY_APPROVALS})
     async def on_list(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        view = await services.in_time(services.homes.composer.waiting_form(actor_of(context, body)))
-        await services.in_time(services.open_view(str(body.get("trigger_id")), view))
+        window = Window(services.client, str(body.get("trigger_id")))
+        view = await services.responder.in_time(
+            services.composer.waiting_form(actor_of(context, body))
+        )
+        await services.responder.in_time(window.show(view))
         await ack()
 
     @app.shortcut({"type": "message_action", "callback_id": ASK_ABOUT})
     async def on_ask(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         actor = actor_of(context, body)
-        await services.in_time(services.speak_to(actor.user_id, _ask(services, body, context)))
+        await services.responder.run(actor.user_id, _ask(services, body, context))
         await ack()
 
 
 async def _ask(
-    services: ListenerContext, body: Mapping[str, Any], context: AsyncBoltContext
+    services: ShortcutServices, body: Mapping[str, Any], context: AsyncBoltContext
 ) -> None:
     """Ask an agent about a message, visibly in its thread.
 
@@ -65,16 +92,18 @@ async def _ask(
     thread_id = await about.ask(quoted, actor, ts=ts, bot_user_id=bot_user_id)
     if thread_id is not None:
         services.spawn(
-            services.speak_to(actor.user_id, _begin(services, quoted, actor, ts, address_of(body)))
+            services.responder.speak_to(
+                actor.user_id, _begin(services, quoted, actor, ts, address_of(body))
+            )
         )
 
 
 async def _begin(
-    services: ListenerContext, quoted: QuotedMessage, actor: Actor, ts: str, address: str
+    services: ShortcutServices, quoted: QuotedMessage, actor: Actor, ts: str, address: str
 ) -> None:
     """Show who asked, then start the agent; the question is stored."""
     try:
-        await services.grants.notices.show_asker(
+        await services.notices.show_asker(
             channel_id=quoted.channel_id, thread_ts=quoted.thread_ts, by=actor.user_id, key=ts
         )
     except DeliveryError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
@@ -12,16 +13,32 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
+from bot.leases import ThreadWorker
 from bot.ports.people import Actor
-from bot.slack.listeners.context import ListenerContext
+from bot.ports.process import Spawn
 from bot.slack.payloads import action_of, actor_of, address_of
+from bot.slack.responding import Responder
+from bot.slack.slash_commands.words import ShownLists
 from bot.threads.cancellation import STOP
+from bot.threads.inbox import ThreadInbox
 from bot.threads.message_event import Incoming
 
 _THREAD = re.compile(r"(?P<team>[TE][A-Z0-9]+):(?P<channel>[CDG][A-Z0-9]+):(?P<ts>\d+\.\d+)")
 
 
-def register(app: AsyncApp, services: ListenerContext) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopServices:
+    """Use cases for the stop button."""
+
+    responder: Responder
+    inbox: ThreadInbox
+    threads: ThreadWorker
+    shown_lists: ShownLists
+    team_id: str
+    spawn: Spawn
+
+
+def register(app: AsyncApp, services: StopServices) -> None:
     """Register the button."""
 
     @app.action(str(ActionId.STOP_AGENT))
@@ -29,20 +46,20 @@ def register(app: AsyncApp, services: ListenerContext) -> None:
         stop = stop_of(body, context, services.team_id)
         services.shown_lists.clicked(stop.user_id, action_of(body), address_of(body))
         work = _stop(services, stop, actor_of(context, body), address_of(body))
-        await services.in_time(services.speak_to(context.user_id or "", work))
+        await services.responder.run(context.user_id or "", work)
         await ack()
 
 
-async def _stop(services: ListenerContext, stop: Incoming, actor: Actor, address: str) -> None:
+async def _stop(services: StopServices, stop: Incoming, actor: Actor, address: str) -> None:
     thread_id = await services.inbox.stop_thread(stop, address=address)
     if thread_id is not None:
         services.spawn(_follow_up(services, thread_id, actor))
 
 
-async def _follow_up(services: ListenerContext, thread_id: str, actor: Actor) -> None:
+async def _follow_up(services: StopServices, thread_id: str, actor: Actor) -> None:
     """Stop the agent, and update the list with the button."""
     await services.threads.work(thread_id)
-    await services.acted(actor)
+    await services.shown_lists.acted(actor)
 
 
 def stop_of(body: Mapping[str, Any], context: AsyncBoltContext, team_id: str) -> Incoming:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -12,8 +14,10 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from agents.core.errors import InvalidArgumentsError
+from agents.gates.rulings import Judgement
 from bot.approvals.disclosure import Surface
-from bot.approvals.editing import EditApproval
+from bot.approvals.editing import EditApproval, Edits
+from bot.approvals.service import Approvals
 from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, Reference, decode, decode_page, rest_of
 from bot.layout.forms.pages import with_draft
@@ -21,13 +25,22 @@ from bot.layout.modals import Errors, notice_modal, read_text
 from bot.policy.progress import progress_of
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
+from bot.ports.process import Spawn
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, Proposal
 from bot.questions.reasons import REASON
 from bot.records.approval import Approval, Kind, Status
-from bot.slack.listeners.context import ListenerContext, Submit
-from bot.slack.payloads import OURS, FormNotice, actor_of
+from bot.slack.decisions import CheckCall, Decisions
+from bot.slack.handlers import FormNotice, Submit
+from bot.slack.payloads import OURS, actor_of
+from bot.slack.responding import Responder
+from bot.slack.slash_commands.words import ShownLists
+from bot.threads.outbox import Outbox
 from bot.words import say
 
+Judge = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]
+"""Judges a call with new arguments by the policy, if possible."""
+DRAW_S = 0.5
+"""Longest time, in seconds, that a form waits for its card while Slack refuses calls."""
 NO_MEANS: Mapping[str, Submit] = MappingProxyType({})
 
 
@@ -41,8 +54,23 @@ class Submission:
     actor: Actor
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewServices:
+    """Use cases for submitted modals."""
+
+    responder: Responder
+    approvals: Approvals
+    decisions: Decisions
+    edits: Edits
+    check_call: CheckCall
+    judge: Judge
+    outbox: Outbox
+    shown_lists: ShownLists
+    spawn: Spawn
+
+
 def register(
-    app: AsyncApp, services: ListenerContext, submits: Mapping[str, Submit] = NO_MEANS
+    app: AsyncApp, services: ViewServices, submits: Mapping[str, Submit] = NO_MEANS
 ) -> None:
     """Register one listener for all our modals."""
 
@@ -50,15 +78,17 @@ def register(
     async def on_submit(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         submission = submission_from(body, actor_of(context, body))
         work = _answer(services, submission, submits.get(submission.modal_id))
-        answer = await services.in_time(services.speak_to(submission.actor.user_id, work))
+        answer = await services.responder.run(submission.actor.user_id, work)
         if not answer or (isinstance(answer, FormNotice) and answer.view is None):
-            services.spawn(services.acted(submission.actor))
+            services.spawn(services.shown_lists.acted(submission.actor))
         if isinstance(answer, FormNotice):
             view = answer.view or notice_modal(answer.title, answer.words)
             await ack(response_action="update", view=view)
         elif answer:
             await ack(response_action="errors", errors=answer)
-        elif services.is_refused and await services.is_undrawn(submission.about.approval_id):
+        elif services.outbox.notifier.is_refused and await _is_undrawn(
+            services, submission.about.approval_id
+        ):
             # Without the card, the modal shows the result.
             view = notice_modal(say("form.recorded"), say("form.recorded_words"))
             await ack(response_action="update", view=view)
@@ -66,6 +96,17 @@ def register(
             await ack(response_action="clear")
         else:
             await ack()
+
+
+async def _is_undrawn(services: ViewServices, approval_id: str) -> bool:
+    """Draw a card before its form is answered; return whether Slack refused the app.
+
+    Only a form that was submitted while Slack refuses calls waits for this.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAW_S):
+            await services.approvals.attendance.attend(approval_id)
+    return await services.approvals.is_card_refused(approval_id)
 
 
 def _lies_on_another(body: dict[str, Any]) -> bool:
@@ -95,22 +136,22 @@ def submission_from(body: dict[str, Any], actor: Actor) -> Submission:
 
 
 async def _answer(
-    services: ListenerContext, submission: Submission, submit: Submit | None
+    services: ViewServices, submission: Submission, submit: Submit | None
 ) -> Errors | FormNotice:
     """Handle a modal: secondary action, withdrawal, or question."""
     if submit is not None:
-        return await submit(services, submission.about, submission.actor, submission.values)
+        return await submit(submission.about, submission.actor, submission.values)
     is_withdrawal = submission.modal_id == ActionId.WITHDRAW_MODAL
     return await (_withdraw if is_withdrawal else _submit)(services, submission)
 
 
-async def _submit(services: ListenerContext, submission: Submission) -> Errors:
+async def _submit(services: ViewServices, submission: Submission) -> Errors:
     """Handle the modal of a question."""
     about, actor = submission.about, submission.actor
     is_no = submission.modal_id == ActionId.REJECT_MODAL
     if is_no and await services.approvals.withdrawals.is_own(about.approval_id, actor):
         return await _withdraw(services, submission)
-    question = await services.question(about, actor, what="this form")
+    question = await services.decisions.question(about, actor, what="this form")
     if question.approval.kind is Kind.QUESTION:
         await services.approvals.check(question.approval, actor)
     result = question.submit(submission.modal_id, submission.values)
@@ -121,7 +162,9 @@ async def _submit(services: ListenerContext, submission: Submission) -> Errors:
             await services.edits.refuse_arguments(question.approval, actor)
         return result
     try:
-        decided = await services.record(question.approval, result, actor, surface=Surface.FORM)
+        decided = await services.decisions.record(
+            question.approval, result, actor, surface=Surface.FORM
+        )
     except RefusalError as error:
         if error.code != RefusalCode.REASON_REQUIRED:
             raise
@@ -131,7 +174,7 @@ async def _submit(services: ListenerContext, submission: Submission) -> Errors:
 
 
 async def _propose(
-    services: ListenerContext, question: DrawnQuestion, proposal: Proposal, actor: Actor
+    services: ViewServices, question: DrawnQuestion, proposal: Proposal, actor: Actor
 ) -> Errors:
     """Record edited arguments if the tool and the policy accept them."""
     approval = question.approval
@@ -145,7 +188,9 @@ async def _propose(
     if draft is not None:
         is_edit = approval.kind is Kind.APPROVAL
         surface = Surface.EDIT_FORM if is_edit else Surface.FORM
-        decided = await services.record(approval, draft, actor, surface=surface, call=call)
+        decided = await services.decisions.record(
+            approval, draft, actor, surface=surface, call=call
+        )
         services.spawn(services.approvals.follow_up(decided))
         return {}
     judgement = await services.judge(approval, call.arguments)
@@ -164,7 +209,7 @@ async def _propose(
     return {}
 
 
-async def _tell_editor(services: ListenerContext, edited: Approval, actor: Actor) -> None:
+async def _tell_editor(services: ViewServices, edited: Approval, actor: Actor) -> None:
     """Tell an editor privately that the edited call still needs approvals."""
     tallies = progress_of(edited).tallies
     have, need = sum(tally.have for tally in tallies), sum(tally.need for tally in tallies)
@@ -178,7 +223,7 @@ async def _tell_editor(services: ListenerContext, edited: Approval, actor: Actor
     )
 
 
-async def _withdraw(services: ListenerContext, submission: Submission) -> Errors:
+async def _withdraw(services: ViewServices, submission: Submission) -> Errors:
     reason = read_text(submission.values, REASON)
     withdrawn = await services.approvals.withdrawals.withdraw(
         submission.about.approval_id, submission.actor, reason=reason

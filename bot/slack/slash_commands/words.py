@@ -12,6 +12,7 @@ from cachetools import LRUCache
 
 from bot.errors import DirectoryError, UserFacingError
 from bot.layout.blocks import Block
+from bot.ports.people import Actor
 from bot.slack.slash_commands import lists, rights
 from bot.slack.slash_commands.answers import Asker, TypedAnswer, TypoError, quoted
 from bot.slack.slash_commands.rights import quiet
@@ -140,14 +141,22 @@ def marked(answered: TypedAnswer, typed: str) -> Sequence[Block]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownLists:
-    """The list in which each person clicked last.
+    """The list in which each person clicked last, and their Home.
 
     Slack lets an ephemeral message be changed only through the `response_url` of a click in it. The
     URL is kept in memory until the person's action is done.
+
+    Attributes:
+        publish_home: Publishes the open Home of a person.
+        asker: Returns a person with the use cases of commands.
+        respond: Changes the message of a `response_url`.
     """
 
+    publish_home: Callable[[Actor], Awaitable[None]]
+    asker: Callable[[Actor], Asker]
+    respond: Respond
     _clicked: LRUCache[str, tuple[str, str]] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     def clicked(self, user_id: str, action: Mapping[str, Any], address: str) -> None:
@@ -157,9 +166,10 @@ class ShownLists:
             _, _, typed = block_id.removeprefix(_PREFIX).partition(":")
             self._clicked[user_id] = (typed, address)
 
-    async def redraw(self, asker: Asker, respond: Respond) -> None:
-        """Update the clicked list after the person's action."""
-        typed, address = self._clicked.pop(asker.actor.user_id, ("", ""))
+    async def acted(self, actor: Actor) -> None:
+        """Update a person's Home and the clicked list after their change, at once."""
+        await self.publish_home(actor)
+        typed, address = self._clicked.pop(actor.user_id, ("", ""))
         if address:
-            answered = await answer(asker, typed)
-            await respond(address, answered.text, instead=marked(answered, typed))
+            answered = await answer(self.asker(actor), typed)
+            await self.respond(address, answered.text, instead=marked(answered, typed))

@@ -27,10 +27,17 @@ from agents.core.tools import Tool
 from agents.gates.rulings import Judgement
 from agents.models import AnsweringModel, call, say
 from bot.approvals.editing import Edits
+from bot.approvals.secondary_actions import Means
 from bot.layout.action_ids import ActionId, encode
+from bot.leases import CLICK_PATIENCE
+from bot.people.viewer import Viewers
+from bot.ports.people import Actor
 from bot.records.approval import Approval
+from bot.slack.decisions import Decisions
 from bot.slack.listeners import actions, views
-from bot.slack.listeners.context import ListenerContext
+from bot.slack.responding import Responder
+from bot.slack.slash_commands.answers import Asker
+from bot.slack.slash_commands.words import ShownLists
 from bot.stores import Stores
 from bot.threads.agents import Catalog
 from tests.property.worlds.bench import PEOPLE as USUAL, READS, STORES, mark
@@ -114,11 +121,11 @@ class Mortal:
         return use
 
 
-class Counter(ListenerContext):
-    """The listeners' desk; no real time passes at it."""
+class Unhurried(Responder):
+    """Runs the work of listeners; no real time passes."""
 
     async def in_time(self, work: Awaitable[T]) -> T:
-        """See `Desk.in_time`."""
+        """See `Responder.in_time`."""
         return await work
 
 
@@ -180,12 +187,10 @@ class Hall:
         )
         directory.people.update(kept[0])  # an office puts people in
         directory.channels.update(kept[1])
-        self._desk = self._counter()
-        actions.register(cast(AsyncApp, self.bolt), self._desk)
-        views.register(cast(AsyncApp, self.bolt), self._desk)
+        self._register()
 
-    def _counter(self) -> ListenerContext:
-        office = self.office
+    def _register(self) -> None:
+        office, app = self.office, cast(AsyncApp, self.bolt)
 
         async def no_name(_: str) -> str:
             return ""
@@ -203,21 +208,49 @@ class Hall:
                 await self.between.pop()
             return judgement
 
-        return Counter(
-            storage=office.storage,
-            approvals=office.approvals,
-            inbox=office.inbox,
-            threads=office.threads,
-            check_call=catalog.check_call,
-            judge=judge,
-            edits=Edits(office.storage, office.approvals, self._rules, office.clock),
-            grants=office.grants,
-            wishes=office.wishes,
-            outbox=office.outbox,
-            homes=homes_of(office, cast(AsyncWebClient, self.bolt)),
-            client=cast(AsyncWebClient, self.bolt),
-            clock=office.clock,
-            spawn=office.queue.spawn,
+        def no_asker(_: Actor) -> Asker:
+            raise NotImplementedError  # no list is shown
+
+        client = cast(AsyncWebClient, self.bolt)
+        responder = Unhurried(access=office.access, patience=CLICK_PATIENCE)
+        decisions = Decisions(
+            approvals=office.approvals, check_call=catalog.check_call, clock=office.clock
+        )
+        shown_lists = ShownLists(
+            publish_home=homes_of(office, client).acted,
+            asker=no_asker,
+            respond=office.outbox.respond,
+        )
+        directory, delegations = office.approvals.access.directory, office.storage.delegations
+        actions.register(
+            app,
+            actions.ActionServices(
+                responder=responder,
+                client=client,
+                storage=office.storage,
+                approvals=office.approvals,
+                decisions=decisions,
+                viewers=Viewers(directory, office.approvals.policy, office.clock, delegations),
+                means=Means(office.storage, office.approvals, office.clock),
+                notices=office.notices,
+                outbox=office.outbox,
+                shown_lists=shown_lists,
+                spawn=office.queue.spawn,
+            ),
+        )
+        views.register(
+            app,
+            views.ViewServices(
+                responder=responder,
+                approvals=office.approvals,
+                decisions=decisions,
+                edits=Edits(office.storage, office.approvals, self._rules, office.clock),
+                check_call=catalog.check_call,
+                judge=judge,
+                outbox=office.outbox,
+                shown_lists=shown_lists,
+                spawn=office.queue.spawn,
+            ),
         )
 
     def forget_between(self) -> None:

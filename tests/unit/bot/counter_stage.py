@@ -7,7 +7,7 @@ import hmac
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -17,23 +17,21 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agents.gates.rulings import Judgement
 from agents.models import Turn, call, say
-from bot.approvals.editing import Edits
 from bot.approvals.overview import HomeDataReader
 from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.ports.people import Person
-from bot.ports.threads import CheckedCall
 from bot.records.approval import Approval, Status
 from bot.slack.agent_view import SuggestedPrompts
 from bot.slack.app import bolt_app, register
 from bot.slack.connect import Identity, Slack
+from bot.slack.decisions import CheckCall
 from bot.slack.home.homes import Composer, HomeViews
-from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
+from bot.slack.listeners.views import Judge
 from bot.stores import Stores
-from bot.threads.agents import AgentFacts
+from bot.threads.agents import AgentFacts, Catalog
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, CHANNEL, ROOT, ROSA, RULES, Office
+from tests.unit.bot.office import ADA, CHANNEL, ROOT, ROSA, Office
 
 SECRET = "listener-signing-secret"
 
@@ -87,18 +85,8 @@ class Proxy:
         return self.changes.get(name) or getattr(self.storage, name)
 
 
-async def _as_it_is(_: Approval, arguments: dict[str, Any]) -> CheckedCall:
-    """No tool has a say about edited arguments, nor words for them."""
-    return CheckedCall(arguments=arguments)
-
-
 async def _an_agent(_: str) -> AgentFacts:
     return AgentFacts(name="A")
-
-
-async def _not_known(_: Approval, __: dict[str, Any]) -> Judgement | None:
-    """What the rules say is found out with the resume."""
-    return None
 
 
 def homes_of(office: Office, client: AsyncWebClient) -> HomeViews:
@@ -137,39 +125,25 @@ class Counter:
     office: Office
     bolt: AsyncApp
     views: Views
-    desk: ListenerContext
 
     @classmethod
     def on(
         cls,
         office: Office,
-        check_call: CheckCall = _as_it_is,
-        judge: Judge = _not_known,
+        check_call: CheckCall | None = None,
+        judge: Judge | None = None,
         prompts: SuggestedPrompts | None = None,
         *,
         patience: timedelta = timedelta(minutes=1),  # a busy machine needs more than 2.5 s
     ) -> Counter:
         views = Views()
-        context = ListenerContext(
-            storage=office.storage,
-            approvals=office.approvals,
-            inbox=office.inbox,
-            threads=office.threads,
-            check_call=check_call,
-            judge=judge,
-            edits=Edits(office.storage, office.approvals, RULES, office.clock),
-            grants=office.grants,
-            wishes=office.wishes,
-            outbox=office.outbox,
-            homes=homes_of(office, cast(AsyncWebClient, views)),
-            client=cast(AsyncWebClient, views),
-            clock=office.clock,
-            spawn=office.queue.spawn,
-            facts=_an_agent,
-            explains=office.explanations.offered,
-            prompts=prompts,
-            patience=patience,
-        )
+        office.slack.client = views
+        office.process = replace(office.process, patience=patience)
+        office.homes = homes_of(office, cast(AsyncWebClient, views))
+        if prompts is not None:
+            office.prompts = prompts
+        changes: dict[str, object] = {"facts": _an_agent, "check_call": check_call, "judge": judge}
+        office.catalog = cast(Catalog, Proxy(cast(Any, office.catalog), changes))
         bolt = bolt_app(
             Slack(
                 token="xoxb-listener-test",
@@ -178,8 +152,8 @@ class Counter:
                 identity=Identity(team_id="T1", bot_user_id="UBOT", bot_id="B1"),
             )
         )
-        register(bolt, context)
-        return cls(office, bolt, views, context)
+        register(bolt, office)
+        return cls(office, bolt, views)
 
     async def send(self, payload: object) -> BoltResponse:
         """Send a payload as Slack does; the work that follows is done."""

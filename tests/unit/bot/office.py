@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
@@ -38,6 +38,7 @@ from bot.records.approval import Approval, Decision, Kind, Status
 from bot.records.approval_queries import open_of
 from bot.records.people import DelegationRecord
 from bot.scheduler import DueWork
+from bot.slack.agent_view import SuggestedPrompts
 from bot.slack.process import Process
 from bot.slack.wiring import Wiring
 from bot.stores import Stores
@@ -90,6 +91,11 @@ def an_incoming(text: str, *, user_id: str = ROSA, ts: str = ROOT, **changes: ob
 
 def an_actor(user_id: str, team_id: str = "T1") -> Actor:
     return Actor(user_id=user_id, team_id=team_id)
+
+
+async def _no_call(method: str, channel_id: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Slack shows no suggested prompts."""
+    return {}
 
 
 class KilledError(BaseException):
@@ -199,6 +205,10 @@ class Office(Wiring):
     @cached_property
     def task_board(self) -> TaskBoard:
         return NO_BOARD
+
+    @cached_property
+    def prompts(self) -> SuggestedPrompts:
+        return SuggestedPrompts(_no_call, ())
 
     @cached_property
     def sweep(self) -> DueWork:

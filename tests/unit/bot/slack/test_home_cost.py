@@ -19,7 +19,7 @@ async def test_a_home_with_a_hundred_items_costs_little(storage: SqliteStores) -
     office.directory.add(MIA, timezone="America/New_York", locale="en-US")
     counter = Counter.on(office)
     await with_many(counter, 99)
-    composer, taken = counter.desk.homes.composer, []
+    composer, taken = counter.office.homes.composer, []
     for _ in range(4):
         begin = time.process_time()
         assert "100 waiting for you" in str(await composer.home(an_actor(MIA), HomeState()))

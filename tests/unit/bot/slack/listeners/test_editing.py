@@ -10,6 +10,7 @@ import pytest
 
 from bot.layout.action_ids import ActionId
 from bot.layout.forms.pages import FormDraft
+from bot.ports.threads import CheckedCall
 from bot.questions.drawing import drawn_question
 from bot.questions.inputs import InputsQuestion
 from bot.records.approval import Approval, Status
@@ -27,6 +28,11 @@ PROPERTIES: dict[str, Any] = {
 }
 ARGUMENTS = {"region": "region-001", **{f"f{number}": 1 for number in range(120)}}
 STRANGER = "UTOM"
+
+
+async def as_it_is(_: Approval, arguments: dict[str, Any]) -> CheckedCall:
+    """The tool takes all arguments of the long form."""
+    return CheckedCall(arguments=arguments)
 
 
 async def a_long_form(storage: Stores, counter: Counter, *, is_read: bool = True) -> Approval:
@@ -118,6 +124,7 @@ async def test_a_page_is_turned_only_by_who_has_opened_the_whole_call(
 async def test_what_was_typed_on_all_pages_is_one_edit(
     storage: SqliteStores, counter: Counter
 ) -> None:
+    counter = Counter.on(counter.office, as_it_is)
     approval = await a_long_form(storage, counter)
     await counter.send(turning(approval, opened(approval), "1", argument_3="7"))
     second = counter.views.updated[0]["view"]

@@ -649,7 +649,7 @@ class TestPace:
 
 
 def homes(counter: Counter) -> HomeViews:
-    return counter.desk.homes
+    return counter.office.homes
 
 
 def messages(
