@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from storage.errors import StoreUnavailableError
 from storage.sqlite.database import BUSY_MS
 from storage.sqlite.file.lock import FILE_NAME
 from storage.sqlite.file.private import check_there
+from storage.sqlite.tables import FIND_TABLES, NOT_OURS, has_our_tables
 
 COPY_ID = 0x434F5059
 """The `application_id` of a backup. No bot runs on a backup before `countersign restore`."""
@@ -70,19 +72,48 @@ def copy_checked(source: Path, target: Path, *, mode: str = "rw", is_marked: boo
         OSError: The copy cannot be flushed to the disk.
     """
     timeout = BUSY_MS / 1000
+    check_ours(source, mode=mode)
     with (
-        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode={mode}", uri=True)) as original,
+        closing(sqlite3.connect(_address(source, mode), uri=True)) as original,
         closing(sqlite3.connect(target, timeout=timeout)) as copy,
+        _damage_in_words(),
     ):
         original.backup(copy)
-        try:
-            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
-            if is_marked:
-                copy.execute(f"PRAGMA application_id = {COPY_ID}")
-            (verdict,) = copy.execute("PRAGMA integrity_check").fetchone()
-        except UnicodeDecodeError as error:  # SQLite's own message is not valid text
-            raise sqlite3.DatabaseError("the database file is damaged") from error
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
+        if is_marked:
+            copy.execute(f"PRAGMA application_id = {COPY_ID}")
+        (verdict,) = copy.execute("PRAGMA integrity_check").fetchone()
     if verdict != "ok":
         raise sqlite3.DatabaseError(f"the copy is damaged: {verdict}")
     with target.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def check_ours(source: Path, *, mode: str) -> None:
+    """Refuse an empty file and the database of another program.
+
+    Args:
+        source: The file.
+        mode: SQLite's mode to open it.
+
+    Raises:
+        sqlite3.Error: The file is no database of Countersign, or cannot be read.
+    """
+    with closing(sqlite3.connect(_address(source, mode), uri=True)) as file, _damage_in_words():
+        (mark,) = file.execute("PRAGMA application_id").fetchone()
+        tables = [name for (name,) in file.execute(FIND_TABLES)]
+    # The mark alone is enough: another release may name its tables differently.
+    if mark != COPY_ID and not has_our_tables(tables):
+        raise sqlite3.DatabaseError(NOT_OURS)
+
+
+def _address(file: Path, mode: str) -> str:
+    return f"{file.absolute().as_uri()}?mode={mode}"
+
+
+@contextmanager
+def _damage_in_words() -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:  # SQLite's own message is not valid text
+        raise sqlite3.DatabaseError("the database file is damaged") from error

@@ -32,7 +32,14 @@ from storage.sqlite.file.private import (
 )
 from storage.sqlite.file.statements import Rows, Statement, Values
 from storage.sqlite.file.worker import MEMORY, Prepare, Reader, Worker, connect, open_reader
-from storage.sqlite.tables import DATABASE_VERSION, MIGRATIONS, ddl
+from storage.sqlite.tables import (
+    DATABASE_VERSION,
+    FIND_TABLES,
+    MIGRATIONS,
+    NOT_OURS,
+    ddl,
+    has_our_tables,
+)
 
 MIN_SQLITE = (3, 35, 0)
 """Oldest supported SQLite release: the first with RETURNING."""
@@ -142,7 +149,7 @@ class Database:
         try:
             for setting in _SETTINGS:
                 await worker.run(setting, {})
-            _check_version(await worker.run("PRAGMA user_version", {}), DATABASE_VERSION)
+            await _check_version(worker, DATABASE_VERSION)
         except BaseException:
             await worker.close()
             raise
@@ -295,7 +302,7 @@ async def _connect_to_read(address: str, mode: str) -> Worker:
     try:
         await worker.run(f"PRAGMA busy_timeout = {BUSY_MS}", {})
         await worker.run("PRAGMA query_only = ON", {})
-        _check_version(await worker.run("PRAGMA user_version", {}), DATABASE_VERSION)
+        await _check_version(worker, DATABASE_VERSION)
         await worker.run("SELECT count(*) FROM health", {})
     except BaseException:
         await worker.close()
@@ -330,8 +337,7 @@ _SETTINGS = (
 async def _set_up(worker: Worker, script: str) -> None:
     for setting in _SETTINGS:
         await worker.run(setting, {})
-    rows = await worker.run("PRAGMA user_version", {})
-    version = _check_version(rows, 0, *MIGRATIONS, DATABASE_VERSION)
+    version = await _check_version(worker, 0, *MIGRATIONS, DATABASE_VERSION)
     if version == 0:
         await worker.run(
             "PRAGMA auto_vacuum = INCREMENTAL", {}
@@ -344,8 +350,18 @@ async def _set_up(worker: Worker, script: str) -> None:
         version += 1
 
 
-def _check_version(rows: Rows, *known: int) -> int:
-    version = rows[0]["user_version"]
+async def _check_version(worker: Worker, *known: int) -> int:
+    """Return the version of the file; 0 if the file is empty.
+
+    Raises:
+        RecordFormatError: The version is unknown.
+        StoreBrokenError: The file is the database of another program.
+    """
+    version = int((await worker.run("PRAGMA user_version", {}))[0]["user_version"])
+    if version in {0, *known}:
+        tables = [str(row["name"]) for row in await worker.run(FIND_TABLES, {})]
+        if tables if version == 0 else not has_our_tables(tables):
+            raise StoreBrokenError(NOT_OURS, Fault.FOREIGN)
     if version not in known:
         raise RecordFormatError("database file", version)
-    return int(version)
+    return version

@@ -13,7 +13,7 @@ from pathlib import Path
 from storage.chain import NO_KEY, Seal
 from storage.documents import Document
 from storage.errors import StoreUnavailableError
-from storage.sqlite.backup import copy_checked
+from storage.sqlite.backup import check_ours, copy_checked
 from storage.sqlite.file.lock import FILE_NAME, DirectoryLock
 from storage.sqlite.storage import SqliteStorage
 
@@ -42,6 +42,7 @@ async def restoring(
         StoreUnavailableError: A database exists already, or the copy cannot be used.
         RecordFormatError: The copy was written by another release.
     """
+    await asyncio.to_thread(_check_copy, copy, "ro")  # before anything is made
     lock = DirectoryLock(directory)
     await asyncio.to_thread(_take, lock, directory)
     try:
@@ -54,6 +55,8 @@ async def restoring(
             await storage.close()
         await asyncio.to_thread(_put_in_place, aside, directory)
     finally:
+        # After success, this leaves the database: it is a hard link to the same file.
+        await asyncio.to_thread(shutil.rmtree, directory / _ASIDE, ignore_errors=True)
         lock.release()
 
 
@@ -78,6 +81,8 @@ async def restoring_in_place(
             f"there is no database in the data directory {directory}; name the backup: countersign "
             "restore FILE"
         )
+    # To open an empty file would make the tables of a new database in it.
+    await asyncio.to_thread(_check_copy, directory / FILE_NAME, "rw")
     storage = SqliteStorage(directory, kinds, seal=seal)
     await storage.open()
     try:
@@ -94,9 +99,16 @@ def _take(lock: DirectoryLock, directory: Path) -> None:
         raise _unusable(f"the data directory {directory} cannot be written", error) from error
 
 
-def _put_aside(directory: Path, copy: Path) -> Path:
+def _check_copy(copy: Path, mode: str) -> None:
     if not copy.is_file():
         raise StoreUnavailableError(f"there is no copy {copy}")
+    try:
+        check_ours(copy, mode=mode)
+    except sqlite3.Error as error:
+        raise _unusable(f"the copy {copy} cannot be used", error) from error
+
+
+def _put_aside(directory: Path, copy: Path) -> Path:
     for name in (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm"):
         if (directory / name).exists():
             raise StoreUnavailableError(
@@ -119,8 +131,6 @@ def _put_in_place(aside: Path, directory: Path) -> None:
         with (aside / FILE_NAME).open("rb") as file:
             os.fsync(file.fileno())
         os.link(aside / FILE_NAME, directory / FILE_NAME)  # fails if a database has appeared since
-        # Both names are hard links to one file, so this leaves the database in place.
-        shutil.rmtree(aside)
         # Flush the directory, so that the new name survives a power failure.
         descriptor = os.open(directory, os.O_RDONLY)
         try:

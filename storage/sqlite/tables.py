@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 DATABASE_VERSION = 1
 """Stored as SQLite's `user_version`; incremented by each release that changes the tables."""
 
@@ -99,6 +101,18 @@ END;
 Triggers protect the audit chain: each sequence number is assigned once, and a sealed entry never
 changes.
 """
+
+_OURS = frozenset({"audit", "checkpoints", "health", "journal", "log"})
+
+NOT_OURS = "it is not a database of Countersign"
+"""The fault of an empty file, or of another program's database, in place of ours."""
+
+FIND_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+
+
+def has_our_tables(names: Iterable[str]) -> bool:
+    """Return whether the tables of a file are those of a database of Countersign."""
+    return _OURS.issubset(names)
 
 
 def ddl(tables: str) -> str:

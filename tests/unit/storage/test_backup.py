@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,14 @@ async def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
 async def test_a_damaged_file_is_no_copy(tmp_path: Path) -> None:
     (tmp_path / "countersign.db").write_text("this is not a database, whatever its name says")
     with pytest.raises(StoreUnavailableError, match="not a database"):
+        await back_up(tmp_path, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+async def test_a_file_of_another_program_is_no_copy(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "countersign.db")) as database:
+        database.execute("CREATE TABLE notes (body TEXT)")
+    with pytest.raises(StoreUnavailableError, match="not a database of Countersign"):
         await back_up(tmp_path, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
 

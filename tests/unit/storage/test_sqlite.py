@@ -12,7 +12,13 @@ import pytest
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import CheckpointConflictError
 from bot.stores import KINDS
-from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
+from storage.errors import (
+    Fault,
+    RecordFormatError,
+    StoreBrokenError,
+    StoreBusyError,
+    StoreUnavailableError,
+)
 from storage.sqlite import database
 from storage.sqlite.collection import tables
 from storage.sqlite.file.lock import LOCK_NAME, DirectoryLock
@@ -170,6 +176,21 @@ async def test_a_file_of_a_newer_release_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(RecordFormatError, match="database file"):
         await SqliteStores(tmp_path).open()
+
+
+@pytest.mark.parametrize("version", [0, DATABASE_VERSION])
+async def test_a_file_of_another_program_is_refused_and_not_changed(
+    tmp_path: Path, version: int
+) -> None:
+    edit(tmp_path, "CREATE TABLE notes (body TEXT)")
+    edit(tmp_path, f"PRAGMA user_version = {version}")
+    before = (tmp_path / "countersign.db").read_bytes()
+    storage = SqliteStores(tmp_path)
+    for opening in (storage.open, storage.open_beside, storage.open_to_read):
+        with pytest.raises(StoreBrokenError, match="not a database of Countersign") as caught:
+            await opening()
+        assert caught.value.fault is Fault.FOREIGN
+    assert (tmp_path / "countersign.db").read_bytes() == before
 
 
 async def test_records_of_a_newer_release_are_left_alone(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -239,6 +240,11 @@ async def foreign(directory: Path) -> None:
     in_new(directory).write_bytes(b"no database " * 999)
 
 
+async def foreign_tables(directory: Path) -> None:
+    with closing(sqlite3.connect(in_new(directory))) as database:
+        database.execute("CREATE TABLE notes (body TEXT)")
+
+
 async def newer(directory: Path) -> None:
     await emptied(directory)
     connection = sqlite3.connect(directory / "countersign.db")
@@ -266,6 +272,7 @@ async def emptied(directory: Path) -> None:
     [
         (damaged, "restore your newest backup"),
         (foreign, "find out who replaced the database"),
+        (foreign_tables, "find out who replaced the database"),
         (newer, "start the newer release that wrote it"),
         (linked, "find out who replaced the database"),
     ],

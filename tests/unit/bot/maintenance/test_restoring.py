@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from bot.records.approval_queries import open_of
 from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
 from storage.sqlite import back_up
+from storage.sqlite.tables import DATABASE_VERSION
 from tests.support.force import Forced, forced
 from tests.support.stage import buttons
 from tests.support.stores import SqliteStores
@@ -475,21 +477,60 @@ def test_a_copy_that_was_put_in_place_by_hand_is_made_ready_there(
     assert not asyncio.run(is_copy(place))
 
 
-@pytest.mark.parametrize("kind", ["missing", "damaged", "newer"])
+FOREIGN = "it is not a database of Countersign"
+UNUSABLE = {
+    "missing": "there is no copy",
+    "damaged": "cannot be used",
+    "newer": "version 99",
+    "empty": FOREIGN,
+    "foreign": FOREIGN,
+    "foreign, of our version": FOREIGN,
+}
+
+
+def unusable(copy: Path, kind: str) -> None:
+    """Make a file that is no copy of ours, or one that this release cannot read."""
+    if kind == "damaged":
+        copy.write_bytes(b"this is no database" * 100)
+    if kind == "empty":
+        copy.touch()
+    if kind == "newer":
+        asyncio.run(back_up(made(copy.with_name("first")), copy))
+        change(copy, "PRAGMA user_version = 99")
+    if kind.startswith("foreign"):
+        change(copy, "CREATE TABLE notes (body TEXT)")
+    if kind == "foreign, of our version":
+        change(copy, f"PRAGMA user_version = {DATABASE_VERSION}")
+
+
+def change(file: Path, sql: str) -> None:
+    with closing(sqlite3.connect(file)) as database:
+        database.execute(sql)
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
 def test_a_copy_that_cannot_be_used_leaves_nothing(
     tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    copy = tmp_path / "copy.db"
-    if kind == "damaged":
-        copy.write_bytes(b"this is no database" * 100)
-    if kind == "newer":
-        with sqlite3.connect(copy) as database:
-            database.execute("PRAGMA user_version = 99")
-        database.close()
-    assert main(["restore", str(copy), "--data-dir", str(tmp_path / "d")], environ={}) == FAILED
-    words = {"missing": "there is no copy", "damaged": "cannot be used", "newer": "version 99"}
-    assert words[kind] in capsys.readouterr().err
-    assert not (tmp_path / "d" / "countersign.db").exists()
+    copy, data = tmp_path / "copy.db", tmp_path / "d"
+    unusable(copy, kind)
+    assert main(["restore", str(copy), "--data-dir", str(data)], environ={}) == FAILED
+    assert UNUSABLE[kind] in capsys.readouterr().err
+    left = ["countersign.lock"] if kind == "newer" else []  # a lock is never deleted
+    assert [file.name for file in data.glob("*")] == left
+
+
+@pytest.mark.parametrize("kind", [kind for kind in UNUSABLE if kind != "missing"])
+def test_a_file_that_cannot_be_used_is_not_made_ready_in_place(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "d" / "countersign.db"
+    file.parent.mkdir()
+    unusable(file, kind)
+    before = file.read_bytes()
+    assert main(["restore", "--data-dir", str(file.parent)], environ={}) == FAILED
+    assert capsys.readouterr().err
+    assert file.read_bytes() == before
 
 
 def test_a_running_bot_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
