@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 from bot.commands.call import Finding
 from bot.config.settings import Settings
+from bot.config.stores import has_database
 from bot.maintenance.clocks import clock_difference, say_difference
 from bot.stores import Stores
 from storage.errors import (
@@ -66,7 +67,7 @@ async def look_at_storage(
     """
     is_embedded = settings.mongodb_uri is None
     subject = _subject(settings)
-    if is_embedded and not any(settings.data_dir.glob("countersign.*")):
+    if is_embedded and not has_database(settings.data_dir):
         async for finding in _tried(settings, make_storage):
             yield finding
         return

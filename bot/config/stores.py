@@ -149,6 +149,17 @@ async def restoring(
         yield Stores(embedded)
 
 
+def has_database(directory: Path) -> bool:
+    """Whether a data directory has an embedded database, or had one.
+
+    Args:
+        directory: The data directory.
+    """
+    from storage import sqlite  # noqa: PLC0415 - see the first line
+
+    return sqlite.has_database(directory)
+
+
 async def back_up(directory: Path, target: Path) -> int:
     """Copy the embedded database to a new file, even while the bot runs.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from storage.sqlite.backup import back_up
+from storage.sqlite.file.lock import has_database
 from storage.sqlite.storage import SqliteStorage
 
-__all__ = ["SqliteStorage", "back_up"]
+__all__ = ["SqliteStorage", "back_up", "has_database"]

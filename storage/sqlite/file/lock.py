@@ -85,6 +85,27 @@ class DirectoryLock:
         )
 
 
+def has_database(directory: Path) -> bool:
+    """Whether a directory has a database, or had one: its lock file names the one it had.
+
+    An empty file is no database yet. A file that cannot be looked at counts as one.
+    """
+    file = directory / FILE_NAME
+    try:
+        if file.is_symlink() or (file.exists() and file.stat().st_size > 0):
+            return True
+        descriptor = os.open(directory / LOCK_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    try:
+        _, *marks = _read(descriptor).split("\n")
+    finally:
+        os.close(descriptor)
+    return any(mark != _NONE for mark in marks)
+
+
 def _write(descriptor: int, text: str) -> None:
     os.lseek(descriptor, 0, os.SEEK_SET)
     os.write(descriptor, text.encode())
