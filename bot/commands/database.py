@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from bot.commands.call import Finding
 from bot.config.settings import Settings
 from bot.config.stores import has_database
+from bot.errors import CopyInPlaceError
 from bot.maintenance.clocks import clock_difference, say_difference
 from bot.stores import Stores
 from storage.errors import (
@@ -75,7 +76,7 @@ async def look_at_storage(
     try:
         await storage.open()
         await storage.ping()
-        yield Finding(subject="database", text=f"{_kind(settings)}; reads and writes work")
+        yield await _opened(settings, storage)
         async for finding in _examined(storage):
             yield finding
     except StoreBusyError as error:
@@ -88,6 +89,13 @@ async def look_at_storage(
         yield Finding(subject=subject, text=str(error), remedy=remedy)
     finally:
         await storage.close()
+
+
+async def _opened(settings: Settings, storage: Stores) -> Finding:
+    if await storage.restoring.is_copy():
+        copied = CopyInPlaceError
+        return Finding(subject="database", text=copied.fault, remedy=copied.remedy)
+    return Finding(subject="database", text=f"{_kind(settings)}; reads and writes work")
 
 
 def _subject(settings: Settings) -> str:

@@ -30,6 +30,7 @@ from slack_sandbox import ADA, BOT_USER, GUS, ONCALL, Sandbox
 from storage.base import CheckResult
 from storage.documents import Unreadable
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
+from storage.sqlite import back_up
 from tests.contract.builders import APPROVAL_ID, THREAD_ID, a_thread, an_approval
 from tests.contract.spoiling import spoil
 from tests.support.stores import MongoStores, SqliteStores
@@ -412,6 +413,38 @@ async def test_no_database_is_made_where_none_is(environ: dict[str, str], tmp_pa
     assert lines(findings) == []
     assert f"none in {tmp_path / 'data'} yet" in findings["database"].text
     assert not await asyncio.to_thread(os.listdir, tmp_path)
+
+
+async def test_no_database_is_made_after_a_restore_that_failed(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "countersign.lock").write_text("4711\n")
+    (data / "countersign.db").touch()
+
+    assert "none in" in (await look(environ))["database"].text
+
+    assert (data / "countersign.db").stat().st_size == 0
+
+
+async def test_a_database_that_is_gone_is_missed(environ: dict[str, str], tmp_path: Path) -> None:
+    await emptied(tmp_path / "data")
+    for file in (tmp_path / "data").glob("countersign.db*"):
+        file.unlink()
+    (line,) = lines(await look(environ))
+    assert "though there was a database in this directory" in line
+
+
+async def test_a_copy_that_was_put_in_place_by_hand(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    await emptied(tmp_path / "first")
+    (tmp_path / "data").mkdir()
+    await back_up(tmp_path / "first", tmp_path / "data" / "countersign.db")
+    (line,) = lines(await look(environ))
+    assert "the database is a copy that was put in place" in line
+    assert line.endswith("→ while no bot runs, type: countersign restore")
 
 
 async def test_a_directory_that_no_first_start_could_use(
