@@ -12,7 +12,17 @@ from difflib import get_close_matches
 
 from bot.approvals.outcome import outcome_in
 from bot.audit.acts import Act
-from bot.audit.report import AuditQuery, exported, fits, json_line, line, printable, story, when
+from bot.audit.report import (
+    AuditQuery,
+    exported,
+    fits,
+    in_order,
+    json_line,
+    line,
+    printable,
+    story,
+    when,
+)
 from bot.clock import milliseconds, system_clock
 from bot.commands.call import Call, owner
 from bot.commands.upkeep import clear_log
@@ -24,6 +34,7 @@ from bot.redaction.rules import in_force
 from bot.stores import Stores
 from storage.audit import AuditEntry, Link
 from storage.chain import Head, Verdict, Wrong
+from storage.errors import RecordNotFoundError
 
 _LEAST = timedelta(days=31)
 """Minimum age of entries that can be pruned: longer than any approval can be pending."""
@@ -52,11 +63,22 @@ async def _show(call: Call) -> None:
     arguments = call.arguments
     thread_id = "" if arguments.part else arguments.thread
     async with call.open_beside(read_only=True) as storage:
-        entries = await story(storage, thread_id=thread_id, approval_id=arguments.approval)
+        try:
+            entries = await story(storage, thread_id=thread_id, approval_id=arguments.approval)
+        except RecordNotFoundError:  # the audit outlives the record of a forgotten thread
+            if not (entries := await _entries_about(storage, arguments.approval)):
+                raise
     for entry in entries:
         call.say(json_line(entry) if arguments.json else line(entry))
     if not entries:
         raise BotError(f"no audit entries for {thread_id or arguments.approval}")
+
+
+async def _entries_about(storage: Stores, approval_id: str) -> list[AuditEntry]:
+    """Return the entries of an approval, from the whole audit."""
+    return in_order(
+        [link.entry async for link in links(storage) if link.entry.approval_id == approval_id]
+    )
 
 
 async def _list(call: Call) -> None:

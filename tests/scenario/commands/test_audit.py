@@ -58,6 +58,20 @@ def test_of_an_approval(directory: Path) -> None:
     assert [line.split("  ")[1] for line in lines] == ["requested", "decided"]
 
 
+def test_of_an_approval_whose_thread_is_forgotten(tmp_path: Path) -> None:
+    async def note_without_record() -> None:
+        storage = SqliteStores(tmp_path)
+        await storage.open()
+        await note_request(storage.audit, APPROVAL)
+        await note_request(storage.audit, APPROVAL.changed(approval_id="apr_other"))
+        await storage.close()
+
+    asyncio.run(note_without_record())
+    for argv in (["--approval", APPROVAL.approval_id], ["show", APPROVAL.approval_id]):
+        (line,) = printed(*argv, "--data-dir", str(tmp_path))
+        assert APPROVAL.approval_id in line
+
+
 def test_as_json(directory: Path) -> None:
     lines = printed("--thread", APPROVAL.thread_id, "--json", "--data-dir", str(directory))
     requested, decided, _ = (json.loads(line) for line in lines)
