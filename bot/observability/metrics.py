@@ -36,6 +36,9 @@ _M = TypeVar("_M", Counter, Histogram)
 REFUSED = "refused"
 """Audit action of a refused attempt to decide."""
 
+_TOKEN_REFUSED = ("invalid_auth", "token_revoked")
+"""Slack's errors that mean that the bot's token is not valid."""
+
 _MOST_SERIES = 1_000
 """Number of series of one metric, up to which their masked labels are cached."""
 
@@ -117,6 +120,12 @@ class Metrics:
             "Duration of calls of Slack's Web API. If it grows, check Slack's status.",
             "method",
         )
+        # An alert would miss the first event of a series that begins with it. These begin at zero.
+        for status in Status:
+            if status is not Status.PENDING:
+                self._decided.of(status)
+        for result in ("loaded", "refused"):
+            self._policies.of(result)
         self._gauges = {
             name: Gauge(f"countersign_{name}", text, registry=self.registry)
             for name, text in _GAUGES.items()
@@ -176,7 +185,7 @@ class Metrics:
     def _count_around(self, event: events.AroundEvent) -> None:
         match event:
             case events.SlackCalled(method):
-                self._slack_calls.of(method).inc()
+                self._count_slack_call(method)
             case events.SlackAnswered(method, took_s, error):
                 if error:
                     self._slack_errors.of(method, error).inc()
@@ -189,6 +198,11 @@ class Metrics:
                 self._retries.of(record).inc()
             case events.PolicyRead(is_refused):
                 self._policies.of("refused" if is_refused else "loaded").inc()
+
+    def _count_slack_call(self, method: str) -> None:
+        self._slack_calls.of(method).inc()
+        for error in _TOKEN_REFUSED:
+            self._slack_errors.of(method, error)  # from zero, as in the constructor
 
     def level(self, name: str, value: int) -> None:
         """Set a gauge.

@@ -82,6 +82,22 @@ def test_each_count_has_its_labels(sample: str) -> None:
     assert f"countersign_{sample} 1.0\n" in metrics.text().decode()
 
 
+@pytest.mark.parametrize(
+    "sample",
+    [
+        'policies_total{result="refused"}',
+        'decided_total{outcome="expired"}',
+        'slack_errors_total{error="token_revoked",method="chat.update"}',
+        'slack_errors_total{error="invalid_auth",method="chat.update"}',
+    ],
+)
+def test_what_an_alert_waits_for_is_counted_from_zero(sample: str) -> None:
+    """Prometheus sees no increase from an absent series to its first value."""
+    metrics = Metrics()
+    metrics(events.SlackCalled("chat.update"))
+    assert f"countersign_{sample} 0.0\n" in metrics.text().decode()
+
+
 @pytest.mark.parametrize("name", TIMED)
 def test_each_time_is_a_histogram(name: str) -> None:
     metrics = Metrics()
