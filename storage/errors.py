@@ -43,6 +43,7 @@ class Fault(StrEnum):
     REPLACED = "replaced"  # the file is not the one that was opened
     ADDRESS = "address"  # the address of the database is not usable
     CLOCK = "clock"  # the clock of the server and ours differ too much
+    KEY = "key"  # the audit is sealed with a key that is not given
     UNSUITED = "unsuited"  # the server refuses a command, or lacks a required guarantee
 
 

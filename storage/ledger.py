@@ -29,7 +29,7 @@ from storage.chain import (
     is_alg,
 )
 from storage.documents import Row, fault_of
-from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
+from storage.errors import Fault, RecordFormatError, RecordRefusedError, StoreBrokenError
 from storage.log import SCHEMA_VERSION, check_version, checked_text
 from storage.retention import is_kept
 
@@ -70,12 +70,13 @@ def check_alg(alg: object, seal: Seal) -> None:
         seal: Seals the next entry.
 
     Raises:
-        StoreUnavailableError: The key is unknown here.
+        StoreBrokenError: The key is unknown here.
     """
     if is_alg(alg) and not seal.knows(alg):
-        raise StoreUnavailableError(
+        raise StoreBrokenError(
             f"its audit is sealed with the key {str(alg).rpartition(':')[2]} (the first digits of "
-            "its SHA-256), which is not given here: set COUNTERSIGN_AUDIT_KEY as it was"
+            "its SHA-256), which is not given here",
+            Fault.KEY,
         )
 
 

@@ -25,6 +25,7 @@ MOST_NAMED = 20
 
 _KEEP = "stop the bot and keep the files as they are"
 _GUIDE = "docs/how-to/repair.md"
+_KEY = "set COUNTERSIGN_AUDIT_KEY as it was"
 
 EMBEDDED: Mapping[Fault, str] = {
     Fault.DAMAGED: f"{_KEEP}; then restore your newest backup ({_GUIDE}). Don't start with an "
@@ -39,6 +40,7 @@ EMBEDDED: Mapping[Fault, str] = {
     "open request, delete countersign.lock",
     Fault.REPLACED: "don't stop the bot: the open file is lost when it exits. Save it first "
     f"({_GUIDE}), then find out who replaced the file",
+    Fault.KEY: _KEY,
 }
 SHARED: Mapping[Fault, str] = {
     Fault.FULL: (
@@ -47,6 +49,7 @@ SHARED: Mapping[Fault, str] = {
     Fault.REFUSED: "give this user the role readWrite on that database; name authSource in the "
     "address when the user was made in another one, such as ?authSource=admin",
     Fault.ADDRESS: "fix the address as described",
+    Fault.KEY: _KEY,
     Fault.CLOCK: "set the clocks of this machine and of the database server by NTP",
     Fault.UNSUITED: "use MongoDB 4.4 or newer, as a replica set or a sharded cluster; a compatible "
     "server must accept the same commands",

@@ -11,7 +11,7 @@ from bot.config import stores
 from bot.errors import BotError
 from bot.maintenance.restoring import Restoring
 from bot.redaction.rules import in_force
-from storage.errors import StoreUnavailableError
+from storage.errors import StoreBrokenError, StoreUnavailableError
 
 
 async def execute(call: Call) -> None:
@@ -30,5 +30,7 @@ async def execute(call: Call) -> None:
             restoring = Restoring(storage=storage, clock=system_clock)
             with in_force(call.redact):
                 await go_back(restoring, is_shared=bool(call.uri), say=call.say)
+    except StoreBrokenError:
+        raise  # is printed with its remedy
     except StoreUnavailableError as error:
         raise BotError(error.detail) from error

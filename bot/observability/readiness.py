@@ -27,6 +27,7 @@ FAULTS: Mapping[Fault, str] = {
     Fault.REPLACED: "the database file was deleted or replaced",
     Fault.ADDRESS: "the address of the database cannot be used",
     Fault.CLOCK: "the clock differs from the clock of the database",
+    Fault.KEY: "the key of the audit is missing or wrong",
     Fault.UNSUITED: "the database server lacks what is needed",
 }
 """The responses to a probe by fault. They contain no path and no host, because probes are not

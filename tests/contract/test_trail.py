@@ -25,7 +25,7 @@ from storage.chain import (
     Wrong,
 )
 from storage.documents import LONGEST_LEASE_MS
-from storage.errors import StoreUnavailableError
+from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
 from storage.mongo.commands import Commands, Document, Update
 from storage.mongo.trail import LEASE_MS
 from tests.contract.builders import THREAD_ID, an_entry
@@ -318,9 +318,10 @@ async def test_a_chain_with_a_key_does_not_go_on_without(
 
     for other in (NO_KEY, Seal(b"o" * MIN_KEY)):
         storage = with_seal(other)
-        with pytest.raises(StoreUnavailableError, match="set COUNTERSIGN_AUDIT_KEY"):
+        with pytest.raises(StoreBrokenError, match="its audit is sealed with the key") as caught:
             await storage.open()
-        with pytest.raises(StoreUnavailableError, match="set COUNTERSIGN_AUDIT_KEY"):
+        assert caught.value.fault is Fault.KEY
+        with pytest.raises(StoreUnavailableError, match="its audit is sealed with the key"):
             await storage.open_beside()
     changed = with_seal(Seal(b"o" * MIN_KEY, old=(KEYED.key,)))
     await changed.open()

@@ -28,10 +28,11 @@ from bot.records.approval_queries import count_pending
 from bot.stores import Stores
 from slack_sandbox import ADA, BOT_USER, GUS, ONCALL, Sandbox
 from storage.base import CheckResult
+from storage.chain import Seal
 from storage.documents import Unreadable
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
 from storage.sqlite import back_up
-from tests.contract.builders import APPROVAL_ID, THREAD_ID, a_thread, an_approval
+from tests.contract.builders import APPROVAL_ID, THREAD_ID, a_thread, an_approval, an_entry
 from tests.contract.spoiling import spoil
 from tests.support.stores import MongoStores, SqliteStores
 
@@ -445,6 +446,17 @@ async def test_a_copy_that_was_put_in_place_by_hand(
     (line,) = lines(await look(environ))
     assert "the database is a copy that was put in place" in line
     assert line.endswith("→ while no bot runs, type: countersign restore")
+
+
+async def test_an_audit_key_that_is_missing(environ: dict[str, str], tmp_path: Path) -> None:
+    keyed = SqliteStores(tmp_path / "data", seal=Seal(b"k" * 32))
+    await keyed.open()
+    await keyed.audit.append(an_entry("a"))
+    await keyed.close()
+    (line,) = lines(await look(environ))
+    assert "its audit is sealed with the key" in line
+    assert "may be repeated" not in line
+    assert line.endswith("→ set COUNTERSIGN_AUDIT_KEY as it was")
 
 
 async def test_a_directory_that_no_first_start_could_use(
