@@ -179,11 +179,11 @@ async def _verify(call: Call) -> None:
         faults.append("the audit log is empty, but you gave a head: entries are missing")
     if left.count:
         since = datetime.fromtimestamp(left.since_ms / 1_000, UTC)
-        call.say(f"open: {left.count}, since {since:%Y-%m-%d %H:%M:%S} UTC")
+        call.say(f"not sealed yet: {left.count}, since {since:%Y-%m-%d %H:%M:%S} UTC")
         if system_clock() - left.since_ms > milliseconds(LATE):
             faults.append("entries have been unsealed for more than a minute: is the bot running?")
     else:
-        call.say("open: none")
+        call.say("not sealed yet: none")
     if strange:
         were = "was" if strange == 1 else "were"
         faults.append(

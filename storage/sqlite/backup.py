@@ -40,9 +40,13 @@ async def back_up(directory: Path, target: Path) -> int:
 
 def _back_up(directory: Path, target: Path) -> int:
     source = directory / FILE_NAME
-    if not source.is_file():
-        raise StoreUnavailableError(f"there is no database in the data directory {directory}")
-    check_there(source)
+    try:
+        if not source.is_file():
+            raise StoreUnavailableError(f"there is no database in the data directory {directory}")
+        check_there(source)
+        check_readable(source)
+    except OSError as error:
+        raise StoreUnavailableError(f"{source} cannot be read: {error.strerror}") from error
     partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
     try:
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -87,6 +91,15 @@ def copy_checked(source: Path, target: Path, *, mode: str = "rw", is_marked: boo
         raise sqlite3.DatabaseError(f"the copy is damaged: {verdict}")
     with target.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def check_readable(source: Path) -> None:
+    """Open and close a file: the system says why it cannot be read, SQLite does not.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    source.open("rb").close()
 
 
 def check_ours(source: Path, *, mode: str) -> None:

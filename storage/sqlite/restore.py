@@ -13,7 +13,7 @@ from pathlib import Path
 from storage.chain import NO_KEY, Seal
 from storage.documents import Document
 from storage.errors import StoreUnavailableError
-from storage.sqlite.backup import check_ours, copy_checked
+from storage.sqlite.backup import check_ours, check_readable, copy_checked
 from storage.sqlite.file.lock import FILE_NAME, DirectoryLock
 from storage.sqlite.storage import SqliteStorage
 
@@ -100,11 +100,12 @@ def _take(lock: DirectoryLock, directory: Path) -> None:
 
 
 def _check_copy(copy: Path, mode: str) -> None:
-    if not copy.is_file():
-        raise StoreUnavailableError(f"there is no copy {copy}")
     try:
+        check_readable(copy)
         check_ours(copy, mode=mode)
-    except sqlite3.Error as error:
+    except FileNotFoundError as error:
+        raise StoreUnavailableError(f"there is no copy {copy}") from error
+    except (OSError, sqlite3.Error) as error:
         raise _unusable(f"the copy {copy} cannot be used", error) from error
 
 

@@ -228,7 +228,7 @@ def test_a_list_without_entries_says_so(place: Place) -> None:
 def test_c009_a_chain_that_holds(place: Place) -> None:
     held, open_ones = place.type("verify")
     assert held.startswith("T1: 4 entries verified; head 4:")
-    assert open_ones == "open: none"
+    assert open_ones == "not sealed yet: none"
     head = held.rpartition(" ")[2]
     assert place.type("verify", "--head", head, "--team", "T1") == [held, open_ones]
 
@@ -259,7 +259,7 @@ def test_entries_that_nobody_seals_are_told(
     place = Place({"MONGODB_URI": uri}, lambda: MongoStores(uri, driver="motor"))
     place.prepare(lambda storage: storage.audit.append_all(entries(0)))
 
-    assert place.type("verify", code=FAILED)[0].startswith("open: 4, since 1970-01-02")
+    assert place.type("verify", code=FAILED)[0].startswith("not sealed yet: 4, since 1970-01-02")
     assert "unsealed for more than a minute" in capsys.readouterr().err
     assert len(place.type("list")) == 4
 
@@ -448,7 +448,7 @@ def test_the_dry_run_of_prune_seals_nothing(place: Place) -> None:
     if place.environ.get("MONGODB_URI") is None:  # which is sealed when the file is opened
         place.type("verify", code=FAILED)
     place.type("prune", "--older-than", "90d")
-    assert "open: 1, since" in place.type("verify", code=FAILED)[1]
+    assert "not sealed yet: 1, since" in place.type("verify", code=FAILED)[1]
 
 
 async def rewrite_plainly(storage: Stores, *, altered: str = "") -> None:

@@ -89,6 +89,35 @@ async def test_a_file_of_another_program_is_no_copy(tmp_path: Path) -> None:
     assert not (tmp_path / "copy").exists()
 
 
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [(PermissionError, "Permission denied"), (IsADirectoryError, "Is a directory")],
+)
+async def test_a_source_that_cannot_be_read_is_named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[OSError], words: str
+) -> None:
+    storage = SqliteStores(tmp_path / "data")
+    await storage.open()
+    await storage.close()
+    source = tmp_path / "data" / "countersign.db"
+
+    def refuse(*_: object) -> None:
+        raise fault(0, words)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(StoreUnavailableError, match=f"{source} cannot be read: {words}"):
+        await back_up(tmp_path / "data", tmp_path / "copy")
+    with pytest.raises(StoreUnavailableError, match=f"{source} cannot be used: {words}"):
+        async with restoring(tmp_path / "new", source, ()):
+            pytest.fail("it was opened")
+
+
+async def test_a_directory_is_no_copy(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailableError, match="cannot be used: Is a directory"):
+        async with restoring(tmp_path / "new", tmp_path, ()):
+            pytest.fail("it was opened")
+
+
 async def with_an_unreadable_schema(directory: Path) -> None:
     """Make a database of which SQLite cannot even say in valid text what is wrong."""
     storage = SqliteStores(directory)
