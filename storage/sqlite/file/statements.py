@@ -181,8 +181,8 @@ def _with_cause(fault: StorageError, cause: BaseException) -> StorageError:
 
 
 _FAULTS: Mapping[int, Fault] = {
-    sqlite3.SQLITE_CORRUPT: Fault.DAMAGED,
-    sqlite3.SQLITE_NOTADB: Fault.FOREIGN,
+    sqlite3.SQLITE_CORRUPT: Fault.DAMAGED,  # "database disk image is malformed"
+    sqlite3.SQLITE_NOTADB: Fault.FOREIGN,  # "file is not a database"
     sqlite3.SQLITE_FULL: Fault.FULL,
     sqlite3.SQLITE_READONLY: Fault.READ_ONLY,
     sqlite3.SQLITE_PERM: Fault.READ_ONLY,
