@@ -46,7 +46,9 @@ class Commands:
         async with self._client.call() as apart:
             try:
                 await apart(self._collection.insert_one(document))
-            except DuplicateKeyError:
+            except DuplicateKeyError as error:
+                if not _is_taken_key(error.details or {}):
+                    raise
                 return False
         return True
 
@@ -184,6 +186,14 @@ def _taken_keys(error: BulkWriteError) -> frozenset[str]:
     """Return the keys that existed already; raise the error if it has another cause."""
     details = error.details or {}
     faults = details.get("writeErrors") or []
-    if details.get("writeConcernErrors") or any(fault.get("code") != _TAKEN for fault in faults):
+    if details.get("writeConcernErrors") or not all(map(_is_taken_key, faults)):
         raise error
     return frozenset(fault["op"]["_id"] for fault in faults)
+
+
+def _is_taken_key(fault: Mapping[str, Any]) -> bool:
+    """Whether a document was refused because its key exists, and by no other unique index.
+
+    Some servers do not name the index.
+    """
+    return fault.get("code", _TAKEN) == _TAKEN and {*fault.get("keyPattern", ["_id"])} == {"_id"}

@@ -16,7 +16,9 @@ from bot.commands.cli import carry_out
 from bot.commands.database import look_at_storage
 from bot.commands.parser import parse
 from bot.config.settings import Settings
+from storage.errors import StoreUnavailableError
 from storage.mongo import Driver
+from tests.contract.builders import an_entry
 from tests.support.mongo import MongoServer
 from tests.support.stores import MongoStores
 from tests.support.wire import Ask, Command, Play, proxied, refusal
@@ -147,3 +149,29 @@ async def test_the_clock_of_a_server_is_read_whatever_its_type(
     assert (server_ms is not None) == is_known
     if server_ms is not None:
         assert abs(server_ms - time.time() * 1_000) < 60_000
+
+
+async def test_i14_a_record_that_another_unique_index_refuses_is_not_taken_for_stored(
+    mongo_server: MongoServer, driver: Driver
+) -> None:
+    """MongoDB names the index that refuses; only that of the key says that a record is there."""
+    pattern = {"thread_id": 1}
+
+    async def play(command: Command, ask: Ask) -> Command:
+        answer = await ask()
+        if command.get("insert") == "audit":
+            fault = {"index": 0, "code": 11000, "errmsg": "E11000", "keyPattern": pattern}
+            return {**answer, "n": 0, "writeErrors": [fault]}
+        return answer
+
+    async with proxied(mongo_server.new_uri(), play) as uri:
+        storage = MongoStores(uri, driver=driver, timeout=TIMEOUT)
+        await storage.open()
+        try:
+            for entries in (["a"], ["b", "c"]):
+                with pytest.raises(StoreUnavailableError, match="11000"):
+                    await storage.audit.append_all([an_entry(entry_id) for entry_id in entries])
+            pattern = {"_id": 1}
+            await storage.audit.append_all([an_entry("d"), an_entry("e")])
+        finally:
+            await storage.close()
