@@ -24,10 +24,16 @@ LONG = {
     "tests/pages/test_library_page.py": "runs a page in two processes",
     "tests/property/test_killed_people.py": "kills processes",
     "tests/property/test_killed_relay.py": "kills processes",
+    "tests/scenario/calls/test_answered_once.py": "kills processes",
+    "tests/scenario/calls/test_rates.py": "waits for rate limits",
+    "tests/scenario/commands/test_audit_chain.py": "plays the audit commands on a real audit",
+    "tests/scenario/demo/test_patterns.py": "plays each pattern, with a restart",
     "tests/scenario/storage/test_poison.py": "damages each kind of record of a running bot",
+    "tests/scenario/test_bolt_traps.py": "waits for time-outs of clients",
     "tests/scenario/test_dying_tools.py": "kills processes",
     "tests/scenario/test_races_processes.py": "starts several bots",
     "tests/unit/bot/commands/test_cli.py": "starts the command line as a process",
+    "tests/unit/bot/demo/test_your_own.py": "starts the demo with other agents",
 }
 """Files and folders that `make test` leaves out, each with the reason."""
 
