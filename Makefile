@@ -56,7 +56,7 @@ test: $(VENV)/.dev
 test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --rest
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --hypothesis-profile more tests/property
-	$(BIN)/python -m tests.mutants --own --sample 1
+	$(BIN)/python -m tests.mutants --own --only agents/gates --sample 3
 
 test-mongo: $(VENV)/.dev $(if $(filter java,$(SERVER)),.javaserver/.there)
 	COUNTERSIGN_TEST_MONGODB_SERVER=$(SERVER) $(BIN)/pytest -n $(JOBS) --dist worksteal \

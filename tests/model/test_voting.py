@@ -95,11 +95,11 @@ def blindly(approval: Approval, judged: Approval, **_: Any) -> Approval | None:
 
 
 def over_votes(
-    approval: Approval, judged: Approval, *, before: Approval, now_ms: int
+    approval: Approval, judged: Approval, *, unedited: Approval, now_ms: int
 ) -> Approval | None:
     """Write an edit over votes that came since it was judged."""
     return edited(
-        approval.changed(revision=before.revision), judged, unedited=before, now_ms=now_ms
+        approval.changed(revision=unedited.revision), judged, unedited=unedited, now_ms=now_ms
     )
 
 
