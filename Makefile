@@ -2,8 +2,8 @@
 #                  chooses the port of the page
 # make test    the tests of each change; COVERAGE=1 measures what they run, and takes a half longer;
 #                  PROFILE=thorough runs all tests, for longer, and at random
-# make test-all    what make test leaves out: browsers, dying processes, both drivers, more examples,
-#                  a sample of mutants; SHOTS=1 keeps pictures of what the browser showed
+# make test-all    what make test leaves out: browsers, dying processes, both drivers, and a sample of
+#                  mutants; SHOTS=1 keeps pictures of what the browser showed
 # make test-mongo   what talks to MongoDB; SERVER=mongod, nx or java (needs mvn), PATHS=tests/contract
 # make installs   each documented install, with the oldest pip of Python 3.11; needs the network
 # make check   format, lint, types, and who imports whom
@@ -55,7 +55,6 @@ test: $(VENV)/.dev
 
 test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --rest
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --hypothesis-profile more tests/property
 	$(BIN)/python -m tests.mutants --own --only agents/gates --sample 3
 
 test-mongo: $(VENV)/.dev $(if $(filter java,$(SERVER)),.javaserver/.there)

@@ -33,10 +33,9 @@ pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 modals.PATIENCE_S = 60.0
 """A busy machine would show a loading view before a form; one test shows that on purpose."""
 
-# For each change: the same examples each time, so that what fails is what was changed. More of them
-# in `make test-all`. To look for what nobody has thought of: `make test PROFILE=thorough`.
+# For each change: the same examples each time, so that what fails is what was changed. To look
+# for what nobody has thought of: `make test PROFILE=thorough`, random and longer.
 settings.register_profile("quick", max_examples=10, deadline=None, derandomize=True)
-settings.register_profile("more", max_examples=60, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("quick")
 

@@ -88,6 +88,7 @@ async def test_a_click_is_answered_and_counts_when_it_is_made_again(
     assert len(stage.cards()) == 1
 
 
+@pytest.mark.parametrize("stage", ["http"], indirect=True)  # a socket's tries take longer
 async def test_a_message_that_could_not_be_kept_comes_again(stage: Stage, outage: Outage) -> None:
     outage.begin()
     await stage.say("Rosa", ASK)
