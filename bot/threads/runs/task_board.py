@@ -55,8 +55,9 @@ class TaskUpdates:
         """Follow which tools run."""
         match event:
             case MessageEvent(tool_calls=calls) if calls:
-                for one in calls:
-                    self._tasks[one.id] = ToolTask(task_id=one.id, title=_title(one.name))
+                for planned in calls:
+                    title = _title(planned.name)
+                    self._tasks[planned.id] = ToolTask(task_id=planned.id, title=title)
             case ToolEvent(call=call, outcome=outcome) if call.id in self._tasks:
                 status = TaskStatus.COMPLETE if outcome in _FINE else TaskStatus.ERROR
                 self._tasks[call.id] = replace(self._tasks[call.id], status=status)
