@@ -16,6 +16,8 @@ BotError
         UnknownApprovalError    the approval does not exist in this workspace
         InvalidInputError       a button value or a form was not made by the bot
         DirectoryError          people could not be looked up
+        UnknownFreezeError      no freeze in force has this id
+        AlreadyConfirmedError   other people must confirm the lifting of a freeze
         NotRecordedError        the database did not respond in time
     RunEndedError               a request expired, and its rule ends the run
     TurnCrashedError            the process crashed repeatedly during a turn
@@ -261,6 +263,42 @@ class DirectoryError(UserFacingError):
             super().__init__(say("refuse.lookup_later", s=ceil(again.total_seconds())))
         self.detail = detail
         self.again = again
+
+
+class UnknownFreezeError(UserFacingError):
+    """No freeze in force has this id; or, without an id, not exactly one is in force.
+
+    Attributes:
+        known: Ids of the freezes in force, oldest first.
+    """
+
+    code = "no_freeze"
+
+    def __init__(self, freeze_id: str, known: Sequence[str]) -> None:
+        ids = ", ".join(known)
+        if not known:
+            words = say("refuse.nothing_frozen")
+        elif freeze_id:
+            words = say("refuse.no_freeze", id=freeze_id, ids=ids)
+        else:
+            words = say("refuse.which_freeze", ids=ids)
+        super().__init__(words)
+        self.known = tuple(known)
+
+
+class AlreadyConfirmedError(UserFacingError):
+    """The person has confirmed the lifting of this freeze. Other people must confirm it, too.
+
+    Attributes:
+        freeze_id: Id of the freeze.
+        missing: How many more people must confirm.
+    """
+
+    code = "already_voted"
+
+    def __init__(self, freeze_id: str, *, missing: int) -> None:
+        super().__init__(say("refuse.lift_confirmed", id=freeze_id, n=missing))
+        self.freeze_id, self.missing = freeze_id, missing
 
 
 class NotRecordedError(UserFacingError):

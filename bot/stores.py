@@ -17,6 +17,7 @@ from bot.records.people import (
     PeopleStore,
     PersonRecord,
 )
+from bot.records.switch import SwitchRecord
 from bot.records.thread import Thread, ThreadStore
 from storage.base import DocumentDatabase
 from storage.documents import Collection, Document, Unreadable
@@ -31,6 +32,7 @@ KINDS: tuple[type[Document], ...] = (
     PersonRecord,
     Grant,
     EpochDocument,
+    SwitchRecord,
 )
 """The kinds of documents that a database of the bot holds."""
 
@@ -58,6 +60,7 @@ class Stores:
         self.delegations = DelegationStore(collections["delegations"])
         self.people = PeopleStore(collections["people"])
         self.grants = GrantStore(collections["grants"])
+        self.switches: Collection[SwitchRecord] = collections["switches"]
         self.retention = RetentionStore(collections, database)
         self.restoring = RestoreStore(collections, database)
         self.open, self.open_beside = database.open, database.open_beside

@@ -23,6 +23,7 @@ _GROUPS = (
         (
             "bot.approvals",
             "bot.audit",
+            "bot.freezes",
             "bot.maintenance",
             "bot.notifications",
             "bot.records",

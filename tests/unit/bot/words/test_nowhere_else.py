@@ -21,6 +21,7 @@ ROOMS = (
     "bot/errors.py",
     "bot/approvals",
     "bot/audit",
+    "bot/freezes",
     "bot/maintenance",
     "bot/notifications",
     "bot/threads",

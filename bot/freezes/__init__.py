@@ -1,0 +1,1 @@
+"""Freezes: stop every start of a call in a scope, in all processes, until people lift it."""

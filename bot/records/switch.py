@@ -1,0 +1,99 @@
+"""The switch: the freezes in force, and the number of the last start."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from storage.documents import Document, Part, Spec, Text
+
+SWITCH_ID = "switch"
+"""Id of the only switch of a database."""
+
+MAX_WHY = 300
+"""Maximum length of the reason for a freeze or for its lifting, in characters."""
+
+Why = Annotated[Text, Field(min_length=1, max_length=MAX_WHY)]
+
+
+class ScopeKind(StrEnum):
+    """Kind of the scope of a freeze. Stored: version 1, must stay readable."""
+
+    ALL = "all"
+    AGENT = "agent"
+    TOOL = "tool"
+    TAG = "tag"
+    CHANNEL = "channel"
+
+
+class FreezeScope(Part):
+    """The calls that a freeze covers. Stored: version 1, must stay readable."""
+
+    kind: ScopeKind = ScopeKind.ALL
+    name: Text = ""
+    """Name of the agent, tool or tag, or Slack id of the channel; empty for all calls."""
+
+    @model_validator(mode="after")
+    def _is_named(self) -> Self:
+        if bool(self.name) is (self.kind is ScopeKind.ALL):
+            raise ValueError("every scope but `all` has a name")
+        return self
+
+    def __str__(self) -> str:
+        """Return the scope as a command names it: `all`, or kind and name."""
+        return f"{self.kind} {self.name}".rstrip()
+
+
+class Confirmation(Part):
+    """A person's wish to lift a freeze, while more people must want it.
+
+    Stored: version 1, must stay readable.
+    """
+
+    by: str
+    """Slack user id, or `cli:user@host`."""
+    why: Why
+    at_ms: int
+
+
+class Freeze(Part):
+    """A freeze in force: no call in its scope starts until people lift it.
+
+    Stored: version 1, must stay readable.
+    """
+
+    id: str
+    """`f1`, `f2`, …: never used twice in a database."""
+    scope: FreezeScope
+    by: str
+    """Slack user id, or `cli:user@host`."""
+    why: Why
+    since_ms: int
+    turns: bool = False
+    """Whether turns of agents stop, too."""
+    confirmations: tuple[Confirmation, ...] = ()
+    """People who want to lift the freeze, oldest first, while more people must want it."""
+
+
+class SwitchRecord(Document):
+    """The freezes in force, and the number of the last start. Each start of a call writes it.
+
+    A database has one switch: one bot serves one workspace and one database, and the command line
+    must reach the switch without Slack, so without knowing the workspace.
+    """
+
+    spec = Spec(name="switches", noun="switch")
+
+    id: str = SWITCH_ID
+    freezes: tuple[Freeze, ...] = ()
+    """The freezes in force, oldest first."""
+    last_freeze: int = 0
+    """Number in the id of the newest freeze; 0 before the first."""
+    starts: int = 0
+    """Number of the last start; 0 before the first."""
+
+    def freeze(self, freeze_id: str) -> Freeze | None:
+        """Return the freeze in force with this id, or None."""
+        return next((freeze for freeze in self.freezes if freeze.id == freeze_id), None)
