@@ -45,6 +45,7 @@ from agents.core.messages import user_message
 from agents.core.observers import Observer, Observers, Recorder
 from agents.core.pending import InterruptContext
 from agents.core.scope import BeforeStart, Scope
+from agents.core.tools import check_timeout
 from agents.gates.approval import house
 from agents.gates.rulings import Judgement
 from agents.policy.house import ApplicationPolicy
@@ -81,6 +82,8 @@ class Runner:
             again; see `BeforeStart`.
         model_timeout: Longest time without data from the model, after which the request fails with
             a `ModelTimeoutError`; None has no limit.
+        tool_timeout: Longest time of a call, for tools without their own `timeout`; see `tool`. It
+            is not for tools that run agents. None has no limit.
         recorder: Records approved calls: the start before the call starts, and the outcome; see
             `agents.core.observers`.
         policy: The application's policy. It judges every call of every tool, with or without a gate
@@ -91,7 +94,8 @@ class Runner:
 
     Raises:
         AgentConfigError: `agent` is not an agent, the durability is unknown, or steps cannot be
-            stored without a store; or, with a policy, a rule in code has no name of its own.
+            stored without a store; `tool_timeout` is not positive; or, with a policy, a rule in
+            code has no name of its own.
     """
 
     def __init__(  # noqa: PLR0913 - the documented names, all given by keyword
@@ -106,6 +110,7 @@ class Runner:
         new_id: Callable[[], str] = new_uuid,
         before_start: BeforeStart | None = None,
         model_timeout: timedelta | None = None,
+        tool_timeout: timedelta | None = None,
         recorder: Recorder | None = None,
         policy: ApplicationPolicy | None = None,
         epoch: str = "",
@@ -120,6 +125,7 @@ class Runner:
             raise AgentConfigError(
                 "durability 'step' needs a store; give one: `Runner(agent, checkpoint_store=…)`"
             )
+        check_timeout("the runner", "tool_timeout", tool_timeout)
         self._setup = Setup(
             agent=agent,
             store=checkpoint_store,
@@ -129,6 +135,7 @@ class Runner:
             new_id=new_id,
             before_start=before_start,
             model_timeout=model_timeout,
+            tool_timeout=tool_timeout,
             recorder=recorder,
             house=house(policy) if policy is not None else None,
             epoch=epoch,

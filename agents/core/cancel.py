@@ -109,13 +109,21 @@ class CancelToken:
         return self.mode in _URGENT
 
 
-async def stop(*tasks: asyncio.Task[object]) -> None:
-    """Cancel unfinished tasks and wait for them."""
+async def stop(*tasks: asyncio.Task[object], patience: timedelta | None = None) -> None:
+    """Cancel unfinished tasks and wait for them, at most for `patience`."""
     running = [task for task in tasks if not task.done()]
     for task in running:
         task.cancel()
     if running:
-        await asyncio.wait(running)
+        await asyncio.wait(running, timeout=None if patience is None else patience.total_seconds())
     for task in tasks:
-        if not task.cancelled():
-            task.exception()  # mark as retrieved, so that asyncio does not log it
+        if task.done():
+            _mark_retrieved(task)
+        else:
+            task.add_done_callback(_mark_retrieved)
+
+
+def _mark_retrieved(task: asyncio.Task[object]) -> None:
+    """Mark the exception of a task as retrieved, so that asyncio does not log it."""
+    if not task.cancelled():
+        task.exception()

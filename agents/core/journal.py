@@ -69,6 +69,7 @@ class Journal:
         self._index = 0
         self._known: dict[tuple[str, str], dict[str, Json]] = {}
         self._started: dict[str, dict[str, Json]] = {}
+        self._started_at: dict[str, float] = {}
         self._kept: dict[tuple[str, str], object] = {}
         self._failure: Exception | None = None
         self._is_unsure = False
@@ -109,6 +110,10 @@ class Journal:
     def started(self, at: str) -> dict[str, Json] | None:
         """Return this process's start entry of a gated call, or None if not started."""
         return self._started.get(at)
+
+    def started_at(self, at: str) -> float | None:
+        """Return the event loop's time at which this process stored a start, or None."""
+        return self._started_at.get(at)
 
     async def release(self, at: str) -> None:
         """Withdraw this process's start entry: the call failed and may be retried."""
@@ -191,6 +196,7 @@ class Journal:
         # Only after the write: a start that is not stored must not count.
         if kind == STARTED:
             self._started[at] = data or {}
+            self._started_at[at] = asyncio.get_running_loop().time()
 
     async def tell_doubt(self, at: str) -> None:
         """Tell the recorder that the outcome of a started call or node is unknown."""

@@ -148,6 +148,7 @@ class RunContext:
         misfits: Errors of answers that were read as another type, by interrupt id.
         before_start: Checks each gated call before it starts; None allows all.
         model_timeout: How long a model may send nothing; None means no limit.
+        tool_timeout: Longest time of a call, for tools without their own; None means no limit.
         house: The application's policy or None. See `agents.policy.house`.
         epoch: Part of idempotency keys; empty in the first epoch.
         epochs: Different epochs, by address.
@@ -173,6 +174,7 @@ class RunContext:
     observers: Observers = field(default_factory=Observers)
     before_start: BeforeStart | None = None
     model_timeout: timedelta | None = None
+    tool_timeout: timedelta | None = None
     house: object = None
     epoch: str = ""
     epochs: Mapping[str, str] = field(default_factory=dict)

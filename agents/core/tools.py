@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Protocol
 
 from agents.core.calls import Risk, ToolReturn
@@ -26,6 +27,7 @@ class ToolSpec:
             is noticed.
         idempotent: Whether a second run of the same call has no further effect.
         cancellable: Whether a person's stop cancels a running call.
+        timeout: Longest time of a call; None uses the default of the run.
         tags: Kinds of tools that policies refer to, such as `money` or `read-only`. `EXTERNAL` is
             shown to approvers.
         risk: The harm that a call can do, according to the tool's author.
@@ -39,6 +41,7 @@ class ToolSpec:
     gates: tuple[str, ...] = ()
     idempotent: bool = False
     cancellable: bool = False
+    timeout: timedelta | None = None
     tags: tuple[str, ...] = ()
     risk: Risk = "medium"
     secret: tuple[str, ...] = ()
@@ -172,3 +175,15 @@ def layers_of(tool: object) -> Iterator[object]:
     while tool is not None:
         yield tool
         tool = getattr(tool, "tool", None)
+
+
+def check_timeout(owner: str, name: str, limit: object) -> None:
+    """Check a limit of time.
+
+    Raises:
+        AgentConfigError: The limit is neither None nor a positive duration.
+    """
+    if limit is not None and (not isinstance(limit, timedelta) or limit <= timedelta()):
+        raise AgentConfigError(
+            f"{owner} has {name}={limit!r}; give a positive duration such as timedelta(seconds=30)"
+        )

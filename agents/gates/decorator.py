@@ -7,11 +7,12 @@ import re
 import string
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from datetime import timedelta
 from typing import Literal, assert_never, get_args, overload
 
 from agents.core.calls import Risk
 from agents.core.errors import AgentConfigError
-from agents.core.tools import Tool, ToolSpec
+from agents.core.tools import Tool, ToolSpec, check_timeout
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.tools.function import FunctionTool
 from agents.tools.schema import docstring_parts, parameters
@@ -33,6 +34,7 @@ def tool(
     gate: Gate | None = ...,
     idempotent: bool = ...,
     cancellable: bool = ...,
+    timeout: timedelta | None = ...,
     tags: Collection[str] = ...,
     risk: Risk = ...,
     secret: Collection[str] = ...,
@@ -52,6 +54,7 @@ def tool(  # noqa: PLR0913 - the options of a tool, all given by keyword
     gate: Gate | None = None,
     idempotent: bool = False,
     cancellable: bool = False,
+    timeout: timedelta | None = None,
     tags: Collection[str] = (),
     risk: Risk = "medium",
     secret: Collection[str] = (),
@@ -74,6 +77,10 @@ def tool(  # noqa: PLR0913 - the options of a tool, all given by keyword
         cancellable: Whether a person's stop cancels a running call. The function gets
             `asyncio.CancelledError` and can clean up; the call counts as failed. A synchronous
             function cannot be cancelled, except a generator, between two parts.
+        timeout: Longest time of a call; None uses the `tool_timeout` of the runner. Waiting for
+            people does not count. At the limit an asynchronous function is cancelled; the thread of
+            a synchronous one goes on. If people or a policy let the call run, people are asked
+            whether it took effect; without a gate, and if it is idempotent, it counts as failed.
         tags: Kinds of the tool that policies refer to, such as `money` or `read-only`; no empty
             text.
         risk: The harm that a call can do. Policies can require more approvers for a high risk.
@@ -92,7 +99,7 @@ def tool(  # noqa: PLR0913 - the options of a tool, all given by keyword
     Raises:
         AgentConfigError: The function cannot be a tool, or cannot be cancelled; the title,
             `secret`, `shown`, `batch_title` or `batch_key` names an unknown argument; the tags are
-            not a list of texts; or the risk is unknown.
+            not a list of texts; the timeout is not positive; or the risk is unknown.
     """
 
     def make(function: Callable[..., object]) -> Tool:
@@ -100,6 +107,8 @@ def tool(  # noqa: PLR0913 - the options of a tool, all given by keyword
         base = replace(base, definition=_with_masks(base, secret=secret, shown=shown))
         base = replace(base, definition=_with_risk(base.definition, risk))
         base = replace(base, definition=_with_cancellable(base, is_cancellable=cancellable))
+        check_timeout(f"tool {base.definition.name!r}", "timeout", timeout)
+        base = replace(base, definition=replace(base.definition, timeout=timeout))
         wording = BatchWording(batch_title, batch_key)
         wording.check(base.definition.name, base.parameters.names)
         return _gated(replace(base, preview=preview, batch=wording), gate)

@@ -61,6 +61,7 @@ class Setup:
         new_id: Creates ids of interrupts.
         before_start: Checks each gated call before it starts; None allows all.
         model_timeout: How long a model may send nothing; None means no limit.
+        tool_timeout: Longest time of a call, for tools without their own; None means no limit.
         recorder: Records approved work for the application; None records nothing.
         house: The application's policy or None.
         epoch: Part of idempotency keys; empty keeps the epoch of the document.
@@ -76,6 +77,7 @@ class Setup:
     new_id: Callable[[], str]
     before_start: BeforeStart | None = None
     model_timeout: timedelta | None = None
+    tool_timeout: timedelta | None = None
     recorder: Recorder | None = None
     house: House | None = None
     epoch: str = ""
@@ -167,6 +169,7 @@ class Setup:
             observers=self.observers,
             before_start=self.before_start,
             model_timeout=self.model_timeout,
+            tool_timeout=self.tool_timeout,
             house=self.house,
             epoch=document.epoch,
             epochs=document.epochs,

@@ -48,7 +48,7 @@ from agents.core.messages import PlannedCall
 from agents.core.observers import FAILURE, ToolOutcome
 from agents.core.pending import InterruptNode
 from agents.core.scope import Scope, Watch, current_scope, entered
-from agents.core.tools import Tool
+from agents.core.tools import Tool, layers_of
 from agents.policy.house import HOUSE_SLOT, house_of
 from agents.tools.doubt import ask_doubt, settle_doubt
 from agents.tools.function import result_text
@@ -76,7 +76,15 @@ _STOPPED = "stopped"
 
 
 class _StoppedError(Exception):
-    """The call was cancelled before it had a result."""
+    """The call was cancelled before it had a result.
+
+    Attributes:
+        limit: The limit of time that it reached; None if the run was stopped.
+    """
+
+    def __init__(self, limit: timedelta | None) -> None:
+        super().__init__()
+        self.limit = limit
 
 
 async def execute(
@@ -277,13 +285,11 @@ class _Execution:
         returned: object = ""
         try:
             returned = await self._until_stopped(tool, arguments, is_free=is_free)
-        except _StoppedError:
+        except _StoppedError as stopped:
             # After a failed write, another process may own this run: stop it instead of
             # interrupting.
             scope.run.journal.raise_failure()
-            if scope.run.cancel.mode == "now" or not self._has_begun(is_free=is_free):
-                await self._stand(tool, arguments)
-            failed = ToolReturn(_CUT_OFF, ToolOutcome.FAILED)
+            failed = await self._cut_off(tool, arguments, stopped.limit, is_free=is_free)
         except Exception as error:
             if not self._is_result(tool, error):
                 raise
@@ -299,6 +305,22 @@ class _Execution:
         if failed is not None:
             return failed
         return returned if isinstance(returned, ToolReturn) else ToolReturn(result_text(returned))
+
+    async def _cut_off(
+        self, tool: Tool, arguments: dict[str, Json], limit: timedelta | None, *, is_free: bool
+    ) -> ToolReturn:
+        """Interrupt a call that was cut off, or return its failure for the model."""
+        if limit is None:
+            if self.scope.run.cancel.mode == "now" or not self._has_begun(is_free=is_free):
+                await self._stand(tool, arguments)
+            return ToolReturn(_CUT_OFF, ToolOutcome.FAILED)
+        seconds = limit.total_seconds()
+        logger.warning("the tool %r reached its limit of %g seconds", self.call.name, seconds)
+        await self._ask_if_doubt(tool, arguments, limit=limit)
+        text = (
+            f"It did not finish within its limit of {seconds:g} seconds. It may have taken effect."
+        )
+        return ToolReturn(f"{FAILURE}{text}", ToolOutcome.FAILED)
 
     def _failed(self, tool: Tool, arguments: Mapping[str, Json], error: Exception) -> ToolReturn:
         """Return the result of a call that raised; at debug, the log has the traceback.
@@ -361,20 +383,55 @@ class _Execution:
         with entered(_without_values(current_scope("call"), _declared_secret(tool, arguments))):
             call = asyncio.create_task(_begin(tool, arguments))
         call.add_done_callback(lambda _: ended.set())
-        is_ours = False
+        is_ours, is_late = False, False
+        limit, begun_at = self._limit(tool), asyncio.get_running_loop().time()
         try:
             with cancel.calling(ended.set):
-                while not is_ours and not call.done():
-                    await ended.wait()
-                    ended.clear()
-                    is_ours = not call.done() and await self._stop(call, tool, is_free=is_free)
+                while not (is_ours or is_late or call.done()):
+                    if await self._waited(ended, limit, begun_at if is_free else None):
+                        is_ours = not call.done() and await self._stop(call, tool, is_free=is_free)
+                    else:
+                        is_late = not call.done()
+            if is_late:
+                async with self.scope.run.journal.quiet():
+                    call.cancel()
+                # A tool may catch its cancellation: the run does not wait for that.
+                await stop(call, patience=self.grace)
         finally:
-            await stop(call)
-        if not call.cancelled():
+            if not is_late:
+                await stop(call)
+        if call.done() and not call.cancelled():
             return call.result()
-        if is_ours:
-            raise _StoppedError
+        if is_ours or is_late:
+            raise _StoppedError(limit if is_late else None)
         raise ToolError("it was cancelled, and nobody had stopped the run")
+
+    async def _waited(
+        self, ended: asyncio.Event, limit: timedelta | None, begun_at: float | None
+    ) -> bool:
+        """Wait for the end of a call or a stop of the run; return False at the limit of time.
+
+        The time of gates does not count: without `begun_at`, it begins with the stored start.
+        """
+        loop, journal = asyncio.get_running_loop(), self.scope.run.journal
+        while True:
+            start = begun_at if begun_at is not None else journal.started_at(self.at)
+            until = (start or loop.time()) + limit.total_seconds() if limit is not None else None
+            try:
+                async with asyncio.timeout_at(until):
+                    await ended.wait()
+            except TimeoutError:
+                if start is not None:
+                    return False
+            else:
+                ended.clear()
+                return True
+
+    def _limit(self, tool: Tool) -> timedelta | None:
+        """Return the longest time of a call. The default is not for tools that run agents."""
+        *_, inner = layers_of(tool)
+        default = None if hasattr(inner, "components") else self.scope.run.tool_timeout
+        return tool.definition.timeout or default
 
     async def _stop(self, call: asyncio.Task[object], tool: Tool, *, is_free: bool) -> bool:
         """Cancel a call; return False if it has started and a person's stop lets it finish."""
@@ -401,11 +458,8 @@ class _Execution:
 
     async def _stand(self, tool: Tool, arguments: dict[str, Json]) -> NoReturn:
         """Interrupt a cancelled call; ask people if an approved call had started."""
+        await self._ask_if_doubt(tool, arguments)
         run, address = self.scope.run, self.scope.address
-        started = run.journal.started(self.at)
-        is_doubt = started is not None and not tool.definition.idempotent
-        if is_doubt or run.journal.has_started_below(self.at):
-            await ask_doubt(tool, self.call, started or {"arguments": arguments})
         before, held = run.topmost(address), HeldAnswers.at(run, address)
         # The interrupt stores these answers, so they count as used.
         run.read.update(held.answers)
@@ -418,6 +472,16 @@ class _Execution:
             children=_unanswered(before, held.answers) if before else (),
         )
         raise_point(point)
+
+    async def _ask_if_doubt(
+        self, tool: Tool, arguments: dict[str, Json], *, limit: timedelta | None = None
+    ) -> None:
+        """Ask people for the outcome of a cut-off call if an approved call had started."""
+        journal = self.scope.run.journal
+        started = journal.started(self.at)
+        is_doubt = started is not None and not tool.definition.idempotent
+        if is_doubt or journal.has_started_below(self.at):
+            await ask_doubt(tool, self.call, started or {"arguments": arguments}, limit=limit)
 
 
 async def _begin(tool: Tool, arguments: dict[str, Json]) -> object:

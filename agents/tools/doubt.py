@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import NoReturn, cast
 
 from agents.core.asking.answers import Cancelled, Expired, InDoubtResult
@@ -45,16 +46,24 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Doubt | None:
         answer = await before.answer()
         if isinstance(answer, InDoubtResult) and answer.choice == "again":
             return await _again(call, before)
-    return _result(call.name, answer)
+    return _result(before.info, answer)
 
 
-async def ask_doubt(tool: Tool, call: ToolCall, started: Mapping[str, Json]) -> NoReturn:
+async def ask_doubt(
+    tool: Tool,
+    call: ToolCall,
+    started: Mapping[str, Json],
+    *,
+    limit: timedelta | None = None,
+) -> NoReturn:
     """Ask people for the outcome of a call that was just cancelled.
 
-    `started` is the journal's entry about its start, at least its arguments.
+    `started` is the journal's entry about its start, at least its arguments. `limit` is the limit
+    of time that the call reached, if that cancelled it.
     """
     with runtime_slot(_DOUBT):
-        await _doubt_of(tool, call, started).ask()
+        doubt = _doubt_of(tool, call, started)
+        await replace(doubt, info=replace(doubt.info, limit=limit)).ask()
 
 
 async def _again(call: ToolCall, before: Doubt) -> Doubt:
@@ -85,21 +94,26 @@ def _doubt_of(tool: Tool, call: ToolCall, started: Mapping[str, Json]) -> Doubt:
     return Doubt(info=info, held=held)
 
 
-def _result(name: str, answer: InDoubtResult | Expired | Cancelled) -> ToolReturn:
+def _result(info: InDoubtInfo, answer: InDoubtResult | Expired | Cancelled) -> ToolReturn:
     match answer:
         case InDoubtResult(choice="ran"):
-            text = answer.result or f"{name!r} ran, says a person; its result was not kept."
+            text = (
+                answer.result or f"{info.tool_name!r} ran, says a person; its result was not kept."
+            )
             return ToolReturn(text, ToolOutcome.RAN)
         case Expired():
-            return ToolReturn(_unknown(name), ToolOutcome.EXPIRED)
+            return ToolReturn(_unknown(info), ToolOutcome.EXPIRED)
         case Cancelled():
-            return ToolReturn(_unknown(name), ToolOutcome.CANCELLED)
+            return ToolReturn(_unknown(info), ToolOutcome.CANCELLED)
         case _:
-            return ToolReturn(_unknown(name), ToolOutcome.FAILED)
+            return ToolReturn(_unknown(info), ToolOutcome.FAILED)
 
 
-def _unknown(name: str) -> str:
+def _unknown(info: InDoubtInfo) -> str:
+    what = "and the process stopped before it finished"
+    if info.limit is not None:
+        what = f"and did not finish within its limit of {info.limit.total_seconds():g} seconds"
     return (
-        f"{name!r} was started, and the process stopped before it finished. It is unknown whether "
+        f"{info.tool_name!r} was started, {what}. It is unknown whether "
         "it took effect. Do not call it again by yourself; say so to the people."
     )

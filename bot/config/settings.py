@@ -64,6 +64,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "COUNTERSIGN_AGENTS_FILE",
         "COUNTERSIGN_MODEL",
         "COUNTERSIGN_MODEL_TIMEOUT",
+        "COUNTERSIGN_TOOL_TIMEOUT",
     ),
     "Policy": ("COUNTERSIGN_POLICY",),
     "Approvers without a policy file": tuple(IN_A_POLICY),
@@ -206,6 +207,13 @@ class Settings(BaseModel):
         alias="COUNTERSIGN_MODEL_TIMEOUT",
         description="How long the model may send nothing before its request is cancelled.",
         examples=["90s"],
+        json_schema_extra={"values": "`1s` to `30d`"},
+    )
+    tool_timeout: Annotated[timedelta, BeforeValidator(values.duration)] = Field(
+        default=timedelta(minutes=15),
+        alias="COUNTERSIGN_TOOL_TIMEOUT",
+        description="How long a call may run, unless its tool declares a `timeout`.",
+        examples=["2m"],
         json_schema_extra={"values": "`1s` to `30d`"},
     )
     host: Annotated[

@@ -1,9 +1,10 @@
-"""Calls in doubt: people say whether a call ran that a crash interrupted."""
+"""Calls in doubt: people say whether a call ran that a crash or a time limit interrupted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from math import ceil
 from typing import cast
 
 from agents import InDoubtInfo, InDoubtResult
@@ -54,7 +55,12 @@ class DoubtQuestion(DrawnQuestion):
             kind=Kind.DOUBT,
             title=info.title or say("card.did_run", tool=info.tool_name),
             arguments=dict(info.arguments),
-            ask=AnswerForm(form=Form.CALL, secret=info.secret, shown=info.shown),
+            ask=AnswerForm(
+                form=Form.CALL,
+                secret=info.secret,
+                shown=info.shown,
+                limit=ceil(info.limit.total_seconds()) if info.limit is not None else 0,
+            ),
             tool=info.tool_name,
         )
 

@@ -83,6 +83,7 @@ class AnswerForm:
         named: Names of the arguments whose whole values the title shows.
         labels: Labels of arguments by name, if the tool's author gave labels.
         leaves: Whether the effect of the call is visible outside of the company.
+        limit: For a call in doubt: the limit of time that it reached, in seconds; 0 for none.
     """
 
     form: str
@@ -102,6 +103,7 @@ class AnswerForm:
     named: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     leaves: bool = False
+    limit: int = 0
 
     def to_data(self) -> dict[str, Json] | None:
         """Return the form as stored data; see `ask_of`."""
@@ -122,6 +124,7 @@ class AnswerForm:
             "named": list(self.named),
             "labels": dict(self.labels),
             "leaves": self.leaves,
+            "limit": self.limit,
         }
         filled = {
             name: value for name, value in fields.items() if value not in (None, False, "", [], {})
@@ -231,6 +234,7 @@ def _ask_from(data: Mapping[str, Json]) -> AnswerForm:
         named=tuple(str(name) for name in _list(data.get("named", []))),
         labels={name: str(label) for name, label in _object(data.get("labels", {})).items()},
         leaves=data.get("leaves") is True,
+        limit=_whole(data.get("limit", 0)),
     )
 
 
@@ -265,6 +269,12 @@ def _text(data: Mapping[str, Json], name: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} is no text")
     return value
+
+
+def _whole(data: Json) -> int:
+    if type(data) is not int:
+        raise TypeError("not a whole number")
+    return data
 
 
 def _list(data: Json) -> list[Json]:

@@ -47,6 +47,7 @@ class Process:
         patience: Longest time to handle a click.
         policy: The policy in force, if any.
         model_timeout: How long a model may send nothing; None waits for ever.
+        tool_timeout: How long a call may run, unless its tool declares it; None waits for ever.
     """
 
     owner: str
@@ -63,6 +64,7 @@ class Process:
     patience: timedelta = CLICK_PATIENCE
     policy: LoadedPolicy | None = None
     model_timeout: timedelta | None = None
+    tool_timeout: timedelta | None = None
 
 
 ToolWords = Callable[[Sequence[Approval]], Awaitable[BatchWords]]

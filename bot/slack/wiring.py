@@ -255,6 +255,7 @@ class Wiring:
             streaming=True,
             before_start=self.starts,
             model_timeout=self.process.model_timeout,
+            tool_timeout=self.process.tool_timeout,
             recorder=self.witness,
             policy=self.house,
             epoch=self.process.epoch,

@@ -267,7 +267,9 @@ class FollowUpInfo:
 @register("countersign.in_doubt_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InDoubtInfo:
-    """Asks for the outcome of an approved call whose process died while it ran.
+    """Asks for the outcome of an approved call that started and did not finish.
+
+    Its process died while it ran, or it reached its limit of time.
 
     Stored: version 1, must stay readable.
 
@@ -281,6 +283,7 @@ class InDoubtInfo:
         asked_again: Why people are asked again; empty for the first request.
         secret: Names of arguments that people never see; see `ToolSpec`.
         shown: Names of arguments that look secret, but are not.
+        limit: The limit of time that the call reached; None if its process died or was stopped.
     """
 
     tool_name: str
@@ -291,8 +294,12 @@ class InDoubtInfo:
     asked_again: str = ""
     secret: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    limit: timedelta | None = None
 
     def __str__(self) -> str:
+        if self.limit is not None:
+            seconds = self.limit.total_seconds()
+            return f"{self.title}: it did not finish within {seconds:g} seconds. What happened?"
         return f"{self.title}: it was started, and nobody knows whether it ran. What happened?"
 
     def check_answer(self, answer: object) -> None:

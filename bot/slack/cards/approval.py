@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from bot.approvals.comments import AGENT
 from bot.approvals.disclosure import guesses
+from bot.config.durations import format_duration
 from bot.layout.argument_fields import Naming, facts
 from bot.layout.blocks import HEADER, Block, Card, joined, literal, quote, rich
 from bot.layout.card_layout import bold_title, notes, open_card, small_lines
@@ -50,9 +52,16 @@ def pending_card(question: ShownQuestion, *, approvers_text: str, lead: Sequence
     status, title = pending_status(question), title_of(approval)
     state, text = status.line(approval), _text(question, status.spoken)
     if approval.kind is Kind.DOUBT:
-        asks = small_lines([say("line.doubt_checked")])
+        asks = small_lines([_did_it_run(question)])
         return Card(text=text, blocks=[state, bold_title(title), *asks, *blocks])
     return Card(text=text, blocks=open_card(state, title, blocks))
+
+
+def _did_it_run(question: ShownQuestion) -> str:
+    if not question.ask.limit:
+        return say("line.doubt_checked")
+    time = format_duration(timedelta(seconds=question.ask.limit))
+    return say("line.doubt_limit", time=time)
 
 
 def describe(approval: Approval) -> Body:

@@ -131,6 +131,18 @@ def test_doubt_is_as_it_was() -> None:
         answer_from(decided(approval, Status.ANSWERED, answer={"choice": "maybe"}), info)
 
 
+@pytest.mark.parametrize(("limit", "seconds"), [(90, 90), (0.5, 1)])
+def test_a_doubt_keeps_the_limit_of_time_in_whole_seconds(limit: float, seconds: int) -> None:
+    info = InDoubtInfo(
+        tool_name="deploy",
+        arguments=ARGUMENTS,
+        title="Deploy",
+        call_id="c1",
+        limit=timedelta(seconds=limit),
+    )
+    assert ask_of(approval_of(info)).limit == seconds
+
+
 @pytest.mark.parametrize(
     "info", [ApprovalInfo(**call_fields()), HUMAN, CHOOSE, MISSING, FEEDBACK, STAGE, BREAK, "What?"]
 )

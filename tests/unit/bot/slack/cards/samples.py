@@ -399,6 +399,9 @@ CARDS: dict[str, Callable[[], Card]] = {
     "program_pending_nothing": lambda: _card(a_program()),
     "program_expired": lambda: _card(decided(a_program(), Status.EXPIRED, by="")),
     "doubt_pending": lambda: _card(a_doubt()),
+    "doubt_pending_limit": lambda: _card(
+        a_doubt(form=AnswerForm(form=Form.CALL, limit=90).to_data())
+    ),
     "doubt_ran": lambda: _card(decided(a_doubt(), Status.ANSWERED, answer=RAN)),
     "doubt_again": lambda: _card(
         decided(a_doubt(), Status.APPROVED).changed(run=_run("ran", "done").run)
