@@ -66,7 +66,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "COUNTERSIGN_MODEL_TIMEOUT",
         "COUNTERSIGN_TOOL_TIMEOUT",
     ),
-    "Policy": ("COUNTERSIGN_POLICY",),
+    "Policy": ("COUNTERSIGN_POLICY", "COUNTERSIGN_FREEZE_FILE"),
     "Approvers without a policy file": tuple(IN_A_POLICY),
     "Storage": (
         "COUNTERSIGN_DATA_DIR",
@@ -311,6 +311,16 @@ class Settings(BaseModel):
         alias="COUNTERSIGN_POLICY",
         description="The policy file: who approves what. Set this or `COUNTERSIGN_APPROVERS`.",
         examples=["policy.yaml"],
+        json_schema_extra={"values": "a path; `~` is not expanded"},
+    )
+    freeze_file: Annotated[Path | None, BeforeValidator(values.optional_path)] = Field(
+        default=None,
+        alias="COUNTERSIGN_FREEZE_FILE",
+        description=(
+            "While this file exists, the process starts no call and begins no turn. Use a local "
+            "disk; if its directory is missing or unreadable, the file counts as existing."
+        ),
+        examples=["/run/countersign/freeze"],
         json_schema_extra={"values": "a path; `~` is not expanded"},
     )
     approvers: tuple[str, ...] = Field(

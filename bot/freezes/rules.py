@@ -5,11 +5,13 @@ The functions are pure. `storage.documents.update` applies them to the stored sw
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import assert_never
 
+from bot.audit.acts import Act
 from bot.errors import AlreadyConfirmedError, UnknownFreezeError
-from bot.records.switch import Confirmation, Freeze, FreezeScope, ScopeKind, SwitchRecord
+from bot.records.switch import Confirmation, Freeze, FreezeAct, FreezeScope, ScopeKind, SwitchRecord
 
 MOST = 20
 """Maximum number of freezes with a scope of their own. The next one covers all calls."""
@@ -90,11 +92,20 @@ def frozen(switch: SwitchRecord, freeze: Freeze) -> SwitchRecord:
         else other
         for other in switch.freezes
     )
-    if first is not None:
-        return switch.changed(freezes=kept)
-    number = switch.last_freeze + 1
-    new = freeze.changed(id=f"f{number}", scope=scope, confirmations=())
-    return switch.changed(freezes=(*kept, new), last_freeze=number)
+    changed = switch.changed(freezes=kept)
+    if first is None:
+        number = switch.last_freeze + 1
+        new = freeze.changed(id=f"f{number}", scope=scope, confirmations=())
+        changed = switch.changed(freezes=(*kept, new), last_freeze=number)
+    act = FreezeAct(
+        act=Act.FROZEN,
+        freeze=in_force(changed, scope) or freeze,
+        by=freeze.by,
+        why=freeze.why,
+        at_ms=freeze.since_ms,
+        revision=switch.revision + 1,
+    )
+    return changed.acted(act)
 
 
 def to_lift(switch: SwitchRecord, freeze_id: str) -> Freeze:
@@ -133,11 +144,25 @@ def lifted(
     freeze = to_lift(switch, freeze_id)
     others = tuple(past for past in freeze.confirmations if past.by != confirmation.by)
     confirmations = (*others, confirmation)
-    if len(confirmations) >= count:
-        rest = tuple(other for other in switch.freezes if other is not freeze)
-        return switch.changed(freezes=rest)
-    if len(others) < len(freeze.confirmations):
-        raise AlreadyConfirmedError(freeze.id, missing=count - len(confirmations))
-    changed = freeze.changed(confirmations=confirmations)
-    freezes = tuple(changed if other is freeze else other for other in switch.freezes)
-    return switch.changed(freezes=freezes)
+    missing = max(count - len(confirmations), 0)
+    if missing and len(others) < len(freeze.confirmations):
+        raise AlreadyConfirmedError(freeze.id, missing=missing)
+    confirmed = freeze.changed(confirmations=confirmations)
+    freezes = (confirmed if other is freeze else other for other in switch.freezes)
+    rest = tuple(other for other in freezes if missing or other is not confirmed)
+    act = FreezeAct(
+        act=Act.UNFROZEN,
+        freeze=freeze.changed(confirmations=()),
+        by=confirmation.by,
+        why=confirmation.why,
+        at_ms=confirmation.at_ms,
+        revision=switch.revision + 1,
+        missing=missing,
+    )
+    return switch.changed(freezes=rest).acted(act)
+
+
+def recorded(switch: SwitchRecord, acts: Collection[FreezeAct]) -> SwitchRecord | None:
+    """Return the switch without actions that the audit has; None if it has none of these."""
+    rest = tuple(act for act in switch.acts if act not in acts)
+    return switch.changed(acts=rest) if len(rest) < len(switch.acts) else None

@@ -12,6 +12,9 @@ from storage.documents import Document, Part, Spec, Text
 SWITCH_ID = "switch"
 """Id of the only switch of a database."""
 
+MAX_ACTS = 100
+"""Maximum number of actions that the switch keeps for the audit."""
+
 MAX_WHY = 300
 """Maximum length of the reason for a freeze or for its lifting, in characters."""
 
@@ -77,6 +80,21 @@ class Freeze(Part):
     """People who want to lift the freeze, oldest first, while more people must want it."""
 
 
+class FreezeAct(Part):
+    """A freeze or its lifting that the audit may not have yet. Stored: version 1."""
+
+    act: str
+    """Kind of the audit entry: `frozen` or `unfrozen`."""
+    freeze: Freeze
+    by: str
+    why: Why
+    at_ms: int
+    revision: int
+    """Revision of the switch that the action made."""
+    missing: int = 0
+    """How many more people must confirm the lifting; 0 if the freeze is lifted."""
+
+
 class SwitchRecord(Document):
     """The freezes in force, and the number of the last start. Each start of a call writes it.
 
@@ -93,7 +111,13 @@ class SwitchRecord(Document):
     """Number in the id of the newest freeze; 0 before the first."""
     starts: int = 0
     """Number of the last start; 0 before the first."""
+    acts: tuple[FreezeAct, ...] = ()
+    """Actions that the audit may not have yet, oldest first."""
 
     def freeze(self, freeze_id: str) -> Freeze | None:
         """Return the freeze in force with this id, or None."""
         return next((freeze for freeze in self.freezes if freeze.id == freeze_id), None)
+
+    def acted(self, act: FreezeAct) -> Self:
+        """Return the switch with an action for the audit."""
+        return self.changed(acts=(*self.acts, act)[-MAX_ACTS:])

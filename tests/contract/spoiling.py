@@ -14,7 +14,16 @@ KEYS: Mapping[str, str] = {
 }
 
 DOCUMENTS = frozenset(
-    {"threads", "messages", "approvals", "posts", "ephemeral_messages", "people", "grants"}
+    {
+        "threads",
+        "messages",
+        "approvals",
+        "posts",
+        "ephemeral_messages",
+        "people",
+        "grants",
+        "switches",
+    }
 )
 """Collections of documents."""
 

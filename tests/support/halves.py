@@ -19,6 +19,7 @@ LONG = {
     "tests/chaos/test_chaos.py": "kills bots",
     "tests/contract/faults/test_statements.py": "fails at each statement of each store",
     "tests/contract/faults/test_unreadable_ones.py": "damages each field of each record",
+    "tests/model/test_freezing.py": "walks through each order of steps",
     "tests/model/test_voting.py": "walks through each order of moves",
     "tests/pages/test_fences.py": "runs the code of each page",
     "tests/pages/test_library_page.py": "runs a page in two processes",
