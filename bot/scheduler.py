@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -190,15 +191,22 @@ class Scheduler:
             jobs.append((self._look, BETWEEN_LOOKS.total_seconds()))
         for work, seconds in jobs:
             self._scheduler.add_job(
-                work,
+                self._until_stopped,
                 "interval",
+                args=[work],
                 seconds=seconds,
                 id=work.__name__,
+                name=work.__qualname__,
                 replace_existing=True,
                 max_instances=1,
                 coalesce=True,
                 misfire_grace_time=None,
             )
+
+    async def _until_stopped(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Run a job. `stop` cancels it, which APScheduler would log as an error."""
+        with suppress(asyncio.CancelledError):
+            await work()
 
     def start(self) -> None:
         """Start ticking in the running event loop."""
@@ -206,7 +214,7 @@ class Scheduler:
         self._guarding = asyncio.create_task(self._guard())
 
     def stop(self) -> None:
-        """Stop ticking; started work continues."""
+        """Stop ticking, also in the middle of a tick; started work continues."""
         if self._guarding is not None:
             self._guarding.cancel()
         if self._scheduler.running:

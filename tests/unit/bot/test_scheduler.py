@@ -231,6 +231,34 @@ async def test_stop_is_harmless_before_the_start_and_twice() -> None:
     scheduler.stop()
 
 
+class HangingSweep:
+    """A sweep that never ends."""
+
+    def __init__(self) -> None:
+        self.has_begun = asyncio.Event()
+
+    async def tick(self) -> int:
+        self.has_begun.set()
+        await asyncio.Event().wait()
+        return 0
+
+    async def seal(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_a_stop_during_a_tick_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    sweep = HangingSweep()
+    others = asyncio.all_tasks()
+    scheduler = Scheduler(cast(DueWork, sweep), every=SOON)
+    scheduler.start()
+    async with asyncio.timeout(60):
+        await sweep.has_begun.wait()
+    scheduler.stop()
+    await asyncio.wait(asyncio.all_tasks() - others, timeout=60)
+    assert asyncio.all_tasks() == others
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 @pytest.mark.parametrize("error", [StoreUnavailableError("down"), ValueError("a fault of ours")])
 async def test_a_failed_look_at_the_policy_is_followed_by_another(
     error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
