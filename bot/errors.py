@@ -525,3 +525,8 @@ def _closed_text(approval: Approval) -> str:
     if decision.by:
         return say("refuse.lost", who=mention(decision.by), what=what, time=date(decision.at_ms))
     return say("refuse.closed_at", what=what, time=date(decision.at_ms))
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the text of an error for the log. A timeout has no text of its own."""
+    return str(error) or "no answer in time"

@@ -15,7 +15,7 @@ from datetime import time, timedelta
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.clock import milliseconds
-from bot.errors import DirectoryError, InvalidInputError
+from bot.errors import DirectoryError, InvalidInputError, reason_of
 from bot.people.access import Access
 from bot.people.lookup import PATIENCE_S
 from bot.policy.hours import quiet_end, zone_of
@@ -192,7 +192,7 @@ class NotificationPreferences:
         except (DirectoryError, TimeoutError) as error:
             logger.info(
                 "could not look up a time zone, using the last one known: %s",
-                error,
+                reason_of(error),
                 extra={"action": "wishes_failed"},
             )
         return known_zone(zone for zone in (now, person.timezone, self.policy.timezone) if zone)

@@ -16,7 +16,7 @@ from datetime import timedelta
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.clock import milliseconds
-from bot.errors import DeliveryError
+from bot.errors import DeliveryError, reason_of
 from bot.leases import (
     ATTENDANCE,
     EPHEMERAL_RETRY,
@@ -323,7 +323,7 @@ class Outbox:
         except (StorageError, TimeoutError) as error:
             logger.warning(
                 "could not record a private message, sending it once: %s",
-                error,
+                reason_of(error),
                 extra={"action": "whisper_unrecorded"},
             )
             return None

@@ -19,7 +19,7 @@ from bot.approvals.due.visit import Visit
 from bot.approvals.execution import lets_run, run_of
 from bot.approvals.outcome import RequestOutcome, outcome_of
 from bot.clock import milliseconds
-from bot.errors import DeliveryError
+from bot.errors import DeliveryError, reason_of
 from bot.ports.process import Clock
 from bot.ports.threads import Reactions
 from bot.records.approval import Approval, Status
@@ -97,7 +97,7 @@ class ThreadReactions:
         except (DeliveryError, TimeoutError) as error:
             logger.info(
                 "reaction on a thread not updated, will retry: %s",
-                error,
+                reason_of(error),
                 extra={"action": "sign_failed"},
             )
             return None, self.clock() + milliseconds(LATER)

@@ -190,6 +190,21 @@ async def test_the_zone_of_before_holds_while_people_cannot_be_looked_up(
     assert await office.wishes.zone(a_person("UNOBODY", timezone="Mars/Olympus")) == "Etc/UTC"
 
 
+async def test_the_log_says_why_a_zone_is_the_one_of_before(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    monkeypatch.setattr("bot.notifications.preferences.PATIENCE_S", 0.01)
+    office = an_office(storage, SECURITY)
+
+    async def hang(_: str) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(office.directory, "person", hang)
+    assert await office.wishes.zone(a_person(ADA, timezone="Asia/Tokyo")) == "Asia/Tokyo"
+    assert "the last one known: no answer in time" in caplog.text
+
+
 async def test_wishes_are_kept_and_put_on_record(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY)
     office.directory.add(ADA, timezone="Europe/Berlin")

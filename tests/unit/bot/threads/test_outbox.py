@@ -176,7 +176,10 @@ async def test_what_slack_will_never_take_is_left(
 
 @pytest.mark.parametrize("is_slow", [True, False])
 async def test_without_a_database_it_is_told_all_the_same(
-    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, is_slow: bool
+    storage: SqliteStores,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    is_slow: bool,
 ) -> None:
     office = Office(storage, [])
     monkeypatch.setattr(outbox_module, "RECORD_PATIENCE", timedelta(milliseconds=5))
@@ -190,6 +193,8 @@ async def test_without_a_database_it_is_told_all_the_same(
     await tell(office)
     await office.queue.run()
     assert office.notifier.whispers == [(ADA, "Only you.")]
+    (warning,) = [text for text in caplog.messages if "could not record" in text]
+    assert ("no answer in time" if is_slow else "gone") in warning
 
 
 # ---- where they come from ------------------------------------------------------------------------

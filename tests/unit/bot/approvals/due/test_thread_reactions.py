@@ -156,8 +156,9 @@ async def test_an_end_that_slack_does_not_take_now_comes_later(storage: SqliteSt
 
 
 async def test_a_sign_that_hangs_holds_nothing_up(
-    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO")
     office = Office(storage, [PAY, say("Paid.")])
     monkeypatch.setattr("bot.approvals.due.thread_reactions.SIGN_PATIENCE", timedelta(0))
 
@@ -168,6 +169,7 @@ async def test_a_sign_that_hangs_holds_nothing_up(
     await office.hear(ASK)
     await office.decide(await office.the_approval())
     assert office.shown()[-1] == "Paid."
+    assert "will retry: no answer in time" in caplog.text
 
 
 async def test_what_was_asked_while_another_process_took_the_sign_off_puts_it_on_again(
