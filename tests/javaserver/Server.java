@@ -5,7 +5,7 @@ import de.bwaldvogel.mongo.bson.Document;
 import de.bwaldvogel.mongo.wire.message.MongoMessage;
 import java.util.List;
 
-/** mongo-java-server on one file: {@code java -cp 'JARS/*' Server.java PORT FILE}. */
+/** mongo-java-server on one file: {@code java -cp 'JARS/*' Server.java PORT FILE [memory]}. */
 public final class Server {
 
     /** Drivers refuse what is older than MongoDB 4.4; it knows itself as 5.0 at most. */
@@ -41,7 +41,8 @@ public final class Server {
             List.of("insert", "update", "delete", "findAndModify", "createIndexes", "dropDatabase");
 
     public static void main(String[] arguments) {
-        H2Backend backend = new Kept(arguments[1]);
+        boolean isInMemory = arguments.length > 2;
+        H2Backend backend = isInMemory ? H2Backend.inMemory() : new Kept(arguments[1]);
         backend.version(VERSION);
         MongoServer server = new MongoServer(backend);
         Runtime.getRuntime().addShutdownHook(new Thread(server::shutdownNow));
