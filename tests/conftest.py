@@ -14,7 +14,7 @@ from hypothesis import settings
 from pymongo import monitoring
 
 from bot.slack import modals
-from tests.support.halves import is_long, is_named
+from tests.support.halves import is_long, is_named, later
 from tests.support.mongo import collected, mongo_server
 from tests.support.mongo_listener import LISTENER
 from tests.support.spread import spread, turned
@@ -64,6 +64,14 @@ def _is_for_later(file: Path, config: pytest.Config) -> bool:
     if _runs_everything(config) or config.option.rest:
         return False
     return is_long(file) and not is_named(file, config.args)
+
+
+def _is_marked(item: pytest.Item) -> bool:
+    return item.get_closest_marker(later.name) is not None
+
+
+def _is_later(item: pytest.Item) -> bool:
+    return is_long(item.path) or _is_marked(item)
 
 
 def _runs_everything(config: pytest.Config) -> bool:
@@ -127,9 +135,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not _runs_everything(config):
         twins = left_out(item.nodeid for item in items)
         if config.option.rest:
-            left = [item for item in items if item.nodeid not in twins and not is_long(item.path)]
+            left = [item for item in items if item.nodeid not in twins and not _is_later(item)]
         else:
-            left = [item for item in items if item.nodeid in twins]
+            left = [item for item in items if item.nodeid in twins or _is_marked(item)]
         config.hook.pytest_deselected(items=left)
         names = {item.nodeid for item in left}
         items[:] = [item for item in items if item.nodeid not in names]

@@ -1,8 +1,8 @@
 """The conformance table of the policies: every flow, by its id.
 
-All are played on SQLite. On MongoDB, where a flow costs three times as much, a few are played for
-each change that together have every kind of act and every outcome of the table: what a store does
-is the business of `tests/contract`. The thorough profile, and `make chaos`, play all of them there.
+All are played on SQLite. On MongoDB, where a flow costs three times as much, `make test-all` plays
+a few that together have every kind of act and every outcome of the table: what a store does is the
+business of `tests/contract`. The thorough profile, and `make chaos`, play all of them there.
 
 The real use cases and cards, behind Bolt and the listeners, between the sandbox's workspace and a
 database, with a clock that the case moves; see `bot.rehearsal`.
@@ -16,6 +16,7 @@ from hypothesis import settings
 from bot.rehearsal.case_file import Case, read_case_file
 from bot.rehearsal.run_case import rehearse
 from bot.stores import Stores
+from tests.support.halves import later
 from tests.support.mongo import MongoServer
 from tests.support.stores import MongoStores
 
@@ -59,6 +60,7 @@ async def test_a_flow_goes_as_the_table_says(case: Case, storage: Stores) -> Non
     assert "\n".join(map(str, await rehearse(case, storage))) == ""
 
 
+@later
 @pytest.mark.mongo
 @pytest.mark.parametrize("case", ON_MONGODB, ids=lambda case: case.id)
 async def test_a_flow_goes_the_same_way_on_mongodb(case: Case, mongo_server: MongoServer) -> None:

@@ -26,6 +26,7 @@ from tests.contract.spoiling import raw, spoil
 from tests.support.decided import decide
 from tests.support.stores import SqliteStores
 
+MANY = 9
 POISON, GOOD, OTHER = "T1:C1:poison", "T1:C1:good", "T1:C1:other"
 NEWER = {"v": 3}
 LARGE = "x" * 3_000_000
@@ -82,17 +83,17 @@ async def names(storage: Stores) -> set[str]:
 
 
 @pytest.mark.parametrize(("table", "fields", "is_readable"), CASES)
-async def test_one_poisoned_record_among_a_hundred(
+async def test_one_poisoned_record_among_many(
     storage: Stores, table: str, fields: dict[str, Any], *, is_readable: bool
 ) -> None:
     await add(storage, table, POISON, due_ms=1)
     await spoil(storage, table, POISON, **fields)
-    for number in range(100):
+    for number in range(MANY):
         await add(storage, table, f"{GOOD}-{number}")
     due, seen = due_of(storage, table), set()
 
     for now in (10, 20):  # two ticks: the poison takes one place of the first
-        for record in await due(now_ms=now, limit=100):
+        for record in await due(now_ms=now, limit=MANY):
             key = getattr(record, KEY[table])
             claimed = await claim_of(storage, table)(
                 key, owner="a", now_ms=now, until_ms=now + 1_000
@@ -100,7 +101,7 @@ async def test_one_poisoned_record_among_a_hundred(
             assert claimed is not None
             seen.add(key)
 
-    good = {f"{GOOD}-{number}" for number in range(100)}
+    good = {f"{GOOD}-{number}" for number in range(MANY)}
     assert seen == (good | {POISON} if is_readable else good)
     assert await due(now_ms=30, limit=9) == []
     assert await names(storage) == (set() if is_readable else {POISON})

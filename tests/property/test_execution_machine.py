@@ -46,6 +46,7 @@ from agents.core.journal import STARTED
 from agents.core.messages import read_log
 from agents.models import call, say
 from tests.property.worlds.interleave import Choice, Order, Worker, explore
+from tests.support.halves import first_rows
 from tests.unit.agents.support import Plain
 
 OVERTAKEN = (
@@ -329,12 +330,16 @@ async def play(case: Case, order: Order, *groups: str) -> None:
     await case.check_end()
 
 
-both = pytest.mark.parametrize("is_idempotent", [False, True], ids=["once", "idempotent"])
-durabilities = pytest.mark.parametrize("durability", ["step", "interrupt"])
+KINDS: list[tuple[Durability, bool]] = [
+    ("step", False),
+    ("interrupt", True),
+    ("step", True),
+    ("interrupt", False),
+]
+kinds = pytest.mark.parametrize(("durability", "is_idempotent"), first_rows(2, KINDS))
 
 
-@both
-@durabilities
+@kinds
 async def test_i1_i5_every_order_of_two_workers_that_may_die(
     durability: Durability, is_idempotent: bool
 ) -> None:
@@ -349,8 +354,7 @@ async def test_i1_i5_every_order_of_two_workers_that_may_die(
     assert explored.runs > 200
 
 
-@both
-@durabilities
+@kinds
 async def test_i4_every_death_of_three_workers_in_turn(
     durability: Durability, is_idempotent: bool
 ) -> None:

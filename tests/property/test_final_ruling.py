@@ -16,6 +16,7 @@ from tests.property.worlds.bench import GROUP
 from tests.property.worlds.ledger import House, Shown
 from tests.property.worlds.rulebook import AMOUNTS, NAMES, Payment, any_book
 from tests.property.worlds.town import CLICKS, FATES, PEOPLE, Town, amount_by
+from tests.support.halves import first
 from tests.unit.bot.office import ADA, BEN, ROSA
 
 HOUSES = (
@@ -189,7 +190,7 @@ FinalRuling.TestCase.settings = settings(
 TestFinalRuling = FinalRuling.TestCase
 
 
-@pytest.mark.parametrize("seed", range(settings().max_examples))
+@pytest.mark.parametrize("seed", first(4, range(settings().max_examples)))
 def test_i2_i13_in_any_long_history(seed: int) -> None:
     random = Random(seed)  # noqa: S311 - not for secrets
     town = Town(any_book(random.choice), random.choice(HOUSES))

@@ -10,6 +10,7 @@ import pytest
 from agents import Agent, InDoubtInfo, InDoubtResult, MemoryCheckpointStore, ResumeParams, Runner
 from agents.core.checkpoint import CheckpointStatus
 from tests.property.worlds.askers import ASKERS, Office
+from tests.support.halves import first_rows
 from tests.unit.agents.support import Died, DyingStore, collect
 
 TWICE = {"in_parts", "in_loop", "in_before_model", "in_around_model", "in_after_model"}
@@ -40,9 +41,20 @@ async def play(
     pytest.fail("the run did not end")
 
 
-@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
-@pytest.mark.parametrize("choice", ["ran", "again"])
-@pytest.mark.parametrize("durability", ["step", "interrupt"])
+WAYS = [
+    ("step", "ran", True),
+    ("step", "again", False),
+    ("interrupt", "ran", False),
+    ("interrupt", "again", True),
+    ("step", "ran", False),
+    ("step", "again", True),
+    ("interrupt", "ran", True),
+    ("interrupt", "again", False),
+]
+"""The first ones have each pair."""
+
+
+@pytest.mark.parametrize(("durability", "choice", "before"), first_rows(4, WAYS))
 @pytest.mark.parametrize("asker", ASKERS, ids=lambda asker: asker.__name__)
 async def test_i5_what_acts_on_an_answer_acts_once_or_people_are_asked(
     asker: Callable[[Office], Agent], durability: str, choice: str, *, before: bool

@@ -60,7 +60,7 @@ declared = st.lists(st.sampled_from(NAMES), max_size=2, unique=True).map(tuple)
 many = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    max_examples=max(settings().max_examples, 75),
+    max_examples=max(settings().max_examples, 30),
 )
 
 
@@ -175,7 +175,7 @@ def twins_of(value: Any) -> list[Any]:
         return made
 
 
-@settings(many, max_examples=max(settings().max_examples, 30))
+@settings(many, max_examples=max(settings().max_examples, 20))
 @given(values | texts, st.sampled_from(["token", "note", "n" * 90]), st.booleans())
 def test_what_looks_nearly_the_same_is_told_apart(value: Any, name: str, is_nested: bool) -> None:
     def call_of(argument: Any) -> dict[str, Any]:

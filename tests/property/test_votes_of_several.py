@@ -276,7 +276,7 @@ async def played(ask: dict[str, Any], history: list[tuple[Any, ...]]) -> History
 
 @settings(
     deadline=None,
-    max_examples=max(settings().max_examples, 60),
+    max_examples=max(settings().max_examples, 25),
     suppress_health_check=list(HealthCheck),
 )
 @given(ask=st.sampled_from(ASKS), history=st.lists(events, min_size=4, max_size=16))

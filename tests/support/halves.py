@@ -1,16 +1,19 @@
 """Which tests `make test` runs, and which it leaves to `make test-all`.
 
 `make test` is what people run for each change, in four minutes on two processors. It leaves out
-files that wait for browsers, for processes, or for large worlds (`LONG`), and all but one of tests
-that differ in nothing that they look at (`twins`). `make test-all` runs exactly these.
+files that wait for browsers, for processes, or for large worlds (`LONG`), rows of a table that say
+the same as others with more numbers (`later`), and all but one of tests that differ in nothing that
+they look at (`twins`). `make test-all` runs exactly these.
 
-A file that is named, or its folder, runs in any case.
+A file of `LONG` that is named, or its folder, runs in any case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,10 +36,31 @@ LONG = {
     "tests/scenario/test_bolt_traps.py": "waits for time-outs of clients",
     "tests/scenario/test_dying_tools.py": "kills processes",
     "tests/scenario/test_races_processes.py": "starts several bots",
+    "tests/support/test_halves.py": "collects tests in three processes",
     "tests/unit/bot/commands/test_cli.py": "starts the command line as a process",
+    "tests/unit/bot/commands/test_imports.py": "starts the command line as a process",
     "tests/unit/bot/demo/test_your_own.py": "starts the demo with other agents",
 }
 """Files and folders that `make test` leaves out, each with the reason."""
+
+
+later = pytest.mark.later
+"""Marks a test, or a row of a table, that `make test` leaves out."""
+
+
+def first(count: int, rows: Iterable[object]) -> list[object]:
+    """Rows of a table, of which `make test` runs the first ones.
+
+    Args:
+        count: So many.
+        rows: All of them; `make test-all` runs the others.
+    """
+    return [row if n < count else pytest.param(row, marks=later) for n, row in enumerate(rows)]
+
+
+def first_rows(count: int, rows: Iterable[tuple[object, ...]]) -> list[object]:
+    """As `first`, where a row has several values."""
+    return [row if n < count else pytest.param(*row, marks=later) for n, row in enumerate(rows)]
 
 
 def is_long(file: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from bot.layout.action_ids import MOST_TARGETS, ActionId, decode_all, encode_all
 from bot.layout.blocks import Card
@@ -41,7 +41,6 @@ def as_it_ended(item: Approval, end: str) -> Approval:
     return ran(item) if end == "ran" else ended(item, Status.REJECTED)
 
 
-@settings(max_examples=60)
 @given(
     st.integers(1, 100),
     st.text(max_size=200),

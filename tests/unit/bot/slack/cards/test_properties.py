@@ -180,7 +180,7 @@ short_approvals = st.builds(
 )
 
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=max(settings().max_examples, 50))
 @given(
     approval=short_approvals | approvals.map(lambda approval: approval.changed(kind=Kind.APPROVAL))
 )
