@@ -204,13 +204,15 @@ async def test_who_may_not_edit_turns_and_finds_nothing(
     assert counter.views.updated == []
 
 
-@pytest.mark.parametrize("page", ["", "-1", "1.5", "٣", "1" * 50, None, 1, "99999"])
 async def test_a_page_that_is_none_is_refused(
-    storage: SqliteStores, counter: Counter, page: object
+    storage: SqliteStores, counter: Counter, subtests: pytest.Subtests
 ) -> None:
+    cases: list[object] = ["", "-1", "1.5", "٣", "1" * 50, None, 1, "99999"]
     approval = await a_long_form(storage, counter)
-    await counter.send(turning(approval, opened(approval), page))
-    assert counter.views.updated == []
+    for page in cases:
+        with subtests.test(page=page):
+            await counter.send(turning(approval, opened(approval), page))
+            assert counter.views.updated == []
 
 
 async def test_a_page_beyond_the_last_is_the_last(storage: SqliteStores, counter: Counter) -> None:
@@ -221,17 +223,19 @@ async def test_a_page_beyond_the_last_is_the_last(storage: SqliteStores, counter
     assert kept.page == 1
 
 
-@pytest.mark.parametrize("kept", [5, None, "nonsense", "|", "a.b|c"])
 async def test_a_form_that_keeps_something_else_does_nothing(
-    storage: SqliteStores, counter: Counter, kept: object
+    storage: SqliteStores, counter: Counter, subtests: pytest.Subtests
 ) -> None:
+    cases: list[object] = [5, None, "nonsense", "|", "a.b|c"]
     approval = await a_long_form(storage, counter)
-    view = {**opened(approval), "private_metadata": kept}
-    await counter.send(turning(approval, view, "1"))
-    answer = await counter.send(searching(approval, view, ""))
-    assert json.loads(answer.body) == {"options": []}
-    assert counter.views.updated == []
-    assert (await storage.approvals.get(approval.approval_id)).status is Status.PENDING
+    for kept in cases:
+        with subtests.test(kept=kept):
+            view = {**opened(approval), "private_metadata": kept}
+            await counter.send(turning(approval, view, "1"))
+            answer = await counter.send(searching(approval, view, ""))
+            assert json.loads(answer.body) == {"options": []}
+            assert counter.views.updated == []
+            assert (await storage.approvals.get(approval.approval_id)).status is Status.PENDING
 
 
 async def test_a_search_in_what_has_no_choices_finds_none(

@@ -44,12 +44,16 @@ def read(body: dict[str, Any]) -> str:
     return " | ".join(rows(body.get("blocks") or []))
 
 
-@pytest.mark.parametrize("text", ["", "list", "LIST", "  list  "])
-async def test_the_list_has_what_waits_with_its_button(counter: Counter, text: str) -> None:
-    body = await answered(counter, text)
-    assert body["text"] == "1 waiting for you"
-    assert "Pay 5 to Mia\nExpires today 11:00 AM · Rosa Ortiz in #c1" in read(body)
-    assert body["blocks"][1]["accessory"]["text"]["text"] == "Review"
+async def test_the_list_has_what_waits_with_its_button(
+    counter: Counter, subtests: pytest.Subtests
+) -> None:
+    cases: list[str] = ["", "list", "LIST", "  list  "]
+    for text in cases:
+        with subtests.test(text=text):
+            body = await answered(counter, text)
+            assert body["text"] == "1 waiting for you"
+            assert "Pay 5 to Mia\nExpires today 11:00 AM · Rosa Ortiz in #c1" in read(body)
+            assert body["blocks"][1]["accessory"]["text"]["text"] == "Review"
 
 
 async def test_nothing_waits_for_who_may_not_decide(counter: Counter) -> None:
@@ -202,9 +206,10 @@ async def test_each_command_of_the_guide_works(counter: Counter) -> None:
         assert "couldn't read" not in reply, command
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+async def test_what_is_wrong_gets_an_answer_of_at_most_two_lines(
+    counter: Counter, subtests: pytest.Subtests
+) -> None:
+    cases: list[tuple[str, str]] = [
         ("aprove", "Approve or reject on the request's card"),
         ("approve apr_1", "Approve or reject on the request's card"),
         ("yes", "Approve or reject on the request's card"),
@@ -245,15 +250,13 @@ async def test_each_command_of_the_guide_works(counter: Counter) -> None:
         ("<@U0|x>", "“&lt;@U0&gt;”"),
         ("show <http://acme.example|acme.example>", "There's no request acme.example"),
         ("*bold* _x_ `code`", "I don't know"),
-    ],
-)
-async def test_what_is_wrong_gets_an_answer_of_at_most_two_lines(
-    counter: Counter, text: str, words: str
-) -> None:
-    body = await answered(counter, text)
-    assert words in body["text"]
-    assert body["text"].count("\n") < 2
-    assert not body.get("blocks")
+    ]
+    for text, words in cases:
+        with subtests.test(text=text, words=words):
+            body = await answered(counter, text)
+            assert words in body["text"]
+            assert body["text"].count("\n") < 2
+            assert not body.get("blocks")
 
 
 async def test_permissions_is_the_word_for_grants(counter: Counter) -> None:
@@ -270,9 +273,10 @@ async def test_away_for_days_hands_over_and_back_ends_all(counter: Counter) -> N
     assert (await answered(counter, "list", by=BEN))["text"] == "Nothing is waiting for you."
 
 
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
+async def test_quiet_hours_are_read_as_people_write_them(
+    counter: Counter, subtests: pytest.Subtests
+) -> None:
+    cases: list[tuple[str, str]] = [
         ("22:00-07:00", "from 10:00 PM to 7:00 AM"),
         ("22-7", "from 10:00 PM to 7:00 AM"),
         ("10pm-7am", "from 10:00 PM to 7:00 AM"),
@@ -280,17 +284,15 @@ async def test_away_for_days_hands_over_and_back_ends_all(counter: Counter) -> N
         ("from 18:00 until 9:00", "from 6:00 PM to 9:00 AM"),
         ("12am-12pm", "from 12:00 AM to 12:00 PM"),
         ("20:00\N{EN DASH}24:00", "from 8:00 PM to 12:00 AM"),
-    ],
-)
-async def test_quiet_hours_are_read_as_people_write_them(
-    counter: Counter, typed: str, words: str
-) -> None:
-    expected = f"Direct messages muted {words}, except high-risk requests."
-    assert (await answered(counter, f"quiet {typed}"))["text"] == expected
-    assert (await answered(counter, "quiet"))["text"] == expected
-    again = (await answered(counter, "quiet off"))["text"]
-    assert again == "Direct messages are back on."
-    assert (await answered(counter, "quiet"))["text"].startswith("Direct messages are on")
+    ]
+    for typed, words in cases:
+        with subtests.test(typed=typed, words=words):
+            expected = f"Direct messages muted {words}, except high-risk requests."
+            assert (await answered(counter, f"quiet {typed}"))["text"] == expected
+            assert (await answered(counter, "quiet"))["text"] == expected
+            again = (await answered(counter, "quiet off"))["text"]
+            assert again == "Direct messages are back on."
+            assert (await answered(counter, "quiet"))["text"].startswith("Direct messages are on")
 
 
 async def test_a_word_about_quiet_hours_is_answered_in_a_thread_too(counter: Counter) -> None:
@@ -299,13 +301,15 @@ async def test_a_word_about_quiet_hours_is_answered_in_a_thread_too(counter: Cou
     assert text.startswith("Direct messages muted from 10:00 PM")
 
 
-@pytest.mark.parametrize(
-    "text", ["list", "mine", "decided", "show 0000", "grants", "quiet 22-7", "health"]
-)
-async def test_guests_and_strangers_learn_nothing(counter: Counter, text: str) -> None:
-    assert "Guests" in (await answered(counter, text, by=GUS))["text"]
-    counter.office.directory.add(BEN, is_external=True, team_id="T9")
-    assert "this workspace" in (await answered(counter, text, by=BEN))["text"]
+async def test_guests_and_strangers_learn_nothing(
+    counter: Counter, subtests: pytest.Subtests
+) -> None:
+    cases: list[str] = ["list", "mine", "decided", "show 0000", "grants", "quiet 22-7", "health"]
+    for text in cases:
+        with subtests.test(text=text):
+            assert "Guests" in (await answered(counter, text, by=GUS))["text"]
+            counter.office.directory.add(BEN, is_external=True, team_id="T9")
+            assert "this workspace" in (await answered(counter, text, by=BEN))["text"]
 
 
 async def test_a_directory_that_is_down_shows_nothing(counter: Counter) -> None:

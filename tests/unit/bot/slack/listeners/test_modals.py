@@ -52,9 +52,8 @@ async def test_a_modal_that_slack_does_not_open(counter: Counter) -> None:
     await is_untouched(counter)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+async def test_a_modal_that_is_not_ours(counter: Counter, subtests: pytest.Subtests) -> None:
+    cases: list[dict[str, Any]] = [
         {"callback_id": ActionId.ANSWER_MODAL},
         {"callback_id": ActionId.RAN_MODAL},
         {"callback_id": ActionId.DETAILS_MODAL},
@@ -66,17 +65,17 @@ async def test_a_modal_that_slack_does_not_open(counter: Counter) -> None:
         {"private_metadata": ""},
         {"private_metadata": None},
         {"private_metadata": "apr_x.y"},
-    ],
-)
-async def test_a_modal_that_is_not_ours(counter: Counter, changes: dict[str, Any]) -> None:
-    approval = await counter.office.the_approval()
-    form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "x"))
-    form["view"] |= changes
-    answer = await counter.send(form)
-    assert answer.status == 200
-    assert json.loads(answer.body)["response_action"] == "update"
-    assert "isn't one I made" in answer.body
-    await is_untouched(counter)
+    ]
+    for changes in cases:
+        with subtests.test(changes=changes):
+            approval = await counter.office.the_approval()
+            form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "x"))
+            form["view"] |= changes
+            answer = await counter.send(form)
+            assert answer.status == 200
+            assert json.loads(answer.body)["response_action"] == "update"
+            assert "isn't one I made" in answer.body
+            await is_untouched(counter)
 
 
 async def test_a_modal_without_state(counter: Counter) -> None:
