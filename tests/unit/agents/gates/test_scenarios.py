@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -23,7 +22,6 @@ from agents.gates import (
     ApprovalInfo,
     CallChoiceInfo,
     Choice,
-    FollowUpInfo,
     HumanInterrupt,
     HumanInterruptConfig,
     ParametersInfo,
@@ -32,12 +30,10 @@ from agents.gates import (
     approval_gate,
     choose_argument,
     fill_arguments,
-    follow_up_tool,
     human_gate,
     policy_gate,
     review_edit_gate,
 )
-from agents.middlewares.tools import ToolErrorHandler
 from agents.models import ScriptedModel, Turn, call, say
 from agents.policy import Ask, PolicyCall, Ruling
 from agents.runner import Runner
@@ -203,78 +199,6 @@ async def test_d03_e065_a_gate_around_an_agent_keeps_its_own_state(kind: str) ->
     assert (inner_model.calls, pay.calls) == (1, [])
     await answer()
     assert (inner_model.calls, outer_model.calls, pay.calls) == (2, 2, [{"x": 1}])
-
-
-async def reviewed() -> tuple[World, Strict, str, ReviewEditInfo]:
-    world, pay, context = await begun("review")
-    assert isinstance(context.info, ReviewEditInfo)
-    return world, pay, context.id, context.info
-
-
-async def test_e049_no_need_to_edit_runs_as_it_is() -> None:
-    world, pay, key, info = await reviewed()
-    events = await world.resume({key: info.accept()})
-    assert brief(events)[0] == 'tool pay#c1 ran: pay ok {"x": 1}'
-    assert pay.calls == [{"x": 1}]
-
-
-async def test_e050_edited_arguments_run_once_and_the_model_is_told() -> None:
-    world, pay, key, info = await reviewed()
-    await world.resume({key: info.edit({"x": 2})})
-    assert pay.calls == [{"x": 2}]
-    assert world.last_input[-1] == (
-        'tool-return:A person changed the arguments to {"x": 2}. The tool ran with these. '
-        'Result: pay ok {"x": 2}'
-    )
-
-
-async def test_e052_disapproved_wins() -> None:
-    world, pay, key, info = await reviewed()
-    answer = replace(info.edit({"x": 2}), disapproved=True, no_need_to_edit=True)
-    events = await world.resume({key: answer})
-    assert brief(events)[0].startswith("tool pay#c1 rejected: Rejected by a person")
-    assert pay.calls == []
-
-
-@pytest.mark.parametrize("answer", [ReviewEditResult(), None, "no need to edit"])
-async def test_e053_answer_that_chooses_nothing_is_refused(answer: object) -> None:
-    world, pay, key, info = await reviewed()
-    with pytest.raises(ResumeDataError):
-        await world.resume({key: answer})
-    assert pay.calls == []
-    await world.resume({key: info.accept()})
-    assert pay.calls == [{"x": 1}]
-
-
-def asking_world(**options: object) -> World:
-    questions: Turn = call("ask_people", {"questions": ["Where?", "When?"]}, id="c1")
-    return World([questions, say("done")], [follow_up_tool()], options=options)
-
-
-async def test_e054_follow_up_answers_all_questions_at_once() -> None:
-    world = asking_world()
-    context = contexts(await world.run())["c1"]
-    assert isinstance(context.info, FollowUpInfo)
-    events = await world.resume({context.id: context.info.answer("Oslo, in May")})
-    assert brief(events) == ["tool ask_people#c1 answered: Oslo, in May", "says done"]
-
-
-async def test_e055_follow_up_without_an_answer_keeps_its_questions() -> None:
-    world = asking_world()
-    context = contexts(await world.run())["c1"]
-    events = await world.resume({}, untargeted="reenter")
-    again = contexts(events)["c1"]
-    assert again.info == context.info == FollowUpInfo(questions=("Where?", "When?"))
-    assert again.id != context.id
-
-
-async def test_e056_empty_answer_is_refused_also_behind_safe_tools() -> None:
-    world = asking_world(middlewares=[ToolErrorHandler()])
-    context = contexts(await world.run())["c1"]
-    with pytest.raises(ResumeDataError, match="empty"):
-        await world.resume({context.id: FollowUpInfo(questions=("Where?", "When?"))})
-    assert (await world.pending())[0].id == context.id
-    assert brief(await world.resume({context.id: "Oslo"}))[-1] == "says done"
 
 
 @every_gate

@@ -15,20 +15,6 @@ from tests.unit.bot.demo.pattern_room import Answer, Room, accept, approve, edit
 # ---- 1 and 2: approval, review and edit ----------------------------------------------------------
 
 
-async def test_p1_approval() -> None:
-    room = Room("#approval")
-    await room.play(approve)
-    assert room.texts[-1] == "Done."
-    assert room.outcomes("book_ticket") == ["ran"]
-
-
-async def test_p1_rejection() -> None:
-    room = Room("#approval")
-    await room.play(reject)
-    assert room.texts[-1] == "It was rejected. It did not run, and I will not try it again."
-    assert room.outcomes("book_ticket") == ["rejected"]
-
-
 async def test_p1_the_words_of_the_original() -> None:
     room = Room("#approval")
     await room.say(
@@ -136,14 +122,6 @@ async def test_p5_supervisor() -> None:
     assert room.outcomes("check_balance") == room.outcomes("transfer_funds") == ["ran"]
 
 
-async def test_p5_rejection_is_summed_up_too() -> None:
-    room = Room("#supervisor")
-    await room.play(reject)
-    assert "The transfer of 500 from checking to savings was rejected" in room.texts[-1]
-    assert room.outcomes("transfer_funds") == ["rejected"]
-    assert room.outcomes("exit") == ["ran"]
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -178,14 +156,6 @@ async def test_p6_plan_execute_replan() -> None:
         assert room.outcomes(tool) == ["ran"]
 
 
-async def test_p6_without_a_flight_the_plan_changes() -> None:
-    room = Room("#plan")
-    await room.play(reject)
-    assert room.texts[-1].startswith("There is no flight, so I booked no hotel either.")
-    assert room.outcomes("book_flight") == ["rejected"]
-    assert room.outcomes("book_hotel") == []
-
-
 async def test_p6_a_booking_that_cannot_be() -> None:
     room = Room("#plan")
     await room.play(accept, edit(check_out="2027-10-01"))
@@ -195,18 +165,6 @@ async def test_p6_a_booking_that_cannot_be() -> None:
 
 
 # ---- 7: deep agent -------------------------------------------------------------------------------
-
-
-async def test_p7_deep_agent() -> None:
-    room = Room("#deep")
-    await room.say()
-    assert len(room.info.questions) == 3
-    await room.answer(tell("2024\nEurope\nwhether to invest"))
-    assert room.waiting == ()
-    assert "revenue 1.2, 1.5 and 1.9 billion USD" in room.texts[-1]
-    assert "growth of about 26 percent" in room.texts[-1]
-    assert room.outcomes("task") == ["ran", "ran"]
-    assert room.outcomes("write_todos") == ["ran", "ran", "ran"]
 
 
 @pytest.mark.parametrize("answer", [Expired(), tell("stop")])
@@ -231,13 +189,6 @@ async def test_p8_supervisor_is_called_again_after_the_approval() -> None:
     assert room.texts[-1] == "All in all, for Customer Portal: The project is set up."
     for tool in ("search_info", "analyze_requirements", "allocate_budget", "assign_team", "exit"):
         assert room.outcomes(tool) == ["ran"]
-
-
-async def test_p8_without_a_budget_nobody_is_assigned() -> None:
-    room = Room("#project")
-    await room.play(reject)
-    assert room.texts[-1].endswith("There is no budget, so nobody is assigned.")
-    assert room.outcomes("assign_team") == []
 
 
 async def test_p8_a_budget_that_is_too_large() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from typing import Any
 
@@ -10,34 +9,8 @@ import pytest
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.layout.action_ids import ActionId
-from tests.unit.bot.counter_stage import Counter, a_click, a_request, is_untouched
+from tests.unit.bot.counter_stage import Counter, a_click, is_untouched
 from tests.unit.bot.office import ADA
-
-
-async def an_approving(counter: Counter) -> AsyncBoltRequest:
-    return a_request(a_click(await counter.office.the_approval(), ActionId.APPROVE))
-
-
-async def test_a_wrong_signature_decides_nothing(counter: Counter) -> None:
-    request = await an_approving(counter)
-    request.headers["x-slack-signature"] = ["v0=" + "0" * 64]
-    assert (await counter.bolt.async_dispatch(request)).status == 401
-    await is_untouched(counter)
-
-
-@pytest.mark.parametrize("header", ["x-slack-signature", "x-slack-request-timestamp"])
-async def test_without_a_signature_nothing_is_decided(counter: Counter, header: str) -> None:
-    request = await an_approving(counter)
-    del request.headers[header]
-    assert (await counter.bolt.async_dispatch(request)).status == 401
-    await is_untouched(counter)
-
-
-async def test_an_old_click_decides_nothing(counter: Counter) -> None:
-    request = await an_approving(counter)
-    request.headers["x-slack-request-timestamp"] = [str(int(time.time()) - 600)]
-    assert (await counter.bolt.async_dispatch(request)).status == 401
-    await is_untouched(counter)
 
 
 async def test_over_a_socket_there_is_no_signature(counter: Counter) -> None:
