@@ -16,6 +16,7 @@ BotError
         UnknownApprovalError    the approval does not exist in this workspace
         InvalidInputError       a button value or a form was not made by the bot
         DirectoryError          people could not be looked up
+        UnknownScopeError       nothing has the name of a scope
         UnknownFreezeError      no freeze in force has this id
         AlreadyConfirmedError   other people must confirm the lifting of a freeze
         NotRecordedError        the database did not respond in time
@@ -263,6 +264,28 @@ class DirectoryError(UserFacingError):
             super().__init__(say("refuse.lookup_later", s=ceil(again.total_seconds())))
         self.detail = detail
         self.again = again
+
+
+class UnknownScopeError(UserFacingError):
+    """Nothing has the name that the scope of a freeze has, so nothing is frozen.
+
+    Attributes:
+        name: The unknown name.
+        guess: The nearest known name; empty if none is near.
+    """
+
+    code = "unknown_scope"
+
+    def __init__(self, kind: str, name: str, *, guess: str = "") -> None:
+        named = {"kind": kind, "name": name}
+        if guess:
+            words = say("refuse.unknown_scope", **named, guess=guess)
+        elif kind == "channel":
+            words = say("refuse.unknown_channel", name=name)
+        else:
+            words = say("refuse.unknown_scope_far", **named)
+        super().__init__(words)
+        self.name, self.guess = name, guess
 
 
 class UnknownFreezeError(UserFacingError):

@@ -11,7 +11,13 @@ from importlib import import_module
 from bot.commands.call import Call
 from bot.commands.parser import parse
 from bot.config.secretfiles import secret_files
-from bot.errors import BotError, FaultyPolicyError, InvalidSettingsError, SettingsError
+from bot.errors import (
+    BotError,
+    FaultyPolicyError,
+    InvalidSettingsError,
+    SettingsError,
+    UnknownScopeError,
+)
 from storage.errors import StorageError, StoreBrokenError, StoreUnavailableError
 
 FAILED = 1
@@ -66,7 +72,7 @@ async def carry_out(call: Call, complain: Callable[[str], object]) -> int:
         # Set in the environment itself, because model libraries and tools read their keys there.
         call.environ.update(secret_files(call.environ))
         await command.execute(call)
-    except (FaultyPolicyError, InvalidSettingsError, SettingsError) as error:
+    except (FaultyPolicyError, InvalidSettingsError, SettingsError, UnknownScopeError) as error:
         complain(str(error))
         return WRONG_SETTINGS
     except StoreUnavailableError as error:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from re import fullmatch
 
 from bot.config.durations import LONGEST_RETENTION, parse_duration
 
@@ -16,6 +17,9 @@ DISTRIBUTION = "countersign-bot"
 
 PORT = 8900
 """Default port of the sandbox's page. If it is taken, the demo uses a free port."""
+
+MAX_WHY = 300
+"""The same as `bot.records.switch.MAX_WHY`, whose import would take long."""
 
 _DESCRIPTION = "A self-hosted Slack approval bot for AI agents."
 _OUTDATED_HELP = "only requests created under a different version of the policy"
@@ -39,6 +43,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         parser.error(
             "audit: give a subcommand, --thread or --approval; see countersign audit --help"
         )
+    is_lifting = arguments.command == "freeze" and arguments.action == "unfreeze"
+    if is_lifting and not arguments.id and fullmatch(r"f\d+", arguments.why):
+        parser.error("unfreeze: give a reason, too: countersign unfreeze ID WHY")
     return arguments
 
 
@@ -60,6 +67,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_forget(commands)
     _add_prune(commands)
     _add_pending(commands)
+    _add_freeze(commands)
     _add_policy(commands)
     return parser
 
@@ -294,6 +302,33 @@ def _add_pending(commands: _Commands[_CommandParser]) -> None:
     reask.add_argument("--outdated", action="store_true", help=_OUTDATED_HELP)
     _add_data_dir(reask)
     reask.set_defaults(part="reask")
+
+
+def _add_freeze(commands: _Commands[_CommandParser]) -> None:
+    freeze = _add(commands, "freeze", "stop all starts of calls; works without the bot and Slack")
+    freeze.add_argument("why", metavar="WHY", type=_why, help="the reason, which everyone sees")
+    scopes = freeze.add_mutually_exclusive_group()
+    scopes.add_argument("--agent", metavar="NAME", help="only calls of this agent, or through it")
+    scopes.add_argument("--tool", metavar="NAME", help="only calls of this tool")
+    scopes.add_argument("--tag", metavar="NAME", help="only calls of tools with this tag")
+    scopes.add_argument("--channel", metavar="ID", help="only calls from this channel (C…)")
+    freeze.add_argument("--turns", action="store_true", help="stop turns of agents, too")
+    unfreeze = _add(commands, "unfreeze", "lift a freeze; waiting calls are then judged again")
+    unfreeze.add_argument(
+        "id", metavar="ID", nargs="?", help="of the freeze, such as f2; default: the only one"
+    )
+    unfreeze.add_argument("why", metavar="WHY", type=_why, help="the reason, for the audit")
+    freezes = _add(commands, "freezes", "list the freezes in force")
+    _add_json(freezes)
+    for action, parser in {"freeze": freeze, "unfreeze": unfreeze, "freezes": freezes}.items():
+        _add_data_dir(parser)
+        parser.set_defaults(command="freeze", action=action)  # all are in one module
+
+
+def _why(text: str) -> str:
+    if not 1 <= len(text.strip()) <= MAX_WHY:
+        raise argparse.ArgumentTypeError(f"write from 1 to {MAX_WHY} characters")
+    return text.strip()
 
 
 def _add_policy(commands: _Commands[_CommandParser]) -> None:

@@ -54,7 +54,7 @@ async def _check(call: Call) -> None:
     path = Path(call.arguments.file)
     rehearsed = call if isinstance(call, RehearsedCall) else None
     world = rehearsed.world if rehearsed else load_world(call.environ)
-    if not rehearsed and not any(call.environ.get(name) for name in _AGENT_SETTINGS):
+    if not rehearsed and names_no_agents(call.environ):
         call.say(DEMO_TOOLS)
     if call.arguments.offline:
         await check_file(path, world, None, call.say)
@@ -128,6 +128,11 @@ async def look_at_policy(path: Path, world: PolicyWorld, slack: SlackFacts | Non
         remedy = "name people or user groups instead of the channel"
         return Finding(subject="COUNTERSIGN_POLICY", text="; ".join(large), remedy=remedy)
     return Finding(subject="policy", text=lines[-1])
+
+
+def names_no_agents(environ: Mapping[str, str]) -> bool:
+    """Return whether no setting names the agents, so that those of the demo are loaded."""
+    return not any(environ.get(name) for name in _AGENT_SETTINGS)
 
 
 def load_world(environ: Mapping[str, str]) -> PolicyWorld:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bot.clock import system_clock
 from bot.commands.call import Call
+from bot.commands.freeze import actor, freezes_of
 from bot.commands.upkeep import go_back
 from bot.config import stores
 from bot.errors import BotError
@@ -29,7 +30,9 @@ async def execute(call: Call) -> None:
         ) as storage:
             restoring = Restoring(storage=storage, clock=system_clock)
             with in_force(call.redact):
-                await go_back(restoring, is_shared=bool(call.uri), say=call.say)
+                freezes = await freezes_of(storage)
+                is_shared = bool(call.uri)
+                await go_back(restoring, freezes, by=actor(), is_shared=is_shared, say=call.say)
     except StoreBrokenError:
         raise  # is printed with its remedy
     except StoreUnavailableError as error:

@@ -9,7 +9,9 @@ from functools import partial
 
 from bot.clock import milliseconds
 from bot.errors import BotError
-from bot.maintenance.restoring import Restoring
+from bot.freezes.rules import ALL
+from bot.freezes.service import Freezes
+from bot.maintenance.restoring import Marked, Restoring
 from bot.maintenance.retention import Forecast, Forgetting
 from bot.stores import Stores
 
@@ -19,6 +21,8 @@ _LOG_REMAINS = (
     "The deleted content is still in the write-ahead log, countersign.db-wal, because another "
     "process reads the database, such as a backup. Repeat the command when that has ended."
 )
+
+_WHY_FROZEN = "The database was restored, and newer freezes are not in it."
 
 _NAMES = {
     "approvals": ("request", "requests"),
@@ -62,11 +66,18 @@ async def forget_thread(forgetting: Forgetting, name: str, *, do_it: bool, say: 
     say("Messages in Slack and existing backups were not changed.")
 
 
-async def go_back(restoring: Restoring, *, is_shared: bool, say: Say) -> None:
-    """Mark the unfinished work of a restored database.
+async def go_back(
+    restoring: Restoring, freezes: Freezes, *, by: str, is_shared: bool, say: Say
+) -> None:
+    """Freeze all calls, and mark the unfinished work of a restored database.
+
+    A freeze that was set after the backup is not in it, so nothing starts until people lift this
+    one.
 
     Args:
         restoring: Marks the work.
+        freezes: The freezes of the database.
+        by: The actor of the freeze.
         is_shared: Whether the database is MongoDB, where a bot may still run.
         say: Prints a text to the terminal.
 
@@ -78,12 +89,22 @@ async def go_back(restoring: Restoring, *, is_shared: bool, say: Say) -> None:
             "this database is in use. Stop all bots first; if none is running, wait a minute "
             "for their locks to expire"
         )
+    freeze = (await freezes.freeze(ALL, by=by, why=_WHY_FROZEN, is_recorded=False)).freeze
     marked = await restoring.mark()
+    # Only now, because the newest entry of the audit tells where the backup ends.
+    await freezes.record_acts(await freezes.read())
+    _say_end(marked, now_ms=restoring.clock(), say=say)
+    say(
+        f"Everything is frozen: no call starts until you type: countersign unfreeze {freeze.id} WHY"
+    )
+
+
+def _say_end(marked: Marked, *, now_ms: int, say: Say) -> None:
     if not marked.to_ms:
         say("The backup is empty, so there was nothing to do.")
         return
     moment = datetime.fromtimestamp(marked.to_ms / 1_000, UTC)
-    is_behind = marked.to_ms > restoring.clock()
+    is_behind = marked.to_ms > now_ms
     say(
         f"The copy ends at {moment:%Y-%m-%d %H:%M:%S} UTC. What came after that is not on record: "
         f"{_number(marked.approvals, 'pending request')} will be asked again, and "

@@ -79,7 +79,13 @@ class Freezes:
     team: str = ""
 
     async def freeze(
-        self, scope: FreezeScope, *, by: str, why: str, turns: bool = False
+        self,
+        scope: FreezeScope,
+        *,
+        by: str,
+        why: str,
+        turns: bool = False,
+        is_recorded: bool = True,
     ) -> FreezeSet:
         """Set a freeze. From the return on, no call in its scope gets a start number.
 
@@ -90,6 +96,7 @@ class Freezes:
             by: Slack user id of the person, or `cli:user@host`.
             why: The reason, 1 to `MAX_WHY` characters.
             turns: Whether turns of agents stop, too.
+            is_recorded: Whether to write the audit at once; see `record_acts`.
 
         Raises:
             StorageError: Nobody knows whether the freeze is set. Set it again.
@@ -106,7 +113,8 @@ class Freezes:
         freeze = in_force(switch, scope)
         is_wider = freeze is None
         freeze = freeze or in_force(switch, FreezeScope()) or new
-        await self.record_acts(switch)
+        if is_recorded:
+            await self.record_acts(switch)
         return FreezeSet(
             freeze=freeze,
             is_new=before.freeze(freeze.id) is None,

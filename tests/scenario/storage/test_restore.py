@@ -99,13 +99,19 @@ async def stage(place: Place, tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 async def back_to_copy(stage: Stage, place: Place) -> str:
-    """Lose the database, put the copy back, and start again; return what the command said."""
+    """Lose the database, put the copy back, lift its freeze, and start again.
+
+    Return what the command said.
+    """
     await stage.stop_bot()
     place.lose()
     said: list[str] = []
     argv, environ = place.argv, dict(place.environ)
     code = await asyncio.to_thread(main, argv, environ=environ, say=said.append)
-    assert (code, len(said)) == (0, 1), said
+    assert (code, len(said)) == (0, 2), said
+    assert "Everything is frozen" in said[1]
+    lift = ["unfreeze", "nothing newer was frozen"]
+    assert await asyncio.to_thread(main, lift, environ=environ) == 0
     stage.clock.follow()  # the command has its time from the system
     await stage.start_bot()
     return said[0]

@@ -14,6 +14,8 @@ from agents.models import call, say
 from bot.approvals.disclosure import Surface
 from bot.audit.report import story
 from bot.commands.cli import FAILED, main
+from bot.commands.freeze import freezes_of
+from bot.commands.upkeep import go_back
 from bot.config.stores import restoring
 from bot.errors import NotApproverError
 from bot.maintenance.restoring import Restoring
@@ -437,11 +439,41 @@ def test_the_command_goes_back_and_says_what_comes(tmp_path: Path) -> None:
 
     assert "The copy ends at 2027-01-15 08:00:00 UTC." in said[0]
     assert "1 pending request will be asked again, and 1 thread that was not at rest" in said[0]
+    assert said[1].endswith("no call starts until you type: countersign unfreeze f1 WHY")
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
         "countersign.db",
         "countersign.lock",
     ]
     assert (tmp_path / "new" / "countersign.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_11_26_a_restored_database_is_frozen_even_if_the_first_restore_died(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    asyncio.run(back_up(made(tmp_path / "data"), place / "countersign.db"))
+
+    async def die() -> None:
+        async with restoring(place, None, uri="", driver="motor") as storage:
+            storage.restoring.end = dead
+            steps = Restoring(storage=storage, clock=lambda: 1_900_000_000_000)
+            freezes = await freezes_of(storage)
+            with pytest.raises(KilledError):
+                await go_back(steps, freezes, by="cli:root@db1", is_shared=False, say=print)
+
+    async def dead() -> None:
+        raise KilledError
+
+    asyncio.run(die())
+    said: list[str] = []
+    environ = {"COUNTERSIGN_DATA_DIR": str(place)}
+    assert main(["restore"], environ=environ, say=said.append) == 0
+    assert "The copy ends at 2027-01-15 08:00:00 UTC." in said[0]
+    assert "countersign unfreeze f1 WHY" in said[1]
+    said.clear()
+    assert main(["freezes"], environ=environ, say=said.append) == 0
+    assert said[0].startswith("f1  all  since ")
+    assert main(["audit", "list", "--action", "frozen"], environ=environ, say=said.append) == 0
+    assert "cli:root@db1" in said[1]
 
 
 def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
