@@ -24,7 +24,6 @@ from agents.core.observers import (
     WorkInDoubt,
     WorkNotice,
     WorkStarted,
-    WorkStarting,
 )
 
 T = TypeVar("T")
@@ -48,7 +47,7 @@ class Journal:
         base: Version of the document that the journal belongs to; 0 if no document exists.
         entries: Existing entries that still count.
         every_step: Whether model answers and results of tools without a gate are stored, too.
-        recorder: Called for approved work, before it starts and after it is stored.
+        recorder: Called for approved work, after it is stored.
     """
 
     def __init__(
@@ -77,6 +76,11 @@ class Journal:
         self.every_step = every_step and self._store is not None
         for entry in entries:
             self._learn(from_text(entry))
+
+    @property
+    def segment(self) -> int:
+        """Version of the document that the journal belongs to; 0 if no document exists."""
+        return self._base
 
     @property
     def has_entries(self) -> bool:
@@ -223,9 +227,6 @@ class Journal:
 
     async def _write(self, entry: dict[str, Json]) -> None:
         recorder = self._recorder
-        # The recorder comes first: work that it cannot record must not start.
-        if recorder is not None and entry["kind"] == STARTED:
-            await recorder.starting(_start_of(self._checkpoint_id, entry, self._base))
         if self._store is not None:
             text = to_text(entry)
             await self._store.append(self._checkpoint_id, text, base=self._base, index=self._index)
@@ -257,17 +258,6 @@ def notices_in(checkpoint_id: str, entries: Iterable[str]) -> Iterator[WorkNotic
     return (notice for notice in notices if notice is not None)
 
 
-def _start_of(checkpoint_id: str, entry: dict[str, Json], base: int) -> WorkStarting:
-    return WorkStarting(
-        checkpoint_id=checkpoint_id,
-        address=str(entry["at"]),
-        arguments=cast("dict[str, Json]", entry["arguments"]),
-        segment=base,
-        secret=tuple(cast("list[str]", entry.get("secret", []))),
-        shown=tuple(cast("list[str]", entry.get("shown", []))),
-    )
-
-
 def _notice_of(checkpoint_id: str, entry: dict[str, Json], *, is_news: bool) -> WorkNotice | None:
     """Return the notice of an entry, or None if it is about neither a call nor a node."""
     kind, at = entry.get("kind"), str(entry.get("at", ""))
@@ -277,6 +267,7 @@ def _notice_of(checkpoint_id: str, entry: dict[str, Json], *, is_news: bool) -> 
             address=at,
             is_news=is_news,
             is_cancellable=bool(entry.get("cancellable")),
+            frozen=cast("dict[str, Json]", entry.get("frozen", {})),
         )
     if kind == FINISHED:
         return _result_of(checkpoint_id, at, entry)

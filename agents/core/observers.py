@@ -3,9 +3,9 @@
 An observer is a plain function that is passed to the runner. It is called after the event, must be
 fast and cannot change the run: its errors are logged by name and ignored.
 
-A recorder stores the application's own record of approved work, and the run waits for it. Work
-that it cannot record does not start. After a crash it receives notices again that it may have
-missed. It must therefore be idempotent.
+A recorder stores what became of approved work in the application's own record, and the run waits
+for it. After a crash it receives notices again that it may have missed. It must therefore be
+idempotent. What the application records before a start is `agents.core.scope.BeforeStart`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ __all__ = [
     "WorkInDoubt",
     "WorkNotice",
     "WorkStarted",
-    "WorkStarting",
 ]
 
 logger = logging.getLogger(__name__)
@@ -93,34 +92,18 @@ class WorkNotice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkStarting(WorkNotice):
-    """A gated call, or a node behind a breakpoint, is about to start.
-
-    Attributes:
-        arguments: The exact arguments; empty for a node.
-        segment: Identifies one start at this address. A repeated notice has the same number; a
-            start that people allowed again has another one.
-        secret: Names of arguments that the tool's author marked as secret.
-        shown: Names of arguments that look secret, but are not, according to the author.
-    """
-
-    arguments: Mapping[str, Json]
-    segment: int
-    secret: tuple[str, ...] = ()
-    shown: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkStarted(WorkNotice):
     """The start of a call or node is stored in the journal.
 
     Attributes:
         is_news: Whether it starts now. False repeats a notice of a process that crashed.
         is_cancellable: Whether a person's stop cancels it.
+        frozen: What the application stored with the start; see `BeforeStart`.
     """
 
     is_news: bool = True
     is_cancellable: bool = False
+    frozen: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,14 +142,6 @@ class WorkInDoubt(WorkNotice):
 
 class Recorder(Protocol):
     """Stores the application's own record of a run; passed to the runner."""
-
-    async def starting(self, start: WorkStarting) -> None:
-        """Record a start, before it is in the journal and before anything runs.
-
-        If this raises, the work does not start and the run ends with the error. Nothing is in
-        doubt.
-        """
-        ...
 
     async def noted(self, notice: WorkNotice) -> None:
         """Record a journal entry, when it is written or again after a crash.

@@ -89,23 +89,43 @@ def watching_claims(tell: Callable[[InterruptNode], None]) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartingCall:
-    """An approved or allowed call, right before it starts.
+    """An approved or allowed call, or a node behind a breakpoint, right before it starts.
 
     Attributes:
         checkpoint_id: Id of the run; empty if the run is not stored.
-        address: Address of the call, as text.
-        tool: Name of the tool.
-        arguments: The exact arguments.
+        address: Address of the call or node, as text.
+        tool: Name of the tool or node.
+        tags: Tags of the tool.
+        arguments: The exact arguments; empty for a node.
         decisions: Ids of the interrupts whose answers approved it; empty without approval.
-        goes_on: Whether the call had started before and resumes, after an answer or a crash.
+        only_checks: Whether the call does not start yet: only its decisions are checked. When it
+            starts, the application is called again.
+        goes_on: Whether the call had started before and resumes, after an answer.
+        repeats: Whether an idempotent call runs again, after a crash.
+        is_answered: Whether the call has no gate and starts with an answer to its own question.
+        is_cancellable: Whether a person's stop cancels the call.
+        is_idempotent: Whether a second run of the call has no further effect.
+        segment: Identifies one start at this address. A start that is repeated after a crash has
+            the same number; a start that people allowed again has another one.
+        secret: Names of arguments that the tool's author marked as secret.
+        shown: Names of arguments that look secret, but are not, according to the author.
     """
 
     checkpoint_id: str
     address: str
     tool: str
     arguments: Mapping[str, Json]
-    decisions: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    only_checks: bool = False
     goes_on: bool = False
+    repeats: bool = False
+    is_answered: bool = False
+    is_cancellable: bool = False
+    is_idempotent: bool = False
+    segment: int = 0
+    secret: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +140,11 @@ class AskAgain:
 
 
 BeforeStart: TypeAlias = Callable[[StartingCall], Awaitable[Mapping[str, Json] | AskAgain]]
-"""Checks each gated call before it starts. Returns `AskAgain` to request approval
-again, or data to store with the start, which people see if the outcome is in doubt
-(`InDoubtInfo.frozen`)."""
+"""Decides whether a call may start, and records that it does, before the journal and the tool.
+
+Returns `AskAgain` to request approval again, or data to store with the start, which the application
+gets back if the outcome is in doubt (`InDoubtInfo.frozen`). If it raises, nothing starts, nothing
+is in doubt, and the run ends with the error."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -146,7 +168,7 @@ class RunContext:
         unread: Ids of answered interrupts that were resumed without reading the answer.
         read: Ids of interrupts whose answers were read.
         misfits: Errors of answers that were read as another type, by interrupt id.
-        before_start: Checks each gated call before it starts; None allows all.
+        before_start: Lets each gated call start, or not; None lets all start.
         model_timeout: How long a model may send nothing; None means no limit.
         tool_timeout: Longest time of a call, for tools without their own; None means no limit.
         house: The application's policy or None. See `agents.policy.house`.
@@ -313,6 +335,7 @@ class Scope:
         point: The interrupt that the component resumes from, or None.
         watch: Records a raised signal.
         granted: Approved arguments of a call that runs again.
+        granted_by: Ids of the interrupts whose answers let the call run again.
         frozen: Data that was stored with the first start of the call.
         why: The model's text beside the current tool call. Untrusted.
         sink: Receives parts of the current tool's result; None drops them.
@@ -325,6 +348,7 @@ class Scope:
     point: InterruptNode | None = None
     watch: Watch = field(default_factory=Watch)
     granted: dict[str, Json] | None = None
+    granted_by: tuple[str, ...] = ()
     frozen: Mapping[str, Json] = field(default_factory=dict)
     why: str = ""
     sink: Callable[[str], None] | None = None
@@ -367,6 +391,12 @@ class entered:  # noqa: N801 - called like the function that `contextmanager` wo
 def current_address() -> Address:
     """Return the address of the current code."""
     return current_scope("current_address()").address
+
+
+def answered_here() -> tuple[str, ...]:
+    """Return the id of the interrupt that the current component resumes from, if any."""
+    point = current_scope("a component").point
+    return (point.id,) if point is not None else ()
 
 
 @dataclass(frozen=True, slots=True)

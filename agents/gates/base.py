@@ -42,7 +42,14 @@ from agents.core.interrupt import (
 from agents.core.journal import STARTED
 from agents.core.observers import ToolOutcome
 from agents.core.pending import Answerable
-from agents.core.scope import AskAgain, Scope, current_address, current_scope, entered
+from agents.core.scope import (
+    AskAgain,
+    Scope,
+    answered_here,
+    current_address,
+    current_scope,
+    entered,
+)
 from agents.core.tools import EXTERNAL, Tool, ToolSpec, ToolWrapper, layers_of
 from agents.gates.rulings import (
     DEFAULT_RULE,
@@ -63,7 +70,7 @@ from agents.gates.rulings import (
 from agents.gates.votes import ask_in, declined, edited_in, read_vote
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from agents.policy.house import current_house
-from agents.tools.starting import mark_started, may_start
+from agents.tools.starting import start_call
 from agents.tools.texts import (
     cancelled_text,
     denied_text,
@@ -441,7 +448,7 @@ class CallGate(ToolWrapper, ABC):
             edited=state.edited or vote.edits,
             edited_by=vote.editor,
             editors=vote.editors,
-            decisions=(*before.decisions, *_answered()),
+            decisions=(*before.decisions, *answered_here()),
             decided_by=(*before.decided_by, *(vote.voters if is_counted else ())),
         )
         if asked_first:
@@ -568,11 +575,8 @@ class CallGate(ToolWrapper, ABC):
         Returns:
             The result of a denied call; None if the call has started.
         """
-        around, spec = counting(state), self.tool.definition
-        decisions = (
-            *(name for outer in around for name in outer.state.decisions),
-            *state.decisions,
-        )
+        outer_decisions = (name for outer in counting(state) for name in outer.state.decisions)
+        decisions = (*outer_decisions, *state.decisions)
         _, _, before = get_interrupt_state(GateState)
         goes_on = before is not None and before.approved
         # A call that resumes has already acted; a denial now would leave it half done.
@@ -580,43 +584,49 @@ class CallGate(ToolWrapper, ABC):
         if isinstance(word, ToolReturn):
             return word
         allow = word if isinstance(word, Allow) else None
-        facts = (
-            word
-            if isinstance(word, AskAgain)
-            else await self._facts(arguments, decisions, goes_on=goes_on)
-        )
-        if isinstance(facts, AskAgain):
-            original = state.info.original if state.info is not None else None
-            decided = await self._again(all_lapsed(state), arguments, original, facts.reason)
-            if isinstance(decided, ToolReturn):
-                return decided
-            house, allow, facts = current_house(), decided.allow, {}
-            if house is not None and allow is not None:
-                await house.note(self._policy_call(arguments), allow)
-        # The terms that let an allowed call start are stored, too, in case of a doubt.
-        frozen = {**facts, "terms": allow.terms} if allow is not None and allow.terms else facts
-        # The last step before the tool: a crash after this leaves a doubt, never a second run.
-        await mark_started(
-            arguments, frozen=frozen, masks=spec.masks, is_cancellable=spec.cancellable
-        )
+        lapsed = word if isinstance(word, AskAgain) else None
+        if lapsed is None:
+            granted_by = current_scope("a gate").granted_by  # people decided about the doubt
+            lapsed = await self._begin(arguments, decisions or granted_by, allow, goes_on=goes_on)
+        if lapsed is None:
+            return None
+        original = state.info.original if state.info is not None else None
+        decided = await self._again(all_lapsed(state), arguments, original, lapsed.reason)
+        if isinstance(decided, ToolReturn):
+            return decided
+        house, allow = current_house(), decided.allow
+        if house is not None and allow is not None:
+            await house.note(self._policy_call(arguments), allow)
+        refused = await self._begin(arguments, (), allow)
+        if refused is not None:
+            raise ToolError(f"{self._name!r} did not run: {refused.reason}")
         return None
 
-    async def _facts(
-        self, arguments: dict[str, Json], decisions: tuple[str, ...], *, goes_on: bool
-    ) -> Mapping[str, Json] | AskAgain:
-        """Return what to store with the start; or that the approval has lapsed.
+    async def _begin(
+        self,
+        arguments: dict[str, Json],
+        decisions: tuple[str, ...],
+        allow: Allow | None,
+        *,
+        goes_on: bool = False,
+    ) -> AskAgain | None:
+        """Start the call, as the last step before the tool.
 
-        A call that resumes always starts: asking again would repeat what it has done already.
+        After this, a crash leaves a doubt, never a second run.
         """
-        scope, begun = current_scope("a gate"), _begun()
-        if scope.granted is not None:  # people have just decided about the doubt
-            return scope.frozen
-        # An idempotent call runs again after a crash. Its start was checked before the crash.
-        goes_on = goes_on or begun is not None
-        facts = await may_start(self._name, arguments, decisions=decisions, goes_on=goes_on)
-        if goes_on and isinstance(facts, AskAgain):
-            return cast("Mapping[str, Json]", (begun or {}).get("frozen", {}))
-        return facts
+        begun, scope = _begun(), current_scope("a gate")
+        # What an earlier start has kept, and the terms that let the call start, in case of a doubt.
+        kept = {**scope.frozen, **cast("dict[str, Json]", (begun or {}).get("frozen", {}))}
+        if allow is not None and allow.terms:
+            kept["terms"] = allow.terms
+        return await start_call(
+            self.tool.definition,
+            arguments,
+            decisions=decisions,
+            kept=kept,
+            goes_on=goes_on,
+            repeats=begun is not None,
+        )
 
     async def _last_word(
         self, state: GateState, arguments: dict[str, Json], decisions: tuple[str, ...]
@@ -741,12 +751,6 @@ def _begun() -> dict[str, Json] | None:
     """Return the start of this call in a process that crashed, with stored arguments."""
     scope = current_scope("a gate")
     return scope.run.journal.find(STARTED, str(scope.address))
-
-
-def _answered() -> tuple[str, ...]:
-    """Return the id of the interrupt that is being resumed, if any."""
-    point = current_scope("a gate").point
-    return (point.id,) if point is not None else ()
 
 
 def _asked(state: GateState | None) -> CallInfo | None:

@@ -42,7 +42,7 @@ from agents.graph.threads.answers import (
     names_questions,
     sort_answers,
 )
-from agents.graph.threads.execution import Execution, ThreadWork, begun, commanded, shown
+from agents.graph.threads.execution import GraphExecution, ThreadWork, begun, commanded, shown
 from agents.graph.threads.snapshot import GraphResult
 from agents.graph.threads.thread import GraphThread
 from agents.graph.threads.threads import GraphThreads
@@ -297,7 +297,7 @@ class CompiledGraph(GraphThreads):
         return await self._run(thread, base, work)
 
     async def _run(self, thread: GraphThread, head: RunDocument, work: ThreadWork) -> GraphResult:
-        return await Execution(self.topology, self._options, thread, head, work).run()
+        return await GraphExecution(self.topology, self._options, thread, head, work).run()
 
 
 def _work(cancel: CancelToken | None, step_limit: object) -> ThreadWork:

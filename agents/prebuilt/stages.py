@@ -30,10 +30,11 @@ from agents.core.digest import call_digest
 from agents.core.errors import AgentConfigError, ResumeDataError
 from agents.core.interrupt import check_answer, keep_waiting, stateful_interrupt
 from agents.core.messages import planned_calls
-from agents.core.scope import AskAgain, current_address, current_scope
+from agents.core.scope import current_address, current_scope
+from agents.core.starts import lapse_of
 from agents.core.tools import Tool, ToolWrapper
 from agents.middlewares.base import CallNext, Middleware, ModelCall
-from agents.tools.starting import mark_started, may_start
+from agents.tools.starting import start_call
 
 Stage = Literal["agent", "tools"]
 When = Literal["before", "after"]
@@ -197,8 +198,7 @@ class StageMiddleware(Middleware):
         has_begun = run.journal.knows_below(str(scope.address))
         if point is None or has_begun or not has_new_answer(run, point):
             return ""
-        said = await may_start(self.name, {}, decisions=(point.id,))
-        return said.reason if isinstance(said, AskAgain) else ""
+        return await lapse_of(self.name, {}, (point.id,))
 
     def _info(self, calls: Sequence[dict[str, Json]], said: str) -> StageInfo:
         address = current_address()
@@ -230,7 +230,7 @@ class _StartedOnce(ToolWrapper):
         """Record the start unless a gate around the tool has; see `Tool.call`."""
         scope = current_scope("a tool")
         if scope.run.journal.started(str(scope.address)) is None:
-            await mark_started(arguments, masks=self.definition.masks)
+            await start_call(self.definition, arguments)
         return await self.tool.call(arguments)
 
 

@@ -92,6 +92,8 @@ class Setup:
         if self.message_log is None:
             raise AgentConfigError("`log` needs a message log: `Runner(agent, message_log=…)`")
         log_id, turn = document.log
+        if turn <= 1:  # nothing comes before the first
+            return ()
         entries = await self.message_log.load(log_id, before_turn=turn)
         return tuple(read_log(entries, log_id=log_id))
 

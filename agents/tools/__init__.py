@@ -16,7 +16,7 @@ from agents.core.tools import CallText, Tool, ToolSpec, with_tags
 from agents.tools.actions import ActionTool, break_loop_tool, exit_tool, transfer_tool
 from agents.tools.function import FunctionTool
 from agents.tools.schema import Multiline, Parameters, parameters
-from agents.tools.starting import granted_arguments, mark_started
+from agents.tools.starting import granted_arguments, start_call
 
 __all__ = [
     "ActionTool",
@@ -36,11 +36,11 @@ __all__ = [
     "exit_tool",
     "granted_arguments",
     "idempotency_key",
-    "mark_started",
     "parameters",
     "publish",
     "report_progress",
     "session_values",
+    "start_call",
     "stream_text",
     "transfer_tool",
     "with_tags",

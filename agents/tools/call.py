@@ -52,7 +52,7 @@ from agents.core.tools import Tool, layers_of
 from agents.policy.house import HOUSE_SLOT, house_of
 from agents.tools.doubt import ask_doubt, settle_doubt
 from agents.tools.function import result_text
-from agents.tools.starting import mark_started
+from agents.tools.starting import start_call
 from agents.tools.texts import unanswered_text
 
 logger = logging.getLogger(__name__)
@@ -228,7 +228,9 @@ class _Execution:
         scope = self.scope
         if settled is not None:
             info = settled.info
-            scope = replace(scope, granted=info.arguments, frozen=info.frozen)
+            scope = replace(
+                scope, granted=info.arguments, granted_by=settled.granted_by, frozen=info.frozen
+            )
         try:
             arguments = settled.info.arguments if settled else self._shown(tool)
         except InvalidArgumentsError as error:
@@ -252,7 +254,9 @@ class _Execution:
             repeats = tool.definition.idempotent
             if is_free and not repeats and acts_on_answer(run, self.scope.address):
                 # A call without a gate acts on an answer at most once, too.
-                await mark_started(arguments, masks=tool.definition.masks, is_answered=True)
+                await start_call(
+                    tool.definition, arguments, decisions=scope.granted_by, is_answered=True
+                )
             return await self._call(guarded, arguments, is_free=is_free)
 
     def _with_its_answers(self, scope: Scope, settled: Doubt | None) -> Scope:

@@ -15,9 +15,9 @@ from agents.core.component.doubts import Doubt, HeldAnswers
 from agents.core.component.state import runtime_slot
 from agents.core.journal import STARTED
 from agents.core.observers import ToolOutcome
-from agents.core.scope import AskAgain, current_scope
+from agents.core.scope import answered_here, current_scope
+from agents.core.starts import lapse_of
 from agents.core.tools import Tool
-from agents.tools.starting import may_start
 from agents.tools.texts import words_of
 
 _DOUBT = "doubt"
@@ -67,13 +67,11 @@ async def ask_doubt(
 
 
 async def _again(call: ToolCall, before: Doubt) -> Doubt:
-    """Run the call again, unless the decision has become too old."""
-    point = current_scope("settle_doubt()").point
-    decisions = (point.id,) if point is not None else ()
-    said = await may_start(call.name, before.info.arguments, decisions=decisions)
-    if isinstance(said, AskAgain):
-        await before.ask(why=said.reason)
-    return replace(before, info=replace(before.info, frozen=dict(said or before.info.frozen)))
+    """Let the call run again, unless the decision has become too old."""
+    why = await lapse_of(call.name, before.info.arguments, answered_here())
+    if why:
+        await before.ask(why=why)
+    return replace(before, granted_by=answered_here())
 
 
 def _doubt_of(tool: Tool, call: ToolCall, started: Mapping[str, Json]) -> Doubt:

@@ -1,14 +1,15 @@
-"""The start of a gated call: the last check, and the journal entry before it."""
+"""The start of a gated call: the application's decision, and the journal entry."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from agents.core.codec import Json
 from agents.core.digest import canonical_json
 from agents.core.errors import OutsideRunError, ToolError
-from agents.core.journal import STARTED
-from agents.core.scope import AskAgain, StartingCall, current_scope
+from agents.core.scope import AskAgain, current_scope
+from agents.core.starts import start_work
+from agents.core.tools import ToolSpec
 
 
 def granted_arguments() -> dict[str, Json] | None:
@@ -42,61 +43,49 @@ def is_frozen(tool: str, arguments: Mapping[str, Json]) -> bool:
     return True
 
 
-async def mark_started(
+async def start_call(  # noqa: PLR0913 - the parts of one start, given by name
+    tool: ToolSpec,
     arguments: Mapping[str, Json],
     *,
-    frozen: Mapping[str, Json] | None = None,
-    masks: Mapping[str, Sequence[str]] | None = None,
+    decisions: tuple[str, ...] = (),
+    kept: Mapping[str, Json] | None = None,
+    goes_on: bool = False,
+    repeats: bool = False,
     is_answered: bool = False,
-    is_cancellable: bool = False,
-) -> None:
-    """Record the start of a gated call, right before the gate runs it.
+) -> AskAgain | None:
+    """Let the application decide whether a call may start now, and journal the start.
+
+    For custom gates: a subclass of `CallGate` need not call it. The call must begin right after
+    this: nothing in between may refuse it.
 
     Args:
+        tool: The tool's definition.
         arguments: The exact arguments.
-        frozen: Data for the application if the process dies during the call.
-        masks: The lists `secret` and `shown` of the arguments, for an audit; see `ToolSpec`.
+        decisions: Ids of the interrupts whose answers approved the call; empty without approval.
+        kept: More data for the application if the process dies during the call, such as that of an
+            earlier start.
+        goes_on: Whether the call had started before and resumes, after an answer.
+        repeats: Whether an idempotent call runs again, after a crash.
         is_answered: Whether the call has no gate and starts with an answer to its own question.
-        is_cancellable: Whether a person's stop cancels the call.
+
+    Returns:
+        Why the call must not start and approval must be requested again; None if it has started.
 
     Raises:
         CheckpointConflictError: Another process works on this run: the call must not run.
+        Exception: The application could not decide, or not record the start: the same.
     """
-    scope = current_scope("mark_started()")
-    noted: dict[str, Json] = {"arguments": dict(arguments)}
-    if is_answered:
-        noted["answered"] = True
-    if is_cancellable:
-        noted["cancellable"] = True
-    if frozen:
-        noted["frozen"] = dict(frozen)
-    for name, declared in (masks or {}).items():
-        if declared:
-            noted[name] = [*declared]
-    await scope.run.journal.append(STARTED, str(scope.address), noted)
-
-
-async def may_start(
-    tool: str,
-    arguments: Mapping[str, Json],
-    *,
-    decisions: tuple[str, ...],
-    goes_on: bool = False,
-) -> Mapping[str, Json] | AskAgain:
-    """Check that an approval still allows a call to start; see `StartingCall`.
-
-    Returns:
-        Data to store with the start, or why approval must be requested again.
-    """
-    scope = current_scope("may_start()")
-    if scope.run.before_start is None:
-        return {}
-    call = StartingCall(
-        checkpoint_id=scope.run.checkpoint_id,
-        address=str(scope.address),
-        tool=tool,
-        arguments=arguments,
+    return await start_work(
+        tool.name,
+        arguments,
+        kept=kept,
+        tags=tool.tags,
         decisions=decisions,
         goes_on=goes_on,
+        repeats=repeats,
+        is_answered=is_answered,
+        is_cancellable=tool.cancellable,
+        is_idempotent=tool.idempotent,
+        secret=tool.secret,
+        shown=tool.shown,
     )
-    return await scope.run.journal.depend_on(scope.run.before_start(call))

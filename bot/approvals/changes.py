@@ -16,8 +16,7 @@ from bot.records.approval import (
     CastVote,
     Comment,
     Decision,
-    Run,
-    RunState,
+    ExecutionState,
     Said,
     SeenPart,
     Status,
@@ -53,6 +52,11 @@ _EDITED = (
 )
 
 
+def shown(approval: Approval, **changes: Any) -> Approval:
+    """Return the approval with changes that people can see."""
+    return approval.changed(**changes, shown_revision=approval.shown_revision + 1)
+
+
 def decided(approval: Approval, decision: Decision, *, digest: str) -> Approval | None:
     """Return the approval with its decision. An approval is decided once.
 
@@ -62,7 +66,7 @@ def decided(approval: Approval, decision: Decision, *, digest: str) -> Approval 
     is_in_time = decision.status is Status.EXPIRED or decision.at_ms < approval.expires_ms
     if approval.status is not Status.PENDING or approval.digest != digest or not is_in_time:
         return None
-    return _shown(approval, status=decision.status, decision=decision, due_ms=decision.at_ms)
+    return shown(approval, status=decision.status, decision=decision, due_ms=decision.at_ms)
 
 
 def voted(approval: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
@@ -81,7 +85,7 @@ def voted(approval: Approval, judged: Approval, *, now_ms: int) -> Approval | No
     if judged.stage != approval.stage:
         is_back = judged.stage < approval.stage
         changes["escalation"] = approval.escalation.restarted(now_ms, is_back=is_back)
-    return _shown(approval, **changes, due_ms=now_ms)
+    return shown(approval, **changes, due_ms=now_ms)
 
 
 def edited(
@@ -99,14 +103,14 @@ def edited(
     if approval.digest != unedited.digest or not _is_as_judged(approval, unedited, now_ms):
         return None
     escalation = approval.escalation.restarted(judged.escalation.since_ms)
-    return _shown(approval, **_of(judged, _EDITED), escalation=escalation, seen=(), due_ms=now_ms)
+    return shown(approval, **_of(judged, _EDITED), escalation=escalation, seen=(), due_ms=now_ms)
 
 
 def refused_by_run(approval: Approval, decision: Decision) -> Approval | None:
     """Return the approval as cancelled, because the agent's run refused its decision."""
     if not approval.open or approval.status not in _REFUSABLE:
         return None
-    return _shown(approval, status=decision.status, decision=decision, due_ms=decision.at_ms)
+    return shown(approval, status=decision.status, decision=decision, due_ms=decision.at_ms)
 
 
 def with_said(
@@ -115,14 +119,14 @@ def with_said(
     """Return the approval with the messages that requesters wrote while it was pending."""
     if approval.status is not Status.PENDING or approval.shown_revision != revision:
         return None
-    return _shown(approval, said=said, due_ms=now_ms)
+    return shown(approval, said=said, due_ms=now_ms)
 
 
 def with_ask_deleted(approval: Approval, *, by: str, now_ms: int) -> Approval | None:
     """Return a pending approval whose card says that the author's message was deleted."""
     if approval.status is not Status.PENDING or approval.ask_deleted:
         return None
-    return _shown(approval, ask_deleted=by, due_ms=now_ms)
+    return shown(approval, ask_deleted=by, due_ms=now_ms)
 
 
 def with_requester_gone(
@@ -131,7 +135,7 @@ def with_requester_gone(
     """Return a pending approval whose card says what its requester has left."""
     if approval.status is not Status.PENDING or approval.requester_gone == gone:
         return None
-    return _shown(approval, requester_gone=gone, due_ms=now_ms)
+    return shown(approval, requester_gone=gone, due_ms=now_ms)
 
 
 def annotated(approval: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
@@ -141,7 +145,7 @@ def annotated(approval: Approval, judged: Approval, *, now_ms: int) -> Approval 
     """
     if not _is_as_judged(approval, judged, now_ms):
         return None
-    return _shown(approval, **_of(judged, _ANNOTATED), due_ms=now_ms)
+    return shown(approval, **_of(judged, _ANNOTATED), due_ms=now_ms)
 
 
 def with_act(  # noqa: PLR0913 - the parts of one action, given by name
@@ -178,7 +182,7 @@ def claim_ended(approval: Approval, *, now_ms: int) -> Approval | None:
         or approval.claim.holds(now_ms)
     ):
         return None
-    return _shown(approval, claim=approval.claim.ended(now_ms))
+    return shown(approval, claim=approval.claim.ended(now_ms))
 
 
 def with_message(approval: Approval, asked: Comment) -> Approval:
@@ -195,18 +199,9 @@ def with_message(approval: Approval, asked: Comment) -> Approval:
     return approval.changed(dialog=dialog)
 
 
-def with_run(
-    approval: Approval, run: Run, *, was: Run | None, now_ms: int, closes: bool = False
-) -> Approval | None:
-    """Return the approval with the state of its call; None unless the stored state is `was`."""
-    if approval.status not in {Status.APPROVED, Status.ANSWERED} or approval.run != was:
-        return None
-    return _shown(approval, run=run, open=approval.open and not closes, due_ms=now_ms)
-
-
 def with_stop(approval: Approval, *, by: str, now_ms: int) -> Approval | None:
     """Return an approval whose call may run with the person who stopped the agent."""
-    has_ended = approval.run is not None and approval.run.state is not RunState.RUNNING
+    has_ended = approval.execution.state not in {ExecutionState.READY, ExecutionState.STARTED}
     if (
         approval.status not in {Status.APPROVED, Status.ANSWERED}
         or has_ended
@@ -214,7 +209,7 @@ def with_stop(approval: Approval, *, by: str, now_ms: int) -> Approval | None:
     ):
         return None
     noted = with_act(approval, Act.STOPPED, by=by, at_ms=now_ms)
-    return _shown(noted, stopped_by=by, due_ms=now_ms)
+    return shown(noted, stopped_by=by, due_ms=now_ms)
 
 
 def closed(approval: Approval) -> Approval | None:
@@ -224,7 +219,7 @@ def closed(approval: Approval) -> Approval | None:
 
 def redrawn(approval: Approval, *, now_ms: int, newer_ts: str = "") -> Approval:
     """Return the approval with a new `shown_revision`, so that a worker updates its card."""
-    return _shown(approval, newer_ts=newer_ts or approval.newer_ts, due_ms=now_ms)
+    return shown(approval, newer_ts=newer_ts or approval.newer_ts, due_ms=now_ms)
 
 
 def off_batch(approval: Approval) -> Approval:
@@ -240,7 +235,7 @@ def split_off(approval: Approval, *, batch: str, now_ms: int) -> Approval | None
         or approval.status is not Status.PENDING
     ):
         return None
-    return _shown(off_batch(approval), due_ms=now_ms)
+    return shown(off_batch(approval), due_ms=now_ms)
 
 
 def with_seen(approval: Approval, seen: tuple[SeenPart, ...], *, digest: str) -> Approval | None:
@@ -307,13 +302,13 @@ def escalated(
     if not _is_as_judged(approval, judged, now_ms):
         return None
     changes = _of(judged, _ESCALATED)
-    return _shown(approval, **changes) if redraws else approval.changed(**changes)
+    return shown(approval, **changes) if redraws else approval.changed(**changes)
 
 
 def blocked(approval: Approval, why: str, *, digest: str) -> Approval | None:
     """Return the approval with the reason why no approver can decide; empty if one can."""
     is_same = approval.status is Status.PENDING and approval.digest == digest
-    return _shown(approval, stuck=why) if is_same else None
+    return shown(approval, stuck=why) if is_same else None
 
 
 def _waits(approval: Approval, now_ms: int) -> bool:
@@ -326,8 +321,3 @@ def _is_as_judged(approval: Approval, judged: Approval, now_ms: int) -> bool:
 
 def _of(judged: Approval, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: getattr(judged, name) for name in names}
-
-
-def _shown(approval: Approval, **changes: Any) -> Approval:
-    """Return the approval with changes that people can see."""
-    return approval.changed(**changes, shown_revision=approval.shown_revision + 1)

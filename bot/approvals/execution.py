@@ -1,25 +1,181 @@
-"""Execution of an approved call, as stored with its approval."""
+"""The execution of an approved call: its rules, as pure functions of the stored approval.
+
+What may start is decided here, in the very write that starts it. Each function that changes an
+approval returns None if the change is not permitted; see `storage.documents.update`.
+"""
 
 from __future__ import annotations
 
-from bot.records.approval import Approval, Kind, Run, RunState, Status
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.approvals.changes import shown
+from bot.config.durations import format_duration
+from bot.records.approval import (
+    Approval,
+    Execution,
+    ExecutionMode,
+    ExecutionState,
+    Kind,
+    Status,
+)
+from bot.words import say
 
 _LETTING_RUN = frozenset({Status.APPROVED, Status.ANSWERED})
+_BEGUN = frozenset({ExecutionState.ENDED, ExecutionState.FAILED})
 
-
-ENDED = frozenset({RunState.RAN, RunState.FAILED, RunState.STOPPED})
+ENDED = frozenset({ExecutionState.ENDED, ExecutionState.FAILED, ExecutionState.LAPSED})
 """Final states."""
 
 
-def run_of(approval: Approval) -> Run | None:
-    """Return the execution of an approval; None if there is none."""
-    return approval.run if approval.status in _LETTING_RUN else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartFacts:
+    """Facts about a call right before it starts.
+
+    Attributes:
+        now_ms: The time now.
+        runner: Name of the process that would run it.
+        is_gone: Whether a person who approved it has lost the right since.
+        decided_ms: Time of the last decision that the call needs; 0 for the approval's own.
+        repeats: Whether an idempotent call runs again after a crash. Its decision was judged before
+            the crash.
+        is_again: Whether people decided that a call in doubt runs again.
+        mode: How often the call may run.
+        is_cancellable: Whether a stop of the agent cancels the running call.
+    """
+
+    now_ms: int
+    runner: str = ""
+    is_gone: bool = False
+    decided_ms: int = 0
+    repeats: bool = False
+    is_again: bool = False
+    mode: ExecutionMode = ExecutionMode.ONCE
+    is_cancellable: bool = False
+
+
+def why_not(approval: Approval, facts: StartFacts) -> str:
+    """Return why an approval does not let its call start; empty if it does.
+
+    A call whose start is on record, but not in the journal of its run, has not begun: its process
+    died in between. It may start.
+    """
+    decision, state, max_age_s = (
+        approval.decision,
+        approval.execution.state,
+        approval.terms.max_age_s,
+    )
+    if decision is None or not has_yes(approval):
+        return say("reason.no_record")
+    # Without a sign: a decision of the future has a wrong clock, and is as old as it is ahead.
+    max_age_s = approval.terms.max_age_s
+    age_ms = abs(facts.now_ms - (facts.decided_ms or decision.at_ms))
+    in_doubt = state is ExecutionState.DOUBT and not facts.is_again
+    reasons = {
+        "reason.has_run": state in _BEGUN,
+        "reason.lapsed": state is ExecutionState.LAPSED,
+        "reason.in_doubt": in_doubt and not facts.repeats,
+        "reason.too_late": age_ms > max_age_s * 1_000 and not facts.repeats,
+        "reason.gone": facts.is_gone,
+    }
+    key = next((key for key, holds in reasons.items() if holds), "")
+    return say(key, time=format_duration(timedelta(seconds=max_age_s))) if key else ""
+
+
+def started(approval: Approval, facts: StartFacts) -> Approval | None:
+    """Return the approval with the start of its call, before the call begins.
+
+    Cards do not change yet: most calls end before a card could show the start.
+    """
+    if why_not(approval, facts):
+        return None
+    execution = Execution(
+        mode=facts.mode,
+        state=ExecutionState.STARTED,
+        runner=facts.runner,
+        started_ms=facts.now_ms,
+        at_ms=facts.now_ms,
+        is_cancellable=facts.is_cancellable,
+    )
+    return approval.changed(execution=execution)
+
+
+def not_begun(approval: Approval, *, runner: str, started_ms: int) -> Approval | None:
+    """Return the approval without a start of this process that led to nothing."""
+    execution = approval.execution
+    if (execution.state, execution.runner, execution.started_ms) != (
+        ExecutionState.STARTED,
+        runner,
+        started_ms,
+    ):
+        return None
+    return approval.changed(execution=Execution())
+
+
+def told(  # noqa: PLR0913 - the parts of one state, given by name
+    approval: Approval,
+    state: ExecutionState,
+    *,
+    now_ms: int,
+    text: str = "",
+    number: int = 0,
+    is_cancellable: bool | None = None,
+    closes: bool = False,
+) -> Approval | None:
+    """Return the approval with what became of its call, which people see.
+
+    Args:
+        approval: The stored approval.
+        state: Any state but `READY`.
+        now_ms: The time now.
+        text: The result, the error, or why the call did not start.
+        number: The start number, if it is known.
+        is_cancellable: Whether a stop cancels the running call; None as before.
+        closes: Whether the interrupt is gone, because its call ended in a run that continues. The
+            decision has been in the audit since before the start.
+    """
+    before = approval.execution
+    if approval.status not in _LETTING_RUN or not _follows(before.state, state):
+        return None
+    execution = before.changed(
+        state=state,
+        number=number or before.number,
+        at_ms=now_ms,
+        text=text,
+        is_cancellable=before.is_cancellable if is_cancellable is None else is_cancellable,
+    )
+    is_open = approval.open and not closes
+    return shown(approval, execution=execution, open=is_open, due_ms=now_ms)
+
+
+def _follows(before: ExecutionState, after: ExecutionState) -> bool:
+    """Whether a state is newer than the stored one."""
+    if before in ENDED or before is after:
+        return False
+    # Only people settle a doubt: it ran, or it runs again, which is a start of its own.
+    return before is not ExecutionState.DOUBT or after is ExecutionState.ENDED
+
+
+def has_yes(approval: Approval) -> bool:
+    """Whether people decided that the call may run."""
+    return approval.decision is not None and approval.status in _LETTING_RUN
+
+
+def execution_of(approval: Approval) -> Execution | None:
+    """Return the execution of an approval; None if its call has not started."""
+    execution = approval.execution
+    is_ready = execution.state is ExecutionState.READY
+    return None if is_ready or approval.status not in _LETTING_RUN else execution
 
 
 def must_finish(approval: Approval) -> bool:
     """Whether the call is running, and a stop of the agent cannot cancel it."""
-    run = run_of(approval)
-    return run is not None and run.state is RunState.RUNNING and not run.is_cancellable
+    execution = execution_of(approval)
+    return (
+        execution is not None
+        and execution.state is ExecutionState.STARTED
+        and not execution.is_cancellable
+    )
 
 
 def lets_run(approval: Approval) -> bool:
@@ -35,8 +191,8 @@ def lets_run(approval: Approval) -> bool:
 
 def has_ended(approval: Approval) -> bool:
     """Whether the outcome of the call is known and final."""
-    run = run_of(approval)
-    return run is not None and run.state in ENDED
+    execution = execution_of(approval)
+    return execution is not None and execution.state in ENDED
 
 
 def is_settled_doubt(approval: Approval) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from bot.approvals.execution import run_of
+from bot.approvals.execution import execution_of
 from bot.audit.acts import Act
-from bot.records.approval import Approval, Kind, RunState, Status
+from bot.records.approval import Approval, ExecutionState, Kind, Status
 from storage.audit import AuditEntry
 
 ANEW = "It is asked anew, under the rules of now."
@@ -38,8 +38,12 @@ class RequestOutcome(StrEnum):
     NOBODY = "nobody"  # nobody could decide
 
 
-_RUNS: Mapping[RunState, RequestOutcome] = {
-    state: RequestOutcome(state.value) for state in RunState
+_RUNS: Mapping[ExecutionState, RequestOutcome] = {
+    ExecutionState.STARTED: RequestOutcome.RUNNING,
+    ExecutionState.ENDED: RequestOutcome.RAN,
+    ExecutionState.FAILED: RequestOutcome.FAILED,
+    ExecutionState.DOUBT: RequestOutcome.DOUBT,
+    ExecutionState.LAPSED: RequestOutcome.STOPPED,
 }
 _DOUBTS: Mapping[Status, RequestOutcome] = {
     Status.ANSWERED: RequestOutcome.RAN,
@@ -61,7 +65,7 @@ _ENDS: Mapping[Status, RequestOutcome] = {
 
 def outcome_of(approval: Approval) -> RequestOutcome:
     """Return the outcome of the call if it has begun, else the decision."""
-    if (run := run_of(approval)) is not None:
+    if (run := execution_of(approval)) is not None:
         return _RUNS[run.state]
     return decision_of(approval)
 
@@ -109,7 +113,7 @@ def is_replaced(approval: Approval) -> bool:
 
 def ended_ms(approval: Approval) -> int:
     """Return the time of the outcome; for an expiry the deadline, even if noticed later."""
-    if (run := run_of(approval)) is not None:
+    if (run := execution_of(approval)) is not None:
         return run.at_ms
     if approval.decision is None or approval.status is Status.EXPIRED:
         return approval.expires_ms

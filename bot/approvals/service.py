@@ -26,6 +26,7 @@ from bot.approvals.disclosure import (
     with_page,
 )
 from bot.approvals.due.worker import ApprovalWorker
+from bot.approvals.execution import execution_of
 from bot.approvals.votes import Votes
 from bot.approvals.withdrawals import Withdrawals
 from bot.audit.entries import note_opened, note_refusal
@@ -426,7 +427,9 @@ class Approvals:
             if approval.status is Status.PENDING:
                 await self.attendance.note_votes(approval)
         waiting = [approval for approval in approvals if approval.status is not Status.PENDING]
-        to_tell = [approval for approval in waiting if approval.open and approval.run is None]
+        to_tell = [
+            approval for approval in waiting if approval.open and execution_of(approval) is None
+        ]
         await self.attendance.tell_threads(to_tell)
 
     async def refresh(self, approval_id: str) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agents.core.digest import canonical_json
-from agents.core.observers import WorkStarting
+from agents.core.scope import StartingCall
 from bot.audit.acts import Act
 from bot.errors import ApprovalClosedError, UserFacingError
 from bot.people.approvers import added_by, approvers_of, backups_of, next_step_ms
@@ -582,16 +582,27 @@ def _short(value: object) -> object:
             return value
 
 
-async def note_start(store: TakesEntries, start: WorkStarting, at_ms: int) -> None:
-    """Record that a gated call is about to run."""
+async def note_start(
+    store: TakesEntries, call: StartingCall, at_ms: int, *, number: int = 0
+) -> None:
+    """Record that a gated call is about to run.
+
+    Args:
+        store: Takes the entry.
+        call: The call.
+        at_ms: The time now.
+        number: The start number; 0 for a call that goes on, or that no policy judges.
+    """
+    start = f"{call.segment}:{number}" if number else str(call.segment)
     await note(
         store,
         Act.STARTED,
-        key=f"{start.checkpoint_id}:{start.address}:{start.segment}",
+        key=f"{call.checkpoint_id}:{call.address}:{start}",
         at_ms=at_ms,
-        about=start.checkpoint_id.rpartition("#")[0],
-        checkpoint=start.checkpoint_id,
-        address=start.address,
-        masks=Names(secret=start.secret, shown=start.shown),
-        arguments=dict(start.arguments),
+        about=call.checkpoint_id.rpartition("#")[0],
+        checkpoint=call.checkpoint_id,
+        address=call.address,
+        number=number or "",
+        masks=Names(secret=call.secret, shown=call.shown),
+        arguments=dict(call.arguments),
     )

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.ports.process import Clock
-from bot.records.approval import Approval, CardClaim, Restored, Status
+from bot.records.approval import Approval, CardClaim, Execution, Restored, Status
 from bot.records.thread import Thread
 from bot.stores import Stores
 from bot.words import say
@@ -119,7 +119,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         open=True,
         restored=Restored(to_ms=to_ms, at_ms=now_ms),
         escalation=approval.escalation.restarted(now_ms, is_back=approval.stage > 0),
-        run=None,
+        execution=Execution(),
         seen=(),
         expires_ms=approval.expires_ms + now_ms - since_ms,
         attempts=0,

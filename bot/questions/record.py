@@ -259,25 +259,42 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, now_ms: int) ->
     )
 
 
-class _Deciders(Part):
-    """The people who decide about a call, as stored when the call started."""
+class _KeptAtStart(Part):
+    """Data that the start of a call keeps, for the case that its process dies.
 
+    Stored: version 1, must stay readable.
+    """
+
+    start_number: int = 0
     members: Mapping[str, tuple[str, ...]] | None = None
     requesters: tuple[str, ...] = ()
     terms: str = ""
     approved: PriorApproval | None = None
 
 
-def deciders_of(approval: Approval) -> dict[str, Json]:
-    """Return the people who decide about a call, to store them when the call starts."""
-    deciders = _Deciders(
-        members=approval.members,
-        requesters=requesters_of(approval),
-        # People who may fill in missing arguments are not approvers.
-        terms="" if approval.kind is Kind.QUESTION else approval.terms.text,
-        approved=_approved(approval),
-    )
-    return deciders.model_dump(mode="json", exclude_defaults=True)
+def kept_at_start(approval: Approval | None, *, start_number: int = 0) -> dict[str, Json]:
+    """Return what the start of a call keeps: its number, and the people who decide about it.
+
+    Args:
+        approval: The approval whose people decide a doubt; None without approval.
+        start_number: The start number; 0 for none.
+    """
+    kept = _KeptAtStart(start_number=start_number)
+    if approval is not None:
+        kept = kept.changed(
+            members=approval.members,
+            requesters=requesters_of(approval),
+            # People who may fill in missing arguments are not approvers.
+            terms="" if approval.kind is Kind.QUESTION else approval.terms.text,
+            approved=_approved(approval),
+        )
+    return kept.model_dump(mode="json", exclude_defaults=True)
+
+
+def start_number_in(kept: Mapping[str, Json]) -> int:
+    """Return the start number that a start has kept; 0 for none."""
+    number = kept.get("start_number")
+    return number if isinstance(number, int) else 0
 
 
 def _approved(approval: Approval) -> PriorApproval | None:
@@ -298,7 +315,7 @@ def deciders_from(approval: Approval, frozen: Mapping[str, Json], *, now_ms: int
     If nothing was stored, or it cannot be read, the settings' approvers decide.
     """
     try:
-        noted = _Deciders.model_validate(
+        noted = _KeptAtStart.model_validate(
             dict(frozen), strict=False
         )  # JSON has lists, the model has tuples
     except ValueError:

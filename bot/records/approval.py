@@ -60,22 +60,42 @@ class Kind(StrEnum):
     DOUBT = "doubt"  # the outcome of a call is unknown: it ran, run it again, or give up?
 
 
-class RunState(StrEnum):
+class ExecutionMode(StrEnum):
+    """How often an approved call may run. Stored: version 1, must stay readable."""
+
+    ONCE = "once"
+    IDEMPOTENT = "idempotent"  # again after a crash: a second run has no further effect
+
+
+class ExecutionState(StrEnum):
     """State of an execution. Stored: version 1, must stay readable."""
 
-    RUNNING = "running"
-    RAN = "ran"
+    READY = "ready"  # not started; also while nobody has decided
+    STARTED = "started"  # allowed to begin; the run's journal tells whether it did
+    ENDED = "ended"
     FAILED = "failed"
-    STOPPED = "stopped"  # the approved call did not start
-    DOUBT = "doubt"  # started, outcome unknown
+    DOUBT = "doubt"  # began, outcome unknown
+    LAPSED = "lapsed"  # the decision does not let it start any more
 
 
-class Run(Part):
-    """The execution of an approved call: its state and its result."""
+class Execution(Part):
+    """The execution of an approved call. `bot.approvals.execution` has its rules.
 
-    state: RunState
-    at_ms: int
+    Stored: version 1, must stay readable.
+    """
+
+    mode: ExecutionMode = ExecutionMode.ONCE
+    state: ExecutionState = ExecutionState.READY
+    number: int = 0
+    """Start number, taken from the switch of the workspace; 0 before the first start."""
+    runner: str = ""
+    """Name of the process that started the call; empty before."""
+    started_ms: int = 0
+    """Time of the newest start; 0 before."""
+    at_ms: int = 0
+    """Time of the present state; 0 for a call that is ready."""
     text: Text = ""
+    """The result, the error, or why the call did not start; masked and shortened."""
     is_cancellable: bool = False
     """Whether a stop of the agent cancels the running call."""
 
@@ -628,8 +648,8 @@ class Approval(ThreadDocument):
     """Author of a deleted message that asked for this; empty while the message stands."""
     requester_gone: Literal["", "workspace", "channel"] = ""
     """The place that the first requester has left while this was pending; empty if none."""
-    run: Run | None = None
-    """The execution of the approved call; None until the call starts."""
+    execution: Execution = Execution()
+    """The execution of the approved call."""
     stopped_by: str = ""
     """Slack user id of the person who stopped the agent after the approval, before the end of the
     call; empty without such a stop."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.approvals.execution import run_of
+from bot.approvals.execution import execution_of
 from bot.policy.progress import ballot_of
-from bot.records.approval import Approval, Kind, RunState, Status
+from bot.records.approval import Approval, ExecutionState, Kind, Status
 from bot.rehearsal.scripted_agents import RAN
 from bot.rehearsal.simulation import Simulation
 from bot.slack.calls import BATCH_EVENT
@@ -264,8 +264,8 @@ def state_of(approval: Approval | None, entries: Sequence[AuditEntry] = ()) -> s
     if approval is None:
         return "denied" if "denied" in actions else ""
     if approval.kind is not Kind.DOUBT:
-        run = run_of(approval)
-        is_stopped = run is not None and run.state is RunState.STOPPED
+        run = execution_of(approval)
+        is_stopped = run is not None and run.state is ExecutionState.LAPSED
         return "denied" if is_stopped and "denied" in actions else str(approval.status)
     if approval.status is Status.PENDING:
         return "in doubt"

@@ -47,10 +47,8 @@ from bot.threads.inbox import ThreadInbox
 from bot.threads.named_agents import Roster
 from bot.threads.outbox import Outbox
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers, InForce, policy_of_cards
-from bot.threads.runs.executions import ExecutionRecorder
+from bot.threads.runs.calls import Calls
 from bot.threads.runs.grant_uses import GrantCheck, UseLines
-from bot.threads.runs.history import ThreadHistory
-from bot.threads.runs.preflight import StartCheck
 from bot.threads.summaries import Summaries
 from bot.threads.turns import Turns
 from bot.threads.worker import Threads
@@ -190,27 +188,16 @@ class Wiring:
         return await self.catalog.explainer(approval)
 
     @cached_property
-    def witness(self) -> ExecutionRecorder:
-        """Records executions."""
-        return ExecutionRecorder(
-            self.storage.approvals,
-            self.storage.audit,
-            self.process.clock,
-            self._attend_soon,
-            quick=QUICK_CALL,
-        )
-
-    @cached_property
-    def starts(self) -> StartCheck:
-        """Checks before a call starts."""
-        return StartCheck(
+    def calls(self) -> Calls:
+        """Starts calls, and records what becomes of them."""
+        return Calls(
             storage=self.storage,
-            audit=self.storage.audit,
             votes=lambda: self.approvals.votes,
             clock=self.process.clock,
-            known=self.witness.watched,
-            attend=self._attend_soon,
+            owner=self.process.owner,
+            redraw=self._attend_soon,
             sleep=self.process.sleep,
+            quick=QUICK_CALL,
         )
 
     @cached_property
@@ -232,7 +219,7 @@ class Wiring:
                 words=use_words,
                 check_call=self._check_call,
             ),
-            patience=self.starts.wait,
+            patience=self.calls.wait,
         )
 
     @cached_property
@@ -250,13 +237,13 @@ class Wiring:
         return Runner(
             agent,
             checkpoint_store=self.storage.checkpoints,
-            message_log=ThreadHistory(self.storage.log),
+            message_log=self.storage.log,
             durability="step",
             streaming=True,
-            before_start=self.starts,
+            before_start=self.calls.start,
             model_timeout=self.process.model_timeout,
             tool_timeout=self.process.tool_timeout,
-            recorder=self.witness,
+            recorder=self.calls,
             policy=self.house,
             epoch=self.process.epoch,
         )
@@ -275,7 +262,7 @@ class Wiring:
             rules=self.rules,
             clock=process.clock,
             spawn=self.tasks.spawn,
-            witness=self.witness,
+            calls=self.calls,
             tell=process.tell,
             presence=self.presence,
             board=self.task_board,

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.approvals.changes import with_stop
-from bot.approvals.execution import run_of
+from bot.approvals.execution import execution_of
 from bot.approvals.votes import Votes
 from bot.errors import DirectoryError, NotApproverError
 from bot.people.requesters import is_requester
 from bot.ports.people import Actor, Directory
-from bot.records.approval import REJECT, Approval, Kind, RunState, Status
+from bot.records.approval import REJECT, Approval, ExecutionState, Kind, Status
 from bot.records.approval_queries import of_turn, open_of
 from bot.records.messages import Message
 from bot.records.thread import Thread
@@ -113,12 +113,12 @@ def _titles(calls: Sequence[Approval]) -> Mapping[str, Sequence[str]]:
     """Return the titles of calls by what became of them."""
     titles: dict[str, list[str]] = {fate: [] for fate in _FATES}
     for approval in calls:
-        run = run_of(approval)
-        if run is not None and run.state is RunState.RAN:
+        run = execution_of(approval)
+        if run is not None and run.state is ExecutionState.ENDED:
             titles["finished" if approval.stopped_by else "ran"].append(_title(approval))
-        elif run is not None and run.state is RunState.FAILED:
+        elif run is not None and run.state is ExecutionState.FAILED:
             titles["failed"].append(_title(approval))
-        elif run is not None and run.state in {RunState.RUNNING, RunState.DOUBT}:
+        elif run is not None and run.state in {ExecutionState.STARTED, ExecutionState.DOUBT}:
             titles["doubt"].append(_title(approval))
         elif approval.status in {Status.PENDING, Status.APPROVED, Status.ANSWERED}:
             titles["left"].append(_title(approval))

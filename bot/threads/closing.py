@@ -19,20 +19,20 @@ from agents.core.messages import log_text, user_message
 from agents.runs.document import Claim
 from bot.approvals.changes import closed, decided, refused_by_run
 from bot.approvals.due.worker import ApprovalWorker
-from bot.approvals.execution import run_of
+from bot.approvals.execution import execution_of
 from bot.audit.acts import Act
 from bot.audit.entries import decision_entries, note, note_decision, resume_entries
 from bot.errors import DirectoryError
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import answer_from
-from bot.records.approval import Approval, Decision, RunState, Status
+from bot.records.approval import Approval, Decision, ExecutionState, Status
 from bot.records.approval_queries import open_of
 from bot.records.messages import Post
 from bot.records.thread import Thread, ThreadStore
 from bot.stores import Stores
 from bot.threads.outbox import Outbox
 from bot.threads.requesters import Requesters
-from bot.threads.runs.executions import ExecutionRecorder
+from bot.threads.runs.calls import Calls
 from bot.threads.runs.model_away import ModelAway
 from bot.threads.runs.streaming import a_post, post_id
 from bot.threads.thread_pass import ThreadPass
@@ -219,7 +219,7 @@ class RunTermination:
     storage: Stores
     settlement: ApprovalClosing
     requesters: Requesters
-    witness: ExecutionRecorder
+    calls: Calls
     outbox: Outbox
     clock: Clock
     runners: Callable[[Thread], Awaitable[Runner]]
@@ -239,7 +239,7 @@ class RunTermination:
 
     async def doubt(self, thread: Thread, address: str) -> None:
         """Record that the outcome of the call at an address is unknown."""
-        await self.witness.doubted(thread.checkpoint_id, address)
+        await self.calls.doubted(thread.checkpoint_id, address)
 
     async def stop(self, work: ThreadPass, text: str) -> None:
         """End the open turn because a person stopped it; see `give_up`.
@@ -310,7 +310,7 @@ class RunTermination:
         if stored is not None:
             with contextlib.suppress(CheckpointError):  # an unreadable run has no recorded answers
                 await self.note_told(thread, stored)
-        await self.witness.ended(
+        await self.calls.ended(
             thread.checkpoint_id,
             notices_in(thread.checkpoint_id, stored.journal if stored else ()),
         )
@@ -399,9 +399,9 @@ def _never_told(stored: StoredCheckpoint | None, approvals: Iterable[Approval]) 
         answers = Claim.from_text(stored.claim).answers
     except CheckpointError:  # an unreadable run has no recorded answers
         return frozenset()
-    runs = ((approval.interrupt_id, run_of(approval)) for approval in approvals)
+    runs = ((approval.interrupt_id, execution_of(approval)) for approval in approvals)
     return frozenset(
         name
         for name, run in runs
-        if name not in answers and (run is None or run.state is RunState.STOPPED)
+        if name not in answers and (run is None or run.state is ExecutionState.LAPSED)
     )

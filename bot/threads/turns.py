@@ -36,7 +36,7 @@ from bot.threads.closing import ApprovalClosing, RunTermination, set_turn
 from bot.threads.outbox import Outbox
 from bot.threads.requesters import Requesters
 from bot.threads.requests import Asking, PendingApprovals
-from bot.threads.runs.executions import ExecutionRecorder
+from bot.threads.runs.calls import Calls
 from bot.threads.runs.following import (
     UNSEEN,
     RunObserver,
@@ -75,7 +75,7 @@ class Turns:
     rules: Rules
     clock: Clock
     spawn: Spawn
-    witness: ExecutionRecorder
+    calls: Calls
     tell: TellEvent = nobody
     stopping: StoppableRuns = field(default_factory=StoppableRuns)
     presence: Presence = UNSEEN
@@ -92,7 +92,7 @@ class Turns:
             storage=self.storage,
             settlement=self._settlement,
             requesters=self._requesters,
-            witness=self.witness,
+            calls=self.calls,
             outbox=self.outbox,
             clock=self.clock,
             runners=self.runners,
@@ -121,7 +121,7 @@ class Turns:
             notifier=self.notifier,
             outbox=self.outbox,
             clock=self.clock,
-            witness=self.witness,
+            calls=self.calls,
             tell=self.tell,
             presence=self.presence,
             board=self.board,
@@ -272,7 +272,7 @@ class Turns:
         runner = await self.runners(work.thread)
         work.running = None
         await self.ending.note_told(work.thread, run.stored)
-        await self.witness.watch(run.checkpoint_id)
+        await self.calls.watch(run.checkpoint_id)
         self.presence.show(work.thread, thinking)
         with self.stopping.run(work.thread.thread_id) as running:
             events = runner.recover(run.checkpoint_id, cancel=running.token, run=run)
@@ -299,7 +299,7 @@ class Turns:
         await self._note_passed_on(work, decided)
         work.decided = None if work.decided is None else work.decided + len(decided)
         known = None if work.running is None else [*work.running, *decided]
-        await self.witness.watch(thread.checkpoint_id, known=known)
+        await self.calls.watch(thread.checkpoint_id, known=known)
         params = ResumeParams(targets=targets)
         self.presence.show(thread, partial(going_on, decided))
         try:
@@ -335,7 +335,7 @@ class Turns:
                 # Its call's own card shows that people confirmed the outcome.
                 result = question_of(approval).vouched()
                 if result is not None:
-                    await self.witness.vouched(approval.checkpoint_id, approval.address, result)
+                    await self.calls.vouched(approval.checkpoint_id, approval.address, result)
 
     async def _looked_up(
         self, work: ThreadPass, pending: Sequence[InterruptContext]

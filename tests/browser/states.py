@@ -15,9 +15,9 @@ from bot.records.approval import (
     Comment,
     Decision,
     Emergency,
+    Execution,
+    ExecutionState,
     Kind,
-    Run,
-    RunState,
     Said,
     Status,
 )
@@ -94,9 +94,9 @@ def ended(status: Status, by: str = ADA, **changes: Any) -> Approval:
     return call("high").changed(status=status, decision=decision)
 
 
-def after(state: RunState, text: str = "", **changes: Any) -> Approval:
-    run = Run(state=state, at_ms=DECIDED + 60_000, text=text)
-    return ended(Status.APPROVED, **changes).changed(run=run)
+def after(state: ExecutionState, text: str = "", **changes: Any) -> Approval:
+    run = Execution(state=state, at_ms=DECIDED + 60_000, text=text)
+    return ended(Status.APPROVED, **changes).changed(execution=run)
 
 
 def asked(answer: str = "") -> Approval:
@@ -137,14 +137,16 @@ PENDING: dict[str, Approval] = {
 """What waits."""
 
 ENDED: dict[str, Approval] = {
-    "running": after(RunState.RUNNING),
-    "ran": after(RunState.RAN, "payments 1.4.2 is live in production with 3 replicas."),
-    "note": after(RunState.RAN, "It is live.", reason="Fine, but watch the error rate."),
-    "failed": after(RunState.FAILED, "Image payments:1.4.2 not found (503). Nothing was changed."),
-    "in doubt": after(RunState.DOUBT),
+    "running": after(ExecutionState.STARTED),
+    "ran": after(ExecutionState.ENDED, "payments 1.4.2 is live in production with 3 replicas."),
+    "note": after(ExecutionState.ENDED, "It is live.", reason="Fine, but watch the error rate."),
+    "failed": after(
+        ExecutionState.FAILED, "Image payments:1.4.2 not found (503). Nothing was changed."
+    ),
+    "in doubt": after(ExecutionState.DOUBT),
     "rejected": ended(Status.REJECTED, reason="Wait until the sale is over on Monday."),
     "edited": after(
-        RunState.RAN,
+        ExecutionState.ENDED,
         "It is live.",
         arguments=_EDITED,
         title="Deploy payments 1.4.3 to production",
@@ -155,7 +157,7 @@ ENDED: dict[str, Approval] = {
     "called off": ended(Status.SUPERSEDED, by="", reason="The agent no longer needs this."),
     "cancelled": ended(Status.CANCELLED, by=""),
     "override": after(
-        RunState.RAN,
+        ExecutionState.ENDED,
         "It is live.",
         by=ROSA,
         emergency=Emergency(what="Checkout is down.", why_now="Nobody on call answers."),

@@ -10,10 +10,10 @@ from bot.records.approval import (
     CastVote,
     Comment,
     Emergency,
+    Execution,
+    ExecutionState,
     Grounds,
     LastEdit,
-    Run,
-    RunState,
     Said,
     StoredEdits,
 )
@@ -63,7 +63,7 @@ async def test_i4_what_people_and_programs_write_can_always_be_stored(storage: S
         said=(Said(by="U1", text=odd, at_ms=1),),
         votes=(vote.changed(grounds=Grounds(name=odd)),),
         edits=StoredEdits(last=LastEdit(at_ms=1, shown="d", note=odd)),
-        run=Run(state=RunState.FAILED, at_ms=1, text=odd),
+        execution=Execution(state=ExecutionState.FAILED, at_ms=1, text=odd),
     )
     await storage.approvals.insert(approval)
 

@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 
-from bot.approvals import changes
-from bot.approvals.changes import decided, released, with_run
-from bot.records.approval import Approval, ApprovalMessage, Run, Status
-from tests.model import working
+from bot.approvals import changes, execution
+from bot.approvals.changes import decided, released
+from bot.approvals.execution import told
+from bot.records.approval import (
+    Approval,
+    ApprovalMessage,
+    Execution,
+    ExecutionState,
+    Status,
+)
 from tests.model.explore import Violation, explore
 from tests.model.working import START, WorkingWorld, moves
 
@@ -42,9 +48,9 @@ def without_intent(approval: Approval, _: ApprovalMessage) -> Approval:
     return approval
 
 
-def over_what_is_known(approval: Approval, run: Run, *, was: Run, **more: Any) -> Approval | None:
-    """Tell how a call goes on, whatever was told of it."""
-    return with_run(approval, run, was=approval.run, **more)
+def over_what_is_known(approval: Approval, state: ExecutionState, **more: Any) -> Approval | None:
+    """Tell what became of a call, whatever was told of it."""
+    return told(approval.changed(execution=Execution()), state, **more)
 
 
 def rejected_too(approval: Approval) -> bool:
@@ -56,8 +62,8 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
     "the card was posted twice": (Approval, "with_message", without_intent),
     "the card shows an old state": (changes, "released", released_blindly),
     "nobody waits for the deadline": (changes, "released", without_deadline),
-    "the end of a call was changed": (changes, "with_run", over_what_is_known),
-    "a call ran that nobody approved": (working, "lets_run", rejected_too),
+    "the end of a call was changed": (execution, "told", over_what_is_known),
+    "a call ran that nobody approved": (execution, "has_yes", rejected_too),
     "the thread was not told the decision": (changes, "decided", never_due),
 }
 """By invariant: a function of the product, and the faulty one that is put in its place."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 
-from bot.approvals import changes
-from bot.approvals.execution import has_ended, lets_run
-from bot.records.approval import CARD, Approval, Decision, Run, RunState, Said, Status
+from bot.approvals import changes, execution
+from bot.approvals.execution import has_ended
+from bot.records.approval import CARD, Approval, Decision, ExecutionState, Said, Status
 from tests.model.voting import ADA, EXPIRES_MS, START_MS, asked, body_of, the_terms
 
 TS = "1700000000.000200"
@@ -87,8 +87,7 @@ class WorkingWorld:
             "the card was posted twice": self.posts > 1,
             "a call ran that nobody approved": self.has_run
             and approval.status is not Status.APPROVED,
-            "the end of a call was changed": self.ended
-            not in {"", approval.run and approval.run.state},
+            "the end of a call was changed": self.ended not in {"", approval.execution.state},
         }
         fault = next((what for what, is_so in faults.items() if is_so), "")
         return fault or ("" if self._is_in_work() else self._left_undone())
@@ -198,31 +197,32 @@ def _release(world: WorkingWorld, worker: Worker) -> WorkingWorld:
 def _resume(world: WorkingWorld) -> Iterator[tuple[str, WorkingWorld]]:
     """The thread's turn: start, run, tell the end, close. It may stop after any of them."""
     approval = world.approval
-    if not lets_run(approval):
+    if not execution.has_yes(approval):
         yield "the thread goes on", _close(world)
     elif not world.is_started and not has_ended(approval):
-        started = changes.with_run(
-            approval, _run(RunState.RUNNING), was=approval.run, now_ms=START_MS
-        )
-        yield (
-            "the call starts",
-            replace(world, is_started=True, has_run=True, approval=started or approval),
-        )
-        stopped = changes.with_run(
-            approval, _run(RunState.STOPPED), was=approval.run, now_ms=START_MS
-        )
-        yield "the start is refused", _ended(world, stopped, RunState.STOPPED)
+        yield from _begin(world)
     elif not has_ended(approval):
-        ran = changes.with_run(approval, _run(RunState.RAN), was=approval.run, now_ms=START_MS)
-        yield "the call ends", _ended(world, ran, RunState.RAN)
+        yield "the call ends", _ended(world, ExecutionState.ENDED)
     else:
         # Somebody who read the approval before the call ended tells it late.
-        late = changes.with_run(approval, _run(RunState.FAILED), was=None, now_ms=START_MS)
-        yield "an old end is told late", _ended(world, late, RunState.FAILED)
+        yield "an old end is told late", _ended(world, ExecutionState.FAILED)
         yield "the thread goes on", _close(world)
 
 
-def _ended(world: WorkingWorld, new: Approval | None, state: RunState) -> WorkingWorld:
+def _begin(world: WorkingWorld) -> Iterator[tuple[str, WorkingWorld]]:
+    """The start: on the approval first, then in the journal, then the tool."""
+    approval = world.approval
+    if approval.execution.state is ExecutionState.STARTED:
+        yield "the call starts", replace(world, is_started=True, has_run=True)
+    facts = execution.StartFacts(now_ms=START_MS, runner="process")
+    begun = execution.started(approval, facts)
+    if begun is not None and begun != approval:
+        yield "the approval says that the call starts", replace(world, approval=begun)
+    yield "the start is refused", _ended(world, ExecutionState.LAPSED)
+
+
+def _ended(world: WorkingWorld, state: ExecutionState) -> WorkingWorld:
+    new = execution.told(world.approval, state, now_ms=START_MS)
     if new is None:
         return world
     return replace(world, approval=new, ended=world.ended or str(state))
@@ -230,7 +230,3 @@ def _ended(world: WorkingWorld, new: Approval | None, state: RunState) -> Workin
 
 def _close(world: WorkingWorld) -> WorkingWorld:
     return replace(world, is_woken=False, approval=changes.closed(world.approval) or world.approval)
-
-
-def _run(state: RunState) -> Run:
-    return Run(state=state, at_ms=START_MS)

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from bot.approvals.due.thread_reactions import sign_of
+from bot.approvals.execution import execution_of
+from bot.approvals.outcome import outcome_of
 from bot.approvals.overview import HomeData
 from bot.audit.acts import Act
 from bot.audit.report import line
@@ -26,9 +28,9 @@ from bot.records.approval import (
     Approval,
     CastVote,
     Emergency,
+    Execution,
+    ExecutionState,
     Kind,
-    Run,
-    RunState,
     Status,
     StoredBatch,
     StoredEdits,
@@ -67,11 +69,11 @@ BASES = (
 YES = {Status.APPROVED, Status.ANSWERED}
 ERROR = "no answer from the bank"
 TEXTS = {
-    RunState.RUNNING: "",
-    RunState.RAN: "paid",
-    RunState.FAILED: ERROR,
-    RunState.STOPPED: "its approver has left",
-    RunState.DOUBT: "",
+    ExecutionState.STARTED: "",
+    ExecutionState.ENDED: "paid",
+    ExecutionState.FAILED: ERROR,
+    ExecutionState.LAPSED: "its approver has left",
+    ExecutionState.DOUBT: "",
 }
 SUCCESS = re.compile(r"✅|white_check_mark|\bran\b|\bdone\b", re.IGNORECASE)
 """What says that something succeeded."""
@@ -82,13 +84,16 @@ DENIED = re.compile(r"(?:nothing|may have|have|didn't|whether this|what) ran?\b"
 def all_ended() -> Iterator[Approval]:
     """Every way to decide, with every execution that can follow."""
     runs = [
-        None,
-        *(Run(state=state, at_ms=DECIDED + 60_000, text=TEXTS[state]) for state in RunState),
+        Execution(),
+        *(
+            Execution(state=state, at_ms=DECIDED + 60_000, text=text)
+            for state, text in TEXTS.items()
+        ),
     ]
     for base, status in product(BASES, set(Status) - {Status.PENDING}):
         for approval in decided_as(base, status):
             if status in YES and not (base.kind is Kind.DOUBT and status is Status.ANSWERED):
-                yield from (approval.changed(run=run) for run in runs)
+                yield from (approval.changed(execution=run) for run in runs)
             else:
                 yield approval
 
@@ -117,8 +122,8 @@ def a_vote(by: str) -> CastVote:
 
 def succeeded(approval: Approval) -> bool:
     """Whether the call ran; of what runs nothing, whether people gave what was asked for."""
-    if approval.status in YES and approval.run is not None:
-        return approval.run.state is RunState.RAN
+    if (execution := execution_of(approval)) is not None:
+        return execution.state is ExecutionState.ENDED
     if approval.kind is Kind.DOUBT:
         return approval.status is Status.ANSWERED
     return approval.status is Status.ANSWERED and approval.kind is Kind.QUESTION
@@ -167,17 +172,17 @@ def logged(entries: list[AuditEntry]) -> str:
 
 def entries_of(approval: Approval) -> list[AuditEntry]:
     """What the audit has of its end and its execution."""
-    run = approval.run if approval.status in YES else None
+    run = execution_of(approval)
     acts: list[tuple[Act, dict[str, object]]] = [
         (
             Act.DECIDED,
             {"status": str(approval.status), "kind": str(approval.kind), "tool": approval.tool},
         )
     ]
-    if run is not None and run.state is not RunState.STOPPED:
+    if run is not None and run.state is not ExecutionState.LAPSED:
         acts.append((Act.STARTED, {}))
-    if run is not None and run.state in {RunState.RAN, RunState.FAILED}:
-        evidence = {"outcome": str(run.state), "tool": approval.tool}
+    if run is not None and run.state in {ExecutionState.ENDED, ExecutionState.FAILED}:
+        evidence = {"outcome": str(outcome_of(approval)), "tool": approval.tool}
         acts.append((Act.EXECUTED, {**evidence, "error": run.text}))
     return [
         AuditEntry(
@@ -215,7 +220,7 @@ def _texts(part: object) -> Iterator[str]:
 
 def test_no_surface_tells_of_a_success_what_did_not_succeed() -> None:
     claims = [
-        (name, str(approval.run and approval.run.state), approval.status, text)
+        (name, str(approval.execution.state), approval.status, text)
         for approval in all_ended()
         if not succeeded(approval)
         for name, text in surfaces_of(approval)
@@ -227,15 +232,16 @@ def test_no_surface_tells_of_a_success_what_did_not_succeed() -> None:
 @pytest.mark.parametrize("surface", ["audit show", "audit list", "log"])
 def test_the_audit_and_the_log_tell_what_came_of_a_call(surface: str) -> None:
     for approval in all_ended():
-        if approval.run is not None and approval.run.state in {RunState.RAN, RunState.FAILED}:
+        execution = execution_of(approval)
+        if execution and execution.state in {ExecutionState.ENDED, ExecutionState.FAILED}:
             last = dict(surfaces_of(approval))[surface].splitlines()[-1]
-            assert re.search(rf"executed.*\b{approval.run.state}\b", last), last
+            assert re.search(rf"executed.*\b{outcome_of(approval)}\b", last), last
 
 
 TELLS = {
-    RunState.FAILED: re.compile("failed|warning", re.IGNORECASE),
-    RunState.STOPPED: re.compile("didn't run|warning", re.IGNORECASE),
-    RunState.DOUBT: re.compile("may have run|question", re.IGNORECASE),
+    ExecutionState.FAILED: re.compile("failed|warning", re.IGNORECASE),
+    ExecutionState.LAPSED: re.compile("didn't run|warning", re.IGNORECASE),
+    ExecutionState.DOUBT: re.compile("may have run|question", re.IGNORECASE),
 }
 SILENT = {"reminder", "late click", "audit show", "audit list", "log"}
 """Surfaces that tell of the decision alone, or of one entry each."""
@@ -243,11 +249,11 @@ SILENT = {"reminder", "late click", "audit show", "audit list", "log"}
 
 def test_every_surface_tells_of_a_failure_and_the_details_of_its_error() -> None:
     for approval in all_ended():
-        if approval.run is None or approval.run.state not in TELLS:
+        if execution_of(approval) is None or approval.execution.state not in TELLS:
             continue
         surfaces = dict(surfaces_of(approval))
-        pattern = TELLS[approval.run.state]
+        pattern = TELLS[approval.execution.state]
         dumb = {n: text for n, text in surfaces.items() if not pattern.search(text)}
         assert dumb.keys() <= SILENT, dumb
-        assert approval.run.text in surfaces["details"]
-        assert approval.run.text in surfaces["history"]
+        assert approval.execution.text in surfaces["details"]
+        assert approval.execution.text in surfaces["history"]

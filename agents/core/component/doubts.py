@@ -32,6 +32,7 @@ from agents.core.interrupt import stateful_interrupt
 from agents.core.journal import STARTED
 from agents.core.pending import InterruptNode
 from agents.core.scope import RunContext, current_scope
+from agents.core.starts import start_work
 
 _COMPONENTS = {"agent", "node", "runnable", "tool"}
 """Segment types of nested components that ask their own questions."""
@@ -81,11 +82,13 @@ class Doubt:
         held: Answers that the work started with, which a second run finds again; None if they are
             kept elsewhere.
         at: Key of the work in the journal; empty for the current address.
+        granted_by: Ids of the interrupts whose answers let the work run again.
     """
 
     info: InDoubtInfo
     held: HeldAnswers | None = None
     at: str = ""
+    granted_by: tuple[str, ...] = ()
 
     @classmethod
     def before(cls, at: str = "") -> Doubt | None:
@@ -150,7 +153,7 @@ async def begin_answered(
             if before is not None and not await _runs_again(before, name):
                 return False
     if has_answer or before is not None:
-        await journal.append(STARTED, at, {"arguments": {}, "answered": True})
+        await start_work(name, {}, at=at, is_answered=True)
     if before is not None and before.held is not None:
         before.held.restore(scope.run, scope.address)
     return True

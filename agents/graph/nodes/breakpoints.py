@@ -18,14 +18,14 @@ from agents.core.errors import ResumeDataError, ResumeError, UnstorableValueErro
 from agents.core.interrupt import InterruptSignal, keep_waiting
 from agents.core.observers import ToolOutcome
 from agents.core.pending import InterruptNode
-from agents.core.scope import AskAgain, RunContext, Scope
+from agents.core.scope import RunContext, Scope
+from agents.core.starts import lapse_of
 from agents.graph.commands import Send, StateUpdate
 from agents.graph.errors import NodeRefusedError, StateUpdateError
 from agents.graph.nodes.questions import Question, fingerprint
 from agents.graph.state.channels import Values
 from agents.graph.state.place import Break, GraphState
 from agents.graph.state.plan import Topology
-from agents.tools.starting import may_start
 
 _STOP = "stop"
 
@@ -55,9 +55,9 @@ class Gatekeeper:
             return replace(state, gate=tuple(gate)), signals
         # All breakpoints are passed. The application may still void the decisions.
         ids, first = tuple(stop.id for stop in gate), gate[0].node
-        said = await may_start(first, {}, decisions=ids)
-        if isinstance(said, AskAgain):
-            return self._ask_all(state, asked_again=said.reason)
+        lapsed = await lapse_of(first, {}, ids)
+        if lapsed:
+            return self._ask_all(state, asked_again=lapsed)
         try:
             return await self._edited(state, gate), []
         except Exception as error:

@@ -24,12 +24,12 @@ from agents.core.errors import (
 )
 from agents.core.journal import NODE_FAILED, STARTED, TASK, Journal
 from agents.core.observers import ToolOutcome
-from agents.core.scope import AskAgain, current_scope
+from agents.core.scope import answered_here, current_scope
+from agents.core.starts import start_work
 from agents.graph.errors import NodeFailedError, NodeRefusedError
 from agents.graph.nodes.questions import NodeRun
 from agents.graph.state.place import Outcome
 from agents.graph.state.plan import OuterGraph
-from agents.tools.starting import may_start
 
 DOUBT = "doubt"
 """State slot of the interrupt that asks whether a node ran."""
@@ -63,18 +63,15 @@ async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
             if not isinstance(answer, InDoubtResult) or answer.choice != "again":
                 why = "it was started, and nobody knows whether it took effect"
                 raise NodeRefusedError(graph, node, why, outcome=_outcome_of(answer))
-            point = current_scope("a doubt").point
-            decisions = (point.id,) if point is not None else decisions
-        said = await may_start(node, {}, decisions=decisions) if decisions else {}
-        if isinstance(said, AskAgain):
+            decisions = answered_here() or decisions
+        # Journaled before the code runs: after a crash, people are asked before it runs again.
+        lapsed = await start_work(node, {}, decisions=decisions)
+        if lapsed is not None:
             if before is not None:
-                await before.ask(why=said.reason)
-            node_run.lapse(said.reason)
+                await before.ask(why=lapsed.reason)
+            node_run.lapse(lapsed.reason)
     if before is not None and before.held is not None:
         before.held.restore(scope.run, scope.address)
-    # Journaled before the code runs: after a crash, people are asked before it runs again.
-    frozen = {} if isinstance(said, AskAgain) or not said else {"frozen": dict(said)}
-    await scope.run.journal.append(STARTED, at, {"arguments": {}, **frozen})
     return None
 
 

@@ -60,7 +60,7 @@ class ThreadWork:
     tell: Tell = drop
 
 
-class Execution:
+class GraphExecution:
     """Runs a thread from its head until it stops. This process must own the thread."""
 
     def __init__(

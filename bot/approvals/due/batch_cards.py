@@ -25,7 +25,7 @@ from bot.errors import DeliveryError
 from bot.policy.demands import batch_digest
 from bot.ports.notifier import BatchCards
 from bot.ports.process import Clock
-from bot.records.approval import BATCH, OWN, Approval, Status, StoredBatch
+from bot.records.approval import BATCH, OWN, Approval, Execution, Status, StoredBatch
 from bot.records.approval_queries import ApprovalCollection, of_turn
 from storage.documents import update_or_none
 
@@ -250,5 +250,5 @@ class SharedCards:
         made = approval.with_card_ts(card_owner.batch_card.ts).changed(title=title)
         if len({(other.status, other.decision and other.decision.by) for other in items}) > 1:
             # With mixed outcomes, the message names none: the card shows them.
-            made = made.changed(status=Status.APPROVED, decision=None, run=None)
+            made = made.changed(status=Status.APPROVED, decision=None, execution=Execution())
         return made

@@ -16,7 +16,7 @@ from datetime import timedelta
 from cachetools import LRUCache
 
 from bot.approvals.due.visit import Visit
-from bot.approvals.execution import lets_run, run_of
+from bot.approvals.execution import execution_of, lets_run
 from bot.approvals.outcome import RequestOutcome, outcome_of
 from bot.clock import milliseconds
 from bot.errors import DeliveryError, reason_of
@@ -46,7 +46,7 @@ _OLDER = 10
 def sign_of(approval: Approval) -> str:
     """Return the name of an approval's current reaction: an outcome, or `STARTS`."""
     is_call = lets_run(approval) and bool(approval.tool.strip())
-    if is_call and run_of(approval) is None:
+    if is_call and execution_of(approval) is None:
         return STARTS
     return str(outcome_of(approval))
 

@@ -35,7 +35,7 @@ from bot.approvals.due.out_of_office import (
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.thread_reactions import SHARED, WAITS, ThreadReactions
 from bot.approvals.due.visit import Visit, write_held
-from bot.approvals.execution import lets_run
+from bot.approvals.execution import execution_of, lets_run
 from bot.audit.entries import act_entries, decision_entries, note_request, vote_entries
 from bot.clock import milliseconds
 from bot.errors import REFUSALS, DeliveryError, DirectoryError
@@ -549,7 +549,7 @@ class ApprovalWorker:
         approval = await steps.step(approval, worker_pass, now)
         if approval.status is Status.PENDING:
             approval = await self._look_ahead(approval, worker_pass, look)
-        elif approval.open and approval.run is None and not self._knows(approval, worker_pass):
+        elif approval.open and not (execution_of(approval) or self._knows(approval, worker_pass)):
             await self.tell_thread(approval)  # ended or started approvals are known to the thread
         approval = await self._messages.keep_untold(approval)
         try:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.approvals.batches import MOST_CARDS, Chosen
-from bot.approvals.execution import run_of
+from bot.approvals.execution import execution_of
 from bot.layout.action_ids import ActionId, decode, encode
 from bot.layout.blocks import Block, Errors, brief, context, line, literal, plain, quote, rich
 from bot.layout.card_layout import small_lines
@@ -198,7 +198,7 @@ def list_modal(items: Sequence[Approval], title: str) -> Block:
 
 def _told(item: Approval, said: Said) -> Iterator[Block]:
     yield item_line(item, said)
-    decision, run = item.decision, run_of(item)
+    decision, run = item.decision, execution_of(item)
     for text in (decision.reason if decision is not None else "", run.text if run else ""):
         if text.strip():
             view = show(mask_text(text.strip()), _ARGUMENTS, lines=3)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.approvals.execution import run_of
+from bot.approvals.execution import execution_of
 from bot.approvals.outcome import RequestOutcome, outcome_of
 from bot.layout.action_ids import MOST_TARGETS, ActionId, encode, encode_all, encode_option
 from bot.layout.blocks import (
@@ -319,7 +319,7 @@ _ODD = frozenset(
 
 def _said(approval: Approval) -> str:
     """Return the tool's text, or the reason of the rejection."""
-    run, decision = run_of(approval), approval.decision
+    run, decision = execution_of(approval), approval.decision
     if approval.status is Status.REJECTED and decision is not None and decision.reason.strip():
         return f"“{_brief(decision.reason)}”"
     return _brief(run.text) if run is not None else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.approvals.execution import must_finish, run_of
+from bot.approvals.execution import execution_of, must_finish
 from bot.approvals.outcome import is_replaced
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, actions, button, mrkdwn, plain
@@ -16,7 +16,7 @@ from bot.layout.parts import asked_by
 from bot.layout.sentences import is_address, spoken_title, title_of
 from bot.layout.text import clip_mrkdwn, own_words
 from bot.questions.shown import ShownQuestion, what_runs
-from bot.records.approval import Approval, Kind, RunState, Status
+from bot.records.approval import Approval, ExecutionState, Kind, Status
 from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.break_glass import reasons_of
 from bot.slack.cards.change_note import changes_text
@@ -87,18 +87,18 @@ def third_words(third: Block) -> str:
 
 def _thirds(question: ShownQuestion) -> Iterator[Block]:
     """Yield candidates for the third line, the most important first."""
-    approval, run = question.approval, run_of(question.approval)
+    approval, run = question.approval, execution_of(question.approval)
     outcome = mask_text(run.text.strip()) if run else ""
     result = [third_line(outcome, OUTCOME)] if outcome else []
-    if run and run.state in {RunState.FAILED, RunState.STOPPED}:
+    if run and run.state in {ExecutionState.FAILED, ExecutionState.LAPSED}:
         yield from result
     if must_finish(approval) and approval.stopped_by:
         yield mrkdwn(say("line.stopping", who=mention(approval.stopped_by)))
-    if run and run.state is RunState.DOUBT:
+    if run and run.state is ExecutionState.DOUBT:
         yield plain(say("line.doubt_next"))
     yield from _words_of_people(question)
     yield from result
-    if run and run.state is RunState.RUNNING:
+    if run and run.state is ExecutionState.STARTED:
         yield mrkdwn(say("line.since", time=clock(run.at_ms)))
     if words := next_words(approval):
         yield plain(words)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bot.approvals.comments import AGENT
-from bot.approvals.execution import run_of
+from bot.approvals.execution import execution_of
 from bot.approvals.outcome import RequestOutcome, is_replaced, outcome_of
 from bot.audit.acts import Act
 from bot.layout.action_ids import ActionId, encode, encode_page
@@ -33,7 +33,7 @@ from bot.layout.text import chunks, show, width
 from bot.questions.form import Form, in_order
 from bot.questions.shown import ShownQuestion, shown_question, what_runs
 from bot.questions.yes import Proof, yes
-from bot.records.approval import Approval, Kind, RunState, Status
+from bot.records.approval import Approval, ExecutionState, Kind, Status
 from bot.redaction.call import INLINE, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words, masked_once, once
@@ -195,7 +195,7 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
         yield from _argument((name,), words)
     yield from _whole(say("line.only_program"), mask_text(ask.program))
     yield from _whole(say("form.part_answer"), question.answered())
-    if (run := run_of(approval)) is not None:
+    if (run := execution_of(approval)) is not None:
         key = _RESULTS.get(outcome_of(approval), "form.part_result")
         yield from _told(say(key), mask_text(run.text))
     yield from _reasons(approval)
@@ -288,8 +288,10 @@ def history_blocks(entries: Iterable[AuditEntry], approval: Approval) -> list[Bl
     """
     replaced = is_replaced(approval)
     made = [row for entry in entries if (row := _row(entry, replaced=replaced)) is not None]
-    run = run_of(approval)
-    if run is not None and run.state is not RunState.RUNNING:  # the start has a line of its own
+    run = execution_of(approval)
+    if (
+        run is not None and run.state is not ExecutionState.STARTED
+    ):  # the start has a line of its own
         words = say(f"history.run_{outcome_of(approval)}")
         made.append(line(_when(run.at_ms), literal(f"   {_noted(words, run.text)}")))
     blocks: list[Block] = []

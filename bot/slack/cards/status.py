@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from bot.approvals.execution import run_of
+from bot.approvals.execution import execution_of
 from bot.approvals.outcome import RequestOutcome, ended_ms, outcome_of
 from bot.layout.blocks import Block
 from bot.layout.card_layout import state_line
@@ -199,7 +199,7 @@ def final_status(
     at_ms = ended_ms(approval)
     time = when(at_ms) if when else moment(at_ms, since_ms=approval.created_ms)
     who = deciders_names(approval, person)
-    if run_of(approval) is None and not approval.decision.emergency:
+    if execution_of(approval) is None and not approval.decision.emergency:
         symbol, words = question.ended(who, time)
         if words:
             return CardStatus(symbol, words)

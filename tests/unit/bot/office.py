@@ -46,9 +46,8 @@ from bot.threads.agents import Catalog
 from bot.threads.message_event import Incoming
 from bot.threads.named_agents import Roster
 from bot.threads.runs.application_policy import InForce
-from bot.threads.runs.executions import ExecutionRecorder
+from bot.threads.runs.calls import Calls
 from bot.threads.runs.following import UNSEEN
-from bot.threads.runs.preflight import StartCheck
 from bot.threads.runs.task_board import NO_BOARD
 from tests.support.fakes import (
     FakeClock,
@@ -180,15 +179,9 @@ class Office(Wiring):
         )
 
     @cached_property
-    def witness(self) -> ExecutionRecorder:
-        """Tells at once that a call runs, however quick it is."""
-        storage = self.storage
-        return ExecutionRecorder(storage.approvals, storage.audit, self.clock, self._attend_soon)
-
-    @cached_property
-    def starts(self) -> StartCheck:
+    def calls(self) -> Calls:
         """What waits before a start moves the time."""
-        return replace(super().starts, sleep=self._sleep)
+        return replace(super().calls, quick=timedelta(0), sleep=self._sleep)
 
     @cached_property
     def signs(self) -> ThreadReactions:

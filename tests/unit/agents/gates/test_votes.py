@@ -300,10 +300,14 @@ async def test_a_question_of_a_gate_that_is_gone_runs_nothing() -> None:
 
 async def test_what_is_declared_secret_is_noted_with_the_start() -> None:
     for reasons in ([], ["too old"]):
+        starts: list[StartingCall] = []
 
         async def watch(
-            _: StartingCall, reasons: list[str] = reasons
+            call: StartingCall,
+            reasons: list[str] = reasons,
+            starts: list[StartingCall] = starts,
         ) -> Mapping[str, Json] | AskAgain:
+            starts.append(call)
             return AskAgain(reasons.pop()) if reasons else {}
 
         @tool(secret=["pin"])
@@ -315,6 +319,4 @@ async def test_what_is_declared_secret_is_noted_with_the_start() -> None:
         stage = await asked(policy_gate(pay, policy), {"pin": "1234"})
         stage.before_start = watch
         await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
-        noted = stage.journals[-1].started("agent:A;tool:pay:c1")
-        assert noted is not None
-        assert (noted["arguments"], noted["secret"]) == ({"pin": "1234"}, ["pin"])
+        assert (starts[-1].arguments, starts[-1].secret) == ({"pin": "1234"}, ("pin",))

@@ -18,12 +18,12 @@ from agents.core.observers import (
     WorkInDoubt,
     WorkNotice,
     WorkStarted,
-    WorkStarting,
 )
+from agents.core.scope import StartingCall
 from agents.graph import GraphAgent, StateGraph
 from agents.models import Turn, call, say
 from agents.runs.document import OpenRun
-from agents.tools import mark_started
+from agents.tools import start_call
 from tests.unit.agents.graph.support import State
 from tests.unit.agents.support import Died, Plain, World, brief, collect, contexts, no, yes
 
@@ -39,19 +39,20 @@ class RecordLostError(Exception):
 class Book:
     """A recorder that remembers, and fails where a test wants it."""
 
-    fails_at: type[WorkNotice] | None = None
-    starts: list[WorkStarting] = field(default_factory=list)
+    fails_at: type[WorkNotice | StartingCall] | None = None
+    starts: list[StartingCall] = field(default_factory=list)
     notices: list[WorkNotice] = field(default_factory=list)
 
-    async def starting(self, start: WorkStarting) -> None:
-        self._may_fail(start)
-        self.starts.append(start)
+    async def start(self, call: StartingCall) -> dict[str, Json]:
+        self._may_fail(call)
+        self.starts += [] if call.only_checks else [call]
+        return {}
 
     async def noted(self, notice: WorkNotice) -> None:
         self._may_fail(notice)
         self.notices.append(notice)
 
-    def _may_fail(self, notice: WorkNotice) -> None:
+    def _may_fail(self, notice: WorkNotice | StartingCall) -> None:
         if self.fails_at is type(notice):
             self.fails_at = None
             raise RecordLostError
@@ -66,6 +67,7 @@ def a_world(
 ) -> tuple[World, Plain]:
     pay = Plain("pay", idempotent=idempotent)
     world = World(list(SCRIPT), [approval_gate(pay)], durability=durability, recorder=book)
+    world.before_start = book.start
     return world, pay
 
 
@@ -97,7 +99,7 @@ async def test_a_start_is_on_record_before_it_and_its_end_after(durability: str)
 
 
 async def test_a_start_that_cannot_be_put_on_record_does_not_start() -> None:
-    book = Book(fails_at=WorkStarting)
+    book = Book(fails_at=StartingCall)
     world, pay = a_world(book)
     asked = contexts(await world.run())["c1"]
     with pytest.raises(RecordLostError):
@@ -167,7 +169,7 @@ async def test_a_start_once_more_is_another_and_a_repeated_one_the_same() -> Non
     pay.body = None
     await world.recover()
     first, second = book.starts
-    assert first == second
+    assert (first.segment, first.repeats, second.repeats) == (second.segment, False, True)
 
 
 async def test_a_doubt_that_cannot_be_put_on_record_is_no_failure_of_the_call() -> None:
@@ -212,12 +214,12 @@ async def test_the_text_of_a_failed_call_is_its_error() -> None:
 
 async def test_without_a_store_a_start_is_on_record_all_the_same() -> None:
     async def begin(arguments: dict[str, Json]) -> str:
-        await mark_started(arguments)
+        await start_call(pay.definition, arguments)
         return "paid"
 
-    book = Book()
-    agent = World(list(SCRIPT), [Plain("pay", body=begin)]).agent()
-    await collect(Runner(agent, recorder=book).query("Go."))
+    book, pay = Book(), Plain("pay", body=begin)
+    agent = World(list(SCRIPT), [pay]).agent()
+    await collect(Runner(agent, before_start=book.start, recorder=book).query("Go."))
     [start] = book.starts
     assert (start.checkpoint_id, start.address, start.segment) == ("", AT, 0)
     assert book.kinds == ["WorkStarted", "CallFinished"]
@@ -237,7 +239,7 @@ async def test_steps_behind_a_breakpoint_are_told_as_well(error: OSError | None)
         graph.add_edge("__start__", "deploy").add_edge("deploy", "__end__")
         ship = graph.compile(interrupt_before=["deploy"])
         agent = GraphAgent(ship, "ship", to_input=lambda _: {}, to_text=str)
-        return Runner(agent, checkpoint_store=store, recorder=book)
+        return Runner(agent, checkpoint_store=store, before_start=book.start, recorder=book)
 
     await collect(runner().query("Go.", checkpoint_id="1"))
     [waiting] = await runner().pending("1")

@@ -33,7 +33,7 @@ from agents.core.errors import (
 from agents.core.scope import AskAgain, StartingCall
 from agents.core.tools import CallText
 from agents.models import call, say
-from agents.tools import mark_started
+from agents.tools import start_call
 from tests.unit.agents.support import (
     Died,
     Plain,
@@ -194,7 +194,7 @@ async def test_f7_call_that_began_in_time_goes_on_after_a_crash_however_late() -
     world.before_start = late
     events = await world.recover()
     assert brief(events)[0] == 'tool pay#c2 ran: pay ok {"x": 2}'
-    assert [call.goes_on for call in late.seen] == [True]
+    assert [call.repeats for call in late.seen] == [True]
 
 
 @dataclass
@@ -376,7 +376,7 @@ async def test_a_call_that_was_let_through_may_be_in_doubt_too() -> None:
     """A gate that does not ask, as a policy may want, marks the start all the same."""
 
     async def let_through() -> str:
-        await mark_started({"x": 1})
+        await start_call(pay.definition, {"x": 1})
         raise Died
 
     pay = Plain("pay", lambda _: let_through())

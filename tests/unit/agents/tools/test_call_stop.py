@@ -34,7 +34,7 @@ from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, call, say
 from agents.runs.answers import ResumeParams
 from agents.tools.call import execute
-from agents.tools.starting import mark_started
+from agents.tools.starting import start_call
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 
@@ -361,7 +361,7 @@ async def test_i5_an_agent_that_does_not_stop_is_cut_off(has_started: bool) -> N
         yield make_message("stuck")
         if has_started:
             with address_segment("tool", "pay", "i1"):
-                await mark_started({"x": 1})
+                await start_call(Plain("pay").definition, {"x": 1})
         inside.set()
         await asyncio.Event().wait()
 

@@ -14,8 +14,8 @@ from bot.records.approval import (
     CardClaim,
     CastVote,
     Comment,
-    Run,
-    RunState,
+    Execution,
+    ExecutionState,
     Said,
     SeenPart,
     Status,
@@ -28,7 +28,7 @@ from tests.contract.builders import DIGEST, a_decision, an_approval
 Change = Callable[[Approval], Approval | None]
 
 NOW = 2_000
-RAN = Run(state=RunState.RAN, at_ms=1)
+RAN = Execution(state=ExecutionState.ENDED, at_ms=1)
 DECIDED = an_approval(status=Status.APPROVED, decision=a_decision(), shown_revision=2)
 
 
@@ -168,13 +168,6 @@ def test_a_run_refuses_open_decisions_of_people(
     approval = an_approval(status=status, decision=a_decision(status=status), open=is_open)
     after = changes.refused_by_run(approval, a_decision(status=Status.CANCELLED))
     assert bool(after) is done
-
-
-def test_an_execution_is_noted_once_and_closes_at_its_end() -> None:
-    after = changes.with_run(DECIDED, RAN, was=None, now_ms=NOW, closes=True)
-    assert after is not None
-    assert (after.run, after.open, after.shown_revision) == (RAN, False, 3)
-    assert changes.with_run(after, RAN, was=None, now_ms=NOW) is None
 
 
 def released(approval: Approval, **options: Any) -> Approval:

@@ -30,8 +30,8 @@ from agents.runs.document import OpenRun
 from agents.workflows import AgentTool
 from bot.approvals.changes import refused_by_run
 from bot.approvals.disclosure import Surface
-from bot.approvals.execution import lets_run, run_of
-from bot.records.approval import Approval, Decision, Kind, Run, RunState, Status
+from bot.approvals.execution import execution_of, lets_run
+from bot.records.approval import Approval, Decision, Execution, ExecutionState, Kind, Status
 from bot.records.approval_queries import newest_of
 from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
@@ -49,12 +49,12 @@ IT_RAN: Json = {"choice": "ran", "result": "Mia has it."}
 GIVE_UP: Json = {"choice": "give_up", "result": ""}
 
 
-def drawn(office: Office, approval: Approval) -> Run | None:
+def drawn(office: Office, approval: Approval) -> Execution | None:
     """What the card in Slack says of the run."""
-    return run_of(office.notifier.cards[approval.approval_id])
+    return execution_of(office.notifier.cards[approval.approval_id])
 
 
-def state_of(office: Office, approval: Approval) -> RunState | None:
+def state_of(office: Office, approval: Approval) -> ExecutionState | None:
     run = drawn(office, approval)
     return run.state if run is not None else None
 
@@ -70,8 +70,13 @@ async def test_a_call_that_ran_is_told_with_its_result(storage: SqliteStores) ->
     approval = await office.the_approval()
     assert drawn(office, approval) is None
     await office.decide(approval)
-    assert drawn(office, approval) == Run(
-        state=RunState.RAN, at_ms=office.clock(), text="paid 5 to Mia"
+    now = office.clock()
+    assert drawn(office, approval) == Execution(
+        state=ExecutionState.ENDED,
+        runner="office",
+        started_ms=now,
+        at_ms=now,
+        text="paid 5 to Mia",
     )
 
 
@@ -85,20 +90,22 @@ async def test_the_result_of_an_edited_call_is_what_its_tool_said(storage: Sqlit
 
 
 async def test_a_call_is_running_while_it_runs(storage: SqliteStores) -> None:
-    seen: list[Run | None] = []
+    seen: list[Execution] = []
 
     @tool(gate="approval")
     async def pay(to: str, amount: int) -> str:
         """Pay."""
         (stored,) = await newest_of(storage.approvals, THREAD_ID, limit=1)
-        seen.append(stored.run)
+        seen.append(stored.execution)
         return f"paid {amount} to {to}"
 
     office = await asked(storage, PAY, say("Paid."), make_agent=with_tool(pay))
     approval = await office.the_approval()
     await office.decide(approval)
-    assert seen == [Run(state=RunState.RUNNING, at_ms=office.clock())]
-    assert state_of(office, approval) is RunState.RAN
+    now = office.clock()
+    state = ExecutionState.STARTED
+    assert seen == [Execution(state=state, runner="office", started_ms=now, at_ms=now)]
+    assert state_of(office, approval) is ExecutionState.ENDED
 
 
 async def test_a_call_that_failed_is_told_with_its_error(storage: SqliteStores) -> None:
@@ -112,17 +119,20 @@ async def test_a_call_that_failed_is_told_with_its_error(storage: SqliteStores) 
     await office.decide(approval)
     run = drawn(office, approval)
     assert run is not None
-    assert (run.state, run.text) == (RunState.FAILED, "RuntimeError: no account of Mia takes 5")
+    assert (run.state, run.text) == (
+        ExecutionState.FAILED,
+        "RuntimeError: no account of Mia takes 5",
+    )
 
 
 async def test_of_two_calls_the_first_decided_is_told_at_once(storage: SqliteStores) -> None:
     office = await asked(storage, [PAY, PAY_BEN], say("Both done."))
     first, second = await office.open_approvals()
     await office.decide(second)
-    assert state_of(office, second) is RunState.RAN
+    assert state_of(office, second) is ExecutionState.ENDED
     assert drawn(office, first) is None
     await office.decide(first, by=BEN)
-    assert state_of(office, first) is RunState.RAN
+    assert state_of(office, first) is ExecutionState.ENDED
     stored = await storage.approvals.get(first.approval_id)
     assert stored.card.revision == stored.shown_revision
     assert stored.due_ms is None
@@ -141,7 +151,7 @@ async def test_what_nobody_let_run_says_nothing_of_a_run(
         await office.sweep.tick()
         await office.queue.run()
     stored = await storage.approvals.get(approval.approval_id)
-    assert (stored.status, stored.run) == (status, None)
+    assert (stored.status, stored.execution) == (status, Execution())
 
 
 async def a_crash(storage: SqliteStores, *turns: object) -> tuple[Office, Approval, Approval]:
@@ -152,7 +162,7 @@ async def a_crash(storage: SqliteStores, *turns: object) -> tuple[Office, Approv
         await first.decide(approval)
     first.queue.drop()
     second = Office(storage, list(turns), clock=first.clock, owner="second")  # type: ignore[arg-type]
-    assert run_of(await storage.approvals.get(approval.approval_id)) is not None
+    assert execution_of(await storage.approvals.get(approval.approval_id)) is not None
     second.clock.forward(minutes=1)
     await second.sweep.tick()
     await second.queue.run()
@@ -162,7 +172,7 @@ async def a_crash(storage: SqliteStores, *turns: object) -> tuple[Office, Approv
 async def test_a_call_that_its_process_died_in_is_in_doubt(storage: SqliteStores) -> None:
     office, approval, doubt = await a_crash(storage)
     assert doubt.kind is Kind.DOUBT
-    assert state_of(office, approval) is RunState.DOUBT
+    assert state_of(office, approval) is ExecutionState.DOUBT
 
 
 async def test_a_call_in_doubt_that_ran_is_told_as_people_say(storage: SqliteStores) -> None:
@@ -170,7 +180,7 @@ async def test_a_call_in_doubt_that_ran_is_told_as_people_say(storage: SqliteSto
     await office.decide(doubt, Status.ANSWERED, answers=IT_RAN)
     run = drawn(office, approval)
     assert run is not None
-    assert (run.state, run.text) == (RunState.RAN, "Mia has it.")
+    assert (run.state, run.text) == (ExecutionState.ENDED, "Mia has it.")
     assert drawn(office, doubt) is None  # its own words say it
 
 
@@ -180,15 +190,15 @@ async def test_a_call_in_doubt_that_runs_again_is_told_on_both_cards(
     office, approval, doubt = await a_crash(storage, say("Paid."))
     await office.decide(doubt, Status.APPROVED, answers=AGAIN)
     assert office.ran == [("pay", ("Mia", 5, "card"))]
-    assert state_of(office, approval) is RunState.RAN
-    assert state_of(office, doubt) is RunState.RAN
+    assert state_of(office, approval) is ExecutionState.ENDED
+    assert state_of(office, doubt) is ExecutionState.ENDED
 
 
 async def test_a_doubt_that_is_given_up_stays_one(storage: SqliteStores) -> None:
     office, approval, doubt = await a_crash(storage, say("I see."))
     await office.decide(doubt, Status.REJECTED, answers=GIVE_UP)
     assert office.shown() == ["I see."]
-    assert state_of(office, approval) is RunState.DOUBT
+    assert state_of(office, approval) is ExecutionState.DOUBT
 
 
 async def test_a_crash_before_the_card_was_told_is_made_good_from_the_journal(
@@ -198,7 +208,7 @@ async def test_a_crash_before_the_card_was_told_is_made_good_from_the_journal(
     approval = await first.the_approval()
     over = failing_at(
         storage.approvals,
-        lambda new, old: new.run != old.run and is_at(new, "ran"),
+        lambda new, old: new.execution != old.execution and is_at(new, "ended"),
         KilledError,
     )
     with pytest.raises(KilledError):
@@ -211,15 +221,15 @@ async def test_a_crash_before_the_card_was_told_is_made_good_from_the_journal(
     await second.queue.run()
     assert len(first.ran) == 1
     assert second.ran == []
-    assert state_of(second, approval) is RunState.RAN
+    assert state_of(second, approval) is ExecutionState.ENDED
     assert second.shown() == ["Paid."]
 
 
 def is_at(approval: Approval, state: str) -> bool:
-    return approval.run is not None and approval.run.state == state
+    return approval.execution.state == state
 
 
-@pytest.mark.parametrize("state", ["running", "ran"])
+@pytest.mark.parametrize("state", ["started", "ended"])
 async def test_a_database_that_is_away_for_a_moment_makes_no_doubt(
     storage: SqliteStores, state: str
 ) -> None:
@@ -228,22 +238,19 @@ async def test_a_database_that_is_away_for_a_moment_makes_no_doubt(
     failed: list[str] = []
 
     def is_noted(new: Approval, old: Approval) -> bool:
-        is_new = new.run != old.run and is_at(new, state) and not failed
+        is_new = new.execution != old.execution and is_at(new, state) and not failed
         failed.extend([state] * is_new)
         return is_new
 
     failing_at(storage.approvals, is_noted, StoreUnavailableError("away"))
-    if state == "ran":
-        with pytest.raises(StoreUnavailableError):
-            await office.decide(approval)
-    else:
+    with pytest.raises(StoreUnavailableError):
         await office.decide(approval)
     office.clock.forward(minutes=1)
     await office.sweep.tick()
     await office.queue.run()
     assert len(failed) == 1
     assert len(office.ran) == 1
-    assert state_of(office, approval) is RunState.RAN
+    assert state_of(office, approval) is ExecutionState.ENDED
     assert await office.open_approvals() == []
 
 
@@ -263,7 +270,7 @@ async def test_a_call_that_may_run_twice_ends_as_it_ended_then(storage: SqliteSt
     with pytest.raises(KilledError):
         await first.decide(approval)
     first.queue.drop()
-    assert is_at(await storage.approvals.get(approval.approval_id), "running")
+    assert is_at(await storage.approvals.get(approval.approval_id), "started")
     second = Office(
         storage, [say("Paid.")], clock=first.clock, owner="second", make_agent=with_tool(pay)
     )
@@ -271,7 +278,7 @@ async def test_a_call_that_may_run_twice_ends_as_it_ended_then(storage: SqliteSt
     await second.sweep.tick()
     await second.queue.run()
     assert ran == [5, 5]
-    assert state_of(second, approval) is RunState.RAN
+    assert state_of(second, approval) is ExecutionState.ENDED
 
 
 async def test_a_call_inside_of_an_agent_tool_is_told_on_its_own_card(
@@ -294,7 +301,7 @@ async def test_a_call_inside_of_an_agent_tool_is_told_on_its_own_card(
     await office.decide(outer)
     inner = await office.the_approval()
     assert (outer.tool, inner.tool) == ("payer", "pay")
-    assert state_of(office, outer) is RunState.RUNNING
+    assert state_of(office, outer) is ExecutionState.STARTED
     await office.decide(inner)
     assert [run.text for approval in (outer, inner) if (run := drawn(office, approval))] == [
         "Inner done.",
@@ -329,9 +336,9 @@ async def test_a_call_that_began_beside_a_refused_answer_is_followed_to_its_end(
     await office.decide(question, Status.ANSWERED, answers=["many"])  # no number
     stored = await storage.approvals.get(question.approval_id)
     assert stored.status is Status.CANCELLED
-    assert state_of(office, outer) is RunState.RUNNING
+    assert state_of(office, outer) is ExecutionState.STARTED
     await office.decide(await office.the_approval(), by=BEN)
-    assert state_of(office, outer) is RunState.RAN
+    assert state_of(office, outer) is ExecutionState.ENDED
 
 
 async def test_a_call_that_a_second_gate_stops_did_not_run(storage: SqliteStores) -> None:
@@ -348,7 +355,7 @@ async def test_a_call_that_a_second_gate_stops_did_not_run(storage: SqliteStores
     await office.decide(inner, Status.REJECTED, by=BEN, reason="too much")
     run = drawn(office, outer)
     assert run is not None
-    assert run.state is RunState.STOPPED
+    assert run.state is ExecutionState.LAPSED
     assert "too much" in run.text
     assert drawn(office, inner) is None
 
@@ -407,7 +414,7 @@ async def test_a_step_that_people_let_run_is_told_on_its_card(storage: SqliteSto
     step = await office.the_approval()
     await office.decide(step)
     assert office.shown() == ["deployed"]
-    assert state_of(office, step) is RunState.RAN
+    assert state_of(office, step) is ExecutionState.ENDED
 
 
 async def test_a_step_that_fails_is_told_with_its_error(storage: SqliteStores) -> None:
@@ -416,7 +423,7 @@ async def test_a_step_that_fails_is_told_with_its_error(storage: SqliteStores) -
     await office.decide(step)
     run = drawn(office, step)
     assert run is not None
-    assert (run.state, run.text) == (RunState.FAILED, "OSError: the disk is full")
+    assert (run.state, run.text) == (ExecutionState.FAILED, "OSError: the disk is full")
 
 
 async def test_a_turn_that_is_given_up_leaves_a_started_call_in_doubt(
@@ -436,9 +443,9 @@ async def test_a_turn_that_is_given_up_leaves_a_started_call_in_doubt(
     assert thread is not None
     await second.turns.ending.give_up(thread, "It cannot go on.")
     await second.queue.run()
-    assert state_of(second, started) is RunState.DOUBT
+    assert state_of(second, started) is ExecutionState.DOUBT
     closed = await storage.approvals.get(other.approval_id)
-    assert (closed.status, closed.run) == (Status.SUPERSEDED, None)
+    assert (closed.status, closed.execution) == (Status.SUPERSEDED, Execution())
     checkpoint = await storage.checkpoints.load(thread.checkpoint_id)
     assert checkpoint is not None
     assert checkpoint.status is CheckpointStatus.CLOSED
@@ -466,9 +473,9 @@ async def test_a_turn_that_is_given_up_before_the_start_says_so(storage: SqliteS
     assert thread is not None
     await office.turns.ending.give_up(thread, "It cannot go on.")
     await office.queue.run()
-    run = run_of(await storage.approvals.get(approval.approval_id))
+    run = execution_of(await storage.approvals.get(approval.approval_id))
     assert run is not None
-    assert (run.state, run.text) == (RunState.STOPPED, "The run ended before this started.")
+    assert (run.state, run.text) == (ExecutionState.LAPSED, "The run ended before this started.")
 
 
 async def test_a_result_is_masked_before_it_is_cut(storage: SqliteStores) -> None:
@@ -481,7 +488,7 @@ async def test_a_result_is_masked_before_it_is_cut(storage: SqliteStores) -> Non
     approval = await office.the_approval()
     await office.decide(approval)
     stored = await storage.approvals.get(approval.approval_id)
-    run = run_of(stored)
+    run = execution_of(stored)
     assert run is not None
     assert "hunter2" not in run.text
     assert len(run.text) == 600
@@ -492,11 +499,11 @@ async def test_older_news_changes_nothing(storage: SqliteStores) -> None:
     approval = await office.the_approval()
     await office.decide(approval)
     before = await storage.approvals.get(approval.approval_id)
-    await office.witness.watch(approval.checkpoint_id)
+    await office.calls.watch(approval.checkpoint_id)
     for kind in (WorkStarted, WorkInDoubt, WorkNotice):
         notice = kind(checkpoint_id=approval.checkpoint_id, address=approval.address)
-        await office.witness.noted(notice)
-    await office.witness.doubted(approval.checkpoint_id, approval.address)
+        await office.calls.noted(notice)
+    await office.calls.doubted(approval.checkpoint_id, approval.address)
     assert await storage.approvals.get(approval.approval_id) == before
 
 
@@ -505,12 +512,12 @@ async def test_what_was_withdrawn_meanwhile_is_left_alone(storage: SqliteStores)
     approval = await office.the_approval()
     decision = decision_by(ADA).changed(digest=approval.digest, at_ms=office.clock())
     await decide(storage.approvals, approval.approval_id, decision, digest=approval.digest)
-    await office.witness.watch(approval.checkpoint_id)
+    await office.calls.watch(approval.checkpoint_id)
     unused = decision.changed(status=Status.CANCELLED, reason="no use")
     await write(storage.approvals, approval.key, refused_by_run, decision=unused)
     started = WorkStarted(checkpoint_id=approval.checkpoint_id, address=approval.address)
-    await office.witness.noted(started)
-    assert (await storage.approvals.get(approval.approval_id)).run is None
+    await office.calls.noted(started)
+    assert (await storage.approvals.get(approval.approval_id)).execution == Execution()
 
 
 def with_tool(given_tool: object) -> Callable[[ScriptedModel], Agent]:
@@ -540,17 +547,19 @@ def test_what_lets_something_run() -> None:
 @pytest.mark.parametrize(
     ("state", "said", "spoken"),
     [
-        (RunState.RUNNING, "⚙️ *Approved by <@U0BEN>*  ·  running", "running: Deploy"),
-        (RunState.RAN, "✅ *Approved by <@U0BEN>*  ·  ran <!date", "&lt;!channel&gt; done"),
-        (RunState.FAILED, "⚠️ *Failed*  ·  approved by", "&lt;!channel&gt; done"),
-        (RunState.STOPPED, "⚠️ *Didn't run*  ·  approved by", "&lt;!channel&gt; done"),
-        (RunState.DOUBT, "❓ *May have run*  ·  please check", "May have run, please check"),
+        (ExecutionState.STARTED, "⚙️ *Approved by <@U0BEN>*  ·  running", "running: Deploy"),
+        (ExecutionState.ENDED, "✅ *Approved by <@U0BEN>*  ·  ran <!date", "&lt;!channel&gt; done"),
+        (ExecutionState.FAILED, "⚠️ *Failed*  ·  approved by", "&lt;!channel&gt; done"),
+        (ExecutionState.LAPSED, "⚠️ *Didn't run*  ·  approved by", "&lt;!channel&gt; done"),
+        (ExecutionState.DOUBT, "❓ *May have run*  ·  please check", "May have run, please check"),
     ],
 )
-def test_the_first_and_the_last_line_of_a_card(state: RunState, said: str, spoken: str) -> None:
-    text = "" if state in {RunState.RUNNING, RunState.DOUBT} else "<!channel> done"
-    run = Run(state=state, at_ms=a_card().created_ms, text=text)
-    card = card_for(decided(a_card(), Status.APPROVED).changed(run=run), approvers_text="")
+def test_the_first_and_the_last_line_of_a_card(
+    state: ExecutionState, said: str, spoken: str
+) -> None:
+    text = "" if state in {ExecutionState.STARTED, ExecutionState.DOUBT} else "<!channel> done"
+    run = Execution(state=state, at_ms=a_card().created_ms, text=text)
+    card = card_for(decided(a_card(), Status.APPROVED).changed(execution=run), approvers_text="")
     assert said in shown(card.blocks)
     assert spoken in card.text
     for block in card.blocks:
@@ -560,18 +569,18 @@ def test_the_first_and_the_last_line_of_a_card(state: RunState, said: str, spoke
 
 @pytest.mark.parametrize("status", [Status.REJECTED, Status.EXPIRED, Status.CANCELLED])
 def test_a_card_of_what_nobody_let_run_has_no_such_line(status: Status) -> None:
-    run = Run(state=RunState.RAN, at_ms=1, text="done")
-    approval = decided(a_card(), status).changed(run=run)
+    run = Execution(state=ExecutionState.ENDED, at_ms=1, text="done")
+    approval = decided(a_card(), status).changed(execution=run)
     assert card_for(approval, approvers_text="") == card_for(
-        approval.changed(run=None), approvers_text=""
+        approval.changed(execution=Execution()), approvers_text=""
     )
 
 
 def test_a_long_result_is_cut_and_a_secret_in_it_named() -> None:
-    run = Run(state=RunState.RAN, at_ms=1, text=f"password=hunter2 {'x' * 500}\u200b")
+    run = Execution(state=ExecutionState.ENDED, at_ms=1, text=f"password=hunter2 {'x' * 500}\u200b")
     said = shown(
         card_for(
-            decided(a_card(arguments={}), Status.APPROVED).changed(run=run),
+            decided(a_card(arguments={}), Status.APPROVED).changed(execution=run),
             approvers_text="",
         ).blocks
     )

@@ -17,7 +17,7 @@ from agents.models import call, say
 from bot.audit.acts import Act
 from bot.audit.report import story
 from bot.questions.drawing import drawn_question
-from bot.records.approval import Approval, RunState, Status
+from bot.records.approval import Approval, ExecutionState, Status
 from bot.slack.cards.decided import decided_card
 from bot.threads.cancellation import looks_like_stop
 from bot.threads.message_event import NO_TURN
@@ -214,9 +214,8 @@ async def test_a_stop_cancels_a_cancellable_call(storage: SqliteStores) -> None:
     await office.queue.run()
     assert office.notifier.whispers == [(ROSA, words("command.stop_done"))]
     assert office.shown() == ["Stopped by urosa. Failed: Migrate orders."]
-    run = (await storage.approvals.get(approval.approval_id)).run
-    assert run is not None
-    assert run.state is RunState.FAILED
+    run = (await storage.approvals.get(approval.approval_id)).execution
+    assert run.state is ExecutionState.FAILED
     assert "A part of it may have happened" in run.text
 
 
@@ -304,8 +303,8 @@ async def test_a_crash_in_between_changes_nothing(storage: SqliteStores) -> None
     async def die(*_: object, **__: object) -> None:
         raise KilledError
 
-    witness = office.turns.witness
-    object.__setattr__(office.turns, "witness", replace_ended(witness, die))
+    calls = office.turns.calls
+    object.__setattr__(office.turns, "calls", replace_ended(calls, die))
     with pytest.raises(KilledError):
         await office.hear("stop", ts=ts(1))
     office.queue.drop()

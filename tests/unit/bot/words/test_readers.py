@@ -47,8 +47,8 @@ async def test_what_all_read_stays_in_the_language_of_the_workspace(counter: Cou
     stored = await counter.office.storage.approvals.get(approval.approval_id)
     assert stored.decision is not None
     assert "ø" not in json.dumps(counter.office.shown(), ensure_ascii=False)
-    assert stored.run is not None
-    assert "ø" not in stored.run.text
+    assert stored.execution is not None
+    assert "ø" not in stored.execution.text
 
 
 async def test_home_fits_in_longer_words(counter: Counter) -> None:

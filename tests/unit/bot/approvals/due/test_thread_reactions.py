@@ -10,7 +10,7 @@ import pytest
 from agents.models import call, say
 from bot.approvals.due.thread_reactions import SHARED, STARTS, WAITS, sign_of
 from bot.errors import DeliveryError
-from bot.records.approval import Approval, Decision, Kind, Run, RunState, Status
+from bot.records.approval import Approval, Decision, Execution, ExecutionState, Kind, Status
 from tests.contract.builders import an_approval
 from tests.support.decided import decide
 from tests.support.stores import SqliteStores
@@ -48,16 +48,16 @@ def test_each_status_has_its_sign(status: Status, end: str) -> None:
 @pytest.mark.parametrize(
     ("state", "end"),
     [
-        (RunState.RUNNING, "running"),
-        (RunState.RAN, "ran"),
-        (RunState.FAILED, "failed"),
-        (RunState.STOPPED, "stopped"),
-        (RunState.DOUBT, "doubt"),
+        (ExecutionState.STARTED, "running"),
+        (ExecutionState.ENDED, "ran"),
+        (ExecutionState.FAILED, "failed"),
+        (ExecutionState.LAPSED, "stopped"),
+        (ExecutionState.DOUBT, "doubt"),
     ],
 )
-def test_the_run_goes_before_the_yes(state: RunState, end: str) -> None:
-    run = Run(state=state, at_ms=1)
-    assert sign_of(an_approval().changed(status=Status.APPROVED, run=run)) == end
+def test_the_run_goes_before_the_yes(state: ExecutionState, end: str) -> None:
+    run = Execution(state=state, at_ms=1)
+    assert sign_of(an_approval().changed(status=Status.APPROVED, execution=run)) == end
 
 
 @pytest.mark.parametrize(("status", "end"), [(Status.ANSWERED, "ran"), (Status.REJECTED, "left")])

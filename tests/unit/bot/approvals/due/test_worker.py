@@ -10,10 +10,18 @@ from typing import Any
 from agents.models import call, say
 from bot.approvals import changes
 from bot.approvals.disclosure import Surface
+from bot.approvals.execution import told
 from bot.leases import ATTENDANCE, LEASE
 from bot.maintenance.retention import Forgetting
 from bot.ports.notifier import Newest
-from bot.records.approval import Approval, ApprovalMessage, Decision, Run, RunState, Status
+from bot.records.approval import (
+    Approval,
+    ApprovalMessage,
+    Decision,
+    Execution,
+    ExecutionState,
+    Status,
+)
 from tests.support.decided import decide, write
 from tests.support.fakes import FakeNotifier
 from tests.support.stores import SqliteStores
@@ -22,7 +30,7 @@ from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_incoming
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = "<@UBOT> pay Mia"
-RAN = Run(state=RunState.RAN, at_ms=1)
+RAN = Execution(state=ExecutionState.ENDED, at_ms=1)
 
 
 @dataclass
@@ -112,9 +120,8 @@ async def marked(office: Office, approval: Approval) -> Approval:
     stored = await write(
         office.storage.approvals,
         approval.key,
-        changes.with_run,
-        run=RAN,
-        was=None,
+        told,
+        state=ExecutionState.ENDED,
         now_ms=office.clock(),
     )
     assert stored is not None
@@ -248,7 +255,7 @@ async def test_an_attendance_that_lost_its_lease_unawares_goes_on_with_the_new_o
         taken = await approvals.claim(name, owner="other", now_ms=now, until_ms=now + 15_000)
         assert taken is not None
         await approvals.release(name, fence=taken.fence, due_ms=None)
-        await write(approvals, name, changes.with_run, run=RAN, was=taken.run, now_ms=now)
+        await write(approvals, name, told, state=ExecutionState.ENDED, now_ms=now)
         others.append(asyncio.create_task(office.attendance.attend(name)))
         await asyncio.sleep(0)
 

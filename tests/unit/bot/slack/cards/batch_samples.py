@@ -8,7 +8,7 @@ from typing import Any
 from bot.layout.blocks import Card
 from bot.ports.threads import BatchWords
 from bot.questions.form import AnswerForm, Form
-from bot.records.approval import Approval, Decision, Run, RunState, Status, StoredBatch
+from bot.records.approval import Approval, Decision, Execution, ExecutionState, Status, StoredBatch
 from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.cards.batch import (
     ask_one_modal,
@@ -66,10 +66,12 @@ def ended(item: Approval, status: Status, *, reason: str = "", by: str = "U0ADA"
     return item.changed(status=status, decision=decision)
 
 
-def ran(item: Approval, state: RunState = RunState.RAN, text: str = "refunded") -> Approval:
+def ran(
+    item: Approval, state: ExecutionState = ExecutionState.ENDED, text: str = "refunded"
+) -> Approval:
     """The same when its call has run."""
-    run = Run(state=state, text=text, at_ms=LATER)
-    return ended(item, Status.APPROVED).changed(run=run)
+    run = Execution(state=state, text=text, at_ms=LATER)
+    return ended(item, Status.APPROVED).changed(execution=run)
 
 
 def partly(base: Approval) -> list[Approval]:
@@ -109,7 +111,7 @@ BATCH_CARDS: dict[str, Callable[[Approval], Card]] = {
     "batch_pending_partly": lambda base: drawn(partly(base), rest=REST),
     "batch_done": lambda base: drawn(done(base)),
     "batch_failed": lambda base: drawn(
-        [*map(ran, refunds(base)[:4]), ran(refunds(base)[4], RunState.FAILED, "no answer")]
+        [*map(ran, refunds(base)[:4]), ran(refunds(base)[4], ExecutionState.FAILED, "no answer")]
     ),
     "batch_expired": lambda base: drawn(
         [ended(approval, Status.EXPIRED, by="") for approval in refunds(base)]
@@ -121,7 +123,7 @@ BATCH_CARDS: dict[str, Callable[[Approval], Card]] = {
         [escalated(with_backups(approval, "S0OPS"), LATER) for approval in refunds(base)]
     ),
     "batch_running": lambda base: drawn(
-        [*map(ran, refunds(base)[:4]), ran(refunds(base)[4], RunState.RUNNING, "")]
+        [*map(ran, refunds(base)[:4]), ran(refunds(base)[4], ExecutionState.STARTED, "")]
     ),
     "batch_withdrawn": lambda base: drawn(
         [

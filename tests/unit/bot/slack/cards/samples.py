@@ -17,7 +17,7 @@ from agents.core.codec import Json
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.questions.form import AnswerForm, Form, Option
-from bot.records.approval import Approval, Decision, Kind, Run, RunState, Status
+from bot.records.approval import Approval, Decision, Execution, ExecutionState, Kind, Status
 from bot.records.people import DelegationRecord
 from bot.records.terms import BreakGlass, GrantTerms, Group, Requirement, Stage, Terms
 from bot.slack.cards.agent_text import reply_cards
@@ -275,8 +275,8 @@ def _edited() -> Approval:
 
 
 def _run(state: str, text: str = "") -> Approval:
-    run = Run(state=RunState(state), at_ms=DECIDED + 1_000, text=text)
-    return decided(an_approval(), Status.APPROVED).changed(run=run)
+    run = Execution(state=ExecutionState(state), at_ms=DECIDED + 1_000, text=text)
+    return decided(an_approval(), Status.APPROVED).changed(execution=run)
 
 
 def _card(approval: Approval, **changes: Any) -> Card:
@@ -313,10 +313,10 @@ CARDS: dict[str, Callable[[], Card]] = {
         approvers_text=APPROVERS,
     ),
     "approval_pending_stages": lambda: _card(under(STAGED)),
-    "approval_running": lambda: _card(_run("running")),
-    "approval_ran": lambda: _card(_run("ran", "search 3.0.1 in *staging* <!here>\n" * 9)),
+    "approval_running": lambda: _card(_run("started")),
+    "approval_ran": lambda: _card(_run("ended", "search 3.0.1 in *staging* <!here>\n" * 9)),
     "approval_failed": lambda: _card(_run("failed", "OSError: the disk is full")),
-    "approval_stopped": lambda: _card(_run("stopped", "Rejected by a person; it did not run.")),
+    "approval_stopped": lambda: _card(_run("lapsed", "Rejected by a person; it did not run.")),
     "approval_doubt": lambda: _card(_run("doubt")),
     "approval_approved": lambda: _card(decided(an_approval(), Status.APPROVED)),
     "approval_rejected": lambda: _card(
@@ -404,7 +404,7 @@ CARDS: dict[str, Callable[[], Card]] = {
     ),
     "doubt_ran": lambda: _card(decided(a_doubt(), Status.ANSWERED, answer=RAN)),
     "doubt_again": lambda: _card(
-        decided(a_doubt(), Status.APPROVED).changed(run=_run("ran", "done").run)
+        decided(a_doubt(), Status.APPROVED).changed(execution=_run("ended", "done").execution)
     ),
     "doubt_given_up": lambda: _card(decided(a_doubt(), Status.REJECTED, answer=GAVE_UP)),
     "approval_pending_escalated": lambda: _card(an_escalated()),

@@ -11,7 +11,7 @@ from bot.layout.action_ids import MOST_TARGETS, ActionId, decode_all, encode_all
 from bot.layout.blocks import Card
 from bot.ports.threads import BatchWords
 from bot.questions.form import AnswerForm, Form
-from bot.records.approval import Approval, RunState, Said, Status
+from bot.records.approval import Approval, Execution, ExecutionState, Said, Status
 from bot.slack.cards.batch import batch_modal, list_modal
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.batch_items import batch_title
@@ -154,11 +154,11 @@ def test_done_is_said_only_where_all_went_as_people_decided() -> None:
     words = BatchWords(title="2 refunds")
     mixed = card_of([ran(first), ended(two, Status.REJECTED, reason="by hand")], words)
     assert mixed.text == "Done: 2 refunds. 1 ran, 1 rejected, by <@U0ADA>."
-    failed = card_of([ran(first), ran(two, RunState.FAILED, "no answer")], words)
+    failed = card_of([ran(first), ran(two, ExecutionState.FAILED, "no answer")], words)
     assert failed.text == (
         "1 ran, 1 failed, by <@U0ADA>: 2 refunds. Failed: Refund 12.50 EUR, order 1241, no answer"
     )
-    running = card_of([ran(first), ran(two, RunState.RUNNING)], words)
+    running = card_of([ran(first), ran(two, ExecutionState.STARTED)], words)
     assert running.text.startswith("1 running, 1 ran, by <@U0ADA>: 2 refunds.")
     refused = card_of([ended(item, Status.REJECTED) for item in (first, two)], words)
     assert refused.text.startswith("2 rejected, by <@U0ADA>: 2 refunds. Rejected: ")
@@ -211,7 +211,7 @@ def test_without_words_of_its_tool_its_name_and_number_are_the_title() -> None:
 
 def test_one_alone_has_its_own_title() -> None:
     first, *rest = [ran(approval) for approval in refunds(an_approval())]
-    last = first.changed(status=Status.PENDING, decision=None, run=None)
+    last = first.changed(status=Status.PENDING, decision=None, execution=Execution())
     words = BatchWords(title="5 refunds", rest="1 refunds")
     card = card_of([last, *rest], words)
     (row,) = [block for block in card.blocks if block["type"] == "actions"]

@@ -22,9 +22,9 @@ from bot.records.approval import (
     CastVote,
     Comment,
     Emergency,
+    Execution,
+    ExecutionState,
     Kind,
-    Run,
-    RunState,
     Said,
     Status,
     StoredEdits,
@@ -112,9 +112,9 @@ def ended(approval: Approval) -> Iterator[Approval]:
             over = decided(approval, status, reason=ODD)
             yield over
             yield over.changed(arguments={"a": f"{ODD} edited"})
-    for state in RunState:
-        run = Run(state=state, at_ms=DECIDED, text=ODD)
-        yield decided(approval, Status.APPROVED, reason=ODD).changed(run=run)
+    for state in ExecutionState:
+        run = Execution(state=state, at_ms=DECIDED, text=ODD)
+        yield decided(approval, Status.APPROVED, reason=ODD).changed(execution=run)
 
 
 def forms_of(approval: Approval) -> Iterator[Block]:

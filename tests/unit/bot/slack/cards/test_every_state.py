@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bot.approvals.execution import run_of
+from bot.approvals.execution import execution_of
 from bot.demo import DemoModel, build
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.layout.parts import approvers_words
 from bot.people.approvers import approvers_of
 from bot.questions.form import AnswerForm, Form
-from bot.records.approval import Approval, RunState, Status
+from bot.records.approval import Approval, ExecutionState, Status
 from bot.slack.cards.card_for import card_for
 from tests.browser.states import STATES as OF_CALLS
 from tests.support.stores import SqliteStores
@@ -63,9 +63,11 @@ def parts(card: Card, kind: str) -> list[dict[str, Any]]:
 
 
 def test_all_states_are_here() -> None:
-    runs = {run.state for approval in RECORDS.values() if (run := run_of(approval)) is not None}
+    runs = {
+        run.state for approval in RECORDS.values() if (run := execution_of(approval)) is not None
+    }
     assert {approval.status for approval in RECORDS.values()} == set(Status)
-    assert runs | {RunState.STOPPED} == set(RunState)
+    assert runs | {ExecutionState.READY, ExecutionState.LAPSED} == set(ExecutionState)
     assert "approval_stopped" in CARDS
 
 

@@ -8,7 +8,7 @@ from agents.core.codec import Json
 from bot.approvals.overview import HomeData
 from bot.ports.people import Person
 from bot.questions.shown import what_runs
-from bot.records.approval import Approval, Run, RunState, Status
+from bot.records.approval import Approval, Execution, ExecutionState, Status
 from bot.slack.cards.card_for import card_for
 from bot.slack.home.state import HomeState, Shown
 from bot.slack.home.view import HomePage, home_view
@@ -57,9 +57,13 @@ def test_an_edited_card_shows_what_ran_everywhere_but_in_its_changes() -> None:
     }
 
 
-@pytest.mark.parametrize("state", [RunState.FAILED, RunState.STOPPED, RunState.DOUBT])
-def test_an_edited_card_shows_its_changes_however_the_call_ended(state: RunState) -> None:
-    approval = edited().changed(run=Run(state=state, text="no such version", at_ms=DECIDED))
+@pytest.mark.parametrize(
+    "state", [ExecutionState.FAILED, ExecutionState.LAPSED, ExecutionState.DOUBT]
+)
+def test_an_edited_card_shows_its_changes_however_the_call_ended(state: ExecutionState) -> None:
+    approval = edited().changed(
+        execution=Execution(state=state, text="no such version", at_ms=DECIDED)
+    )
     assert (
         "Version 1.4.2 → 9.9.9" in card_for(approval, approvers_text="").blocks[-1]["text"]["text"]
     )

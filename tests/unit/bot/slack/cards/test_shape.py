@@ -19,9 +19,9 @@ from bot.records.approval import (
     Comment,
     Decision,
     Emergency,
+    Execution,
+    ExecutionState,
     Kind,
-    Run,
-    RunState,
     Status,
     StoredEdits,
 )
@@ -86,9 +86,9 @@ def said(card: Card) -> str:
     return json.dumps(card.blocks, ensure_ascii=False)
 
 
-def ran(state: RunState, **changes: Any) -> Approval:
-    run = Run(state=state, at_ms=DECIDED, text="done")
-    return decided(a_deploy(), Status.APPROVED, **changes).changed(run=run)
+def ran(state: ExecutionState, **changes: Any) -> Approval:
+    run = Execution(state=state, at_ms=DECIDED, text="done")
+    return decided(a_deploy(), Status.APPROVED, **changes).changed(execution=run)
 
 
 STATES: dict[str, tuple[Approval, str]] = {
@@ -104,9 +104,9 @@ STATES: dict[str, tuple[Approval, str]] = {
     "escalated": (a_deploy(backups=("UBEN",), begun_ms=1), "📣 *Escalated to backup*"),
     "stuck": (a_deploy(stuck="nobody is left"), "⚠️ *No one can decide this*"),
     "in doubt": (a_doubt(), "❓ *May have run*"),
-    "running": (ran(RunState.RUNNING), "⚙️ *Approved by <@U0BEN>*  ·  running"),
-    "ran": (ran(RunState.RAN), "✅ *Approved by <@U0BEN>*  ·  ran"),
-    "failed": (ran(RunState.FAILED), "⚠️ *Failed*"),
+    "running": (ran(ExecutionState.STARTED), "⚙️ *Approved by <@U0BEN>*  ·  running"),
+    "ran": (ran(ExecutionState.ENDED), "✅ *Approved by <@U0BEN>*  ·  ran"),
+    "failed": (ran(ExecutionState.FAILED), "⚠️ *Failed*"),
     "rejected": (decided(a_deploy(), Status.REJECTED), "⛔ *Rejected by <@U0BEN>*"),
     "edited": (
         decided(a_deploy(), Status.APPROVED, arguments={"a": 1}),

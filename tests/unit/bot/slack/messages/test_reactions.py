@@ -12,7 +12,7 @@ import pytest
 from bot.approvals.due.thread_reactions import STARTS, WAITS
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
-from bot.records.approval import Approval, Decision, Run, RunState, Status
+from bot.records.approval import Approval, Decision, Execution, ExecutionState, Status
 from bot.slack.calls import Putting
 from bot.slack.destinations import Spot
 from bot.slack.messages.reactions import SlackReactions
@@ -140,8 +140,8 @@ def rejected() -> Approval:
 
 def test_what_others_wrote_is_no_markup_in_the_line() -> None:
     evil = rejected().changed(title="<!channel> *now* <https://evil.example|here>")
-    run = Run(state=RunState.RAN, at_ms=2_000)
-    for approval in (evil, evil.changed(decision=None), evil.changed(run=run)):
+    run = Execution(state=ExecutionState.ENDED, at_ms=2_000)
+    for approval in (evil, evil.changed(decision=None), evil.changed(execution=run)):
         card = root_card(approval, who="@Ada", link="https://acme.example/p1")
         assert not message_errors({"blocks": card.blocks, "text": card.text})
         assert "<!channel>" not in card.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.records.approval import Approval, Run, RunState, Status, StoredEdits
+from bot.records.approval import Approval, Execution, ExecutionState, Status, StoredEdits
 from bot.slack.side_messages.notices import summary_card
 from slack_sandbox.blockkit.rules import message_errors
 from tests.unit.bot.slack.cards.reading import seen, symbols
@@ -14,19 +14,20 @@ HOUR_MS = 3_600_000
 ODD = "*a* <!channel> :x: <http://e|l> <@U0EVE> `c`"
 
 
-def ran(state: RunState = RunState.RAN, **changes: object) -> Approval:
+def ran(state: ExecutionState = ExecutionState.ENDED, **changes: object) -> Approval:
     done = decided(an_approval(), Status.APPROVED, **changes)
-    return done.changed(run=Run(state=state, at_ms=DECIDED, text=""))
+    return done.changed(execution=Execution(state=state, at_ms=DECIDED, text=""))
 
 
 def after(approval: Approval, lasted_ms: int) -> Approval:
-    assert approval.run is not None
-    return approval.changed(run=approval.run.changed(at_ms=approval.created_ms + lasted_ms))
+    return approval.changed(
+        execution=approval.execution.changed(at_ms=approval.created_ms + lasted_ms)
+    )
 
 
 def test_it_counts_the_ends_and_has_a_line_for_each() -> None:
     expired = an_approval().changed(status=Status.EXPIRED)
-    over = [ran(), ran(RunState.FAILED), decided(an_approval(), Status.REJECTED), expired]
+    over = [ran(), ran(ExecutionState.FAILED), decided(an_approval(), Status.REJECTED), expired]
     card = summary_card([*over[:3], over[3].changed(title="Refund order 1262")])
     assert card.text == "Summary: 1 ran, 1 failed, 1 rejected, 1 expired."
     text = seen(card)
@@ -60,8 +61,8 @@ def edited(**arguments: object) -> Approval:
     """Approved with other arguments."""
     asked = an_approval(arguments={"service": "payments", "version": "1.4.2"})
     made = decided(asked, Status.APPROVED, arguments=arguments, title="Deploy 1.4.3")
-    run = Run(state=RunState.RAN, at_ms=made.created_ms, text="")
-    return made.changed(run=run)
+    run = Execution(state=ExecutionState.ENDED, at_ms=made.created_ms, text="")
+    return made.changed(execution=run)
 
 
 def test_an_edited_request_says_what_ran_and_what_changed() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from agents.models import call, say
 from bot.approvals.disclosure import Surface
-from bot.records.approval import Approval, Decision, Run, RunState, Status
+from bot.records.approval import Approval, Decision, Execution, ExecutionState, Status
 from bot.records.approval_queries import newest_of
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office, an_actor, an_incoming
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
-RAN = Run(state=RunState.RAN, at_ms=1)
+RAN = Execution(state=ExecutionState.ENDED, at_ms=1)
 
 
 async def decide(office: Office, card: Approval, *, by: str = ADA) -> Approval:

@@ -15,13 +15,13 @@ from agents.core.scope import AskAgain, StartingCall
 from agents.gates import approval_gate, policy_gate
 from agents.models import call, say
 from agents.policy import Allow, Ask, Policy, Rule, RulePolicy
-from bot.approvals.execution import run_of
+from bot.approvals.execution import execution_of
 from bot.audit.report import story
 from bot.errors import NotApproverError
 from bot.people.approvers import approvers_of
-from bot.questions.record import deciders_from, deciders_of
-from bot.records.approval import Approval, Decision, Kind, Run, RunState, Status
-from bot.threads.runs.preflight import StartCheck
+from bot.questions.record import deciders_from, kept_at_start
+from bot.records.approval import Approval, Decision, Execution, ExecutionState, Kind, Status
+from bot.threads.runs.calls import Calls
 from storage.errors import StoreUnavailableError
 from tests.support.fakes import FakeClock, FakeDirectory
 from tests.support.stores import SqliteStores
@@ -126,7 +126,7 @@ def test_f3_damaged_note_leaves_a_doubt_with_the_settings(frozen: dict[str, Any]
 
 def test_f3_nobody_who_asked_meanwhile_decides_a_doubt() -> None:
     call = an_approval(approvers=("UBEN",), requesters=("UGUS",), self_approval=True)
-    doubt = deciders_from(an_approval(), deciders_of(call))
+    doubt = deciders_from(an_approval(), kept_at_start(call))
     assert {"UGUS", an_approval().requester_id} <= {*doubt.requesters}
     assert (approvers_of(doubt), doubt.terms.exclude) == (("UBEN",), ())
     assert doubt.terms == call.terms
@@ -134,7 +134,7 @@ def test_f3_nobody_who_asked_meanwhile_decides_a_doubt() -> None:
 
 def test_f3_who_may_fill_in_what_is_missing_is_no_decider_of_a_doubt() -> None:
     filled = an_approval(kind=Kind.QUESTION, approvers=("UGUS", "channel"), self_approval=True)
-    doubt = deciders_from(an_approval(), deciders_of(filled))
+    doubt = deciders_from(an_approval(), kept_at_start(filled))
     assert doubt.terms == an_approval().terms
 
 
@@ -152,13 +152,12 @@ class Desk:
         self.slept: list[float] = []
         self.comes_back_after: float | None = None
         office = Office(storage, [], clock=self.clock, directory=self.directory)
-        self.starts = StartCheck(
+        self.calls = Calls(
             storage=storage,
-            audit=storage.audit,
             votes=lambda: office.approvals.votes,
             clock=self.clock,
-            known=lambda _: (),
-            attend=self.attended.append,
+            owner="office",
+            redraw=self.attended.append,
             sleep=self._sleep,
         )
 
@@ -191,7 +190,7 @@ class Desk:
             decisions=decisions,
             goes_on=goes_on,
         )
-        return await self.starts(call)
+        return await self.calls.start(call)
 
     async def record(self, number: int) -> Approval:
         return await self.storage.approvals.get(f"apr_{number:032x}")
@@ -215,12 +214,13 @@ async def test_f7_decision_ages(stage: Desk, seconds: float, starts: bool) -> No
     if starts:
         assert isinstance(said, dict)
         assert named_in(said) == (ADA, BEN)
-        assert (stage.attended, run_of(await stage.record(1))) == ([], None)
+        assert stage.attended == []
+        assert (await stage.record(1)).execution.state is ExecutionState.STARTED
         return
     assert said == AskAgain("it didn't start within 15m of the decision")
-    run = run_of(await stage.record(1))
+    run = execution_of(await stage.record(1))
     assert run is not None
-    assert (run.state, "didn't start" in run.text) == ("stopped", True)
+    assert (run.state, "didn't start" in run.text) == ("lapsed", True)
     assert stage.attended == [f"apr_{1:032x}"]
     entries = await story(stage.storage, approval_id=f"apr_{1:032x}")
     assert "lapsed" in [entry.action for entry in entries]
@@ -236,15 +236,17 @@ async def test_f7_person_is_looked_up_again(stage: Desk, seconds: int, starts: b
     assert starts or said == AskAgain("someone who approved it can no longer approve it")
 
 
-@pytest.mark.parametrize(("state", "starts"), [("running", True), ("failed", True), ("ran", False)])
+@pytest.mark.parametrize(
+    ("state", "starts"), [("started", True), ("failed", False), ("ended", False)]
+)
 async def test_i5_decision_whose_call_has_run_starts_nothing(
     stage: Desk, state: str, starts: bool
 ) -> None:
-    run = Run(state=RunState(state), at_ms=stage.clock())
-    said = await stage.start(await stage.decided(1, run=run))
+    run = Execution(state=ExecutionState(state), at_ms=stage.clock())
+    said = await stage.start(await stage.decided(1, execution=run))
     assert isinstance(said, dict) is starts
     assert starts or said == AskAgain("it already ran once with that decision")
-    assert (await stage.record(1)).run == run
+    assert (await stage.record(1)).execution.state == state
 
 
 @pytest.mark.parametrize(("seconds", "starts"), [(900, True), (901, False)])
@@ -265,7 +267,7 @@ async def test_f7_call_that_goes_on_is_not_stopped_by_its_age(stage: Desk) -> No
     said = await stage.start(first, goes_on=True)
     assert isinstance(said, dict)
     assert named_in(said) == (ADA, BEN)
-    assert (stage.attended, run_of(await stage.record(1))) == ([], None)
+    assert (stage.attended, execution_of(await stage.record(1))) == ([], None)
     assert await stage.start("00000000-0000-0000-0000-000000000009", goes_on=True) == {}
 
 
@@ -310,7 +312,7 @@ async def test_f7_rules_that_cannot_be_asked_make_the_start_wait_while_it_may_be
 ) -> None:
     name = await stage.decided(1)
     tries = 0
-    while await stage.starts.wait((name,), tries):
+    while await stage.calls.wait((name,), tries):
         tries += 1
     assert stage.slept[:5] == [5, 10, 20, 40, 60]
     assert {*stage.slept[5:]} == {60}
@@ -320,7 +322,7 @@ async def test_f7_rules_that_cannot_be_asked_make_the_start_wait_while_it_may_be
 async def test_f7_nothing_waits_for_a_decision_that_is_not_on_record(stage: Desk) -> None:
     pending = await stage.decided(2, status=Status.PENDING, decision=None)
     for decisions in [(), ("00000000-0000-0000-0000-000000000009",), (pending,)]:
-        assert not await stage.starts.wait(decisions, 0)
+        assert not await stage.calls.wait(decisions, 0)
     assert stage.slept == []
 
 
@@ -378,7 +380,7 @@ async def test_an_error_before_the_start_keeps_the_decision(
     faults, current = [fault], storage.delegations.current
 
     async def once(*args: Any, **kwargs: Any) -> Any:
-        if faults and any(frame.function == "_gone" for frame in inspect.stack()):
+        if faults and any(frame.function == "_is_gone" for frame in inspect.stack()):
             raise faults.pop()
         return await current(*args, **kwargs)
 

@@ -1,0 +1,90 @@
+"""The start of approved work: the application's decision, and the journal entry.
+
+The application decides and records first, then the start is journaled, then the work begins. A
+process that dies before the journal entry has started nothing; after it, the work is in doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.core.codec import Json
+from agents.core.journal import STARTED
+from agents.core.scope import AskAgain, StartingCall, current_scope
+
+
+async def start_work(
+    name: str,
+    arguments: Mapping[str, Json],
+    *,
+    at: str = "",
+    kept: Mapping[str, Json] | None = None,
+    **more: Any,
+) -> AskAgain | None:
+    """Let the application decide whether work may start now, and journal the start.
+
+    The work must begin right after this: nothing in between may refuse it.
+
+    Args:
+        name: Name of the tool, node, agent or hook.
+        arguments: The exact arguments; empty for other work than calls.
+        at: Key of the work in the journal; empty for the current address.
+        kept: More data for the application if the process dies during the work, such as that of an
+            earlier start.
+        more: Further attributes of `StartingCall`.
+
+    Returns:
+        Why the work must not start and approval must be requested again; None if it has started.
+
+    Raises:
+        CheckpointConflictError: Another process works on this run: the work must not start.
+        Exception: The application could not decide, or not record the start: the same.
+    """
+    run, call = current_scope("start_work()").run, _call(name, arguments, at, more)
+    frozen: Mapping[str, Json] | AskAgain = {}
+    if run.before_start is not None:
+        frozen = await run.journal.depend_on(run.before_start(call))
+    if isinstance(frozen, AskAgain):
+        if not (call.goes_on or call.repeats):
+            return frozen
+        frozen = {}  # asking again would repeat what the work has done already
+    entry: dict[str, Json] = {"arguments": dict(arguments)}
+    if call.is_answered:
+        entry["answered"] = True
+    if call.is_cancellable:
+        entry["cancellable"] = True
+    if frozen or kept:
+        entry["frozen"] = {**(kept or {}), **frozen}
+    await run.journal.append(STARTED, call.address, entry)
+    return None
+
+
+async def lapse_of(name: str, arguments: Mapping[str, Json], decisions: tuple[str, ...]) -> str:
+    """Return why decisions no longer let work start; empty if they do.
+
+    For decisions that are used some time before their work starts.
+
+    Raises:
+        Exception: The application could not decide: the decisions must not be used.
+    """
+    run = current_scope("lapse_of()").run
+    if run.before_start is None:
+        return ""
+    call = _call(name, arguments, "", {"decisions": decisions, "only_checks": True})
+    checked = await run.journal.depend_on(run.before_start(call))
+    return checked.reason if isinstance(checked, AskAgain) else ""
+
+
+def _call(
+    name: str, arguments: Mapping[str, Json], at: str, more: Mapping[str, Any]
+) -> StartingCall:
+    scope = current_scope("a start")
+    return StartingCall(
+        checkpoint_id=scope.run.checkpoint_id,
+        address=at or str(scope.address),
+        tool=name,
+        arguments=arguments,
+        segment=scope.run.journal.segment,
+        **more,
+    )

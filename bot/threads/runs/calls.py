@@ -1,0 +1,476 @@
+"""Start approved calls, and record what becomes of them.
+
+The order of a start: the approval says that the call starts, the switch gives it a start number,
+the audit has its entry, the run journals it, and only then the tool begins. What the approval lets
+start is decided in the write that says so (`bot.approvals.execution`). A process that dies before
+the journal entry has started nothing, and the call starts anew when its run is recovered. A process
+that dies after it leaves a doubt.
+
+The end of a call follows its entry in the journal. After a crash in between, the runtime repeats
+its notices when the run is recovered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+
+from agents.core.codec import Json
+from agents.core.observers import (
+    CallFinished,
+    NodeFailed,
+    NodeFinished,
+    ToolOutcome,
+    WorkInDoubt,
+    WorkNotice,
+    WorkStarted,
+)
+from agents.core.scope import AskAgain, StartingCall
+from bot.approvals.changes import redrawn
+from bot.approvals.execution import (
+    ENDED,
+    StartFacts,
+    execution_of,
+    has_yes,
+    is_settled_doubt,
+    lets_run,
+    not_begun,
+    started,
+    told,
+    why_not,
+)
+from bot.approvals.votes import Votes
+from bot.audit.entries import note_start
+from bot.audit.invalidated import note_lapse
+from bot.clock import milliseconds
+from bot.errors import DirectoryError
+from bot.ports.process import Clock
+from bot.questions.base import question_of
+from bot.questions.form import ask_of
+from bot.questions.record import approval_id_of, kept_at_start, start_number_in
+from bot.records.approval import (
+    Approval,
+    ExecutionMode,
+    ExecutionState,
+    Kind,
+)
+from bot.records.approval_queries import of_turn
+from bot.redaction.call import mask_title
+from bot.redaction.mask import mask_text, mask_words
+from bot.stores import Stores
+from bot.words import say
+from storage.documents import update, update_or_none
+from storage.errors import RecordNotFoundError, StorageError
+
+logger = logging.getLogger(__name__)
+
+FRESH = timedelta(seconds=60)
+"""Age of a decision up to which its approvers are not looked up again."""
+RETRY = timedelta(seconds=5)
+"""Delay before the second attempt; doubled for each further attempt."""
+_LONGEST = timedelta(minutes=1)
+_DOUBLINGS = 8
+"""Number of doublings of the delay."""
+_READ = 4_000
+"""Characters of a result to mask before cutting."""
+_KEPT = 600
+"""Characters of a result to store."""
+_ENDS = {ToolOutcome.RAN: ExecutionState.ENDED, ToolOutcome.FAILED: ExecutionState.FAILED}
+"""States by outcome of a call that ran; other outcomes did not run."""
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """The state of the work at an address, from a notice of the runtime."""
+
+    at: str
+    state: ExecutionState
+    text: str = ""
+    number: int = 0
+    is_cancellable: bool | None = None
+
+
+@dataclass(slots=True)
+class _OpenTurn:
+    """Approvals of one turn, as last read or written here under its lease."""
+
+    approvals: dict[str, Approval] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    showing: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    settled: frozenset[str] = frozenset()
+
+    def at(self, address: str) -> list[Approval]:
+        """Return the approvals that run what is at an address: a call, or a step."""
+        approvals = self.approvals.values()
+        return [approval for approval in approvals if question_of(approval).lets_run(address)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """Starts calls (`agents.core.scope.BeforeStart`) and records them (`Recorder`).
+
+    Args:
+        storage: The database.
+        votes: Checks the counted voters again.
+        clock: The time now.
+        owner: Name of this process.
+        redraw: Starts the update of an approval's card, without waiting for it.
+        sleep: Waits for some seconds.
+        quick: Cards of calls that end within this time show only the result.
+    """
+
+    storage: Stores
+    votes: Callable[[], Votes]
+    clock: Clock
+    owner: str
+    redraw: Callable[[str], None]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    quick: timedelta = timedelta(0)
+    _turns: dict[str, _OpenTurn] = field(default_factory=dict)
+
+    # The turn whose calls are recorded.
+
+    async def watch(self, checkpoint_id: str, *, known: Iterable[Approval] | None = None) -> None:
+        """Start to record the calls of a turn.
+
+        Args:
+            checkpoint_id: Checkpoint of the turn, whose lease is owned.
+            known: Approvals whose calls may still run, read under that lease; None reads them.
+        """
+        if known is None:
+            known = await of_turn(self.storage.approvals, checkpoint_id)
+        known = list(known)
+        approvals = {approval.approval_id: approval for approval in known if lets_run(approval)}
+        settled = frozenset(approval.address for approval in known if is_settled_doubt(approval))
+        self._turns[checkpoint_id] = _OpenTurn(approvals, settled=settled)
+
+    def is_settled(self, checkpoint_id: str, address: str) -> bool:
+        """Whether a doubt about the call was settled without running the call again."""
+        turn = self._turns.get(checkpoint_id)
+        return turn is not None and address in turn.settled
+
+    def watched(self, checkpoint_id: str) -> list[Approval]:
+        """Return the recorded approvals of a turn as stored; no other process writes them."""
+        turn = self._turns.get(checkpoint_id)
+        return list(turn.approvals.values()) if turn is not None else []
+
+    def title_at(self, checkpoint_id: str, address: str) -> str:
+        """Return the title of the approved call at an address; empty without an approval."""
+        turn = self._turns.get(checkpoint_id)
+        approvals = turn.at(address) if turn is not None else []
+        decided = (
+            approvals[0].decision.title if approvals and approvals[0].decision is not None else ""
+        )
+        return decided or (approvals[0].title if approvals else "")
+
+    def forget(self, checkpoint_id: str) -> None:
+        """Stop recording the calls of a turn."""
+        turn = self._turns.pop(checkpoint_id, None)
+        for task in turn.showing.values() if turn is not None else ():
+            task.cancel()
+
+    # The start.
+
+    async def start(self, call: StartingCall) -> Mapping[str, Json] | AskAgain:
+        """Let a call start, or not; see `agents.core.scope.BeforeStart`.
+
+        Returns:
+            What the start keeps for a doubt, or why people must be asked again.
+
+        Raises:
+            StorageError: The start could not be recorded; nothing has started.
+        """
+        turn = self._turns.get(call.checkpoint_id) or _OpenTurn()
+        decided = [await self._decided(turn, name) for name in call.decisions]
+        approvals = [approval for approval in decided if approval is not None]
+        if call.goes_on:  # a resumed call must not run its beginning twice
+            await note_start(self.storage.audit, call, self.clock())
+            return kept_at_start(_strictest(approvals))
+        facts = StartFacts(
+            now_ms=self.clock(),
+            runner=self.owner,
+            decided_ms=max((a.decision.at_ms for a in approvals if a.decision), default=0),
+            repeats=call.repeats,
+            is_again=any(approval.kind is Kind.DOUBT for approval in approvals),
+            mode=ExecutionMode.IDEMPOTENT if call.is_idempotent else ExecutionMode.ONCE,
+            is_cancellable=call.is_cancellable,
+        )
+        is_whole = len(approvals) == len(decided)
+        why = await self._why_not(approvals, facts) if is_whole else say("reason.no_record")
+        if not why and not call.only_checks:
+            why = await self._begin(turn, call, approvals, facts)
+        if why:
+            return await self._ask_again(call, approvals, why)
+        number = turn.numbers.get(call.address, 0)
+        return kept_at_start(_strictest(approvals), start_number=number)
+
+    async def _begin(
+        self, turn: _OpenTurn, call: StartingCall, approvals: Sequence[Approval], facts: StartFacts
+    ) -> str:
+        """Record the start: on the approvals, then in the audit. Return why not, or nothing."""
+        needed = {approval.approval_id for approval in approvals}
+        known = {
+            approval.approval_id: approval for approval in (*turn.at(call.address), *approvals)
+        }
+        begun: list[Approval] = []
+        facts = _at(facts, self.clock())
+        try:
+            for name, approval in known.items():
+                newest = await update(
+                    self.storage.approvals, approval, partial(started, facts=facts)
+                )
+                if newest is not None:
+                    begun.append(newest)
+                    turn.approvals[name] = newest
+                elif name in needed:
+                    return await self._put_back(turn, begun, why_not(await self._read(name), facts))
+            await note_start(self.storage.audit, call, facts.now_ms)
+        except BaseException:
+            # Nothing has begun. A process that dies here leaves the start on record: see `why_not`.
+            await asyncio.shield(self._put_back(turn, begun))
+            raise
+        if begun and self.quick:
+            turn.showing[call.address] = asyncio.create_task(self._show_later(turn, call.address))
+        elif begun:
+            await self._show(turn, call.address)
+        return ""
+
+    async def _put_back(self, turn: _OpenTurn, begun: Iterable[Approval], why: str = "") -> str:
+        for approval in begun:
+            started_ms = approval.execution.started_ms
+            write = partial(not_begun, runner=self.owner, started_ms=started_ms)
+            with suppress(StorageError):
+                name = approval.approval_id
+                turn.approvals[name] = (
+                    await update_or_none(self.storage.approvals, name, write) or approval
+                )
+        return why
+
+    async def _decided(self, turn: _OpenTurn, interrupt_id: str) -> Approval | None:
+        known = turn.approvals.get(approval_id_of(interrupt_id))
+        if known is not None:
+            return known
+        with suppress(RecordNotFoundError):
+            return await self._read(approval_id_of(interrupt_id))
+        return None
+
+    async def _read(self, approval_id: str) -> Approval:
+        return await self.storage.approvals.get(approval_id)
+
+    async def _why_not(self, approvals: Sequence[Approval], facts: StartFacts) -> str:
+        """Return why the decisions do not let their call start; wait while that is unknown."""
+        tries = 0
+        while True:
+            facts = _at(facts, self.clock())
+            why = next(filter(None, (why_not(approval, facts) for approval in approvals)), "")
+            if why or facts.repeats:
+                return why
+            try:
+                return say("reason.gone") if await self._is_gone(approvals, facts.now_ms) else ""
+            except DirectoryError:
+                # Their rights are unknown: wait, until the decision lapses.
+                logger.warning("who approved cannot be looked up", extra={"action": "start_waits"})
+                await self._pause(tries)
+                tries += 1
+
+    async def _is_gone(self, approvals: Sequence[Approval], now: int) -> bool:
+        """Whether a person who approved has lost the right.
+
+        Raises:
+            DirectoryError: A look-up failed.
+        """
+        for approval in approvals:
+            decision = approval.decision
+            is_fresh = decision is None or abs(now - decision.at_ms) <= milliseconds(FRESH)
+            if is_fresh or approval.kind is Kind.QUESTION:
+                continue  # filling in missing arguments approves nothing
+            if await self.votes().gone_since(approval):
+                return True
+        return False
+
+    async def _ask_again(
+        self, call: StartingCall, approvals: Sequence[Approval], why: str
+    ) -> AskAgain:
+        """Record that decisions lapsed, so that their cards show it."""
+        logger.warning(
+            "approval no longer valid, asking again: %s",
+            why,
+            extra={"action": "lapsed", "thread_id": call.checkpoint_id.rpartition("#")[0]},
+        )
+        text = say("reason.again", why=why)
+        for approval in approvals:
+            now, name = self.clock(), approval.approval_id
+            await note_lapse(self.storage.audit, approval, now, why=why)
+            write = partial(told, state=ExecutionState.LAPSED, now_ms=now, text=text)
+            if await update_or_none(self.storage.approvals, name, write, writes_due=True):
+                self.redraw(name)
+        return AskAgain(why)
+
+    async def wait(self, decisions: Sequence[str], tries: int) -> bool:
+        """Wait before a call is judged again, if it may still start then.
+
+        Raises:
+            StorageError: The decisions cannot be read; the run is repeated.
+        """
+        decided = [await self._decided(_OpenTurn(), name) for name in decisions]
+        approvals = [approval for approval in decided if approval is not None and has_yes(approval)]
+        times = [approval.decision.at_ms for approval in approvals if approval.decision]
+        if not times:
+            return False
+        facts = StartFacts(now_ms=self.clock(), decided_ms=max(times))
+        if any(why_not(approval, facts) for approval in approvals):
+            return False
+        logger.warning(
+            "could not evaluate the policy for a call, will retry", extra={"action": "start_waits"}
+        )
+        await self._pause(tries)
+        return True
+
+    async def _pause(self, tries: int) -> None:
+        await self.sleep(min(RETRY * 2 ** min(tries, _DOUBLINGS), _LONGEST).total_seconds())
+
+    # What becomes of it.
+
+    async def noted(self, notice: WorkNotice) -> None:
+        """Store what became of a call on its approval.
+
+        If an outcome cannot be stored, the run stops and the notice is repeated later, so the
+        outcome is not lost with the journal.
+
+        Raises:
+            StorageError: The outcome could not be stored.
+        """
+        turn, news = self._turns.get(notice.checkpoint_id), _news_in(notice)
+        is_news = not isinstance(notice, WorkStarted) or not notice.is_news
+        if turn is None or news is None or not is_news:
+            return
+        showing = turn.showing.pop(news.at, None)
+        if showing is not None:
+            showing.cancel()
+            await asyncio.wait({showing})
+        for approval in turn.at(news.at):
+            await self._tell(turn, approval, news, closes=news.state in ENDED)
+
+    async def _show_later(self, turn: _OpenTurn, address: str) -> None:
+        await asyncio.sleep(self.quick.total_seconds())
+        await self._show(turn, address)
+
+    async def _show(self, turn: _OpenTurn, address: str) -> None:
+        """Let the cards show that a call runs. A failure stops nothing."""
+        for approval in turn.at(address):
+            name, write = approval.approval_id, partial(redrawn, now_ms=self.clock())
+            try:
+                newest = await update_or_none(self.storage.approvals, name, write, writes_due=True)
+            except StorageError as error:
+                logger.warning(
+                    "could not show the start of a call on its card: %s",
+                    error,
+                    extra={"action": "run_untold"},
+                )
+                return
+            if newest is not None:
+                turn.approvals[name] = newest
+                self.redraw(name)
+
+    async def doubted(self, checkpoint_id: str, address: str) -> None:
+        """Mark an execution as in doubt, without the runtime."""
+        await self._tell_all(checkpoint_id, _News(address, ExecutionState.DOUBT))
+
+    async def vouched(self, checkpoint_id: str, address: str, text: str) -> None:
+        """Store that people confirmed that a call in doubt has run."""
+        await self._tell_all(checkpoint_id, _News(address, ExecutionState.ENDED, text))
+
+    async def ended(self, checkpoint_id: str, notices: Iterable[WorkNotice]) -> None:
+        """Finish a failed turn: started calls are in doubt, others will never run."""
+        await self.watch(checkpoint_id)
+        turn = self._turns[checkpoint_id]
+        for news in filter(None, map(_news_in, notices)):
+            for approval in turn.at(news.at):
+                await self._tell(turn, approval, news)
+        for approval in list(turn.approvals.values()):
+            execution = execution_of(approval)
+            if execution is not None and execution.state is ExecutionState.STARTED:
+                await self._tell(turn, approval, _News("", ExecutionState.DOUBT))
+            elif execution is None and approval.open and approval.tool.strip():
+                # The turn is over, so a call that has not started never will.
+                text = say("reason.not_started")
+                await self._tell(turn, approval, _News("", ExecutionState.LAPSED, text))
+        self.forget(checkpoint_id)
+
+    async def _tell_all(self, checkpoint_id: str, news: _News) -> None:
+        known = await of_turn(self.storage.approvals, checkpoint_id)
+        turn = _OpenTurn(
+            {approval.approval_id: approval for approval in known if lets_run(approval)}
+        )
+        for approval in turn.at(news.at):
+            await self._tell(turn, approval, news)
+
+    async def _tell(
+        self, turn: _OpenTurn, approval: Approval, news: _News, *, closes: bool = False
+    ) -> None:
+        """Store what became of a call; drop it if the stored state is newer."""
+        name = approval.approval_id
+        write = partial(
+            told,
+            state=news.state,
+            now_ms=self.clock(),
+            text=_shown(approval, news.text),
+            number=news.number or turn.numbers.get(news.at, 0),
+            is_cancellable=news.is_cancellable,
+            closes=closes,
+        )
+        kept = await update(self.storage.approvals, approval, write, writes_due=True)
+        if kept is not None:
+            self.redraw(name)
+        turn.approvals[name] = kept or await self._read(name)
+
+
+def _at(facts: StartFacts, now_ms: int) -> StartFacts:
+    return replace(facts, now_ms=now_ms)
+
+
+def _strictest(approvals: Sequence[Approval]) -> Approval | None:
+    """Return the approval whose terms apply to a doubt: one whose rule names people."""
+    if not approvals:
+        return None
+    asked = [approval for approval in approvals if approval.kind is not Kind.QUESTION] or approvals
+    named = [
+        approval
+        for approval in asked
+        if approval.kind is Kind.DOUBT or (approval.ruling or {}).get("approvers")
+    ]
+    return (named or asked)[-1]
+
+
+def _news_in(notice: WorkNotice) -> _News | None:
+    """Return what a notice says; None if it concerns no approved call."""
+    match notice:
+        case WorkStarted():
+            return _News(
+                notice.address,
+                ExecutionState.STARTED,
+                number=start_number_in(notice.frozen),
+                is_cancellable=notice.is_cancellable,
+            )
+        case CallFinished() if notice.outcome is not ToolOutcome.ANSWERED:
+            state = _ENDS.get(notice.outcome, ExecutionState.LAPSED)
+            return _News(notice.address, state, notice.text)
+        case NodeFinished():
+            return _News(notice.address, ExecutionState.ENDED)
+        case NodeFailed():
+            return _News(notice.address, ExecutionState.FAILED, notice.error)
+        case WorkInDoubt():
+            return _News(notice.address, ExecutionState.DOUBT)
+        case _:  # or people settled the doubt
+            return None
+
+
+def _shown(approval: Approval, text: str) -> str:
+    """Mask and shorten a text. Masking comes first: half a secret is not recognized."""
+    clean = mask_title(mask_text(text[:_READ]), approval.arguments, ask_of(approval).masks)
+    return mask_words(clean, approval.arguments)[:_KEPT]

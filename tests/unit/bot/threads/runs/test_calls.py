@@ -1,0 +1,212 @@
+"""The order of a start, and what is put on record of a call, as the runtime tells of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agents import ToolOutcome
+from agents.core.observers import CallFinished, WorkInDoubt, WorkStarted
+from agents.core.scope import StartingCall
+from agents.models import call
+from bot.approvals.disclosure import Surface
+from bot.records.approval import Approval, Decision, ExecutionState, Status
+from bot.threads.runs.calls import Calls
+from storage.errors import StoreUnavailableError
+from tests.support.stores import SqliteStores
+from tests.unit.bot.office import ADA, THREAD_ID, Office
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+TURN = f"{THREAD_ID}#1"
+SLOW, QUICK = timedelta(milliseconds=1), timedelta(seconds=60)
+
+
+class Payment:
+    """A call that people have let run, and what its process and its card see of it."""
+
+    def __init__(self, office: Office, approval: Approval, quick: timedelta) -> None:
+        self.office, self.approval, self.storage = office, approval, office.storage
+        self.drawn: list[str] = []
+        self.calls = replace(office.calls, quick=quick, redraw=self.drawn.append, _turns={})
+
+    @classmethod
+    async def approved(cls, storage: SqliteStores, quick: timedelta = QUICK) -> Payment:
+        office = Office(storage, [PAY])
+        await office.hear("<@UBOT> pay Mia")
+        approval = await office.the_approval()
+        decided = await office.approvals.decide(
+            approval,
+            Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest),
+            surface=Surface.CARD,
+        )
+        payment = cls(office, decided, quick)
+        await payment.calls.watch(TURN, known=[decided])
+        return payment
+
+    async def start(self, **more: Any) -> object:
+        return await self.calls.start(
+            StartingCall(
+                checkpoint_id=TURN,
+                address=self.approval.address,
+                tool="pay",
+                arguments={"to": "Mia", "amount": 5},
+                decisions=(self.approval.interrupt_id,),
+                **more,
+            )
+        )
+
+    async def end(self, outcome: ToolOutcome = ToolOutcome.RAN) -> None:
+        at = self.approval.address
+        notice = CallFinished(checkpoint_id=TURN, address=at, outcome=outcome, text="paid")
+        await self.calls.noted(notice)
+
+    async def doubt(self) -> None:
+        at = self.approval.address
+        await self.calls.noted(WorkInDoubt(checkpoint_id=TURN, address=at))
+
+    async def state(self) -> ExecutionState:
+        return (await self.storage.approvals.get(self.approval.approval_id)).execution.state
+
+    async def started(self) -> int:
+        entries = await self.storage.audit.of_thread(THREAD_ID, limit=99)
+        return [entry.action for entry in entries].count("started")
+
+
+async def test_a_start_is_on_the_approval_and_in_the_audit(storage: SqliteStores) -> None:
+    payment = await Payment.approved(storage)
+    assert await payment.state() is ExecutionState.READY
+    assert isinstance(await payment.start(), dict)
+    assert (await payment.state(), await payment.started()) == (ExecutionState.STARTED, 1)
+    await payment.end()
+    assert await payment.state() is ExecutionState.ENDED
+    [newest] = payment.calls.watched(TURN)
+    assert newest == await storage.approvals.get(newest.approval_id)
+
+
+async def test_a_quick_call_draws_its_end_alone(storage: SqliteStores) -> None:
+    payment = await Payment.approved(storage)
+    await payment.start()
+    assert payment.drawn == []
+    await payment.end()
+    assert payment.drawn == [payment.approval.approval_id]
+
+
+async def test_a_slow_call_draws_that_it_runs(storage: SqliteStores) -> None:
+    payment = await Payment.approved(storage, SLOW)
+    await payment.start()
+    async with asyncio.timeout(60):
+        await asyncio.wait(list(payment.calls._turns[TURN].showing.values()))
+    assert payment.drawn == [payment.approval.approval_id]
+    await payment.end()
+    assert (await payment.state(), len(payment.drawn)) == (ExecutionState.ENDED, 2)
+
+
+async def test_nothing_is_drawn_any_more_of_a_turn_that_is_forgotten(storage: SqliteStores) -> None:
+    payment = await Payment.approved(storage, SLOW)
+    await payment.start()
+    (task,) = payment.calls._turns[TURN].showing.values()
+    payment.calls.forget(TURN)
+    await asyncio.wait([task])
+    assert payment.drawn == []
+
+
+def _failing(calls: Calls, step: str) -> Callable[[], None]:
+    """Let the database be away from a step of the start on, until it is called."""
+    store: Any = calls.storage.approvals if step == "approval" else calls.storage.audit
+    name = "replace" if step == "approval" else "append"
+    real: Callable[..., Awaitable[Any]] = getattr(store, name)
+
+    async def away(*_: object, **__: object) -> None:
+        raise StoreUnavailableError("away")
+
+    setattr(store, name, away)
+    return lambda: setattr(store, name, real)
+
+
+@pytest.mark.parametrize("step", ["approval", "audit"])
+async def test_without_a_record_nothing_starts_and_the_decision_stays(
+    storage: SqliteStores, step: str
+) -> None:
+    payment = await Payment.approved(storage)
+    back = _failing(payment.calls, step)
+    with pytest.raises(StoreUnavailableError):
+        await payment.start()
+    back()
+    assert (await payment.state(), await payment.started()) == (ExecutionState.READY, 0)
+    assert isinstance(await payment.start(), dict)
+    assert await payment.started() == 1
+
+
+async def test_a_start_that_led_to_nothing_may_be_repeated_by_another_process(
+    storage: SqliteStores,
+) -> None:
+    payment = await Payment.approved(storage)
+    await payment.start()  # its process dies before the journal
+    payment.calls = replace(payment.calls, owner="second", _turns={})
+    await payment.calls.watch(TURN)
+    assert isinstance(await payment.start(), dict)
+    [newest] = payment.calls.watched(TURN)
+    assert (newest.execution.state, newest.execution.runner) == (ExecutionState.STARTED, "second")
+
+
+@pytest.mark.parametrize("outcome", [ToolOutcome.RAN, ToolOutcome.FAILED])
+async def test_a_call_that_has_run_starts_no_second_time(
+    storage: SqliteStores, outcome: ToolOutcome
+) -> None:
+    payment = await Payment.approved(storage)
+    await payment.start()
+    await payment.end(outcome)
+    state = await payment.state()
+    assert not isinstance(await payment.start(), dict)
+    assert (await payment.state(), await payment.started()) == (state, 1)
+
+
+async def test_a_call_in_doubt_starts_again_by_a_decision_about_the_doubt_alone(
+    storage: SqliteStores,
+) -> None:
+    payment = await Payment.approved(storage)
+    await payment.start()
+    await payment.doubt()
+    assert not isinstance(await payment.start(), dict)
+    assert (await payment.state(), await payment.started()) == (ExecutionState.DOUBT, 1)
+
+
+async def test_an_idempotent_call_in_doubt_starts_again(storage: SqliteStores) -> None:
+    payment = await Payment.approved(storage)
+    await payment.start(is_idempotent=True)
+    payment.office.clock.forward(hours=5)
+    assert isinstance(await payment.start(is_idempotent=True, repeats=True), dict)
+    [newest] = payment.calls.watched(TURN)
+    assert (newest.execution.mode, newest.execution.started_ms) == (
+        "idempotent",
+        payment.office.clock(),
+    )
+
+
+async def test_a_call_that_is_stopped_before_it_runs_again_may_still_have_run(
+    storage: SqliteStores,
+) -> None:
+    payment = await Payment.approved(storage)
+    await payment.doubt()
+    await payment.end(ToolOutcome.REFUSED)
+    assert await payment.state() is ExecutionState.DOUBT
+
+
+async def test_a_start_that_a_dead_process_left_is_told_at_once(storage: SqliteStores) -> None:
+    payment = await Payment.approved(storage)
+    await payment.calls.noted(
+        WorkStarted(
+            checkpoint_id=TURN,
+            address=payment.approval.address,
+            is_news=False,
+            frozen={"start_number": 7},
+        )
+    )
+    [newest] = payment.calls.watched(TURN)
+    assert (newest.execution.state, newest.execution.number) == (ExecutionState.STARTED, 7)
+    assert payment.drawn == [newest.approval_id]
