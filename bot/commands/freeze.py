@@ -15,6 +15,9 @@ from bot.errors import BotError
 from bot.freezes.file import FreezeFile
 from bot.freezes.scopes import Names, names_of, scope_of
 from bot.freezes.service import Freezes
+from bot.policy.current import reader_of
+from bot.policy.parser.source import read_source
+from bot.policy.parser.structure import read_structure
 from bot.records.switch import Freeze, FreezeScope, ScopeKind
 from bot.stores import Stores
 from bot.words.mrkdwn import utc
@@ -62,10 +65,10 @@ async def _freeze(call: Call) -> None:
 
 
 async def _unfreeze(call: Call) -> None:
-    given = call.arguments
+    given, count = call.arguments, await _count(call)
     async with call.open_beside() as storage:
         freezes = await freezes_of(storage)
-        answer = await freezes.lift(given.id or "", by=actor(), why=given.why)
+        answer = await freezes.lift(given.id or "", by=actor(), why=given.why, count=count)
     title = f"{answer.freeze.id}: {_title(answer.freeze)}"
     if answer.missing:
         call.say(f"{title}: confirmed. Still frozen: {answer.missing} more must confirm.")
@@ -75,6 +78,31 @@ async def _unfreeze(call: Call) -> None:
         call.say(f"Still in force: {', '.join(freeze.id for freeze in answer.rest)}.")
     if _by_file(call) is not None:
         call.say("The freeze file still exists: remove it, too.")
+
+
+async def _count(call: Call) -> int:
+    """Return how many people must lift a freeze, by the policy file.
+
+    Raises:
+        BotError: The file is unreadable, so the number is unknown.
+    """
+    path = call.environ.get("COUNTERSIGN_POLICY", "").strip()
+    if not path:
+        return 1
+    try:
+        file, _ = read_structure(read_source(await reader_of(Path(path))())[0])
+    except OSError as error:
+        raise _unknown_count(error.strerror or str(error)) from error
+    if file is None:
+        raise _unknown_count("it has errors")
+    return file.freeze.lift.count
+
+
+def _unknown_count(fault: str) -> BotError:
+    return BotError(
+        f"can't read the policy file ({fault}), which says how many people must lift a freeze; "
+        "countersign policy check lists its errors"
+    )
 
 
 async def _list(call: Call) -> None:

@@ -803,6 +803,59 @@ class RuleEntry(Filled):
     """
 
 
+class LiftEntry(Filled):
+    """People who can lift a freeze."""
+
+    from_: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
+        default=(), alias="from", min_length=1
+    )
+    """Groups whose members can lift a freeze. Default: the people who can freeze.
+
+    Example: `from: [leads]`
+
+    Errors: `unknown_group`
+    """
+    count: int = Field(default=1, ge=1, le=3)
+    """How many different people must confirm the lifting, from 1 to 3. Default: 1.
+
+    Example: `count: 2`
+
+    Errors: `bad_value`
+    """
+
+
+class FreezeEntry(Filled):
+    """People who can freeze: stop every start of a call, until people lift the freeze."""
+
+    by: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(default=(), min_length=1)
+    """Groups whose members can freeze, each of them alone. Default: admins and owners of the
+    workspace. People listed by their user ids can freeze even while Slack cannot be asked.
+
+    Example: `by: [sre, security]`
+
+    Errors: `unknown_group`
+    """
+    lift: LiftEntry = LiftEntry()
+    """People who can lift a freeze. Default: the people who can freeze, each of them alone.
+
+    Example: `lift: {from: [leads], count: 2}`
+
+    Errors: `unknown_group`, `bad_value`
+    """
+    alert: ChannelId | None = None
+    """Channel that is told about each freeze and each lifting. Default: the channel of the command.
+
+    Example: `alert: C0ALERT`
+
+    Errors: `bad_id`, `unknown_id`, `bot_not_in_channel`
+    """
+
+    @property
+    def lifters(self) -> tuple[str, ...]:
+        """The groups whose members can lift a freeze; empty for admins."""
+        return self.lift.from_ or self.by
+
+
 def _whole_number(value: object) -> object:
     """Return another value than a whole number as text, because `True` and 1.0 equal 1."""
     return value if type(value) is int else str(value)
@@ -840,6 +893,13 @@ class PolicyFile(Filled):
     Example: `quiet: {from: "20:00", until: "08:00", days: [sat, sun], timezone: Europe/Berlin}`
 
     Errors: `needs_zone`
+    """
+    freeze: FreezeEntry = FreezeEntry()
+    """People who can stop every start of a call.
+
+    Example: `freeze: {by: [sre], lift: {from: [leads], count: 2}, alert: C0ALERT}`
+
+    Errors: `unknown_group`
     """
     defaults: AskEntry = AskEntry()
     """Keys of `ask` for every rule that does not write them.

@@ -145,6 +145,9 @@ class _Checks:
         if self._defaults is not None:
             yield from ask_problems(AskSource(own=self._defaults), is_default=True)
             yield from self._references(self._defaults, is_bound=False)
+        if (freeze := self._root.get("freeze")) is not None:
+            for node, name in (*freeze.texts("by"), *freeze.texts("lift", "from")):
+                yield from self._reference(node, name, is_bound=False)
         for node in self._root.each("rules"):
             yield from self._when(node.get("when"))
         for rule in everything:

@@ -213,3 +213,20 @@ def test_the_freeze_file_is_listed_and_stays_after_a_lifting(
     assert lines[1].startswith("file  all, and turns  since ")
     _, lines = typed(environ, "unfreeze", "mended")
     assert lines[-1] == "The freeze file still exists: remove it, too."
+
+
+def test_as_many_people_lift_as_the_policy_file_says(
+    data: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("{version: 1, freeze: {lift: {count: 2}}, rules: [], default: {deny: x}}")
+    environ = {**data, "COUNTERSIGN_POLICY": str(policy)}
+    typed(environ, "freeze", "x")
+    code, lines = typed(environ, "unfreeze", "mended")
+    assert (code, lines) == (0, ["f1: all: confirmed. Still frozen: 1 more must confirm."])
+    assert "lifting confirmed by cli:" in typed(environ, "freezes")[1][0]
+    assert typed(environ, "unfreeze", "mended")[0] == 1
+    assert "1 more person must confirm" in capsys.readouterr().err
+    policy.write_text("version: 2")
+    assert typed(environ, "unfreeze", "mended")[0] == 1
+    assert "how many people must lift" in capsys.readouterr().err
