@@ -53,10 +53,10 @@ def by_hand() -> Iterator[None]:
 def _is_time_up() -> bool:
     """Whether no millisecond is left of an operation, which PyMongo writes as no limit.
 
-    The driver then stops waiting by itself.
+    PyMongo keeps the time of the way to the server and back. It then stops waiting by itself.
     """
     left = _csot.remaining()
-    return left is not None and left < _MILLISECOND
+    return left is not None and left - _csot.get_rtt() < _MILLISECOND
 
 
 class StrictListener(monitoring.CommandListener):
