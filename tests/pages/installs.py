@@ -92,9 +92,6 @@ def all_installs() -> list[Install]:
     return [install for place, text in texts for install in read_installs(place, text)]
 
 
-COMMANDS = {install.meaning: install for install in all_installs() if install.is_from_registry}
-
-
 @pytest.fixture(scope="session")
 def oldest_pip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pip of Python 3.11.0, in an environment of its own."""
@@ -105,10 +102,15 @@ def oldest_pip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return pip
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give each install that reads a registry, once."""
+    if "install" in metafunc.fixturenames:
+        installs = [install for install in all_installs() if install.is_from_registry]
+        once = {install.meaning: install for install in installs}.values()
+        metafunc.parametrize("install", once, ids=lambda install: install.lock or "package")
+
+
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "install", COMMANDS.values(), ids=lambda install: install.lock or "package"
-)
 def test_an_install_works_with_the_oldest_pip(install: Install, oldest_pip: Path) -> None:
     command = [str(oldest_pip), "install", "--dry-run", "--quiet", *install.options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603

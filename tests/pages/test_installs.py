@@ -7,22 +7,18 @@ import pytest
 from tests.pages.installs import Install, all_installs, read_installs
 from tests.pages.site import ROOT
 
-INSTALLS = all_installs()
 
-
-@pytest.mark.parametrize(
-    "install", [install for install in INSTALLS if install.lock], ids=lambda install: install.place
-)
-def test_a_lock_is_installed_without_a_look_at_what_its_packages_need(install: Install) -> None:
+def test_each_lock_is_installed_without_a_look_at_what_its_packages_need(
+    subtests: pytest.Subtests,
+) -> None:
     """A lock is complete; the pip of Python 3.11 refuses `google-auth[requests]`, a pin without."""
-    assert "--no-deps" in install.options
-    assert "--require-hashes" in install.options
-
-
-def test_each_lock_is_installed_by_a_command_that_is_read() -> None:
+    installs = [install for install in all_installs() if install.lock]
+    for install in installs:
+        with subtests.test(install.place):
+            assert "--no-deps" in install.options
+            assert "--require-hashes" in install.options
     locks = {str(path.relative_to(ROOT)) for path in ROOT.glob("requirements/*.txt")}
-    installed = {install.lock for install in INSTALLS if install.lock}
-    assert installed == {*locks, ".github/requirements/build.txt"}
+    assert {install.lock for install in installs} == {*locks, ".github/requirements/build.txt"}
 
 
 def test_commands_are_read_from_each_kind_of_file() -> None:
