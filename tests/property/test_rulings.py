@@ -139,7 +139,7 @@ tools = st.builds(
 )
 
 
-MANY = settings(max_examples=max(settings().max_examples, 40))
+MANY = settings(max_examples=max(settings().max_examples, 20))
 
 
 def _judge(

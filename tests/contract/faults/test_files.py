@@ -18,6 +18,7 @@ from bot.records.approval_queries import count_pending
 from storage.errors import Fault, StorageError, StoreBrokenError
 from storage.sqlite import back_up
 from tests.contract.builders import an_approval
+from tests.support.halves import later
 from tests.support.stores import SqliteStores
 
 NAME = "countersign.db"
@@ -145,6 +146,7 @@ for last in itertools.count(1):
 """Starts again and again, each time killed one statement later, until a start is not killed."""
 
 
+@later
 async def test_a_first_start_that_was_killed_anywhere_can_be_repeated(tmp_path: Path) -> None:
     command = (sys.executable, "-c", OPENS, str(tmp_path))
     dying = await asyncio.create_subprocess_exec(*command, cwd=Path(__file__).parents[3])

