@@ -1,4 +1,4 @@
-"""Who may freeze and who may lift, by the policy in force (11.5, 11.6)."""
+"""Rights to freeze and to lift, by the policy in force (11.5, 11.6)."""
 
 from __future__ import annotations
 
@@ -47,6 +47,10 @@ class FreezeRights:
             count=entry.lift.count,
             alert=entry.alert or "",
         )
+
+
+ADMINS_ONLY = FreezeRights(by={}, lifters={}, count=1, alert="")
+"""The rights without a policy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -219,6 +219,7 @@ def register(app: AsyncApp, parts: Wiring) -> None:
             delegating=delegating,
             grants=parts.grants,
             wishes=parts.wishes,
+            freezing=parts.freezing,
             spawn=spawn,
         )
 

@@ -19,6 +19,10 @@ from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.grants import Grants
 from bot.approvals.overview import HomeDataReader
 from bot.approvals.service import Approvals
+from bot.freezes.requests import FreezeRequests
+from bot.freezes.rights import ADMINS_ONLY, FreezeAccess, FreezeRights
+from bot.freezes.scopes import names_of
+from bot.freezes.service import Freezes
 from bot.layout.sentences import spoken_title
 from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch
@@ -26,6 +30,7 @@ from bot.maintenance.retention import Forgetting, Retention
 from bot.notifications.preferences import NotificationPreferences
 from bot.people.access import Access
 from bot.people.viewer import Viewers
+from bot.policy.evaluation.context import world_of
 from bot.ports.people import Actor
 from bot.ports.policy import CurrentPolicy
 from bot.ports.threads import BatchWords, CheckedCall, Presence, TaskBoard
@@ -158,6 +163,31 @@ class Wiring:
             attendance=self.attendance,
             policy=self.policy_now,
         )
+
+    @cached_property
+    def freezes(self) -> Freezes:
+        """The freezes in force."""
+        return Freezes(
+            switches=self.storage.switches,
+            audit=self.storage.audit,
+            clock=self.process.clock,
+            team=self.slack.team_id,
+        )
+
+    @cached_property
+    def freezing(self) -> FreezeRequests:
+        """Sets and lifts freezes for people."""
+        clock, team_id = self.process.clock, self.slack.team_id
+        return FreezeRequests(
+            freezes=self.freezes,
+            access=FreezeAccess(directory=self.slack.directory, team_id=team_id, clock=clock),
+            rights=self._freeze_rights,
+            names=names_of(world_of(self.roster.agents.values())),
+        )
+
+    def _freeze_rights(self) -> FreezeRights:
+        policy = self.process.policy
+        return FreezeRights.of(policy.file) if policy is not None else ADMINS_ONLY
 
     @cached_property
     def grants(self) -> Grants:

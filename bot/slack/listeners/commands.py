@@ -14,6 +14,7 @@ from bot.ports.people import Actor
 from bot.slack.payloads import actor_of
 from bot.slack.responding import Responder
 from bot.slack.slash_commands.answers import Asker, TypedAnswer
+from bot.slack.slash_commands.freezes import with_channel_ids
 from bot.slack.slash_commands.words import answer, marked
 from bot.words.typed import typed_text
 
@@ -26,7 +27,7 @@ def register(app: AsyncApp, *, responder: Responder, asker: Callable[[Actor], As
     @app.command(COMMAND)
     async def on_command(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         text = body.get("text")
-        typed = typed_text(text) if isinstance(text, str) else ""
+        typed = typed_text(with_channel_ids(text)) if isinstance(text, str) else ""
         try:
             answered = await responder.in_time(_answer(asker, body, actor_of(context, body), typed))
         except UserFacingError as error:

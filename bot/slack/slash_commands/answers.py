@@ -11,6 +11,7 @@ from bot.approvals.delegation import Delegating
 from bot.approvals.grants import Grants
 from bot.approvals.overview import HomeData, HomeDataReader
 from bot.errors import UserFacingError
+from bot.freezes.requests import FreezeRequests
 from bot.layout.blocks import Block
 from bot.layout.text import clip_mrkdwn
 from bot.notifications.preferences import NotificationPreferences
@@ -78,6 +79,7 @@ class Asker:
     delegating: Delegating
     grants: Grants
     wishes: NotificationPreferences
+    freezing: FreezeRequests
     spawn: Spawn
 
     async def reader(self) -> TimeReader:

@@ -13,7 +13,7 @@ from cachetools import LRUCache
 from bot.errors import DirectoryError, UserFacingError
 from bot.layout.blocks import Block
 from bot.ports.people import Actor
-from bot.slack.slash_commands import lists, rights
+from bot.slack.slash_commands import freezes, lists, rights
 from bot.slack.slash_commands.answers import Asker, TypedAnswer, TypoError, quoted
 from bot.slack.slash_commands.rights import quiet
 from bot.words import say, speaking
@@ -45,8 +45,13 @@ WORDS: Mapping[str, Work] = {
     "health": lists.health,
     "help": help_,
     "delegate": rights.delegate,
+    "freeze": freezes.freeze,
+    "unfreeze": freezes.unfreeze,
+    "freezes": freezes.freezes,
 }
-_ALONE = frozenset({"list", "mine", "decided", "back", "permissions", "grants", "health", "help"})
+_ALONE = frozenset(
+    {"list", "mine", "decided", "back", "permissions", "grants", "health", "help", "freezes"}
+)
 """Commands without arguments."""
 _OF_THREADS = frozenset({"stop"})
 """Commands that refer to the thread in which they are typed."""

@@ -1,0 +1,99 @@
+"""Freezes that people ask for in Slack: checked, carried out, and on record if refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.audit.acts import Act
+from bot.audit.entries import note
+from bot.errors import UserFacingError
+from bot.freezes.rights import FreezeAccess, FreezeRights
+from bot.freezes.scopes import Names, scope_of
+from bot.freezes.service import FreezeLifted, Freezes, FreezeSet
+from bot.ports.people import Actor
+from bot.records.switch import MAX_WHY, Freeze, ScopeKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreezeRequests:
+    """Sets and lifts freezes for people who may do so.
+
+    Attributes:
+        freezes: Reads and writes the switch.
+        access: Checks people.
+        rights: Returns who may freeze and lift, by the policy in force.
+        names: The names that a scope can have.
+    """
+
+    freezes: Freezes
+    access: FreezeAccess
+    rights: Callable[[], FreezeRights]
+    names: Names
+
+    async def freeze(
+        self, actor: Actor, *, kind: ScopeKind, name: str, why: str, turns: bool
+    ) -> FreezeSet:
+        """Set a freeze.
+
+        Args:
+            actor: The person.
+            kind: The kind of scope.
+            name: The name of the scope; empty for all calls.
+            why: The reason. A longer one is cut, because stopping must not fail.
+            turns: Whether turns of agents stop, too.
+
+        Raises:
+            RefusalError: The person may not freeze, or a look-up failed.
+            UnknownScopeError: Nothing has this name.
+            StorageError: Nobody knows whether the freeze is set.
+        """
+        try:
+            await self.access.check(self.rights().by, actor)
+            scope = scope_of(kind, name, self.names)
+        except UserFacingError as error:
+            await self._note_refusal(actor, error)
+            raise
+        return await self.freezes.freeze(scope, by=actor.user_id, why=why[:MAX_WHY], turns=turns)
+
+    async def lift(self, actor: Actor, freeze_id: str, *, why: str) -> FreezeLifted:
+        """Lift a freeze, or confirm its lifting while more people must confirm it.
+
+        Args:
+            actor: The person.
+            freeze_id: The freeze; empty for the only one in force.
+            why: The reason. A longer one is cut.
+
+        Raises:
+            RefusalError: The person may not lift, or a look-up failed.
+            UnknownFreezeError: See `Freezes.lift`.
+            AlreadyConfirmedError: See `Freezes.lift`.
+            StorageError: Nobody knows whether the freeze is lifted.
+        """
+        rights = self.rights()
+        try:
+            await self.access.check(rights.lifters, actor)
+            return await self.freezes.lift(
+                freeze_id, by=actor.user_id, why=why[:MAX_WHY], count=rights.count
+            )
+        except UserFacingError as error:
+            await self._note_refusal(actor, error)
+            raise
+
+    async def in_force(self) -> tuple[Freeze, ...]:
+        """Read the freezes in force, oldest first."""
+        return await self.freezes.in_force()
+
+    async def _note_refusal(self, actor: Actor, error: UserFacingError) -> None:
+        at_ms = self.freezes.clock()
+        await note(
+            self.freezes.audit,
+            Act.REFUSED,
+            key=f"freeze:{actor.user_id}:{at_ms}",
+            at_ms=at_ms,
+            about="",
+            by=actor.user_id,
+            team_id=self.freezes.team,
+            why=str(error),
+            code=error.code,
+        )

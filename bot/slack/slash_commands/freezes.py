@@ -1,0 +1,124 @@
+"""Commands that stop every start of a call, and lift the stop."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bot.errors import UnknownScopeError
+from bot.layout.text import clip_mrkdwn
+from bot.records.switch import MAX_WHY, FreezeScope, ScopeKind
+from bot.slack.slash_commands.answers import Asker, TypedAnswer, TypoError
+from bot.words import say
+from bot.words.mrkdwn import date, escape, is_person, mention
+
+_CHANNEL = re.compile(r"<#(?P<id>[CDG][A-Z0-9]{1,30})>")
+_NAMED_CHANNEL = re.compile(r"<#([CDG][A-Z0-9]{1,30})\|[^<>]*>")
+_ID = re.compile(r"f[0-9]{1,9}")
+_NAMED = {"agent": ScopeKind.AGENT, "tool": ScopeKind.TOOL, "tag": ScopeKind.TAG}
+_SCOPES = {
+    ScopeKind.ALL: "command.scope_all",
+    ScopeKind.AGENT: "command.scope_agent",
+    ScopeKind.TOOL: "command.scope_tool",
+    ScopeKind.TAG: "command.scope_tag",
+}
+
+
+def with_channel_ids(text: str) -> str:
+    """Return the text of a command in which a scope keeps the id of its channel.
+
+    Only a freeze needs the id. Agents read the names of channels.
+    """
+    is_freeze = text.split()[:1] == ["freeze"]
+    return _NAMED_CHANNEL.sub(r"<#\1>", text) if is_freeze else text
+
+
+async def freeze(asker: Asker, words: Sequence[str]) -> TypedAnswer:
+    """`freeze tool deploy WHY`, `freeze #ops turns WHY`, `freeze WHY`: no call starts there."""
+    kind, name, rest = _scope(words)
+    turns = [word.lower() for word in rest[:1]] == ["turns"]
+    why = " ".join(rest[1:] if turns else rest)
+    if not why:
+        raise TypoError(say("refuse.reason"))
+    try:
+        answer = await asker.freezing.freeze(
+            asker.actor, kind=kind, name=name, why=why, turns=turns
+        )
+    except UnknownScopeError as error:  # the person may have meant it as the reason
+        typed = clip_mrkdwn(" ".join(words), MAX_WHY)
+        raise TypoError(f"{error}\n{say('command.freeze_all', text=typed)}") from error
+    asker.changed()
+    frozen = answer.freeze
+    values = {"id": frozen.id, "scope": scope_text(frozen.scope)}
+    if answer.is_new:
+        lines = [say("command.frozen", **values)]
+    else:
+        since = date(frozen.since_ms)
+        lines = [say("command.frozen_before", **values, who=_who(frozen.by), time=since)]
+    lines += [say("command.frozen_wider")] if answer.is_wider else []
+    return TypedAnswer(text="\n".join(lines))
+
+
+async def unfreeze(asker: Asker, words: Sequence[str]) -> TypedAnswer:
+    """`unfreeze f2 WHY`: lift a freeze."""
+    has_id = bool(words) and _ID.fullmatch(words[0].lower()) is not None
+    why = " ".join(words[1:] if has_id else words)
+    if not why:
+        raise TypoError(say("refuse.reason"))
+    freeze_id = words[0].lower() if has_id else ""
+    answer = await asker.freezing.lift(asker.actor, freeze_id, why=why)
+    asker.changed()
+    values = {"id": answer.freeze.id, "scope": scope_text(answer.freeze.scope)}
+    if answer.missing:
+        return TypedAnswer(text=say("command.lift_confirmed", **values, n=answer.missing))
+    lines = [say("command.unfrozen", **values)]
+    if answer.rest:
+        ids = ", ".join(other.id for other in answer.rest)
+        lines.append(say("command.still_frozen", ids=ids))
+    return TypedAnswer(text="\n".join(lines))
+
+
+async def freezes(asker: Asker, _: Sequence[str]) -> TypedAnswer:
+    """`freezes`: the freezes in force."""
+    lines = [
+        say(
+            "command.freeze",
+            id=frozen.id,
+            scope=scope_text(frozen.scope),
+            who=_who(frozen.by),
+            time=date(frozen.since_ms),
+            why=clip_mrkdwn(frozen.why, MAX_WHY),
+        )
+        for frozen in await asker.freezing.in_force()
+    ]
+    return TypedAnswer(text="\n".join(lines) or say("refuse.nothing_frozen"))
+
+
+def scope_text(scope: FreezeScope) -> str:
+    """Return the scope of a freeze in mrkdwn."""
+    if scope.kind is ScopeKind.CHANNEL:
+        return f"<#{scope.name}>"
+    key = _SCOPES[scope.kind]
+    return say(key, name=escape(scope.name)) if scope.name else say(key)
+
+
+def _scope(words: Sequence[str]) -> tuple[ScopeKind, str, Sequence[str]]:
+    """Split at the scope. A word of the reason is never read as a scope.
+
+    Raises:
+        TypoError: A kind of scope has no name.
+    """
+    first = words[0] if words else ""
+    if match := _CHANNEL.fullmatch(first):
+        return ScopeKind.CHANNEL, match["id"], words[1:]
+    kind = _NAMED.get(first.lower())
+    if kind is not None:
+        if len(words) < 2:
+            raise TypoError(say("refuse.reason"))
+        return kind, words[1], words[2:]
+    return ScopeKind.ALL, "", words[1:] if first.lower() == "all" else words
+
+
+def _who(actor: str) -> str:
+    """Return a person of Slack as a mention, and a user of the command line by name."""
+    return mention(actor) if is_person(actor) else f"`{escape(actor)}`"

@@ -1,0 +1,134 @@
+"""`/countersign freeze`, `unfreeze` and `freezes`: who may, what is a scope, and the answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agents.models import say
+from bot.freezes.rights import ADMINS_ONLY
+from tests.support.stores import SqliteStores
+from tests.unit.bot.counter_stage import Counter
+from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, Office
+from tests.unit.bot.slack.listeners.test_commands import told
+
+
+@pytest.fixture
+async def counter(storage: SqliteStores) -> Counter:
+    office = Office(storage, [say("Hello.")])
+    office.directory.add(ADA, is_admin=True)
+    office.directory.add(GUS, is_admin=True, is_guest=True)
+    return Counter.on(office)
+
+
+async def in_force(counter: Counter) -> list[str]:
+    freezes = await counter.office.freezes.in_force()
+    return [f"{freeze.id} {freeze.scope}{' turns' if freeze.turns else ''}" for freeze in freezes]
+
+
+async def refusals(counter: Counter) -> list[tuple[str, object]]:
+    entries = await counter.office.storage.audit.of_thread("", limit=9)
+    refused = [entry for entry in entries if entry.action == "refused"]
+    return [(entry.actor_id, entry.detail["code"]) for entry in refused]
+
+
+async def test_an_admin_freezes_all_with_a_reason(counter: Counter) -> None:
+    words = await told(counter, "freeze an agent runs *wild*", by=ADA)
+    assert words == "❄️ f1: everything is frozen. Nothing starts until it's lifted."
+    (freeze,) = await counter.office.freezes.in_force()
+    assert (freeze.by, freeze.why, str(freeze.scope)) == (ADA, "an agent runs *wild*", "all")
+    listed = await told(counter, "freezes", by=BEN)
+    assert listed.startswith(f"*f1*  everything, by <@{ADA}>, <!date^")
+    again = await told(counter, "freeze wild, too", by=ADA)
+    assert again.startswith(f"❄️ f1: <@{ADA}> froze everything <!date^")
+
+
+@pytest.mark.parametrize(
+    ("typed", "frozen"),
+    [
+        (f"freeze <#{CHANNEL}|ops> wild", f"f1 channel {CHANNEL}"),
+        (f"freeze <#{CHANNEL}> turns wild", f"f1 channel {CHANNEL} turns"),
+        ("freeze turns wild", "f1 all turns"),
+        ("freeze all agent smith is odd", "f1 all"),
+        ("FREEZE all wild", "f1 all"),
+        ("freeze the agent smith is odd", "f1 all"),
+    ],
+)
+async def test_words_after_the_scope_are_the_reason(
+    counter: Counter, typed: str, frozen: str
+) -> None:
+    await told(counter, typed, by=ADA)
+    assert await in_force(counter) == [frozen]
+
+
+async def test_24_2_a_reason_is_never_read_as_a_scope(counter: Counter) -> None:
+    words = await told(counter, "freeze agent smith is odd", by=ADA)
+    assert words == (
+        "I know no agent “smith”. Or freeze all.\n"
+        "To freeze everything for that reason: `/countersign freeze all agent smith is odd`"
+    )
+    assert await in_force(counter) == []
+    assert await refusals(counter) == [(ADA, "unknown_scope")]
+
+
+@pytest.mark.parametrize("typed", ["freeze", "freeze all", "freeze tool", "freeze turns"])
+async def test_a_reason_is_required(counter: Counter, typed: str) -> None:
+    assert await told(counter, typed, by=ADA) == "This needs a reason."
+    assert await told(counter, "unfreeze f1", by=ADA) == "This needs a reason."
+    assert await in_force(counter) == []
+
+
+async def test_a_long_reason_is_cut_and_freezes(counter: Counter) -> None:
+    await told(counter, f"freeze {'wild ' * 90}", by=ADA)
+    (freeze,) = await counter.office.freezes.in_force()
+    assert len(freeze.why) == 300
+
+
+async def test_fz07_others_are_refused_on_record(counter: Counter) -> None:
+    words = await told(counter, "freeze wild", by=BEN)
+    assert words == "Only admins of this workspace can do that. On the server: countersign freeze"
+    await told(counter, "freeze wild", by=GUS)
+    await told(counter, "freeze wild", by=ADA)
+    counter.office.clock.forward(seconds=1)
+    await told(counter, "unfreeze f1 mended", by=BEN)
+    assert await in_force(counter) == ["f1 all"]
+    assert await refusals(counter) == [
+        (BEN, "not_freezer"),
+        (GUS, "guest"),
+        (BEN, "not_freezer"),
+    ]
+
+
+async def test_fz09_a_failed_look_up_refuses_and_names_the_command_line(counter: Counter) -> None:
+    counter.office.directory.is_down = True
+    words = await told(counter, "freeze wild", by=ADA)
+    assert words.endswith("On the server: countersign freeze")
+    assert await in_force(counter) == []
+
+
+async def test_a_freeze_is_lifted_by_its_id(counter: Counter) -> None:
+    await told(counter, "freeze wild", by=ADA)
+    await told(counter, f"freeze <#{CHANNEL}|ops> wild", by=ADA)
+    assert await told(counter, "unfreeze mended", by=ADA) == "Say which freeze to lift: f1, f2."
+    assert await told(counter, "unfreeze f9 mended", by=ADA) == (
+        "There's no freeze f9. In force: f1, f2."
+    )
+    assert await told(counter, "unfreeze F1 mended", by=ADA) == (
+        "f1: everything is no longer frozen.\nStill in force: f2."
+    )
+    assert await told(counter, "unfreeze mended", by=ADA) == (
+        f"f2: <#{CHANNEL}> is no longer frozen."
+    )
+    assert await told(counter, "freezes", by=BEN) == "Nothing is frozen."
+
+
+async def test_fz11_two_people_lift(counter: Counter) -> None:
+    counter.office.directory.add(BEN, is_admin=True)
+    two = counter.office.freezing
+    counter.office.freezing = replace(two, rights=lambda: replace(ADMINS_ONLY, count=2))
+    await told(counter, "freeze wild", by=ADA)
+    assert "1 more person must confirm" in await told(counter, "unfreeze mended", by=ADA)
+    assert "already confirmed" in await told(counter, "unfreeze mended", by=ADA)
+    assert await refusals(counter) == [(ADA, "already_voted")]
+    assert "no longer frozen" in await told(counter, "unfreeze mended", by=BEN)
