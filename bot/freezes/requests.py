@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from bot.audit.acts import Act
 from bot.audit.entries import note
-from bot.errors import UserFacingError
+from bot.errors import RefusalError, UserFacingError
 from bot.freezes.rights import FreezeAccess, FreezeRights
 from bot.freezes.scopes import Names, scope_of
 from bot.freezes.service import FreezeLifted, Freezes, FreezeSet
-from bot.ports.people import Actor
+from bot.policy.refusals import RefusalCode
+from bot.ports.people import Actor, is_person
 from bot.records.switch import MAX_WHY, Freeze, ScopeKind
 
 
@@ -73,12 +74,35 @@ class FreezeRequests:
         rights = self.rights()
         try:
             await self.access.check(rights.lifters, actor)
+            lost = await self._lost(rights, actor) if rights.count > 1 else frozenset[str]()
             return await self.freezes.lift(
-                freeze_id, by=actor.user_id, why=why[:MAX_WHY], count=rights.count
+                freeze_id, by=actor.user_id, why=why[:MAX_WHY], count=rights.count, lost=lost
             )
         except UserFacingError as error:
             await self._note_refusal(actor, error)
             raise
+
+    async def _lost(self, rights: FreezeRights, actor: Actor) -> frozenset[str]:
+        """Return the other people who have confirmed a lifting, and may not lift any more.
+
+        Raises:
+            RefusalError: A look-up failed.
+        """
+        people = {
+            confirmation.by
+            for freeze in await self.in_force()
+            for confirmation in freeze.confirmations
+            if is_person(confirmation.by) and confirmation.by != actor.user_id
+        }
+        lost: set[str] = set()
+        for user_id in sorted(people):
+            try:
+                await self.access.check(rights.lifters, Actor(user_id=user_id, team_id=""))
+            except RefusalError as error:
+                if error.code == RefusalCode.LOOKUP_FAILED:
+                    raise
+                lost.add(user_id)
+        return frozenset(lost)
 
     async def in_force(self) -> tuple[Freeze, ...]:
         """Read the freezes in force, oldest first."""

@@ -127,7 +127,12 @@ def to_lift(switch: SwitchRecord, freeze_id: str) -> Freeze:
 
 
 def lifted(
-    switch: SwitchRecord, freeze_id: str, confirmation: Confirmation, *, count: int
+    switch: SwitchRecord,
+    freeze_id: str,
+    confirmation: Confirmation,
+    *,
+    count: int,
+    lost: Collection[str] = (),
 ) -> SwitchRecord:
     """Return the switch without a freeze, or with a confirmation while more people must confirm.
 
@@ -136,16 +141,18 @@ def lifted(
         freeze_id: Id of the freeze; empty for the only one in force.
         confirmation: Who wants to lift it, why, and when.
         count: How many different people must want it.
+        lost: People who have confirmed, and may not lift any more. They do not count.
 
     Raises:
         UnknownFreezeError: See `to_lift`.
         AlreadyConfirmedError: The person has confirmed before, and others must confirm, too.
     """
     freeze = to_lift(switch, freeze_id)
-    others = tuple(past for past in freeze.confirmations if past.by != confirmation.by)
+    before = tuple(past for past in freeze.confirmations if past.by not in lost)
+    others = tuple(past for past in before if past.by != confirmation.by)
     confirmations = (*others, confirmation)
     missing = max(count - len(confirmations), 0)
-    if missing and len(others) < len(freeze.confirmations):
+    if missing and len(others) < len(before):
         raise AlreadyConfirmedError(freeze.id, missing=missing)
     confirmed = freeze.changed(confirmations=confirmations)
     freezes = (confirmed if other is freeze else other for other in switch.freezes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ from bot.records.switch import (
     SwitchRecord,
 )
 from storage.audit import AuditEntry, AuditStore
-from storage.documents import PATIENCE_S, Collection, update
+from storage.documents import PATIENCE_S, Collection as Documents, update
 from storage.errors import RecordNotFoundError, StorageError
 
 _PATIENCE_S = 30.0
@@ -73,7 +73,7 @@ class Freezes:
         team: Slack id of the workspace, for the audit; empty if unknown.
     """
 
-    switches: Collection[SwitchRecord]
+    switches: Documents[SwitchRecord]
     audit: AuditStore
     clock: Clock
     team: str = ""
@@ -122,7 +122,15 @@ class Freezes:
             revision=switch.revision,
         )
 
-    async def lift(self, freeze_id: str, *, by: str, why: str, count: int = 1) -> FreezeLifted:
+    async def lift(
+        self,
+        freeze_id: str,
+        *,
+        by: str,
+        why: str,
+        count: int = 1,
+        lost: Collection[str] = (),
+    ) -> FreezeLifted:
         """Lift a freeze, or confirm its lifting while more people must confirm it.
 
         Args:
@@ -130,6 +138,7 @@ class Freezes:
             by: Slack user id of the person, or `cli:user@host`.
             why: The reason, 1 to `MAX_WHY` characters.
             count: How many different people must want it.
+            lost: People who have confirmed, and may not lift any more.
 
         Raises:
             UnknownFreezeError: No freeze in force has this id; or, without an id, not exactly one
@@ -143,7 +152,7 @@ class Freezes:
         def changed(switch: SwitchRecord) -> SwitchRecord:
             nonlocal before
             before = switch
-            return lifted(switch, freeze_id, confirmation, count=count)
+            return lifted(switch, freeze_id, confirmation, count=count, lost=lost)
 
         switch = await self.change(changed, patience_s=_PATIENCE_S) or before
         freeze = to_lift(before, freeze_id)

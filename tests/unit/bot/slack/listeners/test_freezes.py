@@ -10,7 +10,7 @@ from agents.models import say
 from bot.freezes.rights import ADMINS_ONLY
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter
-from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, Office
+from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, Office
 from tests.unit.bot.slack.listeners.test_commands import told
 
 
@@ -132,3 +132,16 @@ async def test_fz11_two_people_lift(counter: Counter) -> None:
     assert "already confirmed" in await told(counter, "unfreeze mended", by=ADA)
     assert await refusals(counter) == [(ADA, "already_voted")]
     assert "no longer frozen" in await told(counter, "unfreeze mended", by=BEN)
+
+
+async def test_i13_a_confirmation_counts_only_while_its_person_may_lift(counter: Counter) -> None:
+    office = counter.office
+    office.directory.add(BEN, is_admin=True)
+    office.freezing = replace(office.freezing, rights=lambda: replace(ADMINS_ONLY, count=2))
+    await told(counter, "freeze wild", by=ADA)
+    await told(counter, "unfreeze mended", by=ADA)
+    office.directory.add(ADA)  # no admin now
+    assert "1 more person must confirm" in await told(counter, "unfreeze mended", by=BEN)
+    assert await in_force(counter) == ["f1 all"]
+    office.directory.add(ROSA, is_admin=True)
+    assert "no longer frozen" in await told(counter, "unfreeze mended", by=ROSA)
