@@ -19,6 +19,7 @@ from typing import cast, get_args
 from pydantic_ai.messages import ModelMessage
 
 from agents.agent import Agent, AgentEvent, AgentInput, InterruptEvent, check_agent, run_agent
+from agents.core.asking.limits import ModelBudget
 from agents.core.cancel import CancelToken
 from agents.core.checkpoint import (
     CheckpointStatus,
@@ -84,6 +85,7 @@ class Runner:
             a `ModelTimeoutError`; None has no limit.
         tool_timeout: Longest time of a call, for tools without their own `timeout`; see `tool`. It
             is not for tools that run agents. None has no limit.
+        budget: Counts what models use, and has people asked at a limit; see `ModelBudget`.
         recorder: Records approved calls: the start before the call starts, and the outcome; see
             `agents.core.observers`.
         policy: The application's policy. It judges every call of every tool, with or without a gate
@@ -111,6 +113,7 @@ class Runner:
         before_start: BeforeStart | None = None,
         model_timeout: timedelta | None = None,
         tool_timeout: timedelta | None = None,
+        budget: ModelBudget | None = None,
         recorder: Recorder | None = None,
         policy: ApplicationPolicy | None = None,
         epoch: str = "",
@@ -136,6 +139,7 @@ class Runner:
             before_start=before_start,
             model_timeout=model_timeout,
             tool_timeout=tool_timeout,
+            budget=budget,
             recorder=recorder,
             house=house(policy) if policy is not None else None,
             epoch=epoch,

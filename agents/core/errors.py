@@ -435,6 +435,20 @@ class StepLimitError(AgentError):
         self.limit = limit
 
 
+class LimitReachedError(AgentError):
+    """A limit of what models may use is reached, and no one let the run go on.
+
+    Attributes:
+        limit: Name of the limit.
+        used: What was used, one sentence.
+    """
+
+    def __init__(self, limit: str, used: str) -> None:
+        super().__init__(f"the limit of {limit} is reached: {used}")
+        self.limit = limit
+        self.used = used
+
+
 class TransferLimitError(AgentError):
     """Agents transferred to each other too often."""
 

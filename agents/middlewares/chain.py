@@ -19,6 +19,7 @@ from agents.core.interrupt import ungrouped
 from agents.core.scope import current_scope
 from agents.core.tools import Tool
 from agents.middlewares.base import CallNext, Middleware, ModelCall, ask_model
+from agents.middlewares.limits import LIMIT_SLOT, keep_within
 from agents.runs.hook_answers import hook_answers
 
 T = TypeVar("T")
@@ -51,8 +52,9 @@ class Chain:
             ]
             for hook in _HOOKS
         }
-        self.slots = {slot for hooks in self._hooks.values() for slot, _ in hooks}
-        self.doubt_slots = {_doubt_of(slot) for slot in self.slots}
+        hooks = {slot for hooks in self._hooks.values() for slot, _ in hooks}
+        self.slots = {*hooks, LIMIT_SLOT}
+        self.doubt_slots = {_doubt_of(slot) for slot in hooks}
 
     def has(self, hook: str) -> bool:
         """Whether a middleware overrides this hook."""
@@ -90,7 +92,7 @@ class Chain:
 
     async def around_model(self, call: ModelCall) -> ModelResponse:
         """See `Middleware.around_model`."""
-        ask: CallNext = ask_model
+        ask: CallNext = _ask_within_limits
         # Built from the inside, so that the first middleware is the outermost.
         for slot, middleware in reversed(self._hooks["around_model"]):
             ask = partial(_around, slot, middleware, ask)
@@ -140,6 +142,19 @@ async def _around(
         if not await _begins(slot, middleware):
             return await ask(call)
         return _checked(slot, await middleware.around_model(call, ask), ModelResponse)
+
+
+async def _ask_within_limits(call: ModelCall) -> ModelResponse:
+    """Call the model, unless a limit is reached; count each answer, also those of retries."""
+    run = current_scope("a model request").run
+    budget = run.budget
+    if budget is None:
+        return await ask_model(call)
+    with _hook(LIMIT_SLOT):
+        await keep_within(budget)
+    answer = await ask_model(call)
+    await run.journal.depend_on(budget.count(run.checkpoint_id, answer))
+    return answer
 
 
 async def _begins(slot: str, middleware: Middleware) -> bool:

@@ -14,6 +14,7 @@ from cachetools import LRUCache
 from pydantic_ai.messages import ModelMessage
 
 from agents.agent import Agent
+from agents.core.asking.limits import ModelBudget
 from agents.core.cancel import CancelToken
 from agents.core.checkpoint import (
     CheckpointStatus,
@@ -62,6 +63,7 @@ class Setup:
         before_start: Checks each gated call before it starts; None allows all.
         model_timeout: How long a model may send nothing; None means no limit.
         tool_timeout: Longest time of a call, for tools without their own; None means no limit.
+        budget: Limits of what models may use; None means no limits.
         recorder: Records approved work for the application; None records nothing.
         house: The application's policy or None.
         epoch: Part of idempotency keys; empty keeps the epoch of the document.
@@ -78,6 +80,7 @@ class Setup:
     before_start: BeforeStart | None = None
     model_timeout: timedelta | None = None
     tool_timeout: timedelta | None = None
+    budget: ModelBudget | None = None
     recorder: Recorder | None = None
     house: House | None = None
     epoch: str = ""
@@ -172,6 +175,7 @@ class Setup:
             before_start=self.before_start,
             model_timeout=self.model_timeout,
             tool_timeout=self.tool_timeout,
+            budget=self.budget,
             house=self.house,
             epoch=document.epoch,
             epochs=document.epochs,
