@@ -320,6 +320,8 @@ class ChatModelAgent:
         except AgentError:
             raise
         except Exception as error:
+            # An error of the application, such as of its store, is no error of the model.
+            current_scope("ChatModelAgent").run.journal.raise_failure()
             raise model_error(f"the model of agent {self.name!r}", error) from error
 
     async def _run_tools(

@@ -58,6 +58,7 @@ __all__ = [
     "DuplicateNameError",
     "InvalidArgumentsError",
     "LeftInDoubtError",
+    "LimitReachedError",
     "ModelAnswerError",
     "ModelError",
     "ModelRefusedError",

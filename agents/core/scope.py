@@ -16,7 +16,6 @@ from typing import TypeAlias, cast
 from pydantic_ai.messages import ModelMessage
 
 from agents.core.address import Address
-from agents.core.asking.limits import ModelBudget
 from agents.core.cancel import CancelInfo, CancelToken
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import OutsideRunError, ResumeDataError, ResumeError, UnusedAnswerError
@@ -172,7 +171,7 @@ class RunContext:
         before_start: Lets each gated call start, or not; None lets all start.
         model_timeout: How long a model may send nothing; None means no limit.
         tool_timeout: Longest time of a call, for tools without their own; None means no limit.
-        budget: Limits of what models may use; None means no limits.
+        budget: Limits of what models may use, or None. See `agents.core.asking.limits`.
         house: The application's policy or None. See `agents.policy.house`.
         epoch: Part of idempotency keys; empty in the first epoch.
         epochs: Different epochs, by address.
@@ -199,7 +198,7 @@ class RunContext:
     before_start: BeforeStart | None = None
     model_timeout: timedelta | None = None
     tool_timeout: timedelta | None = None
-    budget: ModelBudget | None = None
+    budget: object = None
     house: object = None
     epoch: str = ""
     epochs: Mapping[str, str] = field(default_factory=dict)

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from agents.agent import AgentInput
+from agents.core.asking.limits import ModelBudget
 from agents.core.component.doubts import begin_answered, has_new_answer
 from agents.core.component.exits import contained
 from agents.core.component.state import runtime_slot
@@ -147,9 +148,9 @@ async def _around(
 async def _ask_within_limits(call: ModelCall) -> ModelResponse:
     """Call the model, unless a limit is reached; count each answer, also those of retries."""
     run = current_scope("a model request").run
-    budget = run.budget
-    if budget is None:
+    if run.budget is None:
         return await ask_model(call)
+    budget = cast("ModelBudget", run.budget)
     with _hook(LIMIT_SLOT):
         await keep_within(budget)
     answer = await ask_model(call)

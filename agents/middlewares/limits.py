@@ -29,6 +29,6 @@ async def keep_within(budget: ModelBudget) -> None:
         if not isinstance(answer, ApprovalResult) or not answer.approved:
             raise LimitReachedError(info.limit, info.text)
         await journal.depend_on(budget.extend(run, info))
-    reached = await budget.reached(run)
+    reached = await journal.depend_on(budget.reached(run))
     if reached is not None:
         interrupt(reached.bound(thread=run, address=str(current_address())))

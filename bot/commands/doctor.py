@@ -134,6 +134,8 @@ def _look_at_agents(settings: Settings, tools: Tools) -> tuple[list[Finding], Se
     agents = roster.agents
     names = ", ".join(dict.fromkeys(agent.name for agent in agents.values()))
     text = f"{names}, with the model {settings.model}"
+    limits = (f"{name}: {', '.join(entry.words())}" for name, entry in roster.limits.items())
+    text += "".join(f"; limits of {words}" for words in limits)
     if tools.ask_model is None:
         text += "; model not tested (add --model to test it)"
     return [Finding(subject="agent", text=text)], tuple(agents.values())

@@ -157,6 +157,10 @@ ACTIONS: Mapping[str, LogAction] = {
         "The gauges of `/metrics` were not read. They keep their last values.",
         _DATABASE,
     ),
+    "limit_reached": LogAction(
+        "The models of an agent reached a limit. People are asked before the next request.",
+        "If it happens often, raise the limit in the file of agents.",
+    ),
     "link_failed": LogAction(
         "Slack did not return the address of a card. Its reminder has no link.",
     ),

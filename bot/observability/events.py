@@ -151,6 +151,21 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelUsed:
+    """An answer of a model of an agent with limits.
+
+    Attributes:
+        agent: Name of the agent.
+        tokens: Those read and those written.
+        cost: In millionths of a US dollar; 0 without a limit of cost.
+    """
+
+    agent: str
+    tokens: int
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseTakenOver:
     """This process acquired a lease that had expired without a release.
 
@@ -221,7 +236,9 @@ class SlackAnswered:
 
 
 WriteEvent: TypeAlias = MessageWritten | RunWritten | RequestsWritten | Decided
-RequestEvent: TypeAlias = Escalated | EntriesWritten | Redrawn | GoneOn | TurnEnded | ToolEvent
+RequestEvent: TypeAlias = (
+    Escalated | EntriesWritten | Redrawn | GoneOn | TurnEnded | ToolEvent | ModelUsed
+)
 AroundEvent: TypeAlias = (
     LeaseTakenOver | WorkFailed | PolicyRead | ClickAnswered | SlackCalled | SlackAnswered
 )

@@ -89,6 +89,10 @@ class Metrics:
         self._tool_calls = count(
             "tool_calls", "Finished tool calls, by outcome. Act if errors grow.", "outcome"
         )
+        text = "Tokens of agents with limits, read and written. If it grows, check the limits."
+        self._tokens = count("model_tokens", text, "agent")
+        text = "Cost of agents with a limit of cost, in US dollars. If it grows, check the limits."
+        self._cost = count("model_cost_usd", text, "agent")
         text = "Leases that expired. If it grows without restarts, a process stalls."
         self._takeovers = count("lease_takeovers", text, "record")
         self._slack_calls = count(
@@ -175,6 +179,9 @@ class Metrics:
                 self._turns.of().inc()
             case ToolEvent():
                 self._tool_calls.of(event.outcome).inc()
+            case events.ModelUsed(agent, tokens, cost):
+                self._tokens.of(agent).inc(tokens)
+                self._cost.of(agent).inc(cost / 1_000_000)
             case events.Escalated(approval):
                 self._escalated.of(approval.kind).inc()
             case events.EntriesWritten(entries):

@@ -57,6 +57,8 @@ Op = Literal[
     "eq", "ne", "in", "not_in", "gt", "ge", "lt", "le", "matches", "contains", "exists", "missing"
 ]
 """The operators of conditions."""
+Limit = Literal["tokens", "cost"]
+"""The limits of an agent's models."""
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
@@ -715,6 +717,21 @@ class When(Filled):
 
     Errors: `unknown_tool`
     """
+    limit: Annotated[
+        tuple[Limit, ...] | None,
+        BeforeValidator(
+            lambda value: (value,) if isinstance(value, str) else as_tuple(value),
+            json_schema_input_type=Limit | list[Limit],
+        ),
+    ] = Field(default=None, min_length=1)
+    """Limits of an agent's models: `tokens`, `cost`, or a list of both. The rule then matches no
+    call: it says who decides whether a turn goes on. Not together with `tool`, `tags`, `risk`,
+    `gated` and `args`.
+
+    Example: `limit: cost`
+
+    Errors: `bad_value`
+    """
     tags: Annotated[tuple[str, ...] | None, BeforeValidator(as_tuple)] = Field(
         default=None, min_length=1
     )
@@ -775,6 +792,14 @@ class When(Filled):
     Errors: `unknown_agent`
     """
 
+    @model_validator(mode="after")
+    def _is_about_one(self) -> Self:
+        others = self.tool or self.tags or self.risk or self.args or self.gated is not None
+        if self.limit is not None and others:
+            fault = "limit is about no tool, so no call can match the other keys"
+            refuse("bad_value", fault, "remove limit, or tool, tags, risk, gated and args")
+        return self
+
 
 class RuleEntry(Filled):
     """A rule: which calls it matches, and what it decides."""
@@ -801,6 +826,13 @@ class RuleEntry(Filled):
 
     Errors: `bad_then`
     """
+
+    @model_validator(mode="after")
+    def _keeps_the_limit(self) -> Self:
+        if self.when.limit is not None and self.then.allow:
+            fault = "it allows what exceeds the limit"
+            refuse("bad_then", fault, "write {ask: {…}} or {deny: why}, or raise the limit")
+        return self
 
 
 class LiftEntry(Filled):

@@ -3,6 +3,28 @@
 Importing this package, or any of its modules, registers all built-in kinds.
 """
 
-from bot.questions import call, choice, doubt, feedback, fields, human, step, texts, unknown
+from bot.questions import (
+    call,
+    choice,
+    doubt,
+    feedback,
+    fields,
+    human,
+    limit,
+    step,
+    texts,
+    unknown,
+)
 
-__all__ = ["call", "choice", "doubt", "feedback", "fields", "human", "step", "texts", "unknown"]
+__all__ = [
+    "call",
+    "choice",
+    "doubt",
+    "feedback",
+    "fields",
+    "human",
+    "limit",
+    "step",
+    "texts",
+    "unknown",
+]

@@ -31,6 +31,7 @@ class Form(StrEnum):
     CALL = "call"  # may it run: approve, reject, edit
     HUMAN = "human"  # the same with the answers that the agent allows: see `Ask.allowed`
     STEP = "step"  # may the run go on: continue, stop, edit
+    LIMIT = "limit"  # may the run go on beyond a limit: approve, reject
     TEXTS = "texts"  # a text for each question
     FEEDBACK = "feedback"  # feedback on a text, or its acceptance
     CHOICE = "choice"  # one of the options, or several

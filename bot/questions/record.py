@@ -12,6 +12,7 @@ from typing import Any
 
 from agents import InterruptContext
 from agents.core.asking.infos import CallInfo, InDoubtInfo
+from agents.core.asking.limits import LimitInfo
 from agents.core.codec import Json
 from agents.graph import Question
 from agents.prebuilt.stages import StageInfo
@@ -179,9 +180,9 @@ def _terms(request: _Request, info: object, rules: Rules) -> Terms:
     if request.kind is Kind.QUESTION:  # every channel member may answer
         answers = (request.requesters[0], CHANNEL)
         named = replace(named, approvers=answers, backups=(), exclude=())
+    elif isinstance(info, CallInfo | LimitInfo) and info.terms:
+        return Terms.from_text(info.terms)
     elif isinstance(info, CallInfo):
-        if info.terms:
-            return Terms.from_text(info.terms)
         named = _of_code(info, named)
     return named_terms(_in_place(request, named, rules), rule=request.rule)
 

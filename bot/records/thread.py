@@ -53,6 +53,39 @@ class RestoredThread(Part):
         return self.changed(epoch=0, turn=turn)
 
 
+class ModelUse(Part):
+    """Use of models by a thread, in its newest turn and on the newest day.
+
+    Stored: version 1, must stay readable.
+    """
+
+    turn: int = 0
+    """The turn that is counted."""
+    turn_tokens: int = 0
+    """Tokens that the turn has read and written."""
+    turn_allowed: int = 0
+    """Tokens that people have approved for the turn in all; 0 without an approval."""
+    day: str = ""
+    """The day that is counted, such as `2026-11-29`, in the policy's time zone."""
+    day_cost: int = 0
+    """Cost of the day, in millionths of a US dollar."""
+    day_allowed: int = 0
+    """Cost that people have approved for the day in all; 0 without an approval."""
+
+    def at(self, *, turn: int, day: str) -> Self:
+        """Return the use of a turn on a day; a new turn or day begins at 0."""
+        use = self
+        if turn != use.turn:
+            use = use.changed(turn=turn, turn_tokens=0, turn_allowed=0)
+        if day != use.day:
+            use = use.changed(day=day, day_cost=0, day_allowed=0)
+        return use
+
+    def more(self, *, tokens: int, cost: int) -> Self:
+        """Add the use of one answer."""
+        return self.changed(turn_tokens=self.turn_tokens + tokens, day_cost=self.day_cost + cost)
+
+
 class Thread(ThreadDocument):
     """One Slack thread and the state of its agent.
 
@@ -85,6 +118,8 @@ class Thread(ThreadDocument):
     """Slack user ids of all people whose messages the agent has read in this thread."""
     restored: RestoredThread = RestoredThread()
     """The effects of restores of the database on this thread."""
+    model_use: ModelUse = ModelUse()
+    """Use of its models; counted only for agents with limits."""
     active_ms: int = 0
     """Time of the last wake-up; before the first one, time of the creation."""
     agent: str = ""
@@ -168,6 +203,17 @@ class ThreadStore:
 
         with suppress(RecordFormatError, RecordNotFoundError):
             await update(self.collection, thread_id, deleted, writes_due=True)
+
+    async def note_use(self, thread_id: str, change: Callable[[ModelUse], ModelUse]) -> None:
+        """Change the use of models by a thread, whoever has its lease.
+
+        Also for a process that lost the lease, because the provider charges its answers, too.
+        """
+        await update(
+            self.collection,
+            thread_id,
+            lambda thread: thread.changed(model_use=change(thread.model_use)),
+        )
 
     async def count_due(self, *, now_ms: int) -> int:
         """Count the threads that `due` returns without a limit."""

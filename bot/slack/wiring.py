@@ -54,6 +54,8 @@ from bot.threads.outbox import Outbox
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers, InForce, policy_of_cards
 from bot.threads.runs.calls import Calls
 from bot.threads.runs.grant_uses import GrantCheck, UseLines
+from bot.threads.runs.limit_terms import LimitTerms
+from bot.threads.runs.spending import AgentBudget
 from bot.threads.summaries import Summaries
 from bot.threads.turns import Turns
 from bot.threads.worker import Threads
@@ -275,7 +277,29 @@ class Wiring:
             tool_timeout=self.process.tool_timeout,
             recorder=self.calls,
             policy=self.house,
+            budget=self._budget_of(agent),
             epoch=self.process.epoch,
+        )
+
+    def _budget_of(self, agent: Agent) -> AgentBudget | None:
+        limits = self.roster.limits.get(agent.name)
+        if limits is None:
+            return None
+        clock, directory = self.process.clock, self.slack.directory
+        return AgentBudget(
+            agent=agent.name,
+            limits=limits,
+            threads=self.storage.threads,
+            clock=clock,
+            timezone=lambda: self.policy_now.timezone,
+            terms=LimitTerms(
+                storage=self.storage,
+                rules=self.rules,
+                in_force=self.policy,
+                members=GroupMembers(directory, clock),
+                admins=directory.admins,
+            ),
+            tell=self.process.tell,
         )
 
     @cached_property

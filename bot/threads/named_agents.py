@@ -25,6 +25,7 @@ from bot.policy.parser.problems import PolicyError, PolicyProblem
 from bot.policy.parser.source import MAX_BYTES, SourceNode, read_source
 from bot.policy.parser.structure import refused
 from bot.policy.values import as_tuple, refuse, wrong_type
+from bot.threads.runs.model_limits import ModelLimits, has_price
 
 VARIABLE = "COUNTERSIGN_AGENTS_FILE"
 MOST_PROMPTS = 4
@@ -74,6 +75,7 @@ class AgentEntry(Filled):
         channels: Ids or names of channels where it works without its name; `*` for all others.
         description: Replaces the agent's own description.
         prompts: Suggested prompts of a new conversation.
+        limits: What its models may use.
     """
 
     use: Annotated[str, _shaped(AGENT_PATH, AGENT_REMEDY)]
@@ -84,6 +86,7 @@ class AgentEntry(Filled):
     prompts: Annotated[
         tuple[PromptEntry, ...], BeforeValidator(as_tuple), Field(max_length=MOST_PROMPTS)
     ] = ()
+    limits: ModelLimits | None = None
 
 
 class RosterFile(Filled):
@@ -100,6 +103,7 @@ class Roster:
     agents: Mapping[str, Agent]
     descriptions: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, tuple[PromptEntry, ...]] = field(default_factory=dict)
+    limits: Mapping[str, ModelLimits] = field(default_factory=dict)
 
     def offered(self) -> tuple[Prompt, ...]:
         """Return the prompts of a direct message: the default agent's first.
@@ -159,6 +163,7 @@ def read_roster(data: bytes, model: Model) -> Roster:
         raise PolicyError([*problems, *refused(RosterFile, root, error)]) from error
     loaded, faults = _loaded(root, file, model)
     problems += [*_without_agents(root, file), *_double_places(root), *faults]
+    problems += _unpriced(root, file, model)
     if problems:
         raise PolicyError(problems)
     return _roster(file, loaded)
@@ -175,6 +180,7 @@ def _roster(file: RosterFile, loaded: Mapping[str, Agent]) -> Roster:
             name: entry.description for name, entry in entries.items() if entry.description
         },
         prompts={name: entry.prompts for name, entry in entries.items() if entry.prompts},
+        limits={name: entry.limits for name, entry in entries.items() if entry.limits},
     )
 
 
@@ -198,6 +204,18 @@ def _loaded(
             remedy = "give each agent a unique name"
             problems.append(node.problem("bad_name", fault, remedy))
     return loaded, problems
+
+
+def _unpriced(root: SourceNode, file: RosterFile, model: Model) -> Iterator[PolicyProblem]:
+    """Yield limits of cost that cannot be kept, because the model has no known price."""
+    for name, entry in file.agents.items():
+        node = root.get("agents", name, "limits", "cost")
+        limits = entry.limits
+        if node is None or limits is None or limits.price is not None or has_price(model):
+            continue
+        fault = f"the model {model.model_name!r} has no known price"
+        remedy = "add price: {input: 2.50 USD, output: 10 USD} of a million tokens, or limit tokens"
+        yield node.problem("bad_value", fault, remedy)
 
 
 def _without_agents(root: SourceNode, file: RosterFile) -> Iterator[PolicyProblem]:

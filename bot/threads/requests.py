@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from agents import InDoubtInfo, InterruptContext
 from agents.core.asking.infos import CallInfo
+from agents.core.asking.limits import LimitInfo
 from bot.approvals.due.worker import ApprovalWorker
 from bot.audit.entries import request_entry
 from bot.errors import NobodyError
@@ -187,7 +188,7 @@ def under_policy(
     if isinstance(info, InDoubtInfo) or approval.kind is Kind.QUESTION:
         return approval
     call = info if isinstance(info, CallInfo) else None
-    if call is not None and call.terms:
+    if isinstance(info, CallInfo | LimitInfo) and info.terms:
         return approval
     is_named = call is not None and bool(call.approvers)
     terms = None if is_named else policy.defaults(approval.channel_id)

@@ -21,6 +21,7 @@ from agents.core.errors import (
     CheckpointBusyError,
     CheckpointConflictError,
     CheckpointVersionError,
+    LimitReachedError,
     ModelAnswerError,
     ModelError,
     ModelRefusedError,
@@ -555,6 +556,8 @@ def explain(error: Exception) -> str:
             text = str(error)
         case NotAnsweredError(outcome=outcome):
             text = say("error.not_answered", why=outcome)
+        case LimitReachedError(used=used):
+            text = say("error.limit", used=used)
         case AgentError():
             text = say("error.what", why=error)
         case _:

@@ -16,9 +16,9 @@ from agents.policy.combine import strictest
 from bot.commands.call import Call
 from bot.errors import BotError
 from bot.policy.evaluation.context import Gate, PolicyQuestion, ToolFacts, with_defaults
-from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
+from bot.policy.evaluation.evaluate import DEFAULT, Judged, PolicyEvaluator
 from bot.policy.evaluation.explain import explained, in_words, shortage_of
-from bot.policy.model import PolicyFile
+from bot.policy.model import Limit, PolicyFile
 from bot.policy.parser.problems import PolicyError
 from bot.policy.parser.source import read_source
 from bot.policy.parser.structure import read_structure
@@ -26,6 +26,7 @@ from bot.records.terms import Group, Risk, Terms
 from bot.rehearsal.case_schema import Written, check
 from bot.rehearsal.policy_cases import picture
 from bot.rehearsal.world import CHANNEL
+from bot.threads.runs.limit_terms import OPERATORS
 
 
 class _Form(Written):
@@ -80,6 +81,13 @@ class CallForm(_Form):
     world: WorldForm = WorldForm()
 
 
+class LimitForm(CallForm):
+    """A limit of an agent's models in place of a call."""
+
+    tool: Literal[""] = ""
+    limit: Limit
+
+
 @dataclass(frozen=True, slots=True)
 class _KnownPeople:
     """Looks up members of groups, from the user groups in the file."""
@@ -109,8 +117,10 @@ async def execute(call: Call) -> None:
         question, people.members, strictest([policy.ruling() for policy in form.code] or [Allow()])
     )
     shortage = shortage_of(judged, question.requesters, _known_groups(judged, people))
-    if arguments.as_case:
+    if arguments.as_case and not isinstance(form, LimitForm):
         call.say(_as_case(file, form, judged))
+    elif isinstance(form, LimitForm) and judged.names == (DEFAULT,):
+        call.say(f"no rule names the limit of {form.limit}: {OPERATORS} decide, or the admins")
     elif arguments.json:
         call.say(json.dumps(explained(judged, shortage), ensure_ascii=False, indent=2))
     else:
@@ -154,6 +164,14 @@ def _known_groups(judged: Judged, people: _KnownPeople) -> dict[str, frozenset[s
 
 
 def _question(form: CallForm, path: Path) -> PolicyQuestion:
+    if isinstance(form, LimitForm):
+        return PolicyQuestion(
+            tool=ToolFacts(name="", limit=form.limit),
+            arguments={},
+            requesters=form.said,
+            channel=form.channel,
+            agent=form.agent,
+        )
     tool = form.world.tools.get(form.tool)
     if tool is None:
         raise BotError(
@@ -203,8 +221,9 @@ def _read_call(path: Path) -> CallForm:
         raise BotError(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:
         raise BotError(f"{path}: not JSON in UTF-8") from error
-    check(CallForm, data, str(path))
-    return CallForm.model_validate(data)
+    form = LimitForm if isinstance(data, dict) and "limit" in data else CallForm
+    check(form, data, str(path))
+    return form.model_validate(data)
 
 
 class _RepeatedKeyError(Exception):

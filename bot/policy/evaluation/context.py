@@ -32,6 +32,7 @@ class ToolFacts:
         risk: The harm that it can do.
         gate: The gate around it.
         schema: JSON schema of its arguments.
+        limit: The limit that the question is about, instead of a call; empty for a call.
     """
 
     name: str
@@ -39,6 +40,7 @@ class ToolFacts:
     risk: Risk = "medium"
     gate: Gate = "none"
     schema: Mapping[str, Json] = field(default_factory=dict, compare=False)
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

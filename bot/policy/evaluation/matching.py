@@ -65,6 +65,8 @@ class PolicyRule:
     def misses(self, tool: ToolFacts, *, gated: bool) -> str:
         """Return why the rule cannot match any call of a tool; else empty."""
         when = self.when
+        if tool.limit not in (when.limit or ("",)):
+            return f"limit: it is about {tool.limit}" if tool.limit else "limit: it is a call"
         if when.tool is not None and not any(is_named(tool.name, pattern) for pattern in when.tool):
             return f"tool: it is {tool.name}"
         if when.tags is not None and not set(when.tags) <= set(tool.tags):

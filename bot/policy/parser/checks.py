@@ -309,6 +309,8 @@ def _may_match(when: SourceNode | None, tool: ToolFacts) -> bool:
     """Whether some call of a tool can match, as far as the tool alone tells."""
     if when is None:
         return True
+    if when.get("limit") is not None:
+        return False
     names = [text for _, text in when.texts("tool")]
     tags = {text for _, text in when.texts("tags")}
     risks = {text for _, text in when.texts("risk")}

@@ -29,7 +29,9 @@ def shadowed(rules: Sequence[RuleEntry]) -> Iterator[tuple[int, int]]:
 def _covers(wide: When, narrow: When) -> bool:
     """Whether the first rule's conditions hold wherever the second rule's hold."""
     return (
-        _names(wide.tool, narrow.tool)
+        (wide.limit is None) == (narrow.limit is None)
+        and _within(narrow.limit, wide.limit)
+        and _names(wide.tool, narrow.tool)
         and set(wide.tags or ()) <= set(narrow.tags or ())
         and _within(narrow.risk, wide.risk)
         and wide.gated in {None, narrow.gated}

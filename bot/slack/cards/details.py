@@ -57,7 +57,7 @@ TITLE = 300
 _WHOLE = 2
 """Number of pages shown at once."""
 _SMALL, _FEW = 2_000, 20
-_PLAIN = frozenset({Form.CALL, Form.HUMAN, Form.STEP})
+_PLAIN = frozenset({Form.CALL, Form.HUMAN, Form.LIMIT, Form.STEP})
 
 
 @masked_once()

@@ -263,3 +263,24 @@ def test_it_says_why_requirements_add_up_and_what_to_do(tmp_path: Path) -> None:
     assert hint in printed(tmp_path, policy, call)
     certain = {**call, "args": {"env": "production"}}
     assert hint not in printed(tmp_path, policy, certain)
+
+
+def test_a_limit_of_models_is_explained_like_a_call(tmp_path: Path) -> None:
+    policy = {
+        "version": 1,
+        "groups": {"finance": {"users": ["U0MIA"]}},
+        "rules": [
+            {
+                "name": "money",
+                "when": {"limit": "cost", "agent": ["clerk"]},
+                "then": {"ask": {"approve": [{"from": ["finance"]}]}},
+            }
+        ],
+        "default": "allow",
+    }
+    lines = printed(tmp_path, policy, {"limit": "cost", "agent": "clerk"}).splitlines()
+    assert lines[0] == "money  true"
+    assert lines[2:4] == ["needs approval by money", "  needs      1 of finance"]
+    assert printed(tmp_path, policy, {"limit": "tokens", "agent": "clerk"}) == (
+        "no rule names the limit of tokens: operators decide, or the admins"
+    )

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from bot.policy.model import ApproveEntry, AskEntry, PolicyFile, RequesterEntry, Then, When
+from bot.policy.model import (
+    ApproveEntry,
+    AskEntry,
+    PolicyFile,
+    RequesterEntry,
+    RuleEntry,
+    Then,
+    When,
+)
 from tests.support.policies import POLICIES
 
 
@@ -89,3 +97,26 @@ def test_a_condition_that_lists_nothing_is_refused(key: str) -> None:
 def test_a_count_is_a_whole_number_from_one_to_ten(count: object) -> None:
     with pytest.raises(ValidationError):
         ApproveEntry.model_validate({"from": ["sre"], "count": count})
+
+
+def test_a_rule_of_a_limit_names_one_or_several() -> None:
+    assert When.model_validate({"limit": "cost"}).limit == ("cost",)
+    assert When.model_validate({"limit": ["tokens", "cost"]}).limit == ("tokens", "cost")
+
+
+@pytest.mark.parametrize(
+    ("when", "then"),
+    [
+        ({"limit": "time"}, {"ask": {}}),
+        ({"limit": []}, {"ask": {}}),
+        ({"limit": "cost", "tool": "pay"}, {"ask": {}}),
+        ({"limit": "cost", "tags": ["money"]}, {"ask": {}}),
+        ({"limit": "cost", "risk": ["high"]}, {"ask": {}}),
+        ({"limit": "cost", "gated": "no"}, {"ask": {}}),
+        ({"limit": "cost", "args": [{"path": "a", "op": "exists"}]}, {"ask": {}}),
+        ({"limit": "cost"}, "allow"),
+    ],
+)
+def test_a_rule_of_a_limit_is_about_no_call_and_never_allows(when: object, then: object) -> None:
+    with pytest.raises(ValidationError):
+        RuleEntry.model_validate({"name": "one", "when": when, "then": then})

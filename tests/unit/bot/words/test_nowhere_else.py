@@ -31,6 +31,7 @@ ROOMS = (
 )
 ONLY_FOR_OPERATORS = {
     "bot/threads/named_agents.py",
+    "bot/threads/runs/model_limits.py",
     "bot/maintenance/clocks.py",
     "bot/maintenance/retention.py",
     "bot/approvals/outcome.py",

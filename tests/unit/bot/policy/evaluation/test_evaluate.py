@@ -207,3 +207,27 @@ async def test_the_ruling_of_one_tool_is_not_that_of_another() -> None:
         assert isinstance(ruling, Terms)
         risks.append((ruling.risk, ruling.confirm))
     assert risks == [("low", False), ("critical", True), ("low", False)]
+
+
+@pytest.mark.parametrize(
+    ("when", "limit", "word"),
+    [
+        ({"limit": "cost"}, "cost", "true"),
+        ({"limit": ["tokens", "cost"]}, "tokens", "true"),
+        ({"limit": "tokens"}, "cost", "false"),
+        ({"limit": "cost"}, "", "false"),
+        ({"limit": "cost", "agent": ["clerk"]}, "cost", "true"),
+        ({"limit": "cost", "agent": ["deployer"]}, "cost", "false"),
+        ({"limit": "cost", "requester": {"in": ["sre"]}}, "cost", "true"),
+        ({}, "cost", "false"),
+        ({"agent": ["clerk"]}, "cost", "false"),
+    ],
+)
+async def test_a_rule_is_about_limits_or_about_calls(
+    when: dict[str, Any], limit: str, word: str
+) -> None:
+    tool = ToolFacts(name="" if limit else "pay", limit=limit)
+    then = {"ask": {"approve": [{"from": ["fin"]}]}}
+    judged = await judge(rulebook(when, then=then), tool=tool, agent="clerk", requesters=("U0ADA",))
+    assert judged.steps[0].word == word
+    assert judged.names == (("r0",) if word == "true" else ("default",))

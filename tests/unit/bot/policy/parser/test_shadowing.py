@@ -17,7 +17,8 @@ NUMBERS = (1, 1.0, True, 2, 2.5, 3, "2", "a", "A", None)
 
 
 def a_rule(**when: object) -> RuleEntry:
-    return RuleEntry.model_validate({"name": "one", "when": when, "then": "allow"})
+    then = {"ask": {}} if "limit" in when else "allow"
+    return RuleEntry.model_validate({"name": "one", "when": when, "then": then})
 
 
 def an_arg(op: str, value: object, **more: object) -> list[dict[str, object]]:
@@ -36,6 +37,7 @@ def an_arg(op: str, value: object, **more: object) -> list[dict[str, object]]:
         ({"args": an_arg("gt", 100)}, {"args": an_arg("ge", 101), "channel": ["C0OPS"]}),
         ({"args": an_arg("ge", 100)}, {"args": an_arg("gt", 100)}),
         ({"args": an_arg("in", ["a", "b"])}, {"args": an_arg("eq", "b")}),
+        ({"limit": ["tokens", "cost"]}, {"limit": "cost", "agent": ["a"]}),
     ],
 )
 def test_a_rule_behind_a_wider_one_never_matches(wide: Any, narrow: Any) -> None:
@@ -46,6 +48,9 @@ def test_a_rule_behind_a_wider_one_never_matches(wide: Any, narrow: Any) -> None
     ("first", "second"),
     [
         ({"tool": "pay"}, {"tool": "pay*"}),
+        ({"limit": "cost"}, {"agent": ["a"]}),
+        ({"agent": ["a"]}, {"agent": ["a"], "limit": "cost"}),
+        ({"limit": "cost"}, {"limit": ["tokens", "cost"]}),
         ({"tool": "pay", "channel": ["C0OPS"]}, {"tool": "pay"}),
         ({"tags": ["money", "db"]}, {"tags": ["db"]}),
         ({"requester": {"in": ["sre"]}}, {"requester": {"not_in": ["leads"]}}),

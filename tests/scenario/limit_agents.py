@@ -1,0 +1,44 @@
+"""An agent of a file of agents that looks as often as a message says, for scenarios of limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponsePart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model
+
+from agents import Agent, ChatModelAgent, tool
+from agents.models import AnsweringModel, call, say
+
+
+@tool(idempotent=True, tags=["read-only"])
+def look(number: int) -> str:
+    """Look once."""
+    return f"saw {number}"
+
+
+def _answer(messages: list[ModelMessage]) -> Iterable[ModelResponsePart]:
+    requests = [message for message in messages if isinstance(message, ModelRequest)]
+    places = [
+        place
+        for place, message in enumerate(requests)
+        if any(isinstance(part, UserPromptPart) for part in message.parts)
+    ]
+    turn = [part for message in requests[places[-1] :] for part in message.parts]
+    words = next(str(part.content) for part in turn if isinstance(part, UserPromptPart)).split()
+    seen = sum(isinstance(part, ToolReturnPart) for part in turn)
+    if seen < int(words[-1]):
+        return [call("look", {"number": seen + 1})]
+    return [say(f"Looked {seen} times.")]
+
+
+def watcher(_: Model) -> Agent:
+    """Look as often as the last word of a message says."""
+    model = AnsweringModel(_answer, name="watching")
+    return ChatModelAgent(name="watcher", model=model, tools=[look], max_iterations=50)
