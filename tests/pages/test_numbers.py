@@ -112,7 +112,6 @@ OF_OTHERS = {
     "docs/how-to/require-two-approvers.md": ("Two members of @oncall",),
     # Slack's: a click without an answer, and its repetitions.
     "docs/how-to/monitor.md": ("after 3 seconds", "at least 3 seconds"),
-    "docs/explanation/design-decisions.md": ("waits three seconds",),
     "docs/explanation/exactly-once.md": ("after one minute and after five minutes",),
     "docs/how-to/translate.md": ("40 % longer",),
     "docs/reference/sandbox.md": ("frame of 390 px",),
