@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 
@@ -10,13 +9,10 @@ import pytest
 
 from agents import (
     CheckpointClosedError,
-    Expired,
     InterruptEvent,
     MemoryCheckpointStore,
     ResumeParams,
     Runner,
-    ToolEvent,
-    ToolOutcome,
     address_segment,
     approval_gate,
     composite_interrupt,
@@ -31,7 +27,6 @@ from agents.core.component.state import get_interrupt_state
 from agents.core.errors import (
     AgentChangedError,
     AmbiguousTargetError,
-    CheckpointBusyError,
     CheckpointConflictError,
     CheckpointDecodeError,
     CheckpointVersionError,
@@ -54,7 +49,6 @@ from tests.unit.agents.support import (
     brief,
     collect,
     contexts,
-    no,
     yes,
 )
 
@@ -225,24 +219,6 @@ async def test_a_composite_inside_a_tool_keeps_its_parts() -> None:
     assert [c.info for c in contexts(await world.run()).values()] == ["x?", "y?"]
 
 
-async def test_154_of_two_decisions_in_two_processes_one_is_applied() -> None:
-    pay = Plain("pay")
-    world = World([call("pay", id="c1"), say("done"), say("done")], [approval_gate(pay)])
-    await world.run()
-    (context,) = await world.pending()
-
-    outcomes = await asyncio.gather(
-        world.resume({context.id: yes(context)}),
-        world.resume({context.id: no(context)}),
-        return_exceptions=True,
-    )
-
-    errors = [each for each in outcomes if isinstance(each, BaseException)]
-    assert len(errors) == 1
-    assert isinstance(errors[0], CheckpointBusyError | CheckpointConflictError)
-    assert len(pay.calls) == (not isinstance(outcomes[0], BaseException))
-
-
 async def test_155_a_stale_id_overwrites_nothing() -> None:
     world = await waiting_world()
     (old,) = await world.pending()
@@ -279,20 +255,6 @@ async def test_157_a_crash_after_the_claim_never_runs_a_call_twice(at: int) -> N
         is_in_doubt = at == 2
         assert isinstance(events[-1], InterruptEvent) == is_in_doubt
     assert len(pay.calls) == (at != 2)
-
-
-async def test_161_an_expired_approval_is_no_rejection_and_runs_nothing() -> None:
-    pay = Plain("pay")
-    world = World([call("pay", id="c1"), say("done")], [approval_gate(pay)])
-    await world.run()
-    (context,) = await world.pending()
-
-    events = await world.resume({context.id: Expired(waited="2 days")})
-
-    assert isinstance(events[0], ToolEvent)
-    assert events[0].outcome is ToolOutcome.EXPIRED
-    assert "rejected" not in events[0].result
-    assert pay.calls == []
 
 
 async def test_a_store_that_refuses_a_new_id_is_believed() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -12,7 +11,6 @@ from agents.core.codec import Json
 from agents.core.errors import (
     AgentChangedError,
     ArgumentError,
-    CheckpointError,
     InvalidArgumentsError,
     ResumeDataError,
 )
@@ -122,17 +120,6 @@ async def test_d01_no_valid_answer_no_action(kind: str, answer: object) -> None:
     assert pay.calls == []
     assert await world.pending() == before
     await world.resume({context.id: agreed(context.info)})
-    assert pay.calls == [{"x": 1}]
-
-
-@every_gate
-async def test_d02_of_two_answers_at_once_one_runs(kind: str) -> None:
-    world, pay, context = await begun(kind)
-    answer = {context.id: agreed(context.info)}
-    results = await asyncio.gather(
-        world.resume(answer), world.resume(answer), return_exceptions=True
-    )
-    assert sum(isinstance(result, CheckpointError) for result in results) == 1
     assert pay.calls == [{"x": 1}]
 
 

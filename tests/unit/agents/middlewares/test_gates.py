@@ -8,13 +8,13 @@ from collections.abc import Collection
 import pytest
 
 from agents.chat.agent import ChatModelAgent
-from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
-from agents.core.errors import AgentChangedError, AgentConfigError
+from agents.core.asking.infos import ApprovalInfo
+from agents.core.errors import AgentConfigError
 from agents.core.observers import ToolOutcome
-from agents.gates import approval_gate, tool
+from agents.gates import tool
 from agents.gates.base import CallGate
 from agents.middlewares.base import Middleware
-from agents.middlewares.gates import approval_middleware, policy_middleware
+from agents.middlewares.gates import policy_middleware
 from agents.models import ScriptedModel, call, say
 from agents.policy import Allow, AllowList, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy
 from agents.policy.base import Policy, Ruling
@@ -93,43 +93,12 @@ async def test_what_it_asks_about_waits_for_people(is_approved: bool) -> None:
     assert look.calls == [{"x": 1}]
 
 
-async def test_the_policy_is_asked_once_for_a_call() -> None:
-    policy, pay = Counting(Ask(kind="review")), Plain("pay")
-    world = World(
-        [call("pay", {"x": 1}, id="p1"), say("done")],
-        [pay],
-        options={"middlewares": [policy_middleware(policy)]},
-    )
-    context = contexts(await world.run())["p1"]
-    assert isinstance(context.info, ReviewEditInfo)
-    await world.resume({context.id: context.info.accept()})
-    assert [policy_call.tool for policy_call in policy.calls] == ["pay"]
-    assert pay.calls == [{"x": 1}]
-
-
 async def test_a_policy_without_an_answer_in_time_denies() -> None:
     pay, look = Plain("pay"), Plain("look")
     world = a_world([policy_middleware(Slow(), time_limit=0.01)], pay, look, x=1)
     lines = brief(await world.run())
     assert "the policy did not answer within 0.01 seconds" in lines[1]
     assert (pay.calls, look.calls) == ([], [])
-
-
-async def test_gates_of_the_tool_stay() -> None:
-    pay = Plain("pay")
-    world = World(
-        [call("pay", {"x": 50}, id="p1"), say("done")],
-        [approval_gate(pay), Plain("look")],
-        options={"middlewares": [policy_middleware(LIMITS)]},
-    )
-    first = contexts(await world.run())["p1"]
-    second = contexts(await world.resume({first.id: yes(first)}))["p1"]
-    assert isinstance(first.info, ApprovalInfo)
-    assert isinstance(second.info, ApprovalInfo)
-    assert (first.info.rule, second.info.rule) == ("more than ten", "always")
-    assert pay.calls == []
-    await world.resume({second.id: second.info.approve(by="U2")})
-    assert pay.calls == [{"x": 50}]
 
 
 async def test_several_policies_stand_around_each_other() -> None:
@@ -179,16 +148,6 @@ def test_a_policy_needs_time(time_limit: float) -> None:
 def test_a_function_is_no_policy() -> None:
     with pytest.raises(AgentConfigError, match="no method `evaluate`"):
         policy_middleware(lambda call: Allow())  # type: ignore[arg-type]
-
-
-async def test_taking_the_policy_away_refuses_what_waits() -> None:
-    pay, look = Plain("pay"), Plain("look")
-    world = a_world([policy_middleware(LIMITS)], pay, look, x=50)
-    context = contexts(await world.run())["p1"]
-    world.options = {"middlewares": [approval_middleware("pay")]}
-    with pytest.raises(AgentChangedError):
-        await world.resume({context.id: yes(context)})
-    assert pay.calls == []
 
 
 # Tags: what a policy of many tools goes by.

@@ -13,14 +13,10 @@ from agents import (
     AgentEvent,
     ApprovalInfo,
     ApprovalResult,
-    CheckpointClosedError,
     MemoryCheckpointStore,
     ResumeDataError,
     Runner,
     ScriptedModel,
-    Tool,
-    ToolEvent,
-    ToolOutcome,
     approval_gate,
     get_interrupt_state,
     get_resume_context,
@@ -30,10 +26,8 @@ from agents import (
 from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.core.codec import Json
 from agents.core.errors import (
-    AgentChangedError,
     CheckpointConflictError,
     CheckpointDecodeError,
-    CheckpointNotFoundError,
     CheckpointVersionError,
     NoCheckpointStoreError,
     StepLimitError,
@@ -48,7 +42,6 @@ from tests.unit.agents.support import (
     collect,
     contexts,
     follow,
-    no,
     yes,
 )
 
@@ -89,17 +82,6 @@ async def test_2_an_approved_call_runs_and_nothing_is_told_twice() -> None:
     assert world.last_input == ["user-prompt:hi", "tool-call:", 'tool-return:pay ok {"x": 1}']
 
 
-async def test_4_a_rejected_call_does_not_run() -> None:
-    world, pay = pay_world()
-    context = contexts(await world.run())["c1"]
-
-    events = await world.resume({context.id: no(context)})
-
-    assert isinstance(events[0], ToolEvent)
-    assert events[0].outcome is ToolOutcome.REJECTED
-    assert pay.calls == []
-
-
 async def test_7_an_answered_id_is_unknown() -> None:
     world, pay = pay_world(call("pay", {}, id="c1"), call("pay", {}, id="c2"), say("done"))
     first = contexts(await world.run())["c1"]
@@ -133,42 +115,6 @@ async def test_8_a_plain_resume_enters_all_and_asks_again_with_new_ids() -> None
     assert again.id != context.id
     assert again.info == context.info
     assert pay.calls == []
-
-
-async def test_10_a_finished_run_cannot_be_resumed() -> None:
-    world, pay = pay_world()
-    context = contexts(await world.run())["c1"]
-    await world.resume({context.id: yes(context)})
-
-    with pytest.raises(CheckpointClosedError, match="already resolved"):
-        await world.resume({context.id: yes(context)})
-    with pytest.raises(CheckpointClosedError):
-        await world.recover()
-    with pytest.raises(CheckpointClosedError):
-        await world.run()
-
-    assert len(pay.calls) == 1
-
-
-@pytest.mark.parametrize(
-    "answer", [None, True, "yes", {"approved": True}, ApprovalResult(approved=True)]
-)
-async def test_11_a_wrong_answer_runs_nothing_and_stays_answerable(answer: object) -> None:
-    world, pay = pay_world()
-    context = contexts(await world.run())["c1"]
-
-    with pytest.raises(ResumeDataError):
-        await world.resume({context.id: answer})
-
-    assert pay.calls == []
-    assert "says done" in brief(await world.resume({context.id: yes(context)}))
-
-
-async def test_13_a_missing_checkpoint_is_an_error() -> None:
-    world, _ = pay_world()
-
-    with pytest.raises(CheckpointNotFoundError, match="nope"):
-        await world.resume({}, checkpoint_id="nope")
 
 
 async def test_14_without_a_store_a_run_interrupts_and_cannot_be_resumed() -> None:
@@ -214,16 +160,6 @@ async def test_17_a_damaged_checkpoint_is_a_typed_error(text: str, error: type[E
 
     with pytest.raises(error):
         await world.resume({})
-
-
-async def test_19_a_run_with_an_id_that_waits_is_refused() -> None:
-    world, _ = pay_world()
-    context = contexts(await world.run())["c1"]
-
-    with pytest.raises(CheckpointConflictError):
-        await world.run()
-
-    assert [c.id for c in await world.pending()] == [context.id]
 
 
 async def test_20_two_runs_with_one_call_id_are_apart() -> None:
@@ -319,27 +255,6 @@ async def test_26_a_state_of_another_type_is_not_given() -> None:
     assert seen == [(False, False, None), (True, False, None)]
 
 
-@pytest.mark.parametrize("change", ["removed", "no gate", "other gate"])
-async def test_28_29_a_tool_that_changed_is_refused(change: str) -> None:
-    world, pay = pay_world()
-    context = contexts(await world.run())["c1"]
-    gated = world.tools
-    changed: dict[str, list[Tool]] = {
-        "removed": [],
-        "no gate": [pay],
-        "other gate": [approval_gate(gated[0])],
-    }
-    world.tools = changed[change]
-
-    with pytest.raises(AgentChangedError, match="tool:pay"):
-        await world.resume({context.id: no(context)})
-
-    assert pay.calls == []
-    world.tools = gated
-    assert [c.id for c in await world.pending()] == [context.id]
-    assert "says done" in brief(await world.resume({context.id: yes(context)}))
-
-
 async def test_31_rounds_count_across_resumes() -> None:
     world, pay = pay_world(*(call("pay", id=f"c{n}") for n in range(1, 4)))
     world.options["max_iterations"] = 2
@@ -350,20 +265,6 @@ async def test_31_rounds_count_across_resumes() -> None:
         await world.resume({second.id: yes(second)})
 
     assert (sum(m.calls for m in world.models), len(pay.calls)) == (2, 2)
-
-
-async def test_32_a_tool_error_is_told_to_the_model_and_the_interrupt_survives() -> None:
-    def fail(_: dict[str, Json]) -> str:
-        raise ValueError("bad day")
-
-    pay = Plain("pay")
-    script: list[Turn] = [[call("boom", id="c1"), call("pay", id="c2")], say("done")]
-    world = World(script, [Plain("boom", fail), approval_gate(pay)])
-
-    events = await world.run()
-
-    assert "tool boom#c1 failed: The tool failed: ValueError: bad day" in brief(events)
-    assert list(contexts(events)) == ["c2"]
 
 
 async def test_59_streaming_is_remembered() -> None:

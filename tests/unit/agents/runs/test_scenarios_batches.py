@@ -181,20 +181,6 @@ class Unknown:
     n: int = 1
 
 
-@pytest.mark.parametrize("where", ["info", "state"])
-async def test_148_what_cannot_be_stored_is_an_error_before_anyone_is_asked(where: str) -> None:
-    def body(_: dict[str, Json]) -> str:
-        stateful_interrupt(*((Unknown(), "s") if where == "info" else ("i", Unknown())))
-
-    world = World([call("ask", id="c1"), say("done")], [Plain("ask", body)])
-    store = world.store = CountingStore()
-
-    with pytest.raises(UnregisteredTypeError, match="Unknown"):
-        await world.run()
-
-    assert store.saved == []
-
-
 async def test_148_an_answer_that_cannot_be_stored_is_refused_before_anything_runs() -> None:
     ask = Plain("ask", lambda _: interrupt("q"))
     world = World([call("ask", id="c1"), say("done")], [ask])
