@@ -184,16 +184,25 @@ def signed(body: str, kind: str) -> dict[str, str | Sequence[str]]:
     }
 
 
+def sent_by(user_id: str) -> dict[str, Any]:
+    """What Slack says in each click, form and shortcut of whom it is from, and where."""
+    return {
+        "user": {"id": user_id, "username": "x", "name": "x", "team_id": "T1"},
+        "team": {"id": "T1", "domain": "acme"},
+        "enterprise": {"id": "E1", "name": "Acme"},
+        "is_enterprise_install": False,
+        "api_app_id": "A1",
+        "token": "x",
+        "trigger_id": "1.2.3",
+    }
+
+
 def a_click(approval: Approval, action_id: str, user_id: str = ADA) -> dict[str, Any]:
     ts = approval.thread_card.ts or "9.1"
     return {
         "type": "block_actions",
-        "user": {"id": user_id, "team_id": "T1", "name": "x"},
-        "team": {"id": "T1", "domain": "acme"},
+        **sent_by(user_id),
         "enterprise": None,
-        "is_enterprise_install": False,
-        "api_app_id": "A1",
-        "trigger_id": "1.2.3",
         "channel": {"id": CHANNEL, "name": "ops"},
         "container": {"type": "message", "message_ts": ts, "thread_ts": ROOT},
         "message": {"ts": ts, "thread_ts": ROOT, "text": "x"},

@@ -30,7 +30,7 @@ from bot.slack.home.state import HomeState, Shown
 from slack_sandbox.blockkit.rules import view_errors
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import ASK, TWO, an_office, asked
-from tests.unit.bot.counter_stage import Counter
+from tests.unit.bot.counter_stage import Counter, sent_by
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, an_actor
 
 MIA = "UMIA"
@@ -85,14 +85,8 @@ def clicked(
     }
     return {
         "type": "block_actions",
-        "user": {"id": user, "username": "x", "name": "x", "team_id": "T1"},
-        "api_app_id": "A1",
-        "token": "x",
+        **sent_by(user),
         "container": {"type": "view", "view_id": "V0HOME"},
-        "trigger_id": "1.2.3",
-        "team": {"id": "T1", "domain": "acme"},
-        "enterprise": {"id": "E1", "name": "Acme"},
-        "is_enterprise_install": False,
         "view": home,
         "actions": [{"type": "button", "action_id": action, "block_id": "b", **more}],
     }
@@ -205,16 +199,7 @@ def away(*, until: str | None, who: str | None, by: str = MIA) -> dict[str, Any]
         "state": {"values": values},
         "hash": "1.x",
     }
-    return {
-        "type": "view_submission",
-        "team": {"id": "T1", "domain": "acme"},
-        "user": {"id": by, "username": "x", "name": "x", "team_id": "T1"},
-        "api_app_id": "A1",
-        "token": "x",
-        "trigger_id": "1.2.3",
-        "enterprise": {"id": "E1", "name": "Acme"},
-        "view": form,
-    }
+    return {"type": "view_submission", **sent_by(by), "view": form}
 
 
 async def test_decided_requests_are_of_who_decided_and_of_who_asked(counter: Counter) -> None:

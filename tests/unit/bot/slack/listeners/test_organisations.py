@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
-from slack_bolt.request.async_request import AsyncBoltRequest
 
 from agents.models import call, say
 from bot.layout.action_ids import ActionId
@@ -20,10 +18,10 @@ from tests.unit.bot.counter_stage import (
     a_submission,
     an_event,
     is_untouched,
-    signed,
     typed,
 )
 from tests.unit.bot.office import CHANNEL, Office
+from tests.unit.bot.slack.listeners.test_commands import send
 from tests.unit.bot.slack.listeners.test_home import clicked, opened
 from tests.unit.bot.slack.listeners.test_shortcuts import chosen, everywhere
 
@@ -67,6 +65,10 @@ ABROAD: dict[str, dict[str, Any]] = {
     "no workspace": {"team": None, "is_enterprise_install": True},
 }
 AWAY = {**GRID, "user": {**GRID["user"], "team_id": "E1"}}
+PLACES = {
+    **{where: {**GRID, **INSTALLED[where]} for where in INSTALLED},
+    **{where: {**AWAY, **ABROAD[where]} for where in ABROAD},
+}
 CONNECT: dict[str, Any] = {
     "team": {"id": "T9", "domain": "other"},
     "enterprise": None,
@@ -91,32 +93,15 @@ async def counter(storage: SqliteStores) -> Counter:
 
 
 async def commanded(counter: Counter, text: str, **fields: str) -> dict[str, Any]:
-    body = urlencode(
-        {
-            "token": "x",
-            "team_domain": "acme",
-            "channel_id": CHANNEL,
-            "channel_name": "ops",
-            "user_name": "x",
-            "command": "/countersign",
-            "text": text,
-            "api_app_id": "A1",
-            "response_url": "https://hooks.slack.com/x",
-            "trigger_id": "1.2.3",
-            **fields,
-        }
-    )
-    headers = signed(body, "application/x-www-form-urlencoded")
-    answer = await counter.bolt.async_dispatch(AsyncBoltRequest(body=body, headers=headers))
-    await counter.office.queue.run()
-    result: dict[str, Any] = json.loads(answer.body)
+    result: dict[str, Any] = json.loads((await send(counter, text, **fields)).body)
     return result
 
 
-@pytest.mark.parametrize("where", INSTALLED)
+@pytest.mark.parametrize("where", PLACES)
 async def test_a_click_of_the_organisation_counts(counter: Counter, where: str) -> None:
+    """Of a member who looks from elsewhere Slack itself says that they are of this one, too."""
     click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
-    assert (await counter.send({**click, **GRID, **INSTALLED[where]})).status == 200
+    assert (await counter.send({**click, **PLACES[where]})).status == 200
     assert counter.office.ran == [("pay", ("Mia", 5, "card"))]
 
 
@@ -156,20 +141,13 @@ def authorized(where: str) -> dict[str, Any]:
     }
 
 
-async def test_a_command_of_the_organisation_lists_what_waits(counter: Counter) -> None:
-    more = {"enterprise_id": "E1", "enterprise_name": "Acme", "is_enterprise_install": "false"}
-    answer = await commanded(counter, "list", user_id=WIM, team_id="T1", **more)
-    assert "Pay 5 to Mia" in json.dumps(answer)
-
-
-@pytest.mark.parametrize("where", ABROAD)
-async def test_a_member_who_looks_from_elsewhere_in_the_organisation_counts(
-    counter: Counter, where: str
+@pytest.mark.parametrize("team_id", ["T1", "T2"])
+async def test_a_command_of_the_organisation_lists_what_waits(
+    counter: Counter, team_id: str
 ) -> None:
-    """Slack itself says that they are of this workspace, too."""
-    click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
-    assert (await counter.send({**click, **AWAY, **ABROAD[where]})).status == 200
-    assert counter.office.ran == [("pay", ("Mia", 5, "card"))]
+    more = {"enterprise_id": "E1", "enterprise_name": "Acme", "is_enterprise_install": "false"}
+    answer = await commanded(counter, "list", user_id=WIM, team_id=team_id, **more)
+    assert "Pay 5 to Mia" in json.dumps(answer)
 
 
 @pytest.mark.parametrize("where", ABROAD)
@@ -180,14 +158,6 @@ async def test_home_and_shortcuts_from_elsewhere_in_the_organisation_have_what_w
     assert "Pay 5 to Mia" in json.dumps(counter.views.opened[-1])
     await counter.send({**clicked(view.ALL_MINE), **AWAY, **ABROAD[where]})
     assert [who for who, _ in counter.views.published] == [WIM]
-
-
-async def test_a_command_from_elsewhere_in_the_organisation_lists_what_waits(
-    counter: Counter,
-) -> None:
-    more = {"enterprise_id": "E1", "enterprise_name": "Acme", "is_enterprise_install": "false"}
-    answer = await commanded(counter, "list", user_id=WIM, team_id="T2", **more)
-    assert "Pay 5 to Mia" in json.dumps(answer)
 
 
 async def test_what_is_done_from_elsewhere_is_on_record_for_this_workspace(

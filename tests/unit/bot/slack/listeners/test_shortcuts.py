@@ -17,7 +17,7 @@ from slack_sandbox.blockkit.rules import view_errors
 from tests.contract.builders import an_approval
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import PAY, an_office, asked
-from tests.unit.bot.counter_stage import Counter
+from tests.unit.bot.counter_stage import Counter, sent_by
 from tests.unit.bot.office import ADA, BOT, CHANNEL, GUS, ROOT, ROSA, Office
 from tests.unit.bot.slack.listeners.test_home import MIA, ONE, rows
 
@@ -36,13 +36,8 @@ def chosen(by: str = ADA, **changes: Any) -> dict[str, Any]:
     return {
         "type": "message_action",
         "callback_id": ASK_ABOUT,
-        "token": "x",
-        "trigger_id": "1.2.3",
+        **sent_by(by),
         "action_ts": "1800000009.000001",
-        "team": {"id": "T1", "domain": "acme"},
-        "enterprise": {"id": "E1", "name": "Acme"},
-        "is_enterprise_install": False,
-        "user": {"id": by, "username": "x", "name": "x", "team_id": "T1"},
         "channel": {"id": CHANNEL, "name": "ops"},
         "message_ts": message["ts"],
         "message": message,
@@ -51,17 +46,8 @@ def chosen(by: str = ADA, **changes: Any) -> dict[str, Any]:
 
 
 def everywhere(by: str = MIA) -> dict[str, Any]:
-    return {
-        "type": "shortcut",
-        "callback_id": MY_APPROVALS,
-        "token": "x",
-        "trigger_id": "1.2.3",
-        "action_ts": "1800000009.000001",
-        "team": {"id": "T1", "domain": "acme"},
-        "enterprise": {"id": "E1", "name": "Acme"},
-        "is_enterprise_install": False,
-        "user": {"id": by, "username": "x", "team_id": "T1"},
-    }
+    shown = {"type": "shortcut", "callback_id": MY_APPROVALS, "action_ts": "1800000009.000001"}
+    return {**shown, **sent_by(by)}
 
 
 @pytest.fixture
