@@ -431,6 +431,7 @@ class Wiring:
             admins=self.slack.directory.admins,
             team_id=self.slack.team_id,
             has_slack=lambda: not self.slack.notifier.is_refused,
+            freezes=self.freezes.in_force,
         )
         return HomeViews(composer, self.slack.client, self.tasks.spawn)
 

@@ -31,6 +31,7 @@ from bot.policy.demands import batch_digest
 from bot.ports.people import Actor, Person
 from bot.ports.process import Spawn
 from bot.records.approval import Approval, Kind
+from bot.records.switch import Freeze
 from bot.slack.calls import slack_fault
 from bot.slack.cards.listed import is_listed
 from bot.slack.home.items import ShownNames, names_of
@@ -87,6 +88,7 @@ class Composer:
         admins: Returns the workspace's admins, as far as known.
         team_id: The workspace where the app is installed.
         has_slack: Whether Slack accepts the bot's calls.
+        freezes: Returns the freezes in force, oldest first.
     """
 
     overviews: HomeDataReader
@@ -95,6 +97,7 @@ class Composer:
     admins: Callable[[], Awaitable[Sequence[Person]]]
     team_id: str
     has_slack: Callable[[], bool]
+    freezes: Callable[[], Awaitable[Sequence[Freeze]]]
 
     async def check(self, actor: Actor) -> Person:
         """Look up a person; refuse non-members. See `HomeDataReader.check`."""
@@ -162,6 +165,7 @@ class Composer:
             reader=reader,
             batch=self._batch(overview),
             version=version(_DISTRIBUTION),
+            freezes=await self.freezes(),
         )
 
     async def _names(self, overview: HomeData, state: HomeState, reader: TimeReader) -> ShownNames:

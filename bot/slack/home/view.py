@@ -7,12 +7,24 @@ from dataclasses import dataclass
 
 from bot.approvals.overview import HomeData
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, actions, button, context, header, line, literal, plain, rich
+from bot.layout.blocks import (
+    Block,
+    actions,
+    button,
+    context,
+    header,
+    line,
+    literal,
+    plain,
+    rich,
+    section,
+)
 from bot.layout.sentences import title_of
 from bot.layout.text import clip
 from bot.policy.demands import is_risky
 from bot.questions.shown import what_runs
 from bot.records.approval import Approval
+from bot.records.switch import Freeze
 from bot.slack.home.items import (
     ShownNames,
     ended_item,
@@ -24,6 +36,7 @@ from bot.slack.home.items import (
 )
 from bot.slack.home.state import PAGE, HomeState, Shown
 from bot.slack.home.times import TimeReader
+from bot.slack.side_messages.freezes import frozen_by, scope_text
 from bot.words import say
 
 CALLBACK = "countersign:home"
@@ -37,6 +50,7 @@ _MOST_CHANNELS = 50
 _MOST_BESIDE = 5
 _MOST_ENDED = 10
 _MOST_GRANTS = 5
+_MOST_FREEZES = 5
 _OPTION = 70
 _TITLE = 150
 
@@ -52,6 +66,7 @@ class HomePage:
         reader: Their time format.
         batch: Encoded reference of a card that can be decided with others; empty without one.
         version: Program version, for admins.
+        freezes: The freezes in force, oldest first.
     """
 
     overview: HomeData
@@ -60,6 +75,7 @@ class HomePage:
     reader: TimeReader
     batch: str = ""
     version: str = ""
+    freezes: Sequence[Freeze] = ()
 
     @property
     def listed(self) -> Sequence[Approval]:
@@ -110,8 +126,24 @@ def home_view(home: HomePage) -> Block:
         "type": "home",
         "callback_id": CALLBACK,
         "private_metadata": home.state.to_text(),
-        "blocks": [*_list(home), *_beside(home)],
+        "blocks": [*_frozen(home), *_list(home), *_beside(home)],
     }
+
+
+def _frozen(home: HomePage) -> list[Block]:
+    """Render the freezes in force: above everything, for everybody."""
+    lines = [
+        say(
+            "home.frozen",
+            scope=scope_text(freeze.scope),
+            when=home.reader.moment(freeze.since_ms),
+            who=frozen_by(freeze.by),
+        )
+        for freeze in home.freezes[:_MOST_FREEZES]
+    ]
+    hidden = len(home.freezes) - len(lines)
+    lines += [say("home.frozen_more", n=hidden)] if hidden else []
+    return [section("\n".join(lines))] if lines else []
 
 
 def closed_view(words: str) -> Block:

@@ -7,21 +7,16 @@ from collections.abc import Sequence
 
 from bot.errors import UnknownScopeError
 from bot.layout.text import clip_mrkdwn
-from bot.records.switch import MAX_WHY, FreezeScope, ScopeKind
+from bot.records.switch import MAX_WHY, ScopeKind
+from bot.slack.side_messages.freezes import frozen_by, scope_text
 from bot.slack.slash_commands.answers import Asker, TypedAnswer, TypoError
 from bot.words import say
-from bot.words.mrkdwn import date, escape, is_person, mention
+from bot.words.mrkdwn import date
 
 _CHANNEL = re.compile(r"<#(?P<id>[CDG][A-Z0-9]{1,30})>")
 _NAMED_CHANNEL = re.compile(r"<#([CDG][A-Z0-9]{1,30})\|[^<>]*>")
 _ID = re.compile(r"f[0-9]{1,9}")
 _NAMED = {"agent": ScopeKind.AGENT, "tool": ScopeKind.TOOL, "tag": ScopeKind.TAG}
-_SCOPES = {
-    ScopeKind.ALL: "command.scope_all",
-    ScopeKind.AGENT: "command.scope_agent",
-    ScopeKind.TOOL: "command.scope_tool",
-    ScopeKind.TAG: "command.scope_tag",
-}
 
 
 def with_channel_ids(text: str) -> str:
@@ -54,7 +49,7 @@ async def freeze(asker: Asker, words: Sequence[str]) -> TypedAnswer:
         lines = [say("command.frozen", **values)]
     else:
         since = date(frozen.since_ms)
-        lines = [say("command.frozen_before", **values, who=_who(frozen.by), time=since)]
+        lines = [say("command.frozen_before", **values, who=frozen_by(frozen.by), time=since)]
     lines += [say("command.frozen_wider")] if answer.is_wider else []
     return TypedAnswer(text="\n".join(lines))
 
@@ -85,21 +80,13 @@ async def freezes(asker: Asker, _: Sequence[str]) -> TypedAnswer:
             "command.freeze",
             id=frozen.id,
             scope=scope_text(frozen.scope),
-            who=_who(frozen.by),
+            who=frozen_by(frozen.by),
             time=date(frozen.since_ms),
             why=clip_mrkdwn(frozen.why, MAX_WHY),
         )
         for frozen in await asker.freezing.in_force()
     ]
     return TypedAnswer(text="\n".join(lines) or say("refuse.nothing_frozen"))
-
-
-def scope_text(scope: FreezeScope) -> str:
-    """Return the scope of a freeze in mrkdwn."""
-    if scope.kind is ScopeKind.CHANNEL:
-        return f"<#{scope.name}>"
-    key = _SCOPES[scope.kind]
-    return say(key, name=escape(scope.name)) if scope.name else say(key)
 
 
 def _scope(words: Sequence[str]) -> tuple[ScopeKind, str, Sequence[str]]:
@@ -117,8 +104,3 @@ def _scope(words: Sequence[str]) -> tuple[ScopeKind, str, Sequence[str]]:
             raise TypoError(say("refuse.reason"))
         return kind, words[1], words[2:]
     return ScopeKind.ALL, "", words[1:] if first.lower() == "all" else words
-
-
-def _who(actor: str) -> str:
-    """Return a person of Slack as a mention, and a user of the command line by name."""
-    return mention(actor) if is_person(actor) else f"`{escape(actor)}`"

@@ -114,6 +114,7 @@ def homes_of(office: Office, client: AsyncWebClient) -> HomeViews:
         admins=admins,
         team_id="T1",
         has_slack=lambda: True,
+        freezes=office.freezes.in_force,
     )
     return HomeViews(composer, client, office.queue.spawn)
 

@@ -8,10 +8,12 @@ import pytest
 
 from agents.models import say
 from bot.freezes.rights import ADMINS_ONLY
+from bot.records.switch import FreezeScope, ScopeKind
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, Office
 from tests.unit.bot.slack.listeners.test_commands import told
+from tests.unit.bot.slack.listeners.test_home import home_of
 
 
 @pytest.fixture
@@ -145,3 +147,21 @@ async def test_i13_a_confirmation_counts_only_while_its_person_may_lift(counter:
     assert await in_force(counter) == ["f1 all"]
     office.directory.add(ROSA, is_admin=True)
     assert "no longer frozen" in await told(counter, "unfreeze mended", by=ROSA)
+
+
+async def test_home_shows_freezes_above_everything_to_everybody(counter: Counter) -> None:
+    for number in range(7):
+        await counter.office.freezes.freeze(
+            FreezeScope(kind=ScopeKind.TOOL, name=f"sql{number}"), by="cli:root@db1", why="wild"
+        )
+    home = await home_of(counter, BEN)
+    first = home["blocks"][0]["text"]["text"].splitlines()
+    assert len(first) == 6
+    assert first[0].startswith("❄️ Frozen: tool sql0 since ")
+    assert first[0].endswith("by `cli:root@db1`")
+    assert first[-1] == "2 more: `/countersign freezes`"
+
+
+async def test_home_is_silent_without_a_freeze(counter: Counter) -> None:
+    home = await home_of(counter, BEN)
+    assert home["blocks"][0]["type"] == "header"

@@ -188,7 +188,7 @@ async def test_each_word_of_the_help_is_one_that_works(counter: Counter) -> None
     typed = [
         line.split("`")[1].removeprefix("/countersign").strip() for line in text.split("\n")[1:-1]
     ]
-    assert len(typed) == 12
+    assert len(typed) == 14
     for command in typed:
         words = command.replace("@ben", f"<@{BEN}>").replace(" for sre", "")
         reply = (await answered(counter, words))["text"]

@@ -1,0 +1,27 @@
+"""Words about freezes: what is frozen, and by whom."""
+
+from __future__ import annotations
+
+from bot.records.switch import FreezeScope, ScopeKind
+from bot.words import say
+from bot.words.mrkdwn import escape, is_person, mention
+
+_SCOPES = {
+    ScopeKind.ALL: "command.scope_all",
+    ScopeKind.AGENT: "command.scope_agent",
+    ScopeKind.TOOL: "command.scope_tool",
+    ScopeKind.TAG: "command.scope_tag",
+}
+
+
+def scope_text(scope: FreezeScope) -> str:
+    """Return the scope of a freeze in mrkdwn."""
+    if scope.kind is ScopeKind.CHANNEL:
+        return f"<#{scope.name}>"
+    key = _SCOPES[scope.kind]
+    return say(key, name=escape(scope.name)) if scope.name else say(key)
+
+
+def frozen_by(actor: str) -> str:
+    """Return a person of Slack as a mention, and a user of the command line by name."""
+    return mention(actor) if is_person(actor) else f"`{escape(actor)}`"
