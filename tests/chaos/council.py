@@ -161,7 +161,7 @@ class Council(Play):
                 for message in self.sandbox.messages(channel):
                     if self._can_be_decided(message):
                         await self._consider(user, channel, message)
-                    elif STOP_GRANT in str(message["blocks"]) and self.random.random() < 0.02:
+                    elif STOP_GRANT in str(message.get("blocks")) and self.random.random() < 0.02:
                         await self._try(self._stop_grant(user, channel, message))
             await asyncio.sleep(0.1)  # people look now and then
 
