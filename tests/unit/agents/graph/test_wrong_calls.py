@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from agents.core.errors import AgentConfigError, UnknownInterruptError, UnstorableValueError
+from agents.core.errors import AgentConfigError, UnstorableValueError
 from agents.graph import (
     START,
     Command,
@@ -64,15 +64,6 @@ def test_an_unknown_option_like_no_other_is_told_what_there_is() -> None:
     options: Any = {"xyz": 1}
     with pytest.raises(TypeError, match="'xyz'; it takes: checkpoint_store, interrupt_before"):
         pay(Lab(pay)).compile(**options)
-
-
-async def test_by_its_id_a_repeated_answer_never_meets_the_next_question() -> None:
-    lab = Lab(lambda lab: chain(lab, a=lab.ask("a", "first?", "second?")))
-    [first] = ids(await lab.start())
-    await lab.run(resume_map={first: "yes"})
-    with pytest.raises(UnknownInterruptError):
-        await lab.run(resume_map={first: "yes"})
-    assert await lab.pending() == ["second?"]
 
 
 @pytest.mark.parametrize("command", [Command(), Command(goto=[]), "x", None, {"goto": "a"}])

@@ -11,7 +11,7 @@ from agents.middlewares.tools import ToolErrorHandler
 from agents.models import call, say
 from agents.runs.topology import Component
 from agents.workflows.agenttool import AgentTool
-from tests.unit.agents.support import Plain, World, brief, contexts, no, yes
+from tests.unit.agents.support import Plain, World, brief, contexts, yes
 
 
 def office(pay: Plain, inner: ScriptedModel) -> World:
@@ -41,17 +41,6 @@ async def test_e065_both_gates_ask_one_after_the_other() -> None:
     assert brief(events) == ["tool Inner#o1 ran: paid", "says all done"]
     assert inner.calls == 2
     assert len(pay.calls) == 1
-
-
-async def test_e065_the_first_gate_rejects() -> None:
-    pay, inner = Plain("pay"), ScriptedModel([])
-    world = office(pay, inner)
-    outer = contexts(await world.run())["o1"]
-
-    events = await world.resume({outer.id: no(outer)})
-
-    assert brief(events)[0].startswith("tool Inner#o1 rejected")
-    assert inner.calls == 0
 
 
 @pytest.mark.parametrize("idempotent", [True, False])

@@ -8,18 +8,11 @@ from pydantic import ValidationError
 from bot.policy.model import (
     ApproveEntry,
     AskEntry,
-    PolicyFile,
     RequesterEntry,
     RuleEntry,
     Then,
     When,
 )
-from tests.support.policies import POLICIES
-
-
-@pytest.mark.parametrize("name", sorted(POLICIES))
-def test_the_named_policies_of_the_cases_are_read(name: str) -> None:
-    assert PolicyFile.model_validate(POLICIES[name]).version == 1
 
 
 def test_an_absent_field_is_taken_whole_from_the_defaults() -> None:
