@@ -18,6 +18,7 @@ from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, a_stage, bu
 ADMIN = "Mia"
 """The only admin of the workspace."""
 APPROVE, REJECT = "countersign:approve", "countersign:reject"
+GIVE_UP = "countersign:give_up"
 FILE = """\
 version: 1
 agents:
@@ -193,3 +194,15 @@ async def test_i4_a_killed_process_forgets_neither_use_nor_request(tmp_path: Pat
     await go_on_until(stage, "Looked 9 times", by=ADMIN)
     process.close()
     await sandbox.stop()
+
+
+async def test_i5_people_are_asked_about_a_call_at_its_time_limit(tmp_path: Path) -> None:
+    async with a_stage(tmp_path, "socket", **file_of(tmp_path, "tokens: 9M per turn")) as stage:
+        await stage.say("Rosa", "@countersign copy orders")
+        await stage.click("Ada", await asked(stage), APPROVE)
+        await stage.until(lambda: GIVE_UP in buttons(stage.messages()[-1]))
+        card = stage.messages()[-1]
+        assert "It didn't finish within its limit of 1s. Check, then choose below." in str(card)
+        assert "May have run" in str(stage.cards()[0])
+        await stage.click("Ada", card, GIVE_UP)
+        await stage.said("did not finish within its limit of 0.05 seconds")
