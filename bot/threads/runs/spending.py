@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from pydantic_ai.messages import ModelResponse
@@ -114,16 +114,7 @@ class AgentBudget:
             info.limit,
             extra={"action": "limit_reached", "thread_id": thread_id},
         )
-        return LimitInfo(
-            limit=info.limit,
-            period=info.period,
-            used=info.used,
-            allowed=info.allowed,
-            more=info.more,
-            title=info.title,
-            text=info.text,
-            terms=await self.terms(thread, self.agent, info),
-        )
+        return replace(info, terms=await self.terms(thread, self.agent, info))
 
     async def extend(self, checkpoint_id: str, approved: LimitInfo) -> None:
         """See `ModelBudget`."""
@@ -156,7 +147,7 @@ class AgentBudget:
 
     def _today(self) -> str:
         zone = ZoneInfo(self.timezone() or "UTC")
-        return datetime.fromtimestamp(self.clock() / 1_000, UTC).astimezone(zone).date().isoformat()
+        return datetime.fromtimestamp(self.clock() / 1_000, zone).date().isoformat()
 
 
 def _thread_of(checkpoint_id: str) -> tuple[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -136,10 +136,12 @@ def test_the_request_says_what_was_used_and_what_an_approval_adds() -> None:
     assert reached is not None
     assert reached.text == "This thread has used 5.12 of 5.00 USD today."
     assert reached.title == "Go on with another 5.00 USD"
+    assert (reached.used, reached.allowed, reached.more) == (5_120_000, 5_000_000, 5_000_000)
     tokens = limit_reached(BOTH, USE.changed(turn_tokens=210_000))
     assert tokens is not None
     assert tokens.text == "This turn has used 210,000 of 200,000 tokens."
     assert tokens.title == "Go on with another 200,000 tokens"
+    assert (tokens.used, tokens.allowed, tokens.more) == (210_000, 200_000, 200_000)
 
 
 @pytest.mark.parametrize("limit", ["turn_tokens", "day_cost"])
@@ -226,10 +228,19 @@ async def test_at_the_limit_the_terms_are_asked_for_and_an_approval_is_kept(desk
     reached = await desk.budget.reached(RUN)
     assert reached is not None
     assert (reached.limit, reached.terms) == ("tokens", "{}")
+    assert desk.asked == [replace(reached, terms="")]
     await desk.budget.extend(RUN, reached)
     await desk.budget.extend(RUN, reached)
     assert await desk.budget.reached(RUN) is None
     assert (await desk.use()).turn_allowed == 400_000
+
+
+async def test_yesterday_does_not_count(desk: Desk) -> None:
+    await desk.budget.count(RUN, an_answer(0, 500_000))
+    await desk.budget.count(f"{THREAD_ID}#4", an_answer())
+    assert await desk.budget.reached(f"{THREAD_ID}#4") is not None
+    tomorrow = replace(desk.budget, clock=lambda: NOON + 86_400_000)
+    assert await tomorrow.reached(f"{THREAD_ID}#4") is None
 
 
 async def test_the_day_begins_in_the_time_zone_of_the_policy(desk: Desk) -> None:
@@ -268,4 +279,4 @@ async def test_an_answer_without_a_price_ends_the_turn_if_cost_is_limited(desk: 
         await desk.budget.count(RUN, an_answer())
     desk.limits = ModelLimits.model_validate({"tokens": "5k per turn"})
     await desk.budget.count(RUN, an_answer())
-    assert (await desk.use()).turn_tokens == 150
+    assert await desk.use() == USE.changed(turn_tokens=150)
