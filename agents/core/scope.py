@@ -98,6 +98,8 @@ class StartingCall:
         tags: Tags of the tool.
         arguments: The exact arguments; empty for a node.
         decisions: Ids of the interrupts whose answers approved it; empty without approval.
+        may_park: Whether the call can wait; see `Park`. Nodes and stages cannot.
+        parked: What the application kept when the call was parked; None if it was not.
         only_checks: Whether the call does not start yet: only its decisions are checked. When it
             starts, the application is called again.
         goes_on: Whether the call had started before and resumes, after an answer.
@@ -117,6 +119,8 @@ class StartingCall:
     arguments: Mapping[str, Json]
     tags: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
+    may_park: bool = False
+    parked: Mapping[str, Json] | None = None
     only_checks: bool = False
     goes_on: bool = False
     repeats: bool = False
@@ -139,12 +143,26 @@ class AskAgain:
     reason: str
 
 
-BeforeStart: TypeAlias = Callable[[StartingCall], Awaitable[Mapping[str, Json] | AskAgain]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Park:
+    """The call must not start now. It waits, as approved, until the application resumes it.
+
+    Attributes:
+        reason: Why it waits, for people; never empty.
+        kept: Data for the application, which it gets back with the next try; see `StartingCall`.
+    """
+
+    reason: str
+    kept: Mapping[str, Json] = field(default_factory=dict)
+
+
+BeforeStart: TypeAlias = Callable[[StartingCall], Awaitable[Mapping[str, Json] | AskAgain | Park]]
 """Decides whether a call may start, and records that it does, before the journal and the tool.
 
-Returns `AskAgain` to request approval again, or data to store with the start, which the application
-gets back if the outcome is in doubt (`InDoubtInfo.frozen`). If it raises, nothing starts, nothing
-is in doubt, and the run ends with the error."""
+Returns `AskAgain` to request approval again, `Park` to let a call wait that `may_park`, or data to
+store with the start, which the application gets back if the outcome is in doubt
+(`InDoubtInfo.frozen`). If it raises, nothing starts, nothing is in doubt, and the run ends with the
+error."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.core.codec import Json
 from agents.core.journal import STARTED
-from agents.core.scope import AskAgain, StartingCall, current_scope
+from agents.core.scope import AskAgain, Park, StartingCall, current_scope
 
 
 async def start_work(
@@ -21,7 +21,7 @@ async def start_work(
     at: str = "",
     kept: Mapping[str, Json] | None = None,
     **more: Any,
-) -> AskAgain | None:
+) -> AskAgain | Park | None:
     """Let the application decide whether work may start now, and journal the start.
 
     The work must begin right after this: nothing in between may refuse it.
@@ -35,20 +35,22 @@ async def start_work(
         more: Further attributes of `StartingCall`.
 
     Returns:
-        Why the work must not start and approval must be requested again; None if it has started.
+        None if it has started; else why approval must be requested again, or why the call waits.
 
     Raises:
         CheckpointConflictError: Another process works on this run: the work must not start.
         Exception: The application could not decide, or not record the start: the same.
     """
     run, call = current_scope("start_work()").run, _call(name, arguments, at, more)
-    frozen: Mapping[str, Json] | AskAgain = {}
+    frozen: Mapping[str, Json] | AskAgain | Park = {}
     if run.before_start is not None:
         frozen = await run.journal.depend_on(run.before_start(call))
     if isinstance(frozen, AskAgain):
         if not (call.goes_on or call.repeats):
             return frozen
         frozen = {}  # asking again would repeat what the work has done already
+    if isinstance(frozen, Park):
+        return frozen if call.may_park else AskAgain(frozen.reason)
     entry: dict[str, Json] = {"arguments": dict(arguments)}
     if call.is_answered:
         entry["answered"] = True

@@ -15,8 +15,14 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NoReturn, cast
 
-from agents.core.asking.answers import ANY_OUTCOME, Cancelled, Expired, Reasked
-from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
+from agents.core.asking.answers import (
+    ANY_OUTCOME,
+    ApprovalResult,
+    Cancelled,
+    Expired,
+    Reasked,
+)
+from agents.core.asking.infos import ApprovalInfo, CallInfo, ParkedInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.component.context import current_checkpoint_id, current_why, session_values
@@ -44,6 +50,7 @@ from agents.core.observers import ToolOutcome
 from agents.core.pending import Answerable
 from agents.core.scope import (
     AskAgain,
+    Park,
     Scope,
     answered_here,
     current_address,
@@ -77,6 +84,7 @@ from agents.tools.texts import (
     edited_text,
     expired_text,
     open_schema,
+    rejected_text,
     words_of,
 )
 
@@ -319,7 +327,7 @@ class CallGate(ToolWrapper, ABC):
             return await self._first(arguments if is_read else self.validate(arguments))
         info = _asked(state)
         if state is not None and state.approved:
-            return replace(state, info=info)
+            return self._unparked(state) if state.parked else replace(state, info=info)
         if state is None or info is None or not isinstance(info, Answerable):
             raise ToolError(f"the gate of {self._name!r} has lost what it asked; nothing ran")
         is_target, _, answer = get_resume_context(ANY_OUTCOME)
@@ -330,6 +338,26 @@ class CallGate(ToolWrapper, ABC):
         if not is_checked(info):
             check_answer(info, answer)
         return await self._verdict(replace(state, info=info), info, answer)
+
+    def _unparked(self, state: GateState) -> GateState | ToolReturn:
+        """Return the approved state of a call that need not wait any more, or why it ends."""
+        info = interrupt_info()
+        if not isinstance(info, ParkedInfo):
+            raise ToolError(f"the gate of {self._name!r} has lost why it waits; nothing ran")
+        is_target, _, answer = get_resume_context(ANY_OUTCOME)
+        if not is_target:  # another interrupt of the run was answered
+            stateful_interrupt(info, state)
+        check_answer(info, answer)
+        match answer:
+            case Expired():
+                return ToolReturn(expired_text(self._name, answer), ToolOutcome.EXPIRED)
+            case Cancelled():
+                return ToolReturn(cancelled_text(self._name, answer), ToolOutcome.CANCELLED)
+            case ApprovalResult():
+                text = rejected_text(self._name, answer.reason)
+                return ToolReturn(text, ToolOutcome.REJECTED)
+            case _:
+                return state
 
     async def _first(self, arguments: dict[str, Json]) -> GateState | ToolReturn:
         around = gates_around()
@@ -543,6 +571,7 @@ class CallGate(ToolWrapper, ABC):
                 refused = await self._start(state, arguments)
             if refused is not None:
                 return refused
+            state = replace(state, parked=False)
         try:
             with ungrouped(), old_interrupts(), inside(passed):
                 result = await tool.call(arguments)
@@ -576,9 +605,9 @@ class CallGate(ToolWrapper, ABC):
             The result of a denied call; None if the call has started.
         """
         outer_decisions = (name for outer in counting(state) for name in outer.state.decisions)
-        decisions = (*outer_decisions, *state.decisions)
+        decisions = tuple(dict.fromkeys((*outer_decisions, *state.decisions)))
         _, _, before = get_interrupt_state(GateState)
-        goes_on = before is not None and before.approved
+        goes_on = before is not None and before.approved and not before.parked
         # A call that resumes has already acted; a denial now would leave it half done.
         word = None if goes_on else await self._last_word(state, arguments, decisions)
         if isinstance(word, ToolReturn):
@@ -587,7 +616,8 @@ class CallGate(ToolWrapper, ABC):
         lapsed = word if isinstance(word, AskAgain) else None
         if lapsed is None:
             granted_by = current_scope("a gate").granted_by  # people decided about the doubt
-            lapsed = await self._begin(arguments, decisions or granted_by, allow, goes_on=goes_on)
+            state = replace(state, decisions=decisions or granted_by)
+            lapsed = await self._begin(state, arguments, allow, goes_on=goes_on)
         if lapsed is None:
             return None
         original = state.info.original if state.info is not None else None
@@ -597,36 +627,50 @@ class CallGate(ToolWrapper, ABC):
         house, allow = current_house(), decided.allow
         if house is not None and allow is not None:
             await house.note(self._policy_call(arguments), allow)
-        refused = await self._begin(arguments, (), allow)
+        refused = await self._begin(replace(decided, decisions=()), arguments, allow)
         if refused is not None:
             raise ToolError(f"{self._name!r} did not run: {refused.reason}")
         return None
 
     async def _begin(
         self,
+        state: GateState,
         arguments: dict[str, Json],
-        decisions: tuple[str, ...],
         allow: Allow | None,
         *,
         goes_on: bool = False,
     ) -> AskAgain | None:
-        """Start the call, as the last step before the tool.
+        """Start the call, as the last step before the tool; or let it wait.
 
         After this, a crash leaves a doubt, never a second run.
         """
         begun, scope = _begun(), current_scope("a gate")
+        waited = interrupt_info() if state.parked else None
         # What an earlier start has kept, and the terms that let the call start, in case of a doubt.
         kept = {**scope.frozen, **cast("dict[str, Json]", (begun or {}).get("frozen", {}))}
         if allow is not None and allow.terms:
             kept["terms"] = allow.terms
-        return await start_call(
-            self.tool.definition,
+        spec = self.tool.definition
+        refused = await start_call(
+            spec,
             arguments,
-            decisions=decisions,
+            decisions=state.decisions,
             kept=kept,
             goes_on=goes_on,
             repeats=begun is not None,
+            may_park=True,
+            parked=waited.kept if isinstance(waited, ParkedInfo) else None,
         )
+        if isinstance(refused, Park):
+            info = ParkedInfo(
+                tool_name=spec.name,
+                title=words_of(self, arguments).title,
+                tags=spec.tags,
+                why=refused.reason,
+                kept=dict(refused.kept),
+            )
+            stateful_interrupt(info, replace(state, arguments=arguments, parked=True))
+        return refused
 
     async def _last_word(
         self, state: GateState, arguments: dict[str, Json], decisions: tuple[str, ...]

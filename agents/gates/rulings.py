@@ -47,6 +47,7 @@ class GateState:
         lapsed: Whether approvals in outer gates are no longer valid.
         allow: The policy's ruling that allows these arguments without approval; None if people
             decide or there is no policy.
+        parked: Whether the call may run, and waits for the application; see `ParkedInfo`.
     """
 
     info: CallInfo | None = None
@@ -62,6 +63,7 @@ class GateState:
     editors: tuple[str, ...] = ()
     lapsed: bool = False
     allow: Allow | None = None
+    parked: bool = False
 
 
 class Demanding(Protocol):

@@ -27,7 +27,7 @@ from agents.core.component.context import current_checkpoint_id
 from agents.core.component.doubts import has_new_answer
 from agents.core.component.state import get_interrupt_state, get_resume_context
 from agents.core.digest import call_digest
-from agents.core.errors import AgentConfigError, ResumeDataError
+from agents.core.errors import AgentConfigError, ResumeDataError, ToolError
 from agents.core.interrupt import check_answer, keep_waiting, stateful_interrupt
 from agents.core.messages import planned_calls
 from agents.core.scope import current_address, current_scope
@@ -230,7 +230,9 @@ class _StartedOnce(ToolWrapper):
         """Record the start unless a gate around the tool has; see `Tool.call`."""
         scope = current_scope("a tool")
         if scope.run.journal.started(str(scope.address)) is None:
-            await start_call(self.definition, arguments)
+            refused = await start_call(self.definition, arguments)
+            if refused is not None:
+                raise ToolError(f"{self.definition.name!r} did not run: {refused.reason}")
         return await self.tool.call(arguments)
 
 

@@ -254,9 +254,11 @@ class _Execution:
             repeats = tool.definition.idempotent
             if is_free and not repeats and acts_on_answer(run, self.scope.address):
                 # A call without a gate acts on an answer at most once, too.
-                await start_call(
+                refused = await start_call(
                     tool.definition, arguments, decisions=scope.granted_by, is_answered=True
                 )
+                if refused is not None:
+                    return _failed(ToolError(f"it did not run: {refused.reason}"))
             return await self._call(guarded, arguments, is_free=is_free)
 
     def _with_its_answers(self, scope: Scope, settled: Doubt | None) -> Scope:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from agents.core.codec import Json
 from agents.core.digest import canonical_json
 from agents.core.errors import OutsideRunError, ToolError
-from agents.core.scope import AskAgain, current_scope
+from agents.core.scope import AskAgain, Park, current_scope
 from agents.core.starts import start_work
 from agents.core.tools import ToolSpec
 
@@ -52,7 +52,9 @@ async def start_call(  # noqa: PLR0913 - the parts of one start, given by name
     goes_on: bool = False,
     repeats: bool = False,
     is_answered: bool = False,
-) -> AskAgain | None:
+    may_park: bool = False,
+    parked: Mapping[str, Json] | None = None,
+) -> AskAgain | Park | None:
     """Let the application decide whether a call may start now, and journal the start.
 
     For custom gates: a subclass of `CallGate` need not call it. The call must begin right after
@@ -67,9 +69,12 @@ async def start_call(  # noqa: PLR0913 - the parts of one start, given by name
         goes_on: Whether the call had started before and resumes, after an answer.
         repeats: Whether an idempotent call runs again, after a crash.
         is_answered: Whether the call has no gate and starts with an answer to its own question.
+        may_park: Whether the caller can let the call wait.
+        parked: What the application kept when the call was parked; None if it was not.
 
     Returns:
-        Why the call must not start and approval must be requested again; None if it has started.
+        None if the call has started; else why approval must be requested again, or, if the call
+        `may_park`, why it waits.
 
     Raises:
         CheckpointConflictError: Another process works on this run: the call must not run.
@@ -84,6 +89,8 @@ async def start_call(  # noqa: PLR0913 - the parts of one start, given by name
         goes_on=goes_on,
         repeats=repeats,
         is_answered=is_answered,
+        may_park=may_park,
+        parked=parked,
         is_cancellable=tool.cancellable,
         is_idempotent=tool.idempotent,
         secret=tool.secret,

@@ -64,6 +64,14 @@ class Withdrawn(Cancelled):
     fact: ClassVar[str] = "The request was withdrawn by the requester"
 
 
+@register("countersign.not_started/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotStarted(Cancelled):
+    """The call waited too long for its start. Stored: version 1, must stay readable."""
+
+    fact: ClassVar[str] = "The call was frozen by people"
+
+
 @register("countersign.no_approvers/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoApprovers(Cancelled):

@@ -264,6 +264,42 @@ class FollowUpInfo:
             raise wrong_answer("the question", answer, "FollowUpInfo or a text")
 
 
+@register("countersign.parked_info/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParkedInfo:
+    """A call that may run, and that the application lets wait; people are asked nothing.
+
+    The application resumes it with True, and its start is judged again. Stored: version 1, must
+    stay readable.
+
+    Attributes:
+        tool_name: Name of the tool.
+        title: Verb and object, one line.
+        tags: Tags of the tool.
+        why: Why it waits, for people.
+        kept: Data of the application; see `agents.core.scope.Park`.
+    """
+
+    tool_name: str
+    title: str
+    tags: tuple[str, ...] = ()
+    why: str
+    kept: dict[str, Json] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.title}: it waits. {self.why}"
+
+    def check_answer(self, answer: object) -> None:
+        """Refuse an answer that does not fit this request.
+
+        Raises:
+            ResumeDataError: The answer has the wrong type.
+        """
+        is_no = isinstance(answer, ApprovalResult) and not answer.approved
+        if answer is not True and not is_no and not isinstance(answer, Expired | Cancelled):
+            raise wrong_answer(self.tool_name, answer, "True or a rejection")
+
+
 @register("countersign.in_doubt_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InDoubtInfo:

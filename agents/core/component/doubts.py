@@ -27,7 +27,12 @@ from agents.core.component.state import (
     interrupt_info,
     runtime_slot,
 )
-from agents.core.errors import CheckpointDecodeError, LeftInDoubtError, NotAnsweredError
+from agents.core.errors import (
+    CheckpointDecodeError,
+    LeftInDoubtError,
+    NotAnsweredError,
+    ToolError,
+)
 from agents.core.interrupt import stateful_interrupt
 from agents.core.journal import STARTED
 from agents.core.pending import InterruptNode
@@ -153,7 +158,9 @@ async def begin_answered(
             if before is not None and not await _runs_again(before, name):
                 return False
     if has_answer or before is not None:
-        await start_work(name, {}, at=at, is_answered=True)
+        refused = await start_work(name, {}, at=at, is_answered=True)
+        if refused is not None:
+            raise ToolError(f"{name!r} did not start: {refused.reason}")
     if before is not None and before.held is not None:
         before.held.restore(scope.run, scope.address)
     return True

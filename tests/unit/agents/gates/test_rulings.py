@@ -468,6 +468,7 @@ async def test_call_that_nobody_was_asked_about_has_no_decisions() -> None:
             address="agent:A;tool:pay:c1",
             tool="pay",
             arguments={"x": 5},
+            may_park=True,
         )
     ]
 
