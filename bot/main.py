@@ -210,6 +210,7 @@ async def start(
         epoch=str(await storage.restoring.epoch() or ""),
         lookups=lookups,
         model_timeout=settings.model_timeout,
+        freeze_file=settings.freeze_file,
         tool_timeout=settings.tool_timeout,
     )
     countersign = await _joined(settings, roster, storage, slack, process, is_demo=is_demo)

@@ -31,6 +31,7 @@ from bot.ports.process import Clock, Spawn
 from bot.stores import Stores
 from bot.tasks import Tasks
 from bot.threads.outbox import Outbox
+from bot.threads.parked import ParkedThreads
 from storage.errors import StorageError
 
 logger = logging.getLogger(__name__)
@@ -67,6 +68,7 @@ class DueWork:
         sealer: Seals the audit; None if the database does.
         grants: Updates the messages of standing grants, if any.
         lists: Updates displayed lists, if any.
+        parked: Finds threads whose calls waited for the end of a freeze, if any.
         clocks: Compares clocks with the database server, if necessary.
     """
 
@@ -80,6 +82,7 @@ class DueWork:
     sealer: Sealer | None = None
     grants: Grants | None = None
     lists: Callable[[], Coroutine[Any, Any, None]] | None = None
+    parked: ParkedThreads | None = None
     clocks: ClockWatch | None = None
     failing: dict[str, Exception] = field(default_factory=dict, init=False)
 
@@ -102,6 +105,7 @@ class DueWork:
             "threads": self._work,
             "private answers": self._tell,
             "standing grants": self._attend_grants,
+            "parked": self._go_on,
         }
         count, faults = 0, {}
         for kind, look in looks.items():
@@ -143,6 +147,14 @@ class DueWork:
             for grant in await self.storage.grants.due(now_ms=now, limit=BATCH):
                 self.spawn(self.grants.attend(grant))
         return 0
+
+    async def _go_on(self, now: int) -> int:
+        """Wake threads whose freeze was lifted."""
+        freed = await self.parked.freed() if self.parked is not None else ()
+        for thread_id in freed:
+            await self.storage.threads.wake(thread_id, now_ms=now)
+            self.spawn(self.threads.work(thread_id))
+        return len(freed)
 
     def _tend(self) -> None:
         """Start periodic maintenance."""

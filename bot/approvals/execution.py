@@ -17,6 +17,7 @@ from bot.records.approval import (
     ExecutionMode,
     ExecutionState,
     Kind,
+    ParkedCall,
     Status,
 )
 from bot.words import say
@@ -98,6 +99,14 @@ def started(approval: Approval, facts: StartFacts) -> Approval | None:
         is_cancellable=facts.is_cancellable,
     )
     return approval.changed(execution=execution)
+
+
+def parked(approval: Approval, call: ParkedCall, *, now_ms: int) -> Approval | None:
+    """Return the approval whose call waits for the end of a freeze, instead of its start."""
+    execution = approval.execution
+    if execution.state is not ExecutionState.STARTED or not has_yes(approval):
+        return None
+    return shown(approval, execution=Execution(mode=execution.mode, parked=call), due_ms=now_ms)
 
 
 def not_begun(approval: Approval, *, runner: str, started_ms: int) -> Approval | None:

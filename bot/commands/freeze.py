@@ -20,7 +20,7 @@ from bot.policy.parser.source import read_source
 from bot.policy.parser.structure import read_structure
 from bot.records.switch import Freeze, FreezeScope, ScopeKind
 from bot.stores import Stores
-from bot.words.mrkdwn import utc
+from bot.words.times import utc
 
 _KINDS = (ScopeKind.AGENT, ScopeKind.TOOL, ScopeKind.TAG, ScopeKind.CHANNEL)
 

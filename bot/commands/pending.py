@@ -14,7 +14,7 @@ from bot.policy.progress import progress_of
 from bot.records.approval import Approval, Kind
 from bot.redaction.mask import mask_text
 from bot.redaction.rules import in_force
-from bot.words.mrkdwn import utc
+from bot.words.times import utc
 
 
 async def execute(call: Call) -> None:

@@ -120,6 +120,16 @@ class StartSwitch:
         freeze = covering(switch, call, turns=turns)
         return None if freeze is None else Frozen(freeze=freeze, revision=switch.revision)
 
+    async def in_force(self) -> tuple[Freeze, ...]:
+        """Return the freezes in force, with the one by the file of this process.
+
+        Raises:
+            StorageError: The switch cannot be read.
+        """
+        by_file = self._file.freeze()
+        freezes = (await self._read()).freezes
+        return freezes if by_file is None else (by_file, *freezes)
+
     async def _number_all(self) -> None:
         """Number all waiting starts, group by group."""
         starts: list[_Start] = []

@@ -16,7 +16,8 @@ from bot.records.approval import Approval
 from bot.redaction.call import mask_call, written
 from bot.redaction.masks import Words
 from bot.words import say
-from bot.words.mrkdwn import escape, mention, utc
+from bot.words.mrkdwn import escape, mention
+from bot.words.times import utc
 
 TITLE = 300
 MOST_MENTIONS = 20

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from agents import ApprovalResult, Cancelled, Expired, InterruptContext, ResumeDataError
+from agents.core.asking.infos import ParkedInfo
 from agents.core.cancel import CancelInfo
 from agents.core.codec import Json
 from agents.core.digest import call_digest
@@ -305,8 +306,8 @@ def kind_at(context: InterruptContext, brief: QuestionDraft) -> Kind:
 
 
 def asks_people(context: InterruptContext) -> bool:
-    """Whether an interrupt waits for people. The interrupt of a stopped run does not."""
-    return not isinstance(context.info, CancelInfo)
+    """Whether an interrupt waits for people. That of a stopped run or a parked call does not."""
+    return not isinstance(context.info, CancelInfo | ParkedInfo)
 
 
 def check_decision(approval: Approval, decision: Decision) -> None:

@@ -78,6 +78,18 @@ class ExecutionState(StrEnum):
     LAPSED = "lapsed"  # the decision does not let it start any more
 
 
+class ParkedCall(Part):
+    """A freeze that keeps an approved call from starting. Stored: version 1, must stay readable."""
+
+    freeze: str
+    """Id of the freeze."""
+    by: str
+    """Slack user id of the person who froze, `cli:user@host`, or `file`."""
+    why: Text
+    since_ms: int
+    """Time of the first try to start the call."""
+
+
 class Execution(Part):
     """The execution of an approved call. `bot.approvals.execution` has its rules.
 
@@ -98,6 +110,8 @@ class Execution(Part):
     """The result, the error, or why the call did not start; masked and shortened."""
     is_cancellable: bool = False
     """Whether a stop of the agent cancels the running call."""
+    parked: ParkedCall | None = None
+    """The freeze that the call waits for; None for other calls. A parked call is ready."""
 
 
 class Emergency(Part):

@@ -11,6 +11,15 @@ from pydantic import StringConstraints
 from storage.documents import Collection, Index, Part, Spec, WorkDocument, update
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 
+MOST_PARKED = 10_000
+"""Maximum number of threads with parked calls that one search finds."""
+
+
+def channel_of(checkpoint_id: str) -> str:
+    """Return the Slack id of the channel of a turn; empty for another checkpoint."""
+    _, channel, _ = f"{checkpoint_id}::".split(":")[:3]
+    return channel
+
 
 class ThreadDocument(WorkDocument):
     """A document whose place in Slack is known from the id of its thread."""
@@ -99,6 +108,7 @@ class Thread(ThreadDocument):
         indexes=(
             Index(("active_ms",)),
             Index(where={"turn_open": True}),
+            Index(("parked_ms", "parked_by"), {"parked_ms": {"$gt": 0}}),
         ),
         content=frozenset({"requester_id", "created_ms", "agent"}),
     )
@@ -130,6 +140,10 @@ class Thread(ThreadDocument):
     crashes: int = 0
     """Number of claims in a row after a crash. It rises before the work begins, so that another
     crash during the work is counted."""
+    parked_ms: int = 0
+    """Time since which calls of the open turn wait for the end of a freeze; 0 if none does."""
+    parked_by: str = ""
+    """Ids of the freezes that these calls wait for, with spaces between."""
     deleted_turn: int = 0
     """Number of the newest turn of which a message was deleted after the turn had taken it."""
 
@@ -153,10 +167,22 @@ class Thread(ThreadDocument):
         return self.changed(active_ms=now_ms, wakes=self.wakes + 1, due_ms=now_ms)
 
     def released(
-        self, *, fence: int, wakes: int, now_ms: int, retry_ms: int | None, ends_turn: bool
+        self,
+        *,
+        fence: int,
+        wakes: int,
+        now_ms: int,
+        retry_ms: int | None,
+        ends_turn: bool,
+        parked_by: str | None,
     ) -> Self:
         """Return the thread as its worker releases it; due now if it was woken since the claim."""
+        parked = {}
+        if parked_by is not None:
+            parked_ms = (self.parked_ms or now_ms) if parked_by else 0
+            parked = {"parked_by": parked_by, "parked_ms": parked_ms}
         return self.changed(
+            **parked,
             clean_fence=fence,
             crashes=0,
             due_ms=retry_ms if self.wakes == wakes else now_ms,
@@ -214,6 +240,16 @@ class ThreadStore:
             thread_id,
             lambda thread: thread.changed(model_use=change(thread.model_use)),
         )
+
+    async def parked(self) -> Sequence[tuple[str, str]]:
+        """Return the threads with calls that wait for the end of a freeze, oldest first.
+
+        Returns:
+            For each thread its id, and the ids of the freezes with spaces between.
+        """
+        where, sort = {"parked_ms": {"$gt": 0}}, ("parked_ms", "parked_by")
+        places = await self.collection.places(where, sort=sort, limit=MOST_PARKED)
+        return [(str(thread_id), str(freezes)) for _, freezes, thread_id in places]
 
     async def count_due(self, *, now_ms: int) -> int:
         """Count the threads that `due` returns without a limit."""
@@ -275,7 +311,7 @@ class ThreadStore:
         """Record the authors of the messages that the agent reads."""
         return await self._held(thread_id, fence, requesters=tuple(requesters))
 
-    async def release(
+    async def release(  # noqa: PLR0913 - the parts of one write, given by name
         self,
         thread_id: str,
         *,
@@ -284,12 +320,14 @@ class ThreadStore:
         now_ms: int,
         retry_ms: int | None = None,
         ends_turn: bool = False,
+        parked_by: str | None = None,
     ) -> bool:
         """Release the lease; with `ends_turn`, the same write records that the turn has ended.
 
         If `wakes` has not changed since the caller's claim, `due_ms` becomes `retry_ms` (None: no
         work is due). Otherwise the thread is due now. `attempts` becomes 0, or one higher with a
-        `retry_ms`.
+        `retry_ms`. `parked_by` has the ids of the freezes that calls of the turn wait for; None
+        leaves them as they are.
 
         Returns:
             Whether no work is due now. False also if the lease was lost.
@@ -297,7 +335,12 @@ class ThreadStore:
 
         def release(thread: Thread) -> Thread:
             return thread.released(
-                fence=fence, wakes=wakes, now_ms=now_ms, retry_ms=retry_ms, ends_turn=ends_turn
+                fence=fence,
+                wakes=wakes,
+                now_ms=now_ms,
+                retry_ms=retry_ms,
+                ends_turn=ends_turn,
+                parked_by=parked_by,
             )
 
         try:

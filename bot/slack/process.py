@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Protocol
 
 from aiohttp import ClientSession
@@ -47,6 +48,7 @@ class Process:
         patience: Longest time to handle a click.
         policy: The policy in force, if any.
         model_timeout: How long a model may send nothing; None waits for ever.
+        freeze_file: While this file exists, the process starts nothing; None for no file.
         tool_timeout: How long a call may run, unless its tool declares it; None waits for ever.
     """
 
@@ -64,6 +66,7 @@ class Process:
     patience: timedelta = CLICK_PATIENCE
     policy: LoadedPolicy | None = None
     model_timeout: timedelta | None = None
+    freeze_file: Path | None = None
     tool_timeout: timedelta | None = None
 
 

@@ -19,10 +19,12 @@ from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.grants import Grants
 from bot.approvals.overview import HomeDataReader
 from bot.approvals.service import Approvals
+from bot.freezes.file import FreezeFile
 from bot.freezes.requests import FreezeRequests
 from bot.freezes.rights import ADMINS_ONLY, FreezeAccess, FreezeRights
 from bot.freezes.scopes import names_of
 from bot.freezes.service import Freezes
+from bot.freezes.starts import StartSwitch
 from bot.layout.sentences import spoken_title
 from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch
@@ -51,6 +53,7 @@ from bot.threads.agents import Catalog
 from bot.threads.inbox import ThreadInbox
 from bot.threads.named_agents import Roster
 from bot.threads.outbox import Outbox
+from bot.threads.parked import ParkedThreads
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers, InForce, policy_of_cards
 from bot.threads.runs.calls import Calls
 from bot.threads.runs.grant_uses import GrantCheck, UseLines
@@ -220,6 +223,13 @@ class Wiring:
         return await self.catalog.explainer(approval)
 
     @cached_property
+    def switch(self) -> StartSwitch:
+        """Gives out the numbers of starts."""
+        process = self.process
+        file = FreezeFile(path=process.freeze_file, clock=process.clock)
+        return StartSwitch(self.freezes, file, owner=process.owner)
+
+    @cached_property
     def calls(self) -> Calls:
         """Starts calls, and records what becomes of them."""
         return Calls(
@@ -227,6 +237,7 @@ class Wiring:
             votes=lambda: self.approvals.votes,
             clock=self.process.clock,
             owner=self.process.owner,
+            switch=self.switch,
             redraw=self._attend_soon,
             sleep=self.process.sleep,
             quick=QUICK_CALL,
@@ -456,6 +467,7 @@ class Wiring:
             sealer=Sealer(trail=self.storage.trail, clock=clock, owner=owner),
             grants=self.grants,
             lists=self.homes.refresh,
+            parked=ParkedThreads(self.storage.threads, self.switch),
         )
 
     def _retention(self) -> Retention | None:

@@ -43,6 +43,7 @@ class ThreadPass:
         decided: Number of decisions that the run received; None if unknown.
         stop: The message that asks to stop the open turn.
         opened: The thread's open approvals as just read; None if they must be read.
+        parked_by: Ids of the freezes that calls of the open turn wait for, with spaces between.
     """
 
     thread: Thread
@@ -56,6 +57,7 @@ class ThreadPass:
     decided: int | None = 0
     stop: Message | None = None
     opened: Sequence[Approval] | None = None
+    parked_by: str = ""
 
     def __post_init__(self) -> None:
         if self.left is not None:

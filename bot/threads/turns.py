@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from pydantic_ai.messages import ModelResponse
 
 from agents import InterruptContext, ResumeError, ResumeParams, Runner
+from agents.core.cancel import CancelInfo
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import NothingPendingError, UnknownInterruptError
 from agents.core.messages import read_log, text_of
@@ -25,7 +26,7 @@ from bot.policy.demands import ends_run
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock, Spawn
 from bot.ports.threads import Presence, TaskBoard
-from bot.questions.base import asks_people, question_of
+from bot.questions.base import question_of
 from bot.questions.record import Rules, approval_id_of
 from bot.records.approval import Approval, Kind, Status
 from bot.records.approval_queries import get_all, newest_of, open_of
@@ -36,7 +37,7 @@ from bot.threads.closing import ApprovalClosing, RunTermination, set_turn
 from bot.threads.outbox import Outbox
 from bot.threads.requesters import Requesters
 from bot.threads.requests import Asking, PendingApprovals
-from bot.threads.runs.calls import Calls
+from bot.threads.runs.calls import Calls, parked_by
 from bot.threads.runs.following import (
     UNSEEN,
     RunObserver,
@@ -188,7 +189,7 @@ class Turns:
             DirectoryError: The channel's agent could not be looked up.
             RunEndedError: A request expired and its rule ends the run.
         """
-        thread = work.thread
+        thread, work.parked_by = work.thread, ""
         if work.is_new_turn:  # if another process has stored its run, ours is refused
             return await self._start(work, admitted)
         if work.left is not None:  # no other process had the lease since: take the run from memory
@@ -247,7 +248,7 @@ class Turns:
             return Progress.AGAIN  # no approval is pending
         if segment.contexts is not None:
             new = await self._asking.request(work, segment.contexts, known=())
-            return _waits(segment.contexts, new)
+            return _waits(work, segment.contexts, new)
         if not segment.voice.has_spoken:
             await segment.voice.break_silence()
         return Progress.ENDED
@@ -290,12 +291,14 @@ class Turns:
         pending = run.pending()
         asked = await self._looked_up(work, pending)
         decided = asked.decided
+        freed = await self.calls.freed(thread, pending)
         # After a stop, the run continues without answers.
-        if not decided and len(asked.infos) == len(pending):
-            return Progress.WAITING
+        if not decided and not freed and not any(map(_is_stopped, pending)):
+            return _waits(work, pending, ())
         targets = await self._settlement.answers(decided, asked.infos)
         if targets is None:
             return Progress.AGAIN
+        targets |= freed
         await self._note_passed_on(work, decided)
         work.decided = None if work.decided is None else work.decided + len(decided)
         known = None if work.running is None else [*work.running, *decided]
@@ -384,7 +387,7 @@ class Turns:
                 await self._break_silence(work.thread)
             return Progress.ENDED
         new = await self._asking.request(work, contexts, known=asked.known)
-        return _waits(contexts, new)
+        return _waits(work, contexts, new)
 
     async def _break_silence(self, thread: Thread) -> None:
         """Post a default text in a turn without visible output."""
@@ -414,8 +417,17 @@ def _said_before(work: ThreadPass) -> SaidBefore:
     return SaidBefore.ON_RECORD if work.left is None else SaidBefore.NOTHING
 
 
-def _waits(contexts: Iterable[InterruptContext], new: Iterable[Approval]) -> Progress:
-    """Return the progress after an interrupt: continue if it needs no person."""
+def _waits(
+    work: ThreadPass, contexts: Sequence[InterruptContext], new: Iterable[Approval]
+) -> Progress:
+    """Return the progress after an interrupt: continue if it needs no person.
+
+    For calls that a freeze has parked, the thread is looked at again once the freeze is lifted.
+    """
+    work.parked_by = parked_by(contexts)
     is_decided = any(approval.status is not Status.PENDING for approval in new)
-    is_stopped = not all(map(asks_people, contexts))
-    return Progress.AGAIN if is_decided or is_stopped else Progress.WAITING
+    return Progress.AGAIN if is_decided or any(map(_is_stopped, contexts)) else Progress.WAITING
+
+
+def _is_stopped(context: InterruptContext) -> bool:
+    return isinstance(context.info, CancelInfo)

@@ -212,6 +212,7 @@ class Threads:
                 now_ms=self.clock(),
                 retry_ms=retry_ms,
                 ends_turn=work.has_ended_turn,
+                parked_by=work.parked_by if retry_ms is None else None,
             )
         except asyncio.CancelledError:
             await self._hand_over(thread)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+
+from bot.words.times import LAST_MS, utc
 
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 _GROUP = re.compile(r"S[A-Z0-9]{1,30}")
 _CHANNEL = re.compile(r"[CG][A-Z0-9]{1,30}")
 _HALF_A_DAY_MS = 12 * 3_600_000
-_LAST_MS = 253_402_300_799_000  # the end of the year 9999
 
 
 def escape(text: str) -> str:
@@ -40,12 +40,6 @@ def is_person(slack_id: str) -> bool:
     return _PERSON.fullmatch(slack_id) is not None
 
 
-def utc(at_ms: int) -> str:
-    """Format a time in UTC, to the minute."""
-    moment = datetime.fromtimestamp(min(max(at_ms, 0), _LAST_MS) // 1_000, tz=UTC)
-    return f"{moment:%Y-%m-%d %H:%M} UTC"
-
-
 def date(at_ms: int) -> str:
     """Format a time that Slack shows in each reader's time zone, such as “today at 10:00 AM”.
 
@@ -71,5 +65,5 @@ def channel(channel_id: str) -> str:
 
 
 def _token(at_ms: int, form: str) -> str:
-    seconds = min(max(at_ms, 0), _LAST_MS) // 1_000
+    seconds = min(max(at_ms, 0), LAST_MS) // 1_000
     return f"<!date^{seconds}^{form}|{utc(at_ms)}>"

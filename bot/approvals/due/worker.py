@@ -402,6 +402,9 @@ class ApprovalWorker:
         """
         if lets_run(approval):
             await self.pause(RESULT_PATIENCE_S)
+            newest = self.storage.approvals.known.get(approval.approval_id)
+            if newest is not None and newest.due_ms is None:
+                return  # this process has drawn the result, and nothing is due any more
         await self.attend(approval.approval_id, announced=approval)
 
     async def attend(self, approval_id: str, *, announced: Approval | None = None) -> None:

@@ -14,7 +14,8 @@ from bot.layout.text import chunks, width
 from bot.records.messages import Post
 from bot.redaction.mask import mask_text
 from bot.words import TIME
-from bot.words.mrkdwn import clock, escape, utc
+from bot.words.mrkdwn import clock, escape
+from bot.words.times import utc
 
 MOST = 3_500
 """Maximum length of an agent's message, in characters. A longer text is split."""

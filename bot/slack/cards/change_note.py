@@ -13,7 +13,8 @@ from bot.records.approval import Approval, Status
 from bot.redaction.mask import mask_text
 from bot.slack.cards.footer import all_of
 from bot.words import say
-from bot.words.mrkdwn import channel, clock, date, mention, utc
+from bot.words.mrkdwn import channel, clock, date, mention
+from bot.words.times import utc
 
 _REASON = 300
 _SAID = 200

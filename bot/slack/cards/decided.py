@@ -96,6 +96,8 @@ def _thirds(question: ShownQuestion) -> Iterator[Block]:
         yield mrkdwn(say("line.stopping", who=mention(approval.stopped_by)))
     if run and run.state is ExecutionState.DOUBT:
         yield plain(say("line.doubt_next"))
+    if run is None and approval.execution.parked is not None:
+        yield plain(say("line.frozen_why", why=mask_text(approval.execution.parked.why)))
     yield from _words_of_people(question)
     yield from result
     if run and run.state is ExecutionState.STARTED:

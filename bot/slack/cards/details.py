@@ -40,7 +40,8 @@ from bot.redaction.masks import Words, masked_once, once
 from bot.slack.cards.break_glass import emergency_reasons
 from bot.slack.cards.footer import stage_line
 from bot.words import say
-from bot.words.mrkdwn import date, is_person, utc
+from bot.words.mrkdwn import date, is_person
+from bot.words.times import utc
 from storage.audit import AuditEntry
 
 CHUNK = 2_800

@@ -150,6 +150,8 @@ SYMBOLS = {outcome: symbol for outcome, (symbol, _) in _SIGNS.items()}
 """Symbol of each outcome, in texts."""
 EMOJI = {outcome: name for outcome, (_, name) in _SIGNS.items()}
 """Name of the same symbol, in rich text and as a reaction."""
+PARKED = "❄️"
+"""Symbol of an approved call that waits for the end of a freeze."""
 PENCIL, PENCIL_EMOJI = "✏️", "pencil2"
 """Symbol of a call that ran, or may run, as people edited it."""
 _BY_WEIGHT = (
@@ -217,7 +219,10 @@ def _let_run(approval: Approval, outcome: RequestOutcome) -> tuple[str, str, str
     """Return symbol, name of the text, and the editor, if any, of an outcome."""
     symbol, key, decision = SYMBOLS[outcome], str(outcome), approval.decision
     is_yes = approval.status in {Status.APPROVED, Status.ANSWERED}
-    if decision is None or not is_yes or outcome is RequestOutcome.ANSWERED:
+    is_parked = outcome is RequestOutcome.APPROVED and approval.execution.parked is not None
+    if is_parked:
+        symbol, key = PARKED, "parked_freeze"
+    if decision is None or not is_yes or is_parked or outcome is RequestOutcome.ANSWERED:
         return symbol, key, ""
     if decision.emergency:
         return "🚨", f"{key}_override", ""

@@ -20,6 +20,10 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
+from agents import InterruptContext
+from agents.core.address import Address
+from agents.core.asking.answers import NotStarted
+from agents.core.asking.infos import ParkedInfo
 from agents.core.codec import Json
 from agents.core.observers import (
     CallFinished,
@@ -30,7 +34,7 @@ from agents.core.observers import (
     WorkNotice,
     WorkStarted,
 )
-from agents.core.scope import AskAgain, StartingCall
+from agents.core.scope import AskAgain, Park, StartingCall
 from bot.approvals.changes import redrawn
 from bot.approvals.execution import (
     ENDED,
@@ -40,6 +44,7 @@ from bot.approvals.execution import (
     is_settled_doubt,
     lets_run,
     not_begun,
+    parked,
     started,
     told,
     why_not,
@@ -49,6 +54,8 @@ from bot.audit.entries import note_start
 from bot.audit.invalidated import note_lapse
 from bot.clock import milliseconds
 from bot.errors import DirectoryError
+from bot.freezes.rules import CallScope
+from bot.freezes.starts import Frozen, StartSwitch, parked_entry
 from bot.ports.process import Clock
 from bot.questions.base import question_of
 from bot.questions.form import ask_of
@@ -58,13 +65,16 @@ from bot.records.approval import (
     ExecutionMode,
     ExecutionState,
     Kind,
+    ParkedCall,
 )
 from bot.records.approval_queries import of_turn
+from bot.records.thread import Thread, channel_of
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_text, mask_words
 from bot.stores import Stores
 from bot.words import say
-from storage.documents import update, update_or_none
+from bot.words.times import utc
+from storage.documents import Part, update, update_or_none
 from storage.errors import RecordNotFoundError, StorageError
 
 logger = logging.getLogger(__name__)
@@ -76,12 +86,34 @@ RETRY = timedelta(seconds=5)
 _LONGEST = timedelta(minutes=1)
 _DOUBLINGS = 8
 """Number of doublings of the delay."""
+PATIENCE = timedelta(minutes=15)
+"""How long a call that nobody decided waits for the end of a freeze."""
+UNREADABLE = "?"
+"""Instead of the id of a freeze that cannot be read. No freeze has it, so the call is tried."""
 _READ = 4_000
 """Characters of a result to mask before cutting."""
 _KEPT = 600
 """Characters of a result to store."""
 _ENDS = {ToolOutcome.RAN: ExecutionState.ENDED, ToolOutcome.FAILED: ExecutionState.FAILED}
 """States by outcome of a call that ran; other outcomes did not run."""
+
+
+class ParkedAt(Part):
+    """Data that a parked call keeps in the run. Stored: version 1, must stay readable."""
+
+    freeze: str
+    since_ms: int
+    """Time of the first try to start the call."""
+    why: str = ""
+    is_decided: bool = False
+    """Whether people approved the call; a rule or a grant may let others run."""
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Json] | None) -> ParkedAt | None:
+        """Read the data; None for a call that was not parked, or whose data cannot be read."""
+        with suppress(ValueError):
+            return cls.model_validate(kept)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +151,7 @@ class Calls:
         votes: Checks the counted voters again.
         clock: The time now.
         owner: Name of this process.
+        switch: Gives each start its number, unless a freeze covers the call.
         redraw: Starts the update of an approval's card, without waiting for it.
         sleep: Waits for some seconds.
         quick: Cards of calls that end within this time show only the result.
@@ -128,6 +161,7 @@ class Calls:
     votes: Callable[[], Votes]
     clock: Clock
     owner: str
+    switch: StartSwitch
     redraw: Callable[[str], None]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     quick: timedelta = timedelta(0)
@@ -176,11 +210,11 @@ class Calls:
 
     # The start.
 
-    async def start(self, call: StartingCall) -> Mapping[str, Json] | AskAgain:
+    async def start(self, call: StartingCall) -> Mapping[str, Json] | AskAgain | Park:
         """Let a call start, or not; see `agents.core.scope.BeforeStart`.
 
         Returns:
-            What the start keeps for a doubt, or why people must be asked again.
+            What the start keeps for a doubt, why people must be asked again, or why it waits.
 
         Raises:
             StorageError: The start could not be recorded; nothing has started.
@@ -202,17 +236,23 @@ class Calls:
         )
         is_whole = len(approvals) == len(decided)
         why = await self._why_not(approvals, facts) if is_whole else say("reason.no_record")
-        if not why and not call.only_checks:
-            why = await self._begin(turn, call, approvals, facts)
-        if why:
-            return await self._ask_again(call, approvals, why)
-        number = turn.numbers.get(call.address, 0)
-        return kept_at_start(_strictest(approvals), start_number=number)
+        if not why and call.only_checks:
+            return {}
+        begun = why or await self._begin(turn, call, approvals, facts)
+        if isinstance(begun, Park):
+            return begun
+        if isinstance(begun, str):
+            return await self._ask_again(call, approvals, begun)
+        return kept_at_start(_strictest(approvals), start_number=begun)
 
     async def _begin(
         self, turn: _OpenTurn, call: StartingCall, approvals: Sequence[Approval], facts: StartFacts
-    ) -> str:
-        """Record the start: on the approvals, then in the audit. Return why not, or nothing."""
+    ) -> int | str | Park:
+        """Record the start: on the approvals, by its number, in the audit.
+
+        Returns:
+            The start number; or why the decisions do not let the call start; or that it waits.
+        """
         needed = {approval.approval_id for approval in approvals}
         known = {
             approval.approval_id: approval for approval in (*turn.at(call.address), *approvals)
@@ -229,7 +269,10 @@ class Calls:
                     turn.approvals[name] = newest
                 elif name in needed:
                     return await self._put_back(turn, begun, why_not(await self._read(name), facts))
-            await note_start(self.storage.audit, call, facts.now_ms)
+            number = 0 if call.is_answered else await self.switch.take(scope_of(call))
+            if isinstance(number, Frozen):
+                return await self._park(turn, call, begun, number)
+            await note_start(self.storage.audit, call, facts.now_ms, number=number)
         except BaseException:
             # Nothing has begun. A process that dies here leaves the start on record: see `why_not`.
             await asyncio.shield(self._put_back(turn, begun))
@@ -238,7 +281,73 @@ class Calls:
             turn.showing[call.address] = asyncio.create_task(self._show_later(turn, call.address))
         elif begun:
             await self._show(turn, call.address)
-        return ""
+        turn.numbers[call.address] = number
+        return number
+
+    async def _park(
+        self, turn: _OpenTurn, call: StartingCall, begun: Sequence[Approval], frozen: Frozen
+    ) -> str | Park:
+        """Let a call wait for the end of a freeze; if it cannot, return why people are asked again.
+
+        Its decision stays, and is judged again once the freeze is lifted.
+        """
+        freeze, now = frozen.freeze, self.clock()
+        why = say("line.frozen_agent", why=freeze.why)
+        if not call.may_park:
+            return await self._put_back(turn, begun, why)
+        before = ParkedAt.of(call.parked)
+        since_ms = before.since_ms if before is not None else now
+        waits = ParkedCall(freeze=freeze.id, by=freeze.by, why=freeze.why, since_ms=since_ms)
+        for approval in begun:
+            name, write = approval.approval_id, partial(parked, call=waits, now_ms=now)
+            newest = await update(self.storage.approvals, name, write, writes_due=True)
+            if newest is not None:
+                turn.approvals[name] = newest
+                self.redraw(name)
+        key = f"{call.checkpoint_id}:{call.address}"
+        about = begun[0] if begun else call.checkpoint_id.rpartition("#")[0]
+        await self.storage.audit.append(parked_entry(frozen, key=key, at_ms=now, about=about))
+        kept = ParkedAt(
+            freeze=freeze.id, since_ms=since_ms, why=freeze.why, is_decided=bool(call.decisions)
+        )
+        return Park(reason=why, kept=kept.model_dump(mode="json"))
+
+    async def freed(
+        self, thread: Thread, contexts: Iterable[InterruptContext]
+    ) -> dict[str, object]:
+        """Return the answers to parked calls that their freeze covers no more, by interrupt id.
+
+        A call that nobody decided, and that has waited for `PATIENCE`, does not start any more.
+        """
+        answers: dict[str, object] = {}
+        for context in contexts:
+            info = context.info
+            if not isinstance(info, ParkedInfo):
+                continue
+            address, kept = str(context.address), ParkedAt.of(info.kept)
+            call = StartingCall(
+                checkpoint_id=thread.checkpoint_id,
+                address=address,
+                tool=info.tool_name,
+                arguments={},
+                tags=info.tags,
+            )
+            frozen = await self.switch.covering(scope_of(call))
+            if frozen is not None and kept is not None and frozen.freeze.id == kept.freeze:
+                continue
+            now = self.clock()
+            is_old = kept is not None and now - kept.since_ms > milliseconds(PATIENCE)
+            if frozen is not None:
+                answers[context.id] = (
+                    True  # its start says, and records, that another one covers it
+                )
+            elif kept is not None and is_old and not kept.is_decided:
+                since, until = utc(kept.since_ms), utc(now)
+                reason = say("reason.frozen", since=since, until=until, why=kept.why)
+                answers[context.id] = NotStarted(reason=reason)
+            else:
+                answers[context.id] = True
+        return answers
 
     async def _put_back(self, turn: _OpenTurn, begun: Iterable[Approval], why: str = "") -> str:
         for approval in begun:
@@ -424,10 +533,28 @@ class Calls:
             is_cancellable=news.is_cancellable,
             closes=closes,
         )
-        kept = await update(self.storage.approvals, approval, write, writes_due=True)
+        kept = await update(self.storage.approvals, name, write, writes_due=True)
         if kept is not None:
             self.redraw(name)
         turn.approvals[name] = kept or await self._read(name)
+
+
+def scope_of(call: StartingCall) -> CallScope:
+    """Return what a freeze can name about a call."""
+    agents = Address.parse(call.address).segments
+    return CallScope(
+        agents=frozenset(segment.id for segment in agents if segment.type == "agent"),
+        tool=call.tool,
+        tags=frozenset(call.tags),
+        channel=channel_of(call.checkpoint_id),
+    )
+
+
+def parked_by(contexts: Iterable[InterruptContext]) -> str:
+    """Return the ids of the freezes that parked calls wait for, with spaces between."""
+    infos = [context.info for context in contexts if isinstance(context.info, ParkedInfo)]
+    kept = (ParkedAt.of(info.kept) for info in infos)
+    return " ".join(sorted({item.freeze if item is not None else UNREADABLE for item in kept}))
 
 
 def _at(facts: StartFacts, now_ms: int) -> StartFacts:

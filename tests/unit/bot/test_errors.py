@@ -19,7 +19,8 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.records.approval import Status
-from bot.words.mrkdwn import date, escape, is_person, mention, utc
+from bot.words.mrkdwn import date, escape, is_person, mention
+from bot.words.times import utc
 from tests.unit.bot.slack.cards.samples import DECIDED, an_approval, decided
 
 DATE = "<!date^1764000120^{date_short_pretty} at {time}|2025-11-24 16:02 UTC>"

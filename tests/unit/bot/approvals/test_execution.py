@@ -73,6 +73,7 @@ async def test_a_call_that_ran_is_told_with_its_result(storage: SqliteStores) ->
     now = office.clock()
     assert drawn(office, approval) == Execution(
         state=ExecutionState.ENDED,
+        number=1,
         runner="office",
         started_ms=now,
         at_ms=now,

@@ -157,6 +157,7 @@ class Desk:
             votes=lambda: office.approvals.votes,
             clock=self.clock,
             owner="office",
+            switch=office.switch,
             redraw=self.attended.append,
             sleep=self._sleep,
         )
@@ -336,8 +337,8 @@ async def test_f7_decision_without_a_record_starts_nothing(stage: Desk) -> None:
     assert await stage.start(undecided) == missing
 
 
-async def test_call_that_a_rule_allows_has_nothing_frozen(stage: Desk) -> None:
-    assert await stage.start() == {}
+async def test_call_that_a_rule_allows_keeps_its_number_alone(stage: Desk) -> None:
+    assert await stage.start() == {"start_number": 1}
 
 
 @pytest.mark.parametrize("ruling", [None, {}, {"approvers": []}], ids=str)

@@ -1,0 +1,178 @@
+"""Freezes meet calls: nothing starts, decisions stay, and lifting lets calls start again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from agents import Agent, ChatModelAgent, ScriptedModel, tool
+from agents.gates import policy_gate
+from agents.models import call, say
+from agents.policy import Allow, RulePolicy
+from bot.approvals.execution import execution_of
+from bot.records.approval import Approval, ExecutionState, Kind, Status
+from bot.records.switch import FreezeScope, ScopeKind
+from bot.slack.cards.card_for import card_for
+from tests.support.stores import SqliteStores
+from tests.unit.bot.office import ADA, THREAD_ID, KilledError, Office
+from tests.unit.bot.slack.cards.test_words import shown
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
+ASK = "<@UBOT> pay Mia"
+ALL = FreezeScope()
+PAYING = FreezeScope(kind=ScopeKind.TOOL, name="pay")
+
+
+async def freeze(office: Office, scope: FreezeScope = ALL) -> None:
+    await office.freezes.freeze(scope, by="UBEN", why="The bank is down.")
+
+
+async def lift(office: Office, name: str = "f1") -> None:
+    await office.freezes.lift(name, by="UBEN", why="It is up.", count=1)
+    await go_on(office)
+
+
+async def go_on(office: Office) -> None:
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+async def acts(office: Office) -> list[str]:
+    entries = await office.storage.audit.of_thread(THREAD_ID, limit=99)
+    return [entry.action for entry in entries]
+
+
+async def frozen_and_approved(storage: SqliteStores, *turns: object) -> tuple[Office, Approval]:
+    office = Office(storage, [*turns])  # type: ignore[list-item]
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    await freeze(office)
+    await office.decide(approval, by=ADA)
+    return office, await storage.approvals.get(approval.approval_id)
+
+
+async def test_an_approved_call_waits_for_the_end_of_a_freeze(storage: SqliteStores) -> None:
+    office, approval = await frozen_and_approved(storage, PAY, say("Paid."))
+    assert (office.ran, approval.status, execution_of(approval)) == ([], Status.APPROVED, None)
+    card = card_for(approval, approvers_text="")
+    assert "❄️ *Approved by" in shown(card.blocks)
+    assert "frozen, nothing starts" in card.text
+    assert "The bank is down." in shown(card.blocks)
+    await go_on(office)
+    assert office.ran == []
+    assert (await acts(office)).count("parked") == 1
+
+    await lift(office)
+
+    assert len(office.ran) == 1
+    assert office.shown()[-1] == "Paid."
+    approval = await storage.approvals.get(approval.approval_id)
+    assert (approval.execution.state, approval.execution.number) == (ExecutionState.ENDED, 1)
+    assert approval.execution.parked is None
+    assert (await storage.threads.parked()) == []
+
+
+async def test_a_restart_forgets_no_parked_call(storage: SqliteStores) -> None:
+    first, _ = await frozen_and_approved(storage, PAY)
+    first.queue.drop()
+    second = Office(storage, [say("Paid.")], clock=first.clock, owner="second")
+    second.clock.forward(minutes=5)
+    await go_on(second)
+    assert second.ran == []
+    await lift(second)
+    assert (len(second.ran), second.shown()[-1]) == (1, "Paid.")
+
+
+async def test_a_decision_that_has_become_too_old_is_asked_anew_after_the_lifting(
+    storage: SqliteStores,
+) -> None:
+    office, approval = await frozen_and_approved(storage, PAY, say("Paid."))
+    office.clock.forward(hours=3)
+    await go_on(office)
+    assert await office.open_approvals() == []  # people are not asked while it is frozen
+    await lift(office)
+    assert office.ran == []
+    anew = await office.the_approval()
+    assert anew.asked_again
+    assert anew.approval_id != approval.approval_id
+    await office.decide(anew, by=ADA)
+    assert len(office.ran) == 1
+
+
+async def test_another_freeze_keeps_a_call_parked(storage: SqliteStores) -> None:
+    office, _ = await frozen_and_approved(storage, PAY, say("Paid."))
+    await freeze(office, PAYING)
+    await lift(office)
+    assert office.ran == []
+    await lift(office, "f2")
+    assert len(office.ran) == 1
+    assert (await acts(office)).count("parked") == 2
+
+
+async def test_what_no_freeze_covers_starts(storage: SqliteStores) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    await freeze(office, FreezeScope(kind=ScopeKind.TOOL, name="refund"))
+    await office.decide(await office.the_approval(), by=ADA)
+    assert len(office.ran) == 1
+
+
+async def test_of_two_calls_the_other_one_can_be_decided_meanwhile(storage: SqliteStores) -> None:
+    office = Office(storage, [[PAY, PAY_BEN], say("Both.")])
+    await office.hear(ASK)
+    first, second = await office.open_approvals()
+    await freeze(office)
+    await office.decide(first, by=ADA)
+    await office.decide(second, by=ADA)
+    assert office.ran == []
+    await lift(office)
+    assert len(office.ran) == 2
+    assert office.shown()[-1] == "Both."
+
+
+def allowing(runs: list[int], *, dies: bool = False) -> Callable[[ScriptedModel], Agent]:
+    @tool
+    def pay(to: str, amount: int) -> str:
+        """Pay."""
+        runs.append(amount)
+        if dies:
+            raise KilledError
+        return "paid"
+
+    gated = policy_gate(pay, RulePolicy(rules=(), default=Allow()))
+    return lambda model: ChatModelAgent(name="A", model=model, tools=[gated])
+
+
+@pytest.mark.parametrize(("minutes", "starts"), [(14, True), (16, False)])
+async def test_a_call_that_nobody_decided_waits_for_a_quarter_of_an_hour(
+    storage: SqliteStores, minutes: int, starts: bool
+) -> None:
+    runs: list[int] = []
+    office = Office(storage, [PAY, say("I see.")], make_agent=allowing(runs))
+    await freeze(office)
+    await office.hear(ASK)
+    assert (runs, await office.open_approvals()) == ([], [])
+    office.clock.forward(minutes=minutes)
+    await lift(office)
+    assert bool(runs) is starts
+    assert office.shown()[-1] == "I see."
+
+
+async def test_a_doubt_that_is_to_run_again_waits_too(storage: SqliteStores) -> None:
+    first = Office(storage, [PAY], dies_in_tools=True)
+    await first.hear(ASK)
+    with pytest.raises(KilledError):
+        await first.decide(await first.the_approval(), by=ADA)
+    first.queue.drop()
+    office = Office(storage, [say("Paid.")], clock=first.clock, owner="second")
+    office.clock.forward(minutes=1)
+    await go_on(office)
+    doubt = await office.the_approval()
+    assert doubt.kind is Kind.DOUBT
+    await freeze(office)
+    await office.decide(doubt, Status.APPROVED, answers={"choice": "again", "result": ""})
+    assert office.ran == []
+    await lift(office)
+    assert len(office.ran) == 1
