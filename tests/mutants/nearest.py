@@ -107,8 +107,6 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "bot/policy/escalation.py": ("tests/unit/bot/policy/test_escalation.py",),
     "bot/policy/refusals.py": ("tests/unit/bot/policy/test_refusals.py", *_RULES),
     "bot/policy/tally.py": ("tests/unit/bot/policy/test_tally.py", *_RULES),
-    "bot/threads/runs/limit_terms.py": ("tests/unit/bot/threads/runs/test_limit_terms.py",),
-    "bot/threads/runs/model_limits.py": ("tests/unit/bot/threads/runs/test_spending.py",),
     "bot/threads/runs/spending.py": ("tests/unit/bot/threads/runs/test_spending.py",),
     "bot/redaction/call.py": _CALLS,
     "bot/redaction/masks.py": _CALLS,

@@ -75,8 +75,8 @@ class LimitTerms:
             return _of_operators(rulebook.file)
         if isinstance(judged.ruling, Terms):
             return judged.ruling
-        reason = judged.ruling.reason if isinstance(judged.ruling, Refusal) else ""
-        raise LimitReachedError(info.limit, f"{info.text} {reason}".strip())
+        reason = f" {judged.ruling.reason}" if isinstance(judged.ruling, Refusal) else ""
+        raise LimitReachedError(info.limit, f"{info.text}{reason}")
 
     async def _by_admins(self) -> Terms:
         admins = [person.user_id for person in await self.admins()]

@@ -19,8 +19,10 @@ from bot.records.thread import Thread
 from bot.threads.runs.limit_terms import LimitTerms
 from tests.contract.builders import a_thread
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import RULES, THREAD_ID
+from tests.unit.bot.office import RULES
 
+THREAD = a_thread(thread_id="T1:C0OPS:1800000000.000001")
+CHANNEL_ID, REQUESTER = THREAD.channel_id, THREAD.requester_id
 INFO = LimitInfo(
     limit="cost",
     period="2026-11-29",
@@ -55,8 +57,9 @@ class Held:
     is_settings: bool = False
 
 
-async def nobody(_: Group) -> frozenset[str] | None:
-    return frozenset()
+async def members(group: Group) -> frozenset[str] | None:
+    """The requester of the thread is in the team."""
+    return frozenset({REQUESTER} if "U0TEAM" in group.users else ())
 
 
 async def admins() -> Sequence[Person]:
@@ -79,9 +82,8 @@ def held(*rules: dict[str, Any], groups: Sequence[str] = ("finance",)) -> Held:
 
 @pytest.fixture
 async def thread(storage: SqliteStores) -> Thread:
-    thread = a_thread(thread_id=THREAD_ID)
-    await storage.threads.add(thread)
-    return thread
+    await storage.threads.add(THREAD)
+    return THREAD
 
 
 async def terms_of(
@@ -91,7 +93,7 @@ async def terms_of(
         storage=storage,
         rules=RULES,
         in_force=None if policy is None else lambda: policy,
-        members=nobody,
+        members=members,
         admins=ask,
     )
     return Terms.from_text(await limit_terms(thread, "clerk", INFO))
@@ -111,10 +113,38 @@ async def test_a_rule_names_them_and_gives_nothing_that_passes_them_by(
     assert terms.always_ask
 
 
+@pytest.mark.parametrize(
+    ("when", "is_met"),
+    [
+        ({"agent": ["clerk"]}, True),
+        ({"agent": ["waiter"]}, False),
+        ({"channel": [CHANNEL_ID]}, True),
+        ({"channel": ["C0OTHER"]}, False),
+        ({"requester": {"in": ["team"]}}, True),
+        ({"requester": {"not_in": ["team"]}}, False),
+    ],
+)
+async def test_a_rule_has_conditions_on_agent_channel_and_requesters(
+    storage: SqliteStores, thread: Thread, when: dict[str, Any], is_met: bool
+) -> None:
+    rule = {**FINANCE, "when": {"limit": "cost", **when}}
+    terms = await terms_of(storage, thread, held(rule, groups=("finance", "team")))
+    assert people_of(terms) == ({"U0FINANCE"} if is_met else {"U0MIA"})
+
+
+async def test_the_times_are_those_of_the_settings(storage: SqliteStores, thread: Thread) -> None:
+    terms = await terms_of(storage, thread, None)
+    assert terms.rules == ("limit",)
+    assert terms.expires_s == RULES.expire_after.total_seconds()
+    assert terms.remind_s == RULES.remind_after.total_seconds()
+    assert terms.max_age_s == RULES.max_age.total_seconds()
+
+
 async def test_without_a_rule_the_operators_decide(storage: SqliteStores, thread: Thread) -> None:
     policy = held(EVERYTHING, groups=("finance", "operators"))
     terms = await terms_of(storage, thread, policy)
     assert (people_of(terms), terms.exclude) == ({"U0OPERATORS"}, ("requesters",))
+    assert (terms.rules, terms.risk) == (("limit",), "medium")
 
 
 @pytest.mark.parametrize("policy", [None, held(EVERYTHING)])
