@@ -27,7 +27,7 @@ def name_of(page: Path) -> str:
 
 CONSOLES = [page for page in PAGES if any(fence.kind == "console" for fence in fences(page))]
 ON_A_DATABASE = re.compile(
-    r"^\$ countersign (audit|backup|forget|pending|prune|restore)\b", re.MULTILINE
+    r"^\$ countersign (audit|backup|forget|freeze|pending|prune|restore)\b", re.MULTILINE
 )
 OPERATING = [page for page in CONSOLES if ON_A_DATABASE.search(page.read_text("utf-8"))]
 """Pages that begin with a data directory."""
