@@ -13,6 +13,8 @@ from bot.approvals.changes import shown
 from bot.config.durations import format_duration
 from bot.records.approval import (
     Approval,
+    CastVote,
+    Decision,
     Execution,
     ExecutionMode,
     ExecutionState,
@@ -107,6 +109,57 @@ def parked(approval: Approval, call: ParkedCall, *, now_ms: int) -> Approval | N
     if execution.state is not ExecutionState.STARTED or not has_yes(approval):
         return None
     return shown(approval, execution=Execution(mode=execution.mode, parked=call), due_ms=now_ms)
+
+
+def can_take_back(approval: Approval) -> bool:
+    """Whether people may still end an approved call, because it waits for the end of a freeze.
+
+    A call that may have run before is a doubt, which only its own answers settle.
+    """
+    call = approval.execution.parked
+    return (
+        has_yes(approval)
+        and approval.execution.state is ExecutionState.READY
+        and call is not None
+        and not call.may_have_run
+    )
+
+
+def taken_back(
+    approval: Approval, decision: Decision, *, revision: int, vote: CastVote | None = None
+) -> Approval | None:
+    """Return the approval whose parked call was withdrawn or rejected; None once it has started.
+
+    Its thread is told again. The execution keeps the freeze: see `was_taken_back`.
+    """
+    before = approval.decision
+    if before is None or not can_take_back(approval) or approval.revision != revision:
+        return None
+    votes = approval.votes if vote is None else _with_vote(approval, vote)
+    # The audit and the thread know a decision by its time.
+    last = decision.changed(at_ms=max(decision.at_ms, before.at_ms + 1))
+    return shown(
+        approval, status=last.status, decision=last, votes=votes, open=True, due_ms=decision.at_ms
+    )
+
+
+def with_rejection(
+    approval: Approval, vote: CastVote, *, revision: int, now_ms: int
+) -> Approval | None:
+    """Return the approval of a parked call with a rejection that does not decide alone."""
+    if not can_take_back(approval) or approval.revision != revision:
+        return None
+    return shown(approval, votes=_with_vote(approval, vote), due_ms=now_ms)
+
+
+def _with_vote(approval: Approval, vote: CastVote) -> tuple[CastVote, ...]:
+    return (*(other for other in approval.votes if other.by != vote.by), vote)
+
+
+def was_taken_back(approval: Approval) -> bool:
+    """Whether people ended the approved call while it waited for the end of a freeze."""
+    is_ended = approval.status in {Status.WITHDRAWN, Status.REJECTED}
+    return is_ended and approval.execution.parked is not None
 
 
 def not_begun(approval: Approval, *, runner: str, started_ms: int) -> Approval | None:

@@ -26,7 +26,7 @@ from bot.approvals.disclosure import (
     with_page,
 )
 from bot.approvals.due.worker import ApprovalWorker
-from bot.approvals.execution import execution_of
+from bot.approvals.execution import can_take_back, execution_of
 from bot.approvals.votes import Votes
 from bot.approvals.withdrawals import Withdrawals
 from bot.audit.entries import note_opened, note_refusal
@@ -97,7 +97,13 @@ class Approvals:
     powers: PowersNow | None = None
 
     async def get_pending(
-        self, approval_id: str, actor: Actor, *, shown: str, known: Approval | None = None
+        self,
+        approval_id: str,
+        actor: Actor,
+        *,
+        shown: str,
+        known: Approval | None = None,
+        rejects: bool = False,
     ) -> Approval:
         """Read an approval that a person wants to decide, without checking the person.
 
@@ -106,9 +112,10 @@ class Approvals:
             actor: The person.
             shown: The digest, or its beginning, that the person was shown.
             known: The approval, if already read for this click.
+            rejects: Whether the person rejects it; then its call may also be parked.
 
         Returns:
-            The pending approval.
+            The pending approval, or that of a parked call.
 
         Raises:
             UnknownApprovalError: It does not exist, or belongs to another workspace.
@@ -120,7 +127,8 @@ class Approvals:
         except RecordNotFoundError as error:
             raise UnknownApprovalError from error
         async with self.noting(approval, actor):
-            self._check_pending(approval)
+            if not (rejects and can_take_back(approval)):
+                self._check_pending(approval)
             if not shown or not approval.digest.startswith(shown):
                 raise OutdatedCardError(approval_id)
         return approval
@@ -189,6 +197,8 @@ class Approvals:
         actor = actor or Actor(user_id=decision.by, team_id="")
         async with self.noting(approval, actor):
             check_decision(approval, decision)
+            if decision.status is Status.REJECTED and can_take_back(approval):
+                return await self.votes.reject_parked(approval, decision, actor)
             if approval.kind is not Kind.QUESTION:
                 return await self.votes.cast(approval, decision, actor, surface)
             if is_yes(approval, decision):
@@ -424,7 +434,7 @@ class Approvals:
     async def tell(self, approvals: Sequence[Approval]) -> None:
         """Process votes and decisions together, except for cards; wake each thread once."""
         for approval in approvals:
-            if approval.status is Status.PENDING:
+            if approval.status is Status.PENDING or can_take_back(approval):
                 await self.attendance.note_votes(approval)
         waiting = [approval for approval in approvals if approval.status is not Status.PENDING]
         to_tell = [

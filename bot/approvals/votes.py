@@ -9,6 +9,7 @@ from functools import partial
 
 from bot.approvals.changes import voted, with_act
 from bot.approvals.disclosure import Surface
+from bot.approvals.execution import can_take_back, taken_back, with_rejection
 from bot.audit.acts import Act
 from bot.errors import (
     ApprovalClosedError,
@@ -241,6 +242,38 @@ class Votes:
             return stored
         raise OutdatedCardError(approval.approval_id)
 
+    async def reject_parked(self, approval: Approval, decision: Decision, actor: Actor) -> Approval:
+        """Record a rejection of an approved call that a freeze keeps from starting.
+
+        Returns:
+            The approval: rejected, or still approved if the rule requires more rejections.
+
+        Raises:
+            UserFacingError: The vote does not count, or the call has started.
+        """
+        for _ in range(_TRIES):
+            attempt = self._attempt(approval, actor, REJECT, note=decision.reason)
+            outcome = await self._judged(approval, actor, attempt, is_denied=False)
+            result, vote, revision = outcome.result, outcome.result.vote, approval.revision
+            if vote is None:
+                raise self._error(outcome, result.refusal or RefusalCode.NOT_APPROVER)
+            write: Callable[[Approval], Approval | None]
+            if result.decision is not None and result.decision[0] in STOPS:
+                reason = _joint_reason(result.ballot, result.decision)
+                last = decision.changed(reason=reason)
+                write = partial(taken_back, decision=last, revision=revision, vote=vote)
+            elif any(vote.persons & other.persons for other in approval.votes):
+                # One vote less would leave an approval that nobody has given.
+                raise self._error(outcome, RefusalCode.ALREADY_VOTED)
+            else:
+                write = partial(with_rejection, vote=vote, revision=revision, now_ms=self.clock())
+            name = approval.approval_id
+            kept = await update(self.approvals, name, write, writes_due=True)
+            if kept is not None:
+                return kept
+            approval = await self.approvals.get(name)
+        raise OutdatedCardError(approval.approval_id)
+
     async def take_back(self, approval: Approval, actor: Actor) -> Approval:
         """Remove a person's own vote, and return the approval as stored.
 
@@ -435,7 +468,7 @@ class Votes:
             at_ms=self.clock(),
             digest=approval.digest,
             note=note,
-            is_open=self._is_open(approval),
+            is_open=self._is_open(approval) or (choice in STOPS and can_take_back(approval)),
         )
 
     def _is_open(self, approval: Approval) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from bot.approvals.changes import decided, with_said
+from bot.approvals.execution import can_take_back, taken_back
 from bot.audit.entries import note_refusal
 from bot.errors import (
     ApprovalClosedError,
@@ -89,11 +90,14 @@ class Withdrawals:
             raise InvalidInputError("this button")
         if not is_requester(approval, actor.user_id):
             raise RefusalError("not_requester", say("refuse.not_requester_here"))
-        if approval.status is not Status.PENDING or self.clock() >= approval.expires_ms:
+        is_open = approval.status is Status.PENDING and self.clock() < approval.expires_ms
+        if not is_open and not can_take_back(approval):
             raise ApprovalClosedError(approval)
 
     async def withdraw(self, approval_id: str, actor: Actor, *, reason: str) -> Approval:
         """Withdraw a request, even if it has changed since the person saw it.
+
+        A call that a freeze keeps from starting can be withdrawn although it is approved.
 
         Args:
             approval_id: From the form.
@@ -116,7 +120,10 @@ class Withdrawals:
                 reason=reason,
                 digest=approval.digest,
             )
+            write: Callable[[Approval], Approval | None]
             write = partial(decided, decision=decision, digest=approval.digest)
+            if can_take_back(approval):
+                write = partial(taken_back, decision=decision, revision=approval.revision)
             kept = await update_or_none(self.storage.approvals, approval_id, write, writes_due=True)
             if kept is not None:
                 return kept

@@ -356,6 +356,11 @@ def answer_from(approval: Approval, info: object) -> object:
     return answer
 
 
+def answer_when_parked(approval: Approval) -> object:
+    """Build the answer of a parked call that people took back: a withdrawal, or a rejection."""
+    return _no_answer(approval, question_of(approval).decision) or question_of(approval).verdict()
+
+
 def as_object(value: Json) -> dict[str, Json]:
     """Return a JSON object.
 

@@ -88,6 +88,8 @@ class ParkedCall(Part):
     why: Text
     since_ms: int
     """Time of the first try to start the call."""
+    may_have_run: bool = False
+    """Whether the call is in doubt, and people decided that it runs again."""
 
 
 class Execution(Part):
@@ -111,7 +113,8 @@ class Execution(Part):
     is_cancellable: bool = False
     """Whether a stop of the agent cancels the running call."""
     parked: ParkedCall | None = None
-    """The freeze that the call waits for; None for other calls. A parked call is ready."""
+    """The freeze that the call waits for, or waited for when people took it back; None for other
+    calls. A parked call is ready."""
 
 
 class Emergency(Part):
@@ -179,7 +182,10 @@ class GrantRequest(Part):
 
 
 class Decision(Part):
-    """The result of an approval. It is made once: later votes cannot change it."""
+    """The result of an approval. It is made once: later votes cannot change it.
+
+    Only a call that a freeze keeps from starting can still be withdrawn or rejected.
+    """
 
     status: Status
     """Any status but `PENDING`."""

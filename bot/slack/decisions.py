@@ -45,16 +45,24 @@ class Decisions:
     clock: Clock
 
     async def question(
-        self, about: Reference, actor: Actor, *, what: str, known: Approval | None = None
+        self,
+        about: Reference,
+        actor: Actor,
+        *,
+        what: str,
+        known: Approval | None = None,
+        rejects: bool = False,
     ) -> DrawnQuestion:
-        """Read a question to be answered, without checking the person.
+        """Read a question to be answered, without checking the person; see `get_pending`.
 
         Raises:
             InvalidInputError: The approval takes no answers.
             UserFacingError: It has changed or ended; see `Approvals.get_pending`.
         """
         name, shown = about.approval_id, about.shown
-        approval = await self.approvals.get_pending(name, actor, shown=shown, known=known)
+        approval = await self.approvals.get_pending(
+            name, actor, shown=shown, known=known, rejects=rejects
+        )
         question = drawn_question(approval)
         if approval.kind not in question.kinds:
             raise InvalidInputError(what)

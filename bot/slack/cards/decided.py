@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.approvals.execution import execution_of, must_finish
+from bot.approvals.execution import can_take_back, execution_of, must_finish, was_taken_back
 from bot.approvals.outcome import is_replaced
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, actions, button, mrkdwn, plain
@@ -63,11 +63,20 @@ def decided_card(question: ShownQuestion, *, newer: str = "") -> Card:
     blocks = closed_card(state_line(state.symbol, state.words, marks), title, third, details)
     if approval.status is Status.UNDECIDABLE:
         blocks.append(actions(button(say("button.ask_admin"), ActionId.ASK_ADMIN, value, of=title)))
+    if can_take_back(approval):
+        blocks.append(actions(*_take_back(question)))
     if REDACTED in str(third["text"]):
         blocks += small_lines([say("line.masked")])
     ended = state.words.replace(" · ", ", ")
     text = say("notify.ended", status=ended, title=spoken_title(final), rest=third_words(third))
     return Card(text=text.strip(), blocks=blocks)
+
+
+def _take_back(question: ShownQuestion) -> Iterator[Block]:
+    """Yield the buttons of an approved call that a freeze keeps from starting."""
+    if question.approval.kind is Kind.APPROVAL:
+        yield from question.no()
+    yield question.button(say("button.withdraw"), ActionId.WITHDRAW)
 
 
 def _with_words(question: ShownQuestion, third: Block) -> Block:
@@ -96,7 +105,7 @@ def _thirds(question: ShownQuestion) -> Iterator[Block]:
         yield mrkdwn(say("line.stopping", who=mention(approval.stopped_by)))
     if run and run.state is ExecutionState.DOUBT:
         yield plain(say("line.doubt_next"))
-    if run is None and approval.execution.parked is not None:
+    if run is None and approval.execution.parked is not None and not was_taken_back(approval):
         yield plain(say("line.frozen_why", why=mask_text(approval.execution.parked.why)))
     yield from _words_of_people(question)
     yield from result

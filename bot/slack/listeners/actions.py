@@ -149,7 +149,9 @@ async def _press(services: ActionServices, click: Click, review: Press | None) -
     if is_no and await services.approvals.withdrawals.is_own(click.about.approval_id, click.actor):
         await _withdraw(services, click)  # a requester's rejection is a withdrawal
         return
-    question = await services.decisions.question(click.about, click.actor, what="this button")
+    question = await services.decisions.question(
+        click.about, click.actor, what="this button", rejects=click.action_id == ActionId.REJECT
+    )
     if question.approval.kind is Kind.QUESTION:
         await services.approvals.check(question.approval, click.actor)
     approval, user_id = question.approval, click.actor.user_id

@@ -151,7 +151,7 @@ async def _submit(services: ViewServices, submission: Submission) -> Errors:
     is_no = submission.modal_id == ActionId.REJECT_MODAL
     if is_no and await services.approvals.withdrawals.is_own(about.approval_id, actor):
         return await _withdraw(services, submission)
-    question = await services.decisions.question(about, actor, what="this form")
+    question = await services.decisions.question(about, actor, what="this form", rejects=is_no)
     if question.approval.kind is Kind.QUESTION:
         await services.approvals.check(question.approval, actor)
     result = question.submit(submission.modal_id, submission.values)

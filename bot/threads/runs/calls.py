@@ -47,6 +47,7 @@ from bot.approvals.execution import (
     parked,
     started,
     told,
+    was_taken_back,
     why_not,
 )
 from bot.approvals.votes import Votes
@@ -57,7 +58,7 @@ from bot.errors import DirectoryError
 from bot.freezes.rules import CallScope
 from bot.freezes.starts import Frozen, StartSwitch, parked_entry
 from bot.ports.process import Clock
-from bot.questions.base import question_of
+from bot.questions.base import answer_when_parked, question_of
 from bot.questions.form import ask_of
 from bot.questions.record import approval_id_of, kept_at_start, start_number_in
 from bot.records.approval import (
@@ -241,6 +242,10 @@ class Calls:
         begun = why or await self._begin(turn, call, approvals, facts)
         if isinstance(begun, Park):
             return begun
+        if isinstance(begun, str) and call.parked is not None:
+            newest = [await self._read(approval.approval_id) for approval in approvals]
+            if any(map(was_taken_back, newest)):  # just now; `freed` ends the call
+                return Park(reason=begun, kept=call.parked)
         if isinstance(begun, str):
             return await self._ask_again(call, approvals, begun)
         return kept_at_start(_strictest(approvals), start_number=begun)
@@ -297,7 +302,13 @@ class Calls:
             return await self._put_back(turn, begun, why)
         before = ParkedAt.of(call.parked)
         since_ms = before.since_ms if before is not None else now
-        waits = ParkedCall(freeze=freeze.id, by=freeze.by, why=freeze.why, since_ms=since_ms)
+        waits = ParkedCall(
+            freeze=freeze.id,
+            by=freeze.by,
+            why=freeze.why,
+            since_ms=since_ms,
+            may_have_run=any(approval.kind is Kind.DOUBT for approval in begun),
+        )
         for approval in begun:
             name, write = approval.approval_id, partial(parked, call=waits, now_ms=now)
             newest = await update(self.storage.approvals, name, write, writes_due=True)
@@ -317,12 +328,18 @@ class Calls:
     ) -> dict[str, object]:
         """Return the answers to parked calls that their freeze covers no more, by interrupt id.
 
-        A call that nobody decided, and that has waited for `PATIENCE`, does not start any more.
+        A call that people took back ends, also while it is frozen. A call that nobody decided, and
+        that has waited for `PATIENCE`, does not start any more.
         """
         answers: dict[str, object] = {}
-        for context in contexts:
+        parked_calls = [context for context in contexts if isinstance(context.info, ParkedInfo)]
+        taken = await self._taken_back(thread) if parked_calls else {}
+        for context in parked_calls:
             info = context.info
             if not isinstance(info, ParkedInfo):
+                continue
+            if (ended := taken.get(str(context.address))) is not None:
+                answers[context.id] = answer_when_parked(ended)
                 continue
             address, kept = str(context.address), ParkedAt.of(info.kept)
             call = StartingCall(
@@ -348,6 +365,11 @@ class Calls:
             else:
                 answers[context.id] = True
         return answers
+
+    async def _taken_back(self, thread: Thread) -> dict[str, Approval]:
+        """Return the approvals that people took back while their calls were parked, by address."""
+        approvals = await of_turn(self.storage.approvals, thread.checkpoint_id)
+        return {a.address: a for a in approvals if was_taken_back(a)}
 
     async def _put_back(self, turn: _OpenTurn, begun: Iterable[Approval], why: str = "") -> str:
         for approval in begun:

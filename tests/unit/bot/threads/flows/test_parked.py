@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,11 +12,26 @@ from agents.gates import policy_gate
 from agents.models import call, say
 from agents.policy import Allow, RulePolicy
 from bot.approvals.execution import execution_of
-from bot.records.approval import Approval, ExecutionState, Kind, Status
+from bot.errors import ApprovalClosedError, NotApproverError, RefusalError
+from bot.layout.action_ids import ActionId
+from bot.records.approval import Approval, Decision, ExecutionState, Kind, Status
+from bot.records.approval_queries import of_turn
 from bot.records.switch import FreezeScope, ScopeKind
 from bot.slack.cards.card_for import card_for
+from bot.threads.runs.calls import Calls
+from storage.documents import update
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, THREAD_ID, KilledError, Office
+from tests.unit.bot.counter_stage import Counter, a_click, a_counter, a_submission, typed
+from tests.unit.bot.office import (
+    ADA,
+    BEN,
+    GUS,
+    ROSA,
+    THREAD_ID,
+    KilledError,
+    Office,
+    an_actor,
+)
 from tests.unit.bot.slack.cards.test_words import shown
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -132,6 +148,152 @@ async def test_of_two_calls_the_other_one_can_be_decided_meanwhile(storage: Sqli
     assert office.shown()[-1] == "Both."
 
 
+async def parked_at_counter(storage: SqliteStores) -> tuple[Counter, Approval]:
+    counter = await a_counter(storage, PAY, say("I see."))
+    approval = await counter.office.the_approval()
+    await freeze(counter.office)
+    await counter.office.decide(approval, by=ADA)
+    return counter, await storage.approvals.get(approval.approval_id)
+
+
+def buttons(approval: Approval) -> list[str]:
+    blocks = card_for(approval, approvers_text="").blocks
+    rows = [block["elements"] for block in blocks if block["type"] == "actions"]
+    return [element["action_id"] for row in rows for element in row]
+
+
+async def test_a_requester_withdraws_a_parked_call(storage: SqliteStores) -> None:
+    counter, approval = await parked_at_counter(storage)
+    office = counter.office
+    assert buttons(approval) == [ActionId.REJECT, ActionId.WITHDRAW]
+    await counter.send(a_click(approval, ActionId.WITHDRAW, ROSA))
+    assert counter.views.opened[-1]["callback_id"] == ActionId.WITHDRAW_MODAL
+
+    sent = a_submission(approval, ActionId.WITHDRAW_MODAL, typed("reason", "use 6"), ROSA)
+    assert (await counter.send(sent)).body == ""
+
+    assert office.shown()[-1] == "I see."
+    assert "withdrawn by the requester" in str(office.model.inputs[-1])
+    approval = await storage.approvals.get(approval.approval_id)
+    assert (approval.status, approval.open) == (Status.WITHDRAWN, False)
+    card = card_for(office.notifier.cards[approval.approval_id], approvers_text="")
+    assert "*Withdrawn by <@UROSA>*" in shown(card.blocks)
+    assert "The bank is down." not in shown(card.blocks)
+    assert buttons(approval) == []
+    assert (await acts(office)).count("withdrawn") == 1
+    assert (await storage.threads.parked()) == []
+    await lift(office)
+    assert office.ran == []
+
+
+async def test_an_approver_rejects_a_parked_call_with_a_reason(storage: SqliteStores) -> None:
+    counter, approval = await parked_at_counter(storage)
+    office = counter.office
+    await counter.send(a_click(approval, ActionId.REJECT, BEN))
+    assert counter.views.opened[-1]["callback_id"] == ActionId.REJECT_MODAL
+    sent = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "Not today."), BEN)
+    assert (await counter.send(sent)).body == ""
+
+    assert "Not today." in str(office.model.inputs[-1])
+    approval = await storage.approvals.get(approval.approval_id)
+    assert (approval.status, approval.open) == (Status.REJECTED, False)
+    assert approval.decision is not None
+    assert (approval.decision.by, approval.decision.reason) == (BEN, "Not today.")
+    assert "*Rejected by <@UBEN>*" in shown(card_for(approval, approvers_text="").blocks)
+    assert (await acts(office)).count("decided") == 2
+    assert (await acts(office)).count("voted") == 2
+    await lift(office)
+    assert office.ran == []
+
+
+async def reject(office: Office, approval: Approval, by: str) -> Approval:
+    actor, digest = an_actor(by), approval.digest
+    seen = await office.approvals.get_pending(
+        approval.approval_id, actor, shown=digest, rejects=True
+    )
+    decision = Decision(
+        status=Status.REJECTED, by=by, at_ms=office.clock(), reason="No.", digest=digest
+    )
+    rejected = await office.approvals.decide(seen, decision, actor)
+    office.queue.spawn(office.approvals.follow_up(rejected))
+    await office.queue.run()
+    return rejected
+
+
+async def test_only_those_who_could_reject_take_a_parked_call_back(storage: SqliteStores) -> None:
+    office, approval = await frozen_and_approved(storage, PAY, say("Paid."))
+    with pytest.raises(NotApproverError):
+        await reject(office, approval, GUS)
+    with pytest.raises(RefusalError):
+        await office.approvals.withdrawals.withdraw(
+            approval.approval_id, an_actor(BEN), reason="No."
+        )
+    with pytest.raises(ApprovalClosedError):  # another approval
+        await office.decide(approval, by=BEN)
+    await lift(office)
+    assert len(office.ran) == 1
+    for take_back in (
+        reject(office, approval, BEN),
+        office.approvals.withdrawals.withdraw(approval.approval_id, an_actor(ROSA), reason=""),
+    ):
+        with pytest.raises(ApprovalClosedError):  # it has started
+            await take_back
+
+
+async def test_a_parked_call_is_rejected_by_as_many_as_its_rule_says(
+    storage: SqliteStores,
+) -> None:
+    office, approval = await frozen_and_approved(storage, PAY, say("I see."))
+    approval = await storage.approvals.get(approval.approval_id)
+    by_two = approval.terms.model_copy(update={"reject": 2})
+    kept = await update(storage.approvals, approval, lambda stored: stored.changed(terms=by_two))
+    assert kept is not None
+    with pytest.raises(RefusalError):  # one vote less would leave an approval of nobody
+        await reject(office, approval, ADA)
+    first = await reject(office, approval, BEN)
+    assert (first.status, len(first.votes)) == (Status.APPROVED, 2)
+    assert (await acts(office)).count("voted") == 2
+    last = await reject(office, approval, ADA)
+    assert last.status is Status.REJECTED
+    await lift(office)
+    assert (office.ran, office.shown()[-1]) == ([], "I see.")
+
+
+async def test_a_call_that_is_withdrawn_while_it_goes_on_ends(storage: SqliteStores) -> None:
+    """The withdrawal is stored after the thread was told to go on, and before the start."""
+    office, approval = await frozen_and_approved(storage, PAY, say("I see."))
+    await office.freezes.lift("f1", by="UBEN", why="It is up.", count=1)
+    freed = office.calls.freed
+
+    async def freed_then_withdrawn(*given: Any) -> dict[str, object]:
+        answers = await freed(*given)
+        withdrawals = office.approvals.withdrawals
+        if (await storage.approvals.get(approval.approval_id)).status is Status.APPROVED:
+            kept = await withdrawals.withdraw(approval.approval_id, an_actor(ROSA), reason="")
+            office.queue.spawn(office.approvals.follow_up(kept))
+        return answers
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Calls, "freed", lambda _, *given: freed_then_withdrawn(*given))
+        await go_on(office)
+    assert (office.ran, office.shown()[-1]) == ([], "I see.")
+    assert await office.open_approvals() == []
+    assert "lapsed" not in await acts(office)
+
+
+async def test_a_process_that_dies_after_the_withdrawal_loses_nothing(
+    storage: SqliteStores,
+) -> None:
+    first, approval = await frozen_and_approved(storage, PAY)
+    await first.approvals.withdrawals.withdraw(approval.approval_id, an_actor(ROSA), reason="")
+    first.queue.drop()
+    second = Office(storage, [say("I see.")], clock=first.clock, owner="second")
+    second.clock.forward(minutes=5)
+    await go_on(second)
+    assert (second.ran, second.shown()[-1]) == ([], "I see.")
+    assert (await acts(second)).count("withdrawn") == 1
+
+
 def allowing(runs: list[int], *, dies: bool = False) -> Callable[[ScriptedModel], Agent]:
     @tool
     def pay(to: str, amount: int) -> str:
@@ -174,5 +336,9 @@ async def test_a_doubt_that_is_to_run_again_waits_too(storage: SqliteStores) -> 
     await freeze(office)
     await office.decide(doubt, Status.APPROVED, answers={"choice": "again", "result": ""})
     assert office.ran == []
+    # It may have run before, so nobody can say any more that it did not.
+    for waiting in await of_turn(storage.approvals, doubt.checkpoint_id):
+        assert waiting.execution.parked is not None
+        assert buttons(waiting) == []
     await lift(office)
     assert len(office.ran) == 1
