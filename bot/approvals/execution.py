@@ -40,6 +40,8 @@ class StartFacts:
         runner: Name of the process that would run it.
         is_gone: Whether a person who approved it has lost the right since.
         decided_ms: Time of the last decision that the call needs; 0 for the approval's own.
+        only_checks: Whether the call does not start yet. A step that has failed is not asked about
+            again: its run finds the failure in its journal.
         repeats: Whether an idempotent call runs again after a crash. Its decision was judged before
             the crash.
         is_again: Whether people decided that a call in doubt runs again.
@@ -51,6 +53,7 @@ class StartFacts:
     runner: str = ""
     is_gone: bool = False
     decided_ms: int = 0
+    only_checks: bool = False
     repeats: bool = False
     is_again: bool = False
     mode: ExecutionMode = ExecutionMode.ONCE
@@ -63,19 +66,16 @@ def why_not(approval: Approval, facts: StartFacts) -> str:
     A call whose start is on record, but not in the journal of its run, has not begun: its process
     died in between. It may start.
     """
-    decision, state, max_age_s = (
-        approval.decision,
-        approval.execution.state,
-        approval.terms.max_age_s,
-    )
+    decision, state = approval.decision, approval.execution.state
     if decision is None or not has_yes(approval):
         return say("reason.no_record")
     # Without a sign: a decision of the future has a wrong clock, and is as old as it is ahead.
     max_age_s = approval.terms.max_age_s
     age_ms = abs(facts.now_ms - (facts.decided_ms or decision.at_ms))
+    has_failed = state is ExecutionState.FAILED and facts.only_checks
     in_doubt = state is ExecutionState.DOUBT and not facts.is_again
     reasons = {
-        "reason.has_run": state in _BEGUN,
+        "reason.has_run": state in _BEGUN and not has_failed,
         "reason.lapsed": state is ExecutionState.LAPSED,
         "reason.in_doubt": in_doubt and not facts.repeats,
         "reason.too_late": age_ms > max_age_s * 1_000 and not facts.repeats,

@@ -230,6 +230,7 @@ class Calls:
             now_ms=self.clock(),
             runner=self.owner,
             decided_ms=max((a.decision.at_ms for a in approvals if a.decision), default=0),
+            only_checks=call.only_checks,
             repeats=call.repeats,
             is_again=any(approval.kind is Kind.DOUBT for approval in approvals),
             mode=ExecutionMode.IDEMPOTENT if call.is_idempotent else ExecutionMode.ONCE,
