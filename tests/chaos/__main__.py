@@ -53,6 +53,8 @@ COMMON = (
     "log.append >",
     "posts.add >",
     "posts.finish <",
+    "switches.replace <",
+    "switches.replace >",
     "threads.claim >",
     "threads.release <",
     "threads.set_turn >",
@@ -124,6 +126,7 @@ async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]
             points=points,
             kills=arguments.kills,
             trouble=not arguments.calm,
+            freezes=arguments.freezes,
             crashing=() if arguments.votes else range(0, arguments.threads, CRASHING_EACH),
             raising=0.0 if arguments.votes else arguments.raising,
             faults=arguments.faults if arguments.database == "sqlite" else 0.0,
@@ -175,6 +178,7 @@ async def main() -> int:
     )
     parser.add_argument("--every-point", action="store_true", help="die at each known point once")
     parser.add_argument("--votes", action="store_true", help="people vote under a policy")
+    parser.add_argument("--freezes", action="store_true", help="somebody freezes and lifts")
     parser.add_argument("--calm", action="store_true", help="Slack behaves")
     parser.add_argument(
         "--faults", type=float, default=0.002, help="chance of an exception, for each statement"
@@ -205,6 +209,8 @@ async def main() -> int:
             f"| {report.given_up} | {len(report.wrong)} |",
             flush=True,
         )
+        if report.freezes:
+            print(f"  {report.freezes} freezes were set and lifted", flush=True)
         for text, count in report.unrecorded.items():
             print(f"  unrecorded: {count} times: {text}", flush=True)
         for line in report.wrong:

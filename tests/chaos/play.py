@@ -15,14 +15,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from bot.clock import system_clock
 from bot.commands.call import CUT_OFF
+from bot.freezes.service import Freezes
 from bot.records.approval import Approval, Kind, Status
 from bot.records.approval_queries import count_due, newest_of
+from bot.records.switch import FreezeScope
 from bot.stores import Stores
 from slack_sandbox.server import Sandbox
 from slack_sandbox.workspace.records import SlackChannel
 from storage.audit import AuditEntry
-from storage.errors import RecordNotFoundError
+from storage.errors import RecordNotFoundError, StoreUnavailableError
 from storage.mongo import Driver
 from tests.chaos import process
 from tests.chaos.agent import CRASHING, EFFECTS, effects
@@ -70,6 +73,7 @@ class Setting:
             anybody grants anything.
         wishes: How often people want to approve, reject, edit, and to leave it alone.
         expire_s: Seconds after which a card that nobody decides expires.
+        freezes: Whether somebody sets and lifts freezes of all calls at random.
         hurry: How many times as fast as usual people come back to a card that did not change; and
             bots look for due work every second, not every five.
     """
@@ -90,6 +94,7 @@ class Setting:
     luck: bool = True
     wishes: Sequence[int] = (60, 15, 20, 5)
     expire_s: int = 40
+    freezes: bool = False
     hurry: int = 1
 
 
@@ -107,6 +112,7 @@ class Report:
     votes: int = 0
     by_grant: int = 0
     emergencies: int = 0
+    freezes: int = 0
     unrecorded: Counter[str] = field(default_factory=Counter)
     """Votes without a trace, by the words that told their people so."""
     wrong: list[str] = field(default_factory=list)
@@ -140,6 +146,7 @@ class Play:
             retry_delays=(0, 1, 2, 3, 4, *[5] * 70),
         )
         self.bots: list[ForkServerProcess] = []
+        self._is_over = asyncio.Event()
         self._pressed: dict[tuple[str, str], float] = {}
         self._wishes: dict[str, str] = {}
 
@@ -149,13 +156,19 @@ class Play:
         await self.sandbox.start()
         self._make_channels()
         keep_alive: asyncio.Task[None] | None = None
+        freezing: asyncio.Task[None] | None = None
         try:
             self._start_bots()
             keep_alive = asyncio.create_task(self._keep_alive())
+            if self.setting.freezes:
+                freezing = asyncio.create_task(self._freeze_now_and_then())
             if self.setting.trouble:
                 self._make_trouble()
             async with asyncio.timeout(PATIENCE_S + 2 * self.setting.threads):
                 await asyncio.gather(self._ask(), *self._people())
+            if freezing is not None:
+                self._is_over.set()
+                await freezing
             async with asyncio.timeout(REST_S):
                 await self._come_to_rest()
         except TimeoutError:
@@ -163,8 +176,8 @@ class Play:
             reason = f"jobs {left}" if left else f"due for ever: {await self._due()}"
             self.report.wrong.append(f"not done in time: {reason}")
         finally:
-            if keep_alive is not None:
-                keep_alive.cancel()
+            for task in filter(None, (keep_alive, freezing)):
+                task.cancel()
             await self._stop_bots()
             self.report.seconds = time.monotonic() - begin
             await self.sandbox.stop()
@@ -193,6 +206,33 @@ class Play:
                     if self._is_card(message) and buttons(message):
                         await self._look_at(user, channel, message)
             await asyncio.sleep(0.05)  # people look now and then
+
+    async def _freeze_now_and_then(self) -> None:
+        """Freeze all, as `countersign freeze` does, look that nothing starts, and lift it."""
+        while not self._is_over.is_set():
+            await self._pause(1, 4)
+            try:
+                async with self._beside() as storage:
+                    await self._freeze_once(storage)
+            except StoreUnavailableError:
+                continue  # the first bot has not made the database yet
+
+    async def _freeze_once(self, storage: Stores) -> None:
+        switches, audit = storage.switches, storage.audit
+        freezes = Freezes(switches=switches, audit=audit, clock=system_clock)
+        set_now = await freezes.freeze(FreezeScope(), by="UADA", why="chaos")
+        before = (await freezes.read()).starts
+        await self._pause(0.2, 2)
+        after = (await freezes.read()).starts
+        self.report.freezes += 1
+        if after != before:
+            self.report.wrong.append(f"{after - before} calls started under a confirmed freeze")
+        await freezes.lift(set_now.freeze.id, by="UBEN", why="over")
+
+    async def _pause(self, least: float, most: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.random.uniform(least, most)):
+                await self._is_over.wait()
 
     async def _keep_alive(self) -> None:
         """Start a bot in place of each that died, also while what is left comes to rest."""
@@ -244,6 +284,15 @@ class Play:
     async def _reading(self) -> AsyncIterator[Stores]:
         storage = self.setting.open_storage()
         await storage.open_to_read()
+        try:
+            yield storage
+        finally:
+            await storage.close()
+
+    @asynccontextmanager
+    async def _beside(self) -> AsyncIterator[Stores]:
+        storage = self.setting.open_storage()
+        await storage.open_beside()
         try:
             yield storage
         finally:

@@ -35,7 +35,7 @@ READS = frozenset(
         "places",
     }
     | {"current", "named", "resting", "left", "heads", "open_links", "page", "unsealed"}
-    | {"any_of", "epoch", "is_copy", "on_record", "unfinished"}
+    | {"any_of", "epoch", "is_copy", "on_record", "parked", "unfinished"}
 )
 """A process that dies there has done nothing since the point before."""
 STORES = (
@@ -53,6 +53,7 @@ STORES = (
     "trail",
     "retention",
     "restoring",
+    "switches",
 )
 
 

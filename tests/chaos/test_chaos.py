@@ -44,6 +44,7 @@ async def test_sqlite_one_process(tmp_path: Path) -> None:
         points=POINTS,
         kills=1,
         luck=False,
+        freezes=True,
         seed=11,
     )
     report = await played(Play(setting), SqliteStores(directory))
