@@ -10,6 +10,7 @@ BotError
             RefusalError        a vote or an edit does not count
                 StrangerError   the person is not an approver
                 OthersTurnError other approvers decide now
+                FrozenError     a freeze covers the call, so break-glass does not start it
         ApprovalClosedError     another person, or the expiry, decided first
         LeftOutError            a part of a decision about several requests does not count
         OutdatedCardError       the card is older than the stored request
@@ -141,6 +142,13 @@ class RefusalError(NotApproverError):
         self.args = (f"{words} {detail}".rstrip(),)
         self.code = code
         self.detail = detail
+
+
+class FrozenError(RefusalError):
+    """A freeze covers the call, so break-glass does not start it."""
+
+    def __init__(self, by: str) -> None:
+        super().__init__("frozen", say("refuse.frozen", who=mention(by)))
 
 
 def decider_words(deciders: Sequence[str]) -> str:

@@ -17,7 +17,14 @@ from cachetools import LRUCache
 from bot.approvals.changes import voted
 from bot.approvals.disclosure import Surface
 from bot.approvals.votes import Votes
-from bot.errors import ApprovalClosedError, DeliveryError, OutdatedCardError, RefusalError
+from bot.errors import (
+    ApprovalClosedError,
+    DeliveryError,
+    FrozenError,
+    OutdatedCardError,
+    RefusalError,
+)
+from bot.freezes.rules import FreezeOf
 from bot.people.break_glass import Reasons, glass_of, left_out, why_not_break
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
@@ -38,9 +45,15 @@ _REMEMBERED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class BreakGlassDecisions:
-    """Records break-glass decisions, which skip the quorum."""
+    """Records break-glass decisions, which skip the quorum.
+
+    Args:
+        votes: Looks people up, and stores decisions.
+        freeze_of: Returns the freeze that covers a call; break-glass does not open it.
+    """
 
     votes: Votes
+    freeze_of: FreezeOf
 
     async def check(self, approval: Approval, actor: Actor) -> None:
         """Refuse a person who may not break glass.
@@ -48,6 +61,7 @@ class BreakGlassDecisions:
         Raises:
             RefusalError: With the reason.
             DirectoryError: A look-up failed.
+            StorageError: The freezes cannot be read.
         """
         against = await why_not_break(self.votes.lookup, approval, actor)
         if against in _PERSONS:
@@ -56,6 +70,9 @@ class BreakGlassDecisions:
             raise _refused(RefusalCode.RULE_DENIES, detail=why)
         if against is not None:
             raise _refused(against)
+        freeze = await self.freeze_of(approval)
+        if freeze is not None:
+            raise FrozenError(freeze.by)
 
     async def decide(self, approval: Approval, actor: Actor, reasons: Reasons) -> Approval:
         """Approve the call as shown; see `Approvals.break_glass`."""

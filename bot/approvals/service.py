@@ -41,6 +41,7 @@ from bot.errors import (
     UnknownApprovalError,
     UserFacingError,
 )
+from bot.freezes.rules import FreezeOf, never_frozen
 from bot.people.access import Access
 from bot.people.break_glass import Reasons
 from bot.people.lookup import PeopleLookup, PowersNow
@@ -86,6 +87,7 @@ class Approvals:
         attendance: Processes approvals.
         policy: The policy in force.
         powers: Delegations cached for one request; None reads them each time.
+        freeze_of: Returns the freeze that covers a call.
     """
 
     storage: Stores
@@ -95,6 +97,7 @@ class Approvals:
     attendance: ApprovalWorker
     policy: CurrentPolicy = field(default_factory=NoPolicy)
     powers: PowersNow | None = None
+    freeze_of: FreezeOf = never_frozen
 
     async def get_pending(
         self,
@@ -236,7 +239,7 @@ class Approvals:
     @property
     def emergencies(self) -> BreakGlassDecisions:
         """Break-glass decisions."""
-        return BreakGlassDecisions(self.votes)
+        return BreakGlassDecisions(self.votes, self.freeze_of)
 
     async def take_back(self, approval_id: str, actor: Actor) -> Approval:
         """Withdraw a person's vote while the approval is pending.

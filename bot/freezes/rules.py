@@ -5,18 +5,27 @@ The functions are pure. `storage.documents.update` applies them to the stored sw
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from bot.audit.acts import Act
 from bot.errors import AlreadyConfirmedError, UnknownFreezeError
+from bot.records.approval import Approval
 from bot.records.switch import Confirmation, Freeze, FreezeAct, FreezeScope, ScopeKind, SwitchRecord
 
 MOST = 20
 """Maximum number of freezes with a scope of their own. The next one covers all calls."""
 
 ALL = FreezeScope()
+
+FreezeOf: TypeAlias = Callable[[Approval], Awaitable[Freeze | None]]
+"""Returns the freeze that covers the call of an approval; None without one."""
+
+
+async def never_frozen(approval: Approval) -> Freeze | None:  # noqa: ARG001 - a port
+    """Return None: no freeze covers the call."""
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

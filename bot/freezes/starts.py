@@ -7,10 +7,11 @@ confirmed, no call in its scope gets a number.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from agents.core.address import Address
 from bot.audit.acts import Act
 from bot.audit.entries import entry_of, note
 from bot.freezes.file import FILE, FreezeFile
@@ -18,6 +19,7 @@ from bot.freezes.rules import CallScope, covering
 from bot.freezes.service import Freezes
 from bot.records.approval import Approval
 from bot.records.switch import Freeze, SwitchRecord
+from bot.records.thread import channel_of
 from storage.audit import AuditEntry
 from storage.errors import RecordNotFoundError, StorageError
 
@@ -205,6 +207,22 @@ class StartSwitch:
                 process=self._owner,
             )
             self._file_noted = True
+
+
+def scope_of_approval(approval: Approval, tags: Collection[str]) -> CallScope:
+    """Return what a freeze can name about the call of an approval.
+
+    Args:
+        approval: The approval.
+        tags: Tags of its tool.
+    """
+    agents = Address.parse(approval.address).segments
+    return CallScope(
+        agents=frozenset(segment.id for segment in agents if segment.type == "agent"),
+        tool=approval.tool,
+        tags=frozenset(tags),
+        channel=channel_of(approval.checkpoint_id),
+    )
 
 
 def parked_entry(frozen: Frozen, *, key: str, at_ms: int, about: Approval | str) -> AuditEntry:

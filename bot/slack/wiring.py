@@ -24,7 +24,7 @@ from bot.freezes.requests import FreezeRequests
 from bot.freezes.rights import ADMINS_ONLY, FreezeAccess, FreezeRights
 from bot.freezes.scopes import names_of
 from bot.freezes.service import Freezes
-from bot.freezes.starts import StartSwitch
+from bot.freezes.starts import StartSwitch, scope_of_approval
 from bot.layout.sentences import spoken_title
 from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch
@@ -39,6 +39,7 @@ from bot.ports.threads import BatchWords, CheckedCall, Presence, TaskBoard
 from bot.questions.record import Rules
 from bot.questions.shown import what_runs
 from bot.records.approval import Approval
+from bot.records.switch import Freeze
 from bot.scheduler import DueWork
 from bot.slack.agent_view import AgentSessions, SlackTaskBoard, SuggestedPrompts
 from bot.slack.cards.card_for import shows_all
@@ -167,7 +168,20 @@ class Wiring:
             shows=shows_all,
             attendance=self.attendance,
             policy=self.policy_now,
+            freeze_of=self._freeze_of,
         )
+
+    async def _freeze_of(self, approval: Approval) -> Freeze | None:
+        """Return the freeze that covers the call of an approval; None without one."""
+        scope = scope_of_approval(approval, self._tags.get(approval.tool, ()))
+        frozen = await self.switch.covering(scope)
+        return frozen.freeze if frozen is not None else None
+
+    @cached_property
+    def _tags(self) -> dict[str, tuple[str, ...]]:
+        """The tags of all tools, by the names of the tools."""
+        tools = world_of(self.roster.agents.values()).tools
+        return {tool.name: tool.tags for tool in tools}
 
     @cached_property
     def freezes(self) -> Freezes:

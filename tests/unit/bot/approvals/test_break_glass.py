@@ -8,11 +8,12 @@ import pytest
 
 from agents.models import Turn, call, say
 from bot.audit.report import story
-from bot.errors import DirectoryError
+from bot.errors import DirectoryError, RefusalError
 from bot.layout.action_ids import ActionId
 from bot.people.break_glass import Reasons
 from bot.records.approval import Approval, Status
 from bot.records.approval_queries import newest_of
+from bot.records.switch import FreezeScope, ScopeKind
 from bot.slack.cards.card_for import card_for
 from bot.stores import Stores
 from storage.audit import AuditEntry
@@ -401,3 +402,25 @@ async def test_it_is_on_record_though_slack_does_not_show_it(storage: SqliteStor
     await counter.office.queue.run()
     assert await marked(storage) == [TOM]
     assert "went wrong" not in str(counter.office.notifier.whispers)
+
+
+async def test_break_glass_does_not_open_a_freeze(storage: SqliteStores) -> None:
+    counter = await asked(storage)
+    freezes = counter.office.freezes
+    await freezes.freeze(FreezeScope(kind=ScopeKind.TOOL, name="pay"), by=BEN, why="The bank.")
+    await freezes.freeze(FreezeScope(kind=ScopeKind.TOOL, name="look"), by=BEN, why="It lies.")
+    approval = await counter.office.the_approval()
+    reasons = Reasons(what=WHAT, why_now=WHY_NOW, is_sure=True)
+    with pytest.raises(RefusalError) as refused:
+        await counter.office.approvals.check_emergency(approval, an_actor(MIA))
+    assert str(refused.value) == "Frozen by <@UBEN>. Nothing starts until it's lifted."
+    counter.office.clock.forward(seconds=1)
+    with pytest.raises(RefusalError):
+        await counter.office.approvals.break_glass(approval, an_actor(MIA), reasons)
+    assert (await counter.office.the_approval()).status is Status.PENDING
+    assert counter.office.ran == []
+    entries = await story(storage, thread_id=THREAD_ID)
+    codes = [entry.detail["code"] for entry in entries if entry.action == "refused"]
+    assert codes == ["frozen", "frozen"]
+    await freezes.lift("f2", by=BEN, why="It is fine.", count=1)
+    await counter.office.approvals.break_glass(approval, an_actor(MIA), reasons)
