@@ -260,16 +260,13 @@ class Calls:
             The start number; or why the decisions do not let the call start; or that it waits.
         """
         needed = {approval.approval_id for approval in approvals}
-        known = {
-            approval.approval_id: approval for approval in (*turn.at(call.address), *approvals)
-        }
+        names = [*(approval.approval_id for approval in turn.at(call.address)), *needed]
         begun: list[Approval] = []
         facts = _at(facts, self.clock())
         try:
-            for name, approval in known.items():
-                newest = await update(
-                    self.storage.approvals, approval, partial(started, facts=facts)
-                )
+            write = partial(started, facts=facts)
+            for name in dict.fromkeys(names):
+                newest = await update(self.storage.approvals, name, write)
                 if newest is not None:
                     begun.append(newest)
                     turn.approvals[name] = newest
