@@ -294,6 +294,7 @@ class ChatModelAgent:
         run = current_scope("ChatModelAgent").run
         if work.rounds >= self._max_iterations:
             raise StepLimitError(self.name, self._max_iterations)
+        await run.journal.depend_on(run.cancel.look())
         if run.cancel.wants("now") or (work.rounds and run.cancel.wants("after_tools")):
             self._stop_here("after_tools" if work.rounds else "now", work)
         messages = await self._chain.before_model([*input.history, *input.messages, *work.messages])

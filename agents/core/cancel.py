@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,8 +14,8 @@ from agents.core.errors import AgentConfigError
 
 __all__ = ["CancelInfo", "CancelMode", "CancelToken"]
 
-CancelMode = Literal["now", "finish_tools", "next", "after_model", "after_tools"]
-_URGENT: tuple[CancelMode, ...] = ("now", "finish_tools")
+CancelMode = Literal["now", "finish_tools", "next", "after_model", "after_tools", "models"]
+_URGENT: tuple[CancelMode, ...] = ("now", "finish_tools", "models")
 """Modes that cancel something at once. A later call cannot make them less urgent."""
 
 
@@ -42,12 +42,16 @@ class CancelToken:
     Agents check `wants` at their safe points. Long waits register a callback (`calling`) or wait
     for `stop_now`.
 
+    Args:
+        is_halted: Awaited before each request to a model: whether to cancel the run there.
+
     Attributes:
         mode: The requested safe point, or None while the run is not cancelled.
         stop_now: Set when the run must stop at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_halted: Callable[[], Awaitable[bool]] | None = None) -> None:
+        self._is_halted = is_halted
         self.mode: CancelMode | None = None
         self.stop_now = asyncio.Event()
         self._callers: list[Callable[[], object]] = []
@@ -59,6 +63,7 @@ class CancelToken:
             mode: `now` cancels running model calls and tools. Tools start again on resume. If an
                 approved call had started, people are asked. `finish_tools` cancels model calls, and
                 tools that are `cancellable`. Other tools that have started finish, and none starts.
+                `models` cancels model calls only: all tools that have started finish, none starts.
                 `next` waits for the next safe point of any kind and cancels nothing. `after_model`
                 and `after_tools` wait for the model's answer or for all calls of that answer. A run
                 that ends before that point ends normally.
@@ -70,8 +75,8 @@ class CancelToken:
         if mode not in get_args(CancelMode):
             known = ", ".join(map(repr, get_args(CancelMode)))
             raise AgentConfigError(f"a run cannot be stopped at {mode!r}; use {known}")
-        is_final = self.mode == "now" or (self.mode == "finish_tools" and mode != "now")
-        if not is_final:
+        current = self.mode
+        if current not in _URGENT or mode in _URGENT[: _URGENT.index(current)]:
             self.mode = mode
         if mode == "now":
             self.stop_now.set()
@@ -98,6 +103,11 @@ class CancelToken:
             yield
         finally:
             self._callers.remove(call)
+
+    async def look(self) -> None:
+        """Ask the application whether to cancel the run before a request to a model."""
+        if self._is_halted is not None and await self._is_halted():
+            self.cancel("models")
 
     def wants(self, at: CancelMode) -> bool:
         """Whether the run should stop at this safe point."""

@@ -447,7 +447,7 @@ class _Execution:
             await asyncio.wait({call}, timeout=self.grace.total_seconds())
         # A cancelled write would leave unknown whether its entry exists.
         async with self.scope.run.journal.quiet():
-            is_cut = mode == "now" or tool.definition.cancellable
+            is_cut = mode == "now" or (mode == "finish_tools" and tool.definition.cancellable)
             if not is_cut and self._has_begun(is_free=is_free):
                 return False
             call.cancel()

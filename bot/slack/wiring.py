@@ -51,6 +51,7 @@ from bot.slack.typing_status import SlackPresence
 from bot.stores import Stores
 from bot.tasks import Tasks
 from bot.threads.agents import Catalog
+from bot.threads.halts import TurnHalts
 from bot.threads.inbox import ThreadInbox
 from bot.threads.named_agents import Roster
 from bot.threads.outbox import Outbox
@@ -342,6 +343,13 @@ class Wiring:
             clock=process.clock,
             spawn=self.tasks.spawn,
             calls=self.calls,
+            halts=TurnHalts(
+                switch=self.switch,
+                outbox=self.outbox,
+                directory=self.slack.directory,
+                agent_of=self.catalog.name_of,
+                clock=process.clock,
+            ),
             tell=process.tell,
             presence=self.presence,
             board=self.task_board,

@@ -101,6 +101,11 @@ class Catalog:
         agent = await self._agent(thread.checkpoint_id, thread.channel_id, thread.agent)
         return self._runners[agent.name]
 
+    async def name_of(self, thread: Thread) -> str:
+        """Return the name of the agent of a thread's newest turn; see `runner` for errors."""
+        agent = await self._agent(thread.checkpoint_id, thread.channel_id, thread.agent)
+        return agent.name
+
     def spoken_to(self, words: str) -> tuple[str, str]:
         """Split a message into the addressed agent's name and the text.
 

@@ -43,7 +43,7 @@ class ThreadPass:
         decided: Number of decisions that the run received; None if unknown.
         stop: The message that asks to stop the open turn.
         opened: The thread's open approvals as just read; None if they must be read.
-        parked_by: Ids of the freezes that calls of the open turn wait for, with spaces between.
+        parked_by: Ids of the freezes that the turn or its calls wait for, with spaces between.
     """
 
     thread: Thread

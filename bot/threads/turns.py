@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property, partial
@@ -34,6 +35,7 @@ from bot.records.messages import Message
 from bot.records.thread import Thread
 from bot.stores import Stores
 from bot.threads.closing import ApprovalClosing, RunTermination, set_turn
+from bot.threads.halts import TurnHalts
 from bot.threads.outbox import Outbox
 from bot.threads.requesters import Requesters
 from bot.threads.requests import Asking, PendingApprovals
@@ -42,6 +44,7 @@ from bot.threads.runs.following import (
     UNSEEN,
     RunObserver,
     RunResult,
+    StoppableRun,
     StoppableRuns,
     going_on,
     thinking,
@@ -77,6 +80,7 @@ class Turns:
     clock: Clock
     spawn: Spawn
     calls: Calls
+    halts: TurnHalts
     tell: TellEvent = nobody
     stopping: StoppableRuns = field(default_factory=StoppableRuns)
     presence: Presence = UNSEEN
@@ -235,7 +239,7 @@ class Turns:
         work.is_new_turn, work.running = False, ()
         title = title_of(messages[0].text)
         self.presence.show(work.thread, thinking, message_ts=messages[-1].ts, title=title)
-        with self.stopping.run(work.thread.thread_id) as running:
+        with self._stoppable(work.thread) as running:
             events = runner.query(
                 [message.text for message in messages],
                 checkpoint_id=work.thread.checkpoint_id,
@@ -252,6 +256,10 @@ class Turns:
         if not segment.voice.has_spoken:
             await segment.voice.break_silence()
         return Progress.ENDED
+
+    def _stoppable(self, thread: Thread) -> AbstractContextManager[StoppableRun]:
+        """Let people stop a run, and freezes halt it, until the block ends."""
+        return self.stopping.run(thread.thread_id, is_halted=partial(self.halts.covers, thread))
 
     async def _taken(self, work: ThreadPass, admitted: Sequence[str]) -> Sequence[Message]:
         """Take the messages of a turn, once."""
@@ -275,7 +283,7 @@ class Turns:
         await self.ending.note_told(work.thread, run.stored)
         await self.calls.watch(run.checkpoint_id)
         self.presence.show(work.thread, thinking)
-        with self.stopping.run(work.thread.thread_id) as running:
+        with self._stoppable(work.thread) as running:
             events = runner.recover(run.checkpoint_id, cancel=running.token, run=run)
             segment = await self._follower.follow(work.thread, events, running, SaidBefore.PERHAPS)
         work.said = segment.voice.newest
@@ -306,7 +314,7 @@ class Turns:
         params = ResumeParams(targets=targets)
         self.presence.show(thread, partial(going_on, decided))
         try:
-            with self.stopping.run(thread.thread_id) as running:
+            with self._stoppable(thread) as running:
                 events = runner.resume_with_params(
                     thread.checkpoint_id, params, cancel=running.token, run=run
                 )

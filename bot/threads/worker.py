@@ -303,6 +303,7 @@ class Threads:
             is_kept = await threads.extend(thread.thread_id, fence=fence, until_ms=until_ms)
             self.turns.presence.refresh(thread.thread_id)
             await self._heed_stop(thread.thread_id)
+            await self._heed_halt(thread)
             return is_kept
 
         def lost() -> None:
@@ -374,7 +375,7 @@ class Threads:
         while True:
             admitted = await self._sorted(work)
             was_open = work.thread.turn_open
-            if not await self._has_turn(work, admitted):
+            if not await self._may_go_on(work, admitted):
                 return
             progress = await self.turns.step(work, admitted)
             if progress is Progress.WAITING:
@@ -387,6 +388,10 @@ class Threads:
                     work.has_ended_turn, work.running = True, ()
                     return
                 await self.turns.end(work)
+
+    async def _may_go_on(self, work: ThreadPass, admitted: Sequence[str]) -> bool:
+        """Whether a turn is open that no freeze holds; see `_has_turn`."""
+        return await self._has_turn(work, admitted) and not await self.turns.halts.hold(work)
 
     async def _has_turn(self, work: ThreadPass, admitted: Sequence[str]) -> bool:
         """Whether a turn is open; begins the next one if there are messages."""
@@ -437,6 +442,12 @@ class Threads:
         stopping = self.turns.stopping
         if stopping.is_running(thread_id) and await self.inbox.has_stop(thread_id):
             stopping.stop(thread_id)
+
+    async def _heed_halt(self, thread: Thread) -> None:
+        """Halt the run in this process if people have frozen turns."""
+        stopping = self.turns.stopping
+        if stopping.is_running(thread.thread_id) and await self.turns.halts.covers(thread):
+            stopping.halt(thread.thread_id)
 
     async def _finish_posts(self, thread: Thread) -> Thread:
         """Finish after a crash: end a failed turn, post delayed texts."""

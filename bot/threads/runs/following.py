@@ -6,7 +6,7 @@ A stop ends a model call and cancellable tools at once. Other tools that have st
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -120,6 +120,10 @@ class StoppableRun:
         """Stop a model call and cancellable tools now, and otherwise after the running tools."""
         self.token.cancel("finish_tools")
 
+    def halt(self) -> None:
+        """Stop a model call now, and otherwise after the running tools."""
+        self.token.cancel("models")
+
 
 @dataclass(frozen=True, slots=True)
 class StoppableRuns:
@@ -128,9 +132,11 @@ class StoppableRuns:
     _runs: dict[str, StoppableRun] = field(default_factory=dict)
 
     @contextmanager
-    def run(self, thread_id: str) -> Iterator[StoppableRun]:
-        """Register a segment that can be stopped until the block ends."""
-        run = StoppableRun()
+    def run(
+        self, thread_id: str, *, is_halted: Callable[[], Awaitable[bool]] | None = None
+    ) -> Iterator[StoppableRun]:
+        """Register a segment that can be stopped until the block ends; see `CancelToken`."""
+        run = StoppableRun(CancelToken(is_halted=is_halted))
         self._runs[thread_id] = run
         try:
             yield run
@@ -149,6 +155,11 @@ class StoppableRuns:
         """Stop the thread's run in this process, if any."""
         if (run := self._runs.get(thread_id)) is not None:
             run.stop()
+
+    def halt(self, thread_id: str) -> None:
+        """Halt the thread's run in this process, if any."""
+        if (run := self._runs.get(thread_id)) is not None:
+            run.halt()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

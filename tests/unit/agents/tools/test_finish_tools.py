@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from agents import CancelToken, tool
+from agents.core.cancel import CancelMode
 from agents.core.errors import AgentConfigError
 from agents.core.observers import ToolOutcome
 from agents.core.scope import StartingCall
@@ -40,7 +41,9 @@ class Slow:
         return make(self.work)
 
 
-async def stop_inside(world: World, slow: Slow, *, is_gated: bool) -> list[str]:
+async def stop_inside(
+    world: World, slow: Slow, *, is_gated: bool, mode: CancelMode = "finish_tools"
+) -> list[str]:
     """Stop when the tool is inside, let it go on, and return what the run told."""
     token, runner = CancelToken(), world.runner()
     if is_gated:
@@ -57,7 +60,7 @@ async def stop_inside(world: World, slow: Slow, *, is_gated: bool) -> list[str]:
 
     task = asyncio.ensure_future(follow())
     await slow.inside.wait()
-    token.cancel("finish_tools")
+    token.cancel(mode)
     slow.go_on.set()
     await asyncio.wait({task})
     assert task.exception() is not None  # cancelled, with all that it needs to go on
@@ -112,3 +115,29 @@ def test_a_function_in_a_thread_cannot_be_cancelled() -> None:
 
     with pytest.raises(AgentConfigError, match="runs in a thread"):
         tool(cancellable=True)(migrate)
+
+
+async def test_a_stop_of_models_lets_each_tool_finish() -> None:
+    slow = Slow()
+    world = World([call("work", id="c1"), say("done")], [slow.tool(cancellable=True)])
+    lines = await stop_inside(world, slow, is_gated=False, mode="models")
+    assert lines[-1] == "tool work#c1 ran: migrated"
+    assert slow.cleaned == 0
+
+
+@pytest.mark.parametrize(
+    ("modes", "last"),
+    [
+        (("next", "models"), "models"),
+        (("models", "after_tools"), "models"),
+        (("models", "finish_tools"), "finish_tools"),
+        (("finish_tools", "models"), "finish_tools"),
+        (("now", "finish_tools"), "now"),
+        (("after_tools", "next"), "next"),
+    ],
+)
+def test_a_later_stop_is_never_less_urgent(modes: tuple[CancelMode, ...], last: str) -> None:
+    token = CancelToken()
+    for mode in modes:
+        token.cancel(mode)
+    assert token.mode == last
