@@ -29,13 +29,11 @@ class FreezeRights:
         by: Groups whose members may freeze, by name; empty for admins of the workspace.
         lifters: Groups whose members may lift, by name; empty for admins of the workspace.
         count: How many people must lift.
-        alert: Channel that is told; empty for the channel of the command.
     """
 
     by: Mapping[str, Group]
     lifters: Mapping[str, Group]
     count: int
-    alert: str
 
     @classmethod
     def of(cls, file: PolicyFile) -> FreezeRights:
@@ -45,11 +43,10 @@ class FreezeRights:
             by={name: group_of(file.groups[name], file) for name in entry.by},
             lifters={name: group_of(file.groups[name], file) for name in entry.lifters},
             count=entry.lift.count,
-            alert=entry.alert or "",
         )
 
 
-ADMINS_ONLY = FreezeRights(by={}, lifters={}, count=1, alert="")
+ADMINS_ONLY = FreezeRights(by={}, lifters={}, count=1)
 """The rights without a policy."""
 
 

@@ -874,13 +874,6 @@ class FreezeEntry(Filled):
 
     Errors: `unknown_group`, `bad_value`
     """
-    alert: ChannelId | None = None
-    """Channel that is told about each freeze and each lifting. Default: the channel of the command.
-
-    Example: `alert: C0ALERT`
-
-    Errors: `bad_id`, `unknown_id`, `bot_not_in_channel`
-    """
 
     @property
     def lifters(self) -> tuple[str, ...]:
@@ -929,7 +922,7 @@ class PolicyFile(Filled):
     freeze: FreezeEntry = FreezeEntry()
     """People who can stop every start of a call.
 
-    Example: `freeze: {by: [sre], lift: {from: [leads], count: 2}, alert: C0ALERT}`
+    Example: `freeze: {by: [sre], lift: {from: [leads], count: 2}}`
 
     Errors: `unknown_group`
     """

@@ -216,7 +216,6 @@ def _channels(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
     for ask in _asks(root):
         yield from ask.texts("route", "channel")
         yield from ask.texts("break_glass", "alert")
-    yield from root.texts("freeze", "alert")
 
 
 def _deciding(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:

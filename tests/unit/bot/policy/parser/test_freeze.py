@@ -22,15 +22,11 @@ rules: []
 default: {{ask: {{}}}}
 """
 CASES = {
-    "{by: [sre], lift: {from: [leads], count: 2}, alert: C0APPR}": [],
+    "{by: [sre], lift: {from: [leads], count: 2}}": [],
     "{by: [sre, nobody]}": [("unknown_group", "freeze.by[1]")],
     "{lift: {from: [nobody]}}": [("unknown_group", "freeze.lift.from[0]")],
-    "{by: [sre], lift: {from: [leads], count: 4}, alert: C0AWAY}": [
-        ("bot_not_in_channel", "freeze.alert"),
-        ("bad_value", "freeze.lift.count"),
-    ],
-    "{alert: C0NOWHERE}": [("unknown_id", "freeze.alert")],
-    "{alert: everywhere}": [("bad_id", "freeze.alert")],
+    "{by: [sre], lift: {from: [leads], count: 4}}": [("bad_value", "freeze.lift.count")],
+    "{alert: C0ALERT}": [("unknown_key", "freeze.alert")],  # nobody would be told
     "{by: [sre], for: 2h}": [("unknown_key", "freeze.for")],
     "{by: []}": [("empty_group", "freeze.by")],
 }
