@@ -237,7 +237,7 @@ class Calls:
             is_cancellable=call.is_cancellable,
         )
         is_whole = len(approvals) == len(decided)
-        why = await self._why_not(approvals, facts) if is_whole else say("reason.no_record")
+        why = await self._why_not(call, approvals, facts) if is_whole else say("reason.no_record")
         if not why and call.only_checks:
             return {}
         begun = why or await self._begin(turn, call, approvals, facts)
@@ -391,7 +391,9 @@ class Calls:
     async def _read(self, approval_id: str) -> Approval:
         return await self.storage.approvals.get(approval_id)
 
-    async def _why_not(self, approvals: Sequence[Approval], facts: StartFacts) -> str:
+    async def _why_not(
+        self, call: StartingCall, approvals: Sequence[Approval], facts: StartFacts
+    ) -> str:
         """Return why the decisions do not let their call start; wait while that is unknown."""
         tries = 0
         while True:
@@ -400,15 +402,18 @@ class Calls:
             if why or facts.repeats:
                 return why
             try:
-                return say("reason.gone") if await self._is_gone(approvals, facts.now_ms) else ""
+                is_gone = await self._is_gone(call, approvals, facts.now_ms)
+                return say("reason.gone") if is_gone else ""
             except DirectoryError:
                 # Their rights are unknown: wait, until the decision lapses.
                 logger.warning("who approved cannot be looked up", extra={"action": "start_waits"})
                 await self._pause(tries)
                 tries += 1
 
-    async def _is_gone(self, approvals: Sequence[Approval], now: int) -> bool:
+    async def _is_gone(self, call: StartingCall, approvals: Sequence[Approval], now: int) -> bool:
         """Whether a person who approved has lost the right.
+
+        Of a parked call, all people are looked up, however new their votes are.
 
         Raises:
             DirectoryError: A look-up failed.
@@ -416,7 +421,7 @@ class Calls:
         for approval in approvals:
             decision = approval.decision
             is_fresh = decision is None or abs(now - decision.at_ms) <= milliseconds(FRESH)
-            if is_fresh or approval.kind is Kind.QUESTION:
+            if (is_fresh and call.parked is None) or approval.kind is Kind.QUESTION:
                 continue  # filling in missing arguments approves nothing
             if await self.votes().gone_since(approval):
                 return True

@@ -342,3 +342,11 @@ async def test_a_doubt_that_is_to_run_again_waits_too(storage: SqliteStores) -> 
         assert buttons(waiting) == []
     await lift(office)
     assert len(office.ran) == 1
+
+
+async def test_i13_who_has_left_during_a_freeze_starts_nothing(storage: SqliteStores) -> None:
+    office, _ = await frozen_and_approved(storage, PAY, say("Paid."))
+    office.directory.add(ADA, team_id="T2", is_external=True)
+    await lift(office)
+    assert office.ran == []
+    assert (await office.the_approval()).asked_again
