@@ -20,6 +20,7 @@ from typing import Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from bot.approvals.due.frozen_cards import FrozenCards
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.grants import Grants
 from bot.clock import steady_clock
@@ -69,6 +70,7 @@ class DueWork:
         grants: Updates the messages of standing grants, if any.
         lists: Updates displayed lists, if any.
         parked: Finds threads whose calls waited for the end of a freeze, if any.
+        frozen: Shows freezes on pending cards, if any.
         clocks: Compares clocks with the database server, if necessary.
     """
 
@@ -83,6 +85,7 @@ class DueWork:
     grants: Grants | None = None
     lists: Callable[[], Coroutine[Any, Any, None]] | None = None
     parked: ParkedThreads | None = None
+    frozen: FrozenCards | None = None
     clocks: ClockWatch | None = None
     failing: dict[str, Exception] = field(default_factory=dict, init=False)
 
@@ -106,6 +109,7 @@ class DueWork:
             "private answers": self._tell,
             "standing grants": self._attend_grants,
             "parked": self._go_on,
+            "frozen": self._show_freezes,
         }
         count, faults = 0, {}
         for kind, look in looks.items():
@@ -155,6 +159,10 @@ class DueWork:
             await self.storage.threads.wake(thread_id, now_ms=now)
             self.spawn(self.threads.work(thread_id))
         return len(freed)
+
+    async def _show_freezes(self, _: int) -> int:
+        """Start updates of cards that a freeze covers, or covers no more."""
+        return 0 if self.frozen is None else await self.frozen.look()
 
     def _tend(self) -> None:
         """Start periodic maintenance."""

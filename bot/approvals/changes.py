@@ -22,6 +22,7 @@ from bot.records.approval import (
     Status,
     UnrecordedAct,
 )
+from bot.records.switch import Freeze
 
 _REFUSABLE = frozenset({Status.APPROVED, Status.REJECTED, Status.ANSWERED})
 """The statuses of decisions that a run may refuse."""
@@ -136,6 +137,14 @@ def with_requester_gone(
     if approval.status is not Status.PENDING or approval.requester_gone == gone:
         return None
     return shown(approval, requester_gone=gone, due_ms=now_ms)
+
+
+def with_freeze(approval: Approval, freeze: Freeze | None, *, now_ms: int) -> Approval | None:
+    """Return a pending approval whose card names a freeze, or none any more."""
+    named = approval.frozen.id if approval.frozen else ""
+    if approval.status is not Status.PENDING or named == (freeze.id if freeze else ""):
+        return None
+    return shown(approval, frozen=freeze and freeze.changed(confirmations=()), due_ms=now_ms)
 
 
 def annotated(approval: Approval, judged: Approval, *, now_ms: int) -> Approval | None:

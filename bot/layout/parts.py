@@ -23,7 +23,7 @@ from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.redaction.masks import has_guess
 from bot.words import say
-from bot.words.mrkdwn import date, mention
+from bot.words.mrkdwn import date, escape, is_person, mention
 
 REASON = 500
 APPROVERS = 400
@@ -108,6 +108,19 @@ def body(parts: Iterable[Listed]) -> Body:
         guessed=any(part.guessed for part in listed),
         turned=any(part.turned for part in listed),
     )
+
+
+def frozen_by(actor: str) -> str:
+    """Return who froze: a person of Slack as a mention, a user of the command line by name."""
+    return mention(actor) if is_person(actor) else f"`{escape(actor)}`"
+
+
+def frozen_words(approval: Approval) -> str:
+    """Return which freeze keeps a call from starting, and that people may decide; or nothing."""
+    freeze = approval.frozen
+    if freeze is None:
+        return ""
+    return say("line.frozen", who=frozen_by(freeze.by), time=date(freeze.since_ms))
 
 
 def stuck_words(approval: Approval) -> str:

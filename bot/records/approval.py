@@ -9,6 +9,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
+from bot.records.switch import Freeze
 from bot.records.terms import StoredTerms
 from bot.records.thread import ThreadDocument
 from storage.documents import FreeJson, FreeObject, Index, Part, Spec, Text, Where
@@ -670,6 +671,9 @@ class Approval(ThreadDocument):
     """The place that the first requester has left while this was pending; empty if none."""
     execution: Execution = Execution()
     """The execution of the approved call."""
+    frozen: Freeze | None = None
+    """The freeze that the card names while people decide: the call would not start. None without
+    one. The switch decides what starts, never this field."""
     stopped_by: str = ""
     """Slack user id of the person who stopped the agent after the approval, before the end of the
     call; empty without such a stop."""

@@ -14,6 +14,7 @@ from agents.gates.rulings import Judgement
 from bot.approvals.ask_agent import Explanations
 from bot.approvals.break_glass import BreakGlassAlert
 from bot.approvals.due.agent_answers import AgentAnswers
+from bot.approvals.due.frozen_cards import FrozenCards
 from bot.approvals.due.thread_reactions import ThreadReactions
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.grants import Grants
@@ -490,6 +491,15 @@ class Wiring:
             grants=self.grants,
             lists=self.homes.refresh,
             parked=ParkedThreads(self.storage.threads, self.switch),
+            frozen=FrozenCards(
+                approvals=self.storage.approvals,
+                freezes=self.freezes,
+                tags=self._tags,
+                clock=clock,
+                attend=self._attend,
+                spawn=self.tasks.spawn,
+                changed=self.homes.changed,
+            ),
         )
 
     def _retention(self) -> Retention | None:

@@ -12,7 +12,7 @@ from bot.config.durations import format_duration
 from bot.layout.argument_fields import Naming, facts
 from bot.layout.blocks import HEADER, Block, Card, joined, literal, quote, rich
 from bot.layout.card_layout import bold_title, notes, open_card, small_lines
-from bot.layout.parts import Body, agreed, asked_by, body, spoken, stuck_words
+from bot.layout.parts import Body, agreed, asked_by, body, frozen_words, spoken, stuck_words
 from bot.layout.preview import preview
 from bot.layout.sentences import title_hidden, title_of
 from bot.layout.text import show
@@ -21,7 +21,7 @@ from bot.records.approval import Approval, Kind
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.buttons import choices
-from bot.slack.cards.change_note import anew, claimed, void_words, wrote_since, wrote_words
+from bot.slack.cards.change_note import anew, claimed, frozen, void_words, wrote_since, wrote_words
 from bot.slack.cards.details import fits_details
 from bot.slack.cards.footer import note_quotes, notes_given, small_print, stage_line
 from bot.slack.cards.status import pending_status
@@ -39,7 +39,11 @@ def pending_card(question: ShownQuestion, *, approvers_text: str, lead: Sequence
     about = describe(approval)
     guessed = guesses(approval)
     about = replace(about, guessed=bool(guessed))
-    blocks: list[Block] = [*anew(approval), *joined([*about.blocks, *_why(approval)])]
+    blocks: list[Block] = [
+        *frozen(approval),
+        *anew(approval),
+        *joined([*about.blocks, *_why(approval)]),
+    ]
     blocks += [*dialog(approval), *wrote_since(approval), *note_quotes(notes_given(approval))]
     needs_all = question.can_agree() and approval.kind is not Kind.DOUBT
     is_too_long = needs_all and not fits_details(question)
@@ -151,7 +155,7 @@ def _text(question: ShownQuestion, state: str) -> str:
     """Return the notification text: state, title, people, expiry."""
     approval = question.approval
     edited = say("notify.edited", who=mention(approval.edits.by)) if approval.edits.by else ""
-    why = stuck_words(approval) if approval.stuck else ""
+    why = spoken(stuck_words(approval) if approval.stuck else "", frozen_words(approval))
     said = void_words(approval), wrote_words(approval)
     return spoken(state, why, edited, *said, stage_line(approval))
 

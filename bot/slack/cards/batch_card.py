@@ -25,7 +25,7 @@ from bot.layout.blocks import (
     rich,
 )
 from bot.layout.card_layout import closed_card, open_card, quoted, small_lines, state_line
-from bot.layout.parts import asked_by, deciders_names, spoken, stuck_words
+from bot.layout.parts import asked_by, deciders_names, frozen_words, spoken, stuck_words
 from bot.layout.sentences import title_of
 from bot.layout.text import clip, clip_mrkdwn, show
 from bot.policy.demands import wants_reason
@@ -45,7 +45,7 @@ from bot.slack.cards.batch_items import (
     item_parts,
     number_of,
 )
-from bot.slack.cards.change_note import wrote_since, wrote_words
+from bot.slack.cards.change_note import frozen, wrote_since, wrote_words
 from bot.slack.cards.decided import next_words, third_words
 from bot.slack.cards.footer import note_quotes, small_print
 from bot.slack.cards.listed import takes_line
@@ -102,7 +102,14 @@ def _open(
     waiting = [approval for approval in items if approval.status is Status.PENDING]
     first, stuck = waiting[0], [approval for approval in waiting if approval.stuck]
     state, text = _waiting_state(items, waiting, title)
-    blocks = [*_listed(items, waiting, batch_words), *_why(waiting), *wrote_since(first)]
+    held = next((approval for approval in waiting if approval.frozen), first)
+    text = spoken(text, frozen_words(held))
+    blocks = [
+        *frozen(held),
+        *_listed(items, waiting, batch_words),
+        *_why(waiting),
+        *wrote_since(first),
+    ]
     blocks += note_quotes([*dict.fromkeys(_notes_of_yes(items))])
     small = small_print(first, approvers_text, shown_question(first).who_can, lead)
     blocks += small_lines([*(stuck_words(approval) for approval in stuck[:1]), *small])

@@ -19,6 +19,7 @@ from bot.layout.blocks import (
     rich,
     section,
 )
+from bot.layout.parts import frozen_by
 from bot.layout.sentences import title_of
 from bot.layout.text import clip
 from bot.policy.demands import is_risky
@@ -36,7 +37,7 @@ from bot.slack.home.items import (
 )
 from bot.slack.home.state import PAGE, HomeState, Shown
 from bot.slack.home.times import TimeReader
-from bot.slack.side_messages.freezes import frozen_by, scope_text
+from bot.slack.side_messages.freezes import scope_text
 from bot.words import say
 
 CALLBACK = "countersign:home"

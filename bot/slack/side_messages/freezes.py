@@ -1,10 +1,10 @@
-"""Words about freezes: what is frozen, and by whom."""
+"""Words about freezes: what is frozen."""
 
 from __future__ import annotations
 
 from bot.records.switch import FreezeScope, ScopeKind
 from bot.words import say
-from bot.words.mrkdwn import escape, is_person, mention
+from bot.words.mrkdwn import escape
 
 _SCOPES = {
     ScopeKind.ALL: "command.scope_all",
@@ -20,8 +20,3 @@ def scope_text(scope: FreezeScope) -> str:
         return f"<#{scope.name}>"
     key = _SCOPES[scope.kind]
     return say(key, name=escape(scope.name)) if scope.name else say(key)
-
-
-def frozen_by(actor: str) -> str:
-    """Return a person of Slack as a mention, and a user of the command line by name."""
-    return mention(actor) if is_person(actor) else f"`{escape(actor)}`"

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 
 from bot.errors import UnknownScopeError
+from bot.layout.parts import frozen_by
 from bot.layout.text import clip_mrkdwn
 from bot.records.switch import MAX_WHY, ScopeKind
-from bot.slack.side_messages.freezes import frozen_by, scope_text
+from bot.slack.side_messages.freezes import scope_text
 from bot.slack.slash_commands.answers import Asker, TypedAnswer, TypoError
 from bot.words import say
 from bot.words.mrkdwn import date

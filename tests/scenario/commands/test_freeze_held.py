@@ -63,6 +63,9 @@ async def test_an_approved_call_waits_until_the_freeze_is_lifted_and_runs_once(
         card = await asked(stage)
         said = await type_in(tmp_path / "data", "freeze", "The shop is closed.")
         assert said.startswith("f1: frozen: all.")
+        await stage.tick()
+        card = await stage.card(word="nothing starts. You can still decide.")
+        assert APPROVE in str(card)
         await approved_in_vain(stage, card)
         assert "The shop is closed." in str(stage.cards()[0])
         if is_restarted:

@@ -1,0 +1,193 @@
+"""Pending cards say that a freeze covers their calls, until it is lifted (11.10, 11.23)."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.models import Turn, call, say
+from bot.approvals.disclosure import Surface
+from bot.ports.threads import BatchWords
+from bot.records.approval import Approval, Decision, ExecutionState, Status
+from bot.records.switch import Freeze, FreezeScope, ScopeKind
+from bot.slack.cards.batch_card import batch_card
+from bot.slack.cards.card_for import card_for
+from storage.errors import StoreUnavailableError
+from tests.support.stores import SqliteStores
+from tests.unit.bot.office import ADA, CHANNEL, Office, an_actor
+from tests.unit.bot.slack.cards.batch_samples import refunds
+from tests.unit.bot.slack.cards.samples import CREATED, an_approval
+from tests.unit.bot.slack.cards.test_words import shown
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
+QUESTION = call("ask_people", {"questions": ["Which bank?"]}, id="c3")
+ASK = "<@UBOT> pay Mia"
+ALL = FreezeScope()
+
+
+async def asked(storage: SqliteStores, *turns: Turn) -> tuple[Office, Approval]:
+    office = Office(storage, [*turns])
+    await office.hear(ASK)
+    return office, await office.the_approval()
+
+
+async def freeze(office: Office, scope: FreezeScope = ALL) -> None:
+    await office.freezes.freeze(scope, by=ADA, why="The *bank* is down.")
+
+
+async def look(office: Office) -> int:
+    count = await office.sweep.tick()
+    await office.queue.run()
+    return count
+
+
+def card_of(office: Office, approval: Approval) -> str:
+    card = card_for(office.notifier.cards[approval.approval_id], approvers_text="")
+    return f"{card.text}\n{shown(card.blocks)}"
+
+
+async def test_a_pending_card_names_the_freeze_until_it_is_lifted(storage: SqliteStores) -> None:
+    office, approval = await asked(storage, PAY, say("Paid."))
+    await freeze(office)
+    await look(office)
+    card = card_of(office, approval)
+    assert card.count(f"❄️ Frozen by <@{ADA}>, <!date^") == 2  # in the text for notifications, too
+    assert "nothing starts. You can still decide." in card
+    assert "Why: The *bank* is down." in card
+    await office.freezes.lift("f1", by=ADA, why="It is up.")
+    await look(office)
+    assert "Frozen" not in card_of(office, approval)
+
+
+async def test_a_look_without_news_writes_nothing(storage: SqliteStores) -> None:
+    office, approval = await asked(storage, PAY)
+    await freeze(office)
+    await look(office)
+    before = await storage.approvals.get(approval.approval_id)
+    assert [await look(office) for _ in range(3)] == [0, 0, 0]
+    await office.freezes.freeze(ALL, by="UBEN", why="Still down.")  # the same freeze
+    assert await look(office) == 0
+    assert await storage.approvals.get(approval.approval_id) == before
+    await office.freezes.lift("f1", by=ADA, why="It is up.")
+    assert [await look(office) for _ in range(3)] == [1, 0, 0]
+
+
+async def test_a_click_just_before_the_card_changes_counts(storage: SqliteStores) -> None:
+    office, approval = await asked(storage, PAY, say("Paid."))
+    await freeze(office)
+    await look(office)
+    await office.decide(approval, by=ADA)  # as the card was shown before the look
+    approval = await storage.approvals.get(approval.approval_id)
+    assert (approval.status, approval.execution.state) == (Status.APPROVED, ExecutionState.READY)
+    assert "frozen, nothing starts" in card_of(office, approval)
+    assert office.ran == []
+
+
+async def test_a_card_that_changes_while_a_vote_is_judged_keeps_the_vote(
+    storage: SqliteStores,
+) -> None:
+    office, approval = await asked(storage, PAY, say("Paid."))
+    actor = an_actor(ADA)
+    seen = await office.approvals.get_pending(approval.approval_id, actor, shown=approval.digest)
+    await freeze(office)
+    await look(office)
+    decision = Decision(
+        status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest
+    )
+    decided = await office.approvals.decide(seen, decision, actor, surface=Surface.CARD)
+    assert decided.status is Status.APPROVED
+
+
+async def test_only_calls_in_scope_are_marked(storage: SqliteStores) -> None:
+    office, approval = await asked(storage, PAY)
+    await freeze(office, FreezeScope(kind=ScopeKind.TOOL, name="refund"))
+    assert await look(office) == 0
+    assert "Frozen" not in card_of(office, approval)
+    await freeze(office, FreezeScope(kind=ScopeKind.CHANNEL, name=CHANNEL))
+    await look(office)
+    assert "Frozen" in card_of(office, approval)
+    await freeze(office)  # the oldest stays
+    assert await look(office) == 0
+    await office.freezes.lift("f2", by=ADA, why="It is up.")
+    await look(office)
+    frozen = (await storage.approvals.get(approval.approval_id)).frozen
+    assert frozen is not None
+    assert frozen.id == "f3"
+
+
+async def test_a_question_is_not_frozen(storage: SqliteStores) -> None:
+    office, approval = await asked(storage, QUESTION)
+    await freeze(office)
+    assert await look(office) == 0
+    assert "Frozen" not in card_of(office, approval)
+
+
+async def test_a_request_that_comes_during_a_freeze_is_marked(storage: SqliteStores) -> None:
+    office = Office(storage, [PAY])
+    await freeze(office)
+    await look(office)
+    await office.hear(ASK)
+    await look(office)
+    assert "Frozen" in card_of(office, await office.the_approval())
+
+
+async def test_a_process_that_dies_after_the_mark_leaves_the_card_to_the_next(
+    storage: SqliteStores,
+) -> None:
+    office, approval = await asked(storage, PAY)
+    await freeze(office)
+    await office.sweep.tick()
+    office.queue.drop()
+    second = Office(storage, [], clock=office.clock, owner="second")
+    await look(second)
+    assert "Frozen" in card_of(second, approval)
+
+
+async def test_a_process_that_starts_after_the_lifting_clears_old_marks(
+    storage: SqliteStores,
+) -> None:
+    office, approval = await asked(storage, PAY)
+    await freeze(office)
+    await look(office)
+    await office.freezes.lift("f1", by=ADA, why="It is up.")
+    second = Office(storage, [], clock=office.clock, owner="second")
+    await look(second)
+    assert "Frozen" not in card_of(second, approval)
+
+
+def test_the_card_of_several_calls_names_the_freeze() -> None:
+    items = refunds(an_approval())
+    freeze = Freeze(id="f1", scope=ALL, by=ADA, why="It is down.", since_ms=CREATED)
+    frozen = [item.changed(frozen=freeze) for item in items]
+    for shown_items, count in ((items, 0), (frozen, 2)):
+        card = batch_card(shown_items, BatchWords(title="Refunds"), approvers_text="")
+        assert f"{card.text}\n{shown(card.blocks)}".count("Frozen by") == count
+
+
+async def test_100_cards_change_at_one_look(storage: SqliteStores) -> None:
+    office = Office(storage, [PAY] * 101)
+    for number in range(101):
+        ts = f"18000{number:05d}.000001"
+        await office.hear(ASK, ts=ts, thread_ts=ts)
+    await freeze(office)
+    assert await look(office) == 101
+    cards = office.notifier.cards.values()
+    assert [approval.frozen is not None for approval in cards] == [True] * 101
+
+
+async def test_a_switch_that_cannot_be_read_is_read_again(storage: SqliteStores) -> None:
+    office, approval = await asked(storage, PAY)
+    await freeze(office)
+    second = Office(storage, [], clock=office.clock, owner="second")
+    read = second.freezes.in_force
+
+    async def away() -> None:
+        raise StoreUnavailableError("it is away")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(second.freezes), "in_force", lambda _: away())
+        with pytest.raises(StoreUnavailableError):
+            await second.sweep.tick()
+    assert await read()
+    await look(second)
+    assert "Frozen" in card_of(second, approval)
