@@ -42,7 +42,7 @@ def pending(count: int, *, due: int) -> Iterator[Approval]:
     """Approvals that wait for people; some of them are due."""
     for number in range(count):
         name = uuid.uuid4().hex
-        approval = an_approval().changed(
+        approval = an_approval(
             approval_id=f"apr_{name}",
             interrupt_id=name,
             thread_id=f"T1:C1:{name}",

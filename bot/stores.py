@@ -21,6 +21,7 @@ from bot.records.switch import SwitchRecord
 from bot.records.thread import Thread, ThreadStore
 from storage.base import DocumentDatabase
 from storage.documents import Collection, Document, Unreadable
+from storage.thread_ids import ids_after, team_of
 
 KINDS: tuple[type[Document], ...] = (
     Thread,
@@ -71,13 +72,14 @@ class Stores:
     async def teams(self) -> set[str]:
         """Return the workspaces that have approvals. Their audit cannot be empty."""
         teams: set[str] = set()
-        first = ""
+        team_id = ""
         while places := await self.approvals.places(
-            {"thread_id": {"$gte": first}}, sort=("thread_id", "created_ms", "position"), limit=1
+            {"thread_id": {"$gte": ids_after(team_id)}},
+            sort=("thread_id", "created_ms", "position"),
+            limit=1,
         ):
-            team_id = str(places[0][0]).partition(":")[0]
+            team_id = team_of(str(places[0][0]))
             teams.add(team_id)
-            first = f"{team_id};"  # all thread ids of one are skipped at once
         return teams
 
     async def reconsider(self) -> None:

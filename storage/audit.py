@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from storage.chain import Form
+from storage.thread_ids import team_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class AuditEntry:
     @property
     def team(self) -> str:
         """Slack id of the workspace, from the field or from the thread id."""
-        return self.team_id or self.thread_id.partition(":")[0]
+        return self.team_id or team_of(self.thread_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from storage.documents import Row, fault_of
 from storage.errors import Fault, RecordFormatError, RecordRefusedError, StoreBrokenError
 from storage.log import SCHEMA_VERSION, check_version, checked_text
 from storage.retention import is_kept
+from storage.thread_ids import team_of
 
 logger = logging.getLogger(__name__)
 
@@ -186,7 +187,7 @@ def open_form(row: Mapping[str, object]) -> dict[str, object]:
     thread_id = row.get("thread_id")
     return {
         "v": row.get("v"),
-        "team": row.get("team_id") or str(thread_id).partition(":")[0],
+        "team": row.get("team_id") or team_of(str(thread_id)),
         "id": row.get("entry_id"),
         "at_ms": row.get("at_ms"),
         "action": row.get("action"),

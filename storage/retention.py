@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from storage.thread_ids import channel_of, name_of
+
 _AFTER_ID = "#/:"
 """The characters that follow the thread's id in keys of its turns, its log and their parts."""
 
@@ -71,9 +73,7 @@ def key_ranges(thread_id: str) -> list[tuple[str, str]]:
 
 def place_of(thread_id: str) -> dict[str, str]:
     """Return the fields by which a record of a private answer names its thread."""
-    _, _, place = thread_id.partition(":")
-    channel_id, _, thread_ts = place.partition(":")
-    return {"channel_id": channel_id, "thread_ts": thread_ts}
+    return {"channel_id": channel_of(thread_id), "thread_ts": name_of(thread_id)}
 
 
 def is_kept(name: str, item: object) -> bool:

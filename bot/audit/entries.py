@@ -24,6 +24,7 @@ from bot.redaction.call import mask_data
 from bot.redaction.mask import mask
 from bot.redaction.masks import NO_NAMES, Names
 from storage.audit import AuditEntry, AuditStore
+from storage.thread_ids import thread_of
 
 _JUST_MS = 5_000
 """Age in milliseconds after which a decision is certainly in the audit."""
@@ -599,7 +600,7 @@ async def note_start(
         Act.STARTED,
         key=f"{call.checkpoint_id}:{call.address}:{start}",
         at_ms=at_ms,
-        about=call.checkpoint_id.rpartition("#")[0],
+        about=thread_of(call.checkpoint_id),
         checkpoint=call.checkpoint_id,
         address=call.address,
         number=number or "",

@@ -19,7 +19,6 @@ from bot.freezes.rules import CallScope, covering
 from bot.freezes.service import Freezes
 from bot.records.approval import Approval
 from bot.records.switch import Freeze, SwitchRecord
-from bot.records.thread import channel_of
 from storage.audit import AuditEntry
 from storage.errors import RecordNotFoundError, StorageError
 
@@ -221,7 +220,7 @@ def scope_of_approval(approval: Approval, tags: Collection[str]) -> CallScope:
         agents=frozenset(segment.id for segment in agents if segment.type == "agent"),
         tool=approval.tool,
         tags=frozenset(tags),
-        channel=channel_of(approval.checkpoint_id),
+        channel=approval.channel_id,
     )
 
 

@@ -29,6 +29,7 @@ from opentelemetry.trace import (
 from bot.errors import SettingsError
 from bot.observability import events
 from bot.records.approval import Approval
+from storage.thread_ids import turn_of
 
 STOP_S = 1.0
 """Timeout for sending the last spans, in seconds."""
@@ -87,8 +88,8 @@ class Tracing:
                 about = {"message": message.message_id}
                 self._span("message", message.thread_id, about, write)
             case events.RunWritten(step, checkpoint_id, write):
-                thread_id, _, turn = checkpoint_id.rpartition("#")
-                self._span(step, thread_id, {"turn": turn}, write)
+                thread_id, turn = turn_of(checkpoint_id)
+                self._span(step, thread_id, {"turn": str(turn)}, write)
             case events.RequestsWritten(approvals=approvals, write=write):
                 for approval in approvals:
                     self._step("ask", approval, write)

@@ -231,7 +231,7 @@ class Viewer:
 
 def _channels(approval: Approval) -> tuple[str, ...]:
     """Return ids of channels that have a card of a request or its break-glass alert."""
-    channel_ids = [approval.channel_id, approval.place]
+    channel_ids = [approval.channel_id, approval.elsewhere]
     if approval.decision is not None and approval.decision.emergency:
         glass = glass_of(approval)
         channel_ids.append(glass.alert if glass is not None else "")

@@ -23,6 +23,7 @@ from bot.policy.named_terms import NamedPeople, named_terms, under_terms
 from bot.ports.people import CHANNEL
 from bot.questions.base import QuestionDraft, brief_of, kind_at
 from bot.records.approval import APPROVE, Approval, Kind, PriorApproval, StoredEdits
+from bot.records.origin import AgentRun, RequestPlace
 from bot.records.terms import Terms
 from bot.records.thread import Thread
 from bot.redaction.call import mask_title
@@ -107,12 +108,12 @@ def approval_from(
     approval = Approval(
         approval_id=approval_id_of(context.id),
         kind=kind,
+        asker=AgentRun(interrupt_id=context.id, address=str(context.address)),
         thread_id=thread.thread_id,
         turn=thread.turn,
-        interrupt_id=context.id,
         position=position,
+        place=RequestPlace(channel_id=thread.channel_id, thread_ts=thread.thread_ts),
         requester_id=origin.requesters[0],
-        address=str(context.address),
         tool=brief.tool,
         rule=brief.rule,
         # A title like “Rotate {name} with {password}” contains argument values, so mask it.

@@ -9,10 +9,11 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
+from bot.records.origin import AgentRun, Asker, RequestOrigin, RequestPlace, ThreadId
 from bot.records.switch import Freeze
 from bot.records.terms import StoredTerms
-from bot.records.thread import ThreadDocument
-from storage.documents import FreeJson, FreeObject, Index, Part, Spec, Text, Where
+from storage.documents import FreeJson, FreeObject, Index, Part, Spec, Text, Where, WorkDocument
+from storage.thread_ids import team_of, turn_id_of
 
 APPROVE = "approve"
 """The choice that permits the call."""
@@ -554,7 +555,7 @@ ENDED: Where = {"status": {"$ne": Status.PENDING.value}}
 """Query condition: approvals that are not pending any more."""
 
 
-class Approval(ThreadDocument):
+class Approval(WorkDocument):
     """The durable record of one interrupt that people must decide or answer.
 
     Stored: version 1, must stay readable.
@@ -577,15 +578,16 @@ class Approval(ThreadDocument):
         ),
         content=frozenset(
             {
-                "address",
                 "arguments",
+                "asker",
                 "created_ms",
                 "digest",
                 "edits",
                 "form",
-                "interrupt_id",
                 "kind",
                 "members",
+                "origin",
+                "place",
                 "policy_file",
                 "position",
                 "preview",
@@ -604,16 +606,22 @@ class Approval(ThreadDocument):
     )
 
     approval_id: str
-    """`apr_` and the hexadecimal id of the interrupt: unguessable, one per interrupt."""
+    """`apr_` and hexadecimal digits: unguessable, one per interrupt or per program's call."""
     kind: Kind
+    origin: RequestOrigin = RequestOrigin()
+    """The door and the program that the request comes from."""
+    asker: Asker
+    """The run or the program that waits for the end."""
+    thread_id: ThreadId
+    """Id of the thread, or of the group of a program's requests."""
     turn: int
-    """Number of the turn in its thread; the first is 1."""
-    interrupt_id: str
+    """Number of the turn in its thread; the first is 1. 0 for a program's request."""
     position: int
-    """Number of the interrupt within its turn; the first is 0."""
+    """Number of the interrupt within its turn; the first is 0. 0 for a program's request."""
+    place: RequestPlace
+    """Its place in Slack."""
     requester_id: str
-    address: str
-    """Address of the interrupt in the run, as text; part of the digest."""
+    """Slack user id of the first requester. For a program's request, the owner."""
     tool: str
     """Name of the gated tool; for a question, name of the tool that asks it."""
     rule: str
@@ -697,7 +705,7 @@ class Approval(ThreadDocument):
     """Actions that the audit may not have yet, oldest first."""
     dialog: tuple[Comment, ...] = ()
     """Questions asked on the card, with their answers, oldest first."""
-    place: str = ""
+    elsewhere: str = ""
     """Where the cards are if the policy sends them elsewhere: the id of a channel, or `dm` for
     direct messages to the approvers. The thread then has one line instead of the card. Empty for
     the thread."""
@@ -729,9 +737,35 @@ class Approval(ThreadDocument):
         return self
 
     @property
+    def team_id(self) -> str:
+        """Slack id of the workspace."""
+        return team_of(self.thread_id)
+
+    @property
+    def channel_id(self) -> str:
+        """Slack id of the channel."""
+        return self.place.channel_id
+
+    @property
+    def thread_ts(self) -> str:
+        """`ts` of the first message of the thread; empty before that message is posted."""
+        return self.place.thread_ts or self.thread_card.ts
+
+    @property
+    def interrupt_id(self) -> str:
+        """Id of the agent's interrupt; empty for a program's request."""
+        return self.asker.interrupt_id if isinstance(self.asker, AgentRun) else ""
+
+    @property
+    def address(self) -> str:
+        """Place of the call within its asker, for the digest: an address, or a key's digest."""
+        asker = self.asker
+        return asker.address if isinstance(asker, AgentRun) else asker.key_digest
+
+    @property
     def checkpoint_id(self) -> str:
-        """Id of the checkpoint of the turn."""
-        return f"{self.thread_id}#{self.turn}"
+        """Id of the turn, which is the id of its checkpoint."""
+        return turn_id_of(self.thread_id, self.turn)
 
     def answered(self, name: str) -> object:
         """Return a field of the decision's answer, or None if the answer has no such field."""

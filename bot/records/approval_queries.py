@@ -12,6 +12,7 @@ from typing import TypeAlias
 from bot.records.approval import ENDED, PENDING, Approval, Kind
 from storage.documents import Collection, Place
 from storage.errors import RecordNotFoundError
+from storage.thread_ids import turn_of
 
 ApprovalCollection: TypeAlias = Collection[Approval]
 
@@ -53,8 +54,8 @@ async def newest_of(approvals: ApprovalCollection, thread_id: str, *, limit: int
 
 async def of_turn(approvals: ApprovalCollection, checkpoint_id: str) -> list[Approval]:
     """Read the approvals of one turn, by creation time, then position. Skip unreadable records."""
-    thread_id, _, turn = checkpoint_id.rpartition("#")
-    where = {"thread_id": thread_id, "turn": int(turn)}
+    thread_id, turn = turn_of(checkpoint_id)
+    where = {"thread_id": thread_id, "turn": turn}
     return (await approvals.find(where, sort=["created_ms", "position"])).documents
 
 

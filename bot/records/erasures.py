@@ -9,6 +9,7 @@ from storage.base import DocumentDatabase
 from storage.documents import Collection, Where
 from storage.errors import RecordFormatError, RecordNotFoundError
 from storage.retention import key_ranges, place_of
+from storage.thread_ids import ids_after, team_of, thread_id_of
 
 Collections = Mapping[str, Collection[Any]]
 
@@ -36,7 +37,7 @@ class RetentionStore:
         """Return the ids of the threads with this channel and `thread_ts`, in all workspaces."""
         thread_ids: list[str] = []
         for team_id in await teams_of(self._threads):
-            thread_id = f"{team_id}:{channel_id}:{thread_ts}"
+            thread_id = thread_id_of(team_id, channel_id, thread_ts)
             if await self._threads.count({"id": thread_id}, with_quarantined=True):
                 thread_ids.append(thread_id)
         return thread_ids
@@ -160,9 +161,9 @@ async def teams_of(threads: Collection[Any]) -> list[str]:
     """Return the workspaces that have threads. Each query skips all ids of a workspace."""
     teams: list[str] = []
     while places := await threads.places(
-        {"id": {"$gte": f"{teams[-1]};" if teams else ""}}, limit=1
+        {"id": {"$gte": ids_after(teams[-1] if teams else "")}}, limit=1
     ):
-        teams.append(str(places[0][-1]).partition(":")[0])
+        teams.append(team_of(str(places[0][-1])))
     return teams
 
 

@@ -16,6 +16,7 @@ from storage.documents import (
     update,
 )
 from storage.errors import RecordNotFoundError
+from storage.thread_ids import thread_of
 
 
 class MessageStatus(StrEnum):
@@ -260,7 +261,7 @@ class PostStore:
         """Whether the thread has a post whose id begins with `checkpoint_id` and a colon."""
         # In the sort order, ";" follows ":" directly: the range holds exactly the ids with ":".
         ids = {"$gte": f"{checkpoint_id}:", "$lt": f"{checkpoint_id};"}
-        thread_id = checkpoint_id.rpartition("#")[0]
+        thread_id = thread_of(checkpoint_id)
         page = await self._posts.find({"thread_id": thread_id, "id": ids}, limit=1)
         return bool(page.documents)
 

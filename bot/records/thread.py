@@ -4,43 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
-from pydantic import StringConstraints
-
+from bot.records.origin import ThreadId
 from storage.documents import Collection, Index, Part, Spec, WorkDocument, update
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
+from storage.thread_ids import channel_of, name_of, team_of, turn_id_of
 
 MOST_PARKED = 10_000
 """Maximum number of threads with parked calls that one search finds."""
-
-
-def channel_of(checkpoint_id: str) -> str:
-    """Return the Slack id of the channel of a turn; empty for another checkpoint."""
-    _, channel, _ = f"{checkpoint_id}::".split(":")[:3]
-    return channel
-
-
-class ThreadDocument(WorkDocument):
-    """A document whose place in Slack is known from the id of its thread."""
-
-    thread_id: Annotated[str, StringConstraints(pattern=r"^[^:]+:[^:]+:[^:]+$")]
-    """`team:channel:thread_ts`."""
-
-    @property
-    def team_id(self) -> str:
-        """Slack id of the workspace of the thread."""
-        return self.thread_id.split(":")[0]
-
-    @property
-    def channel_id(self) -> str:
-        """Slack id of the channel of the thread."""
-        return self.thread_id.split(":")[1]
-
-    @property
-    def thread_ts(self) -> str:
-        """`ts` of the first message of the thread."""
-        return self.thread_id.split(":")[2]
 
 
 class RestoredThread(Part):
@@ -95,7 +67,7 @@ class ModelUse(Part):
         return self.changed(turn_tokens=self.turn_tokens + tokens, day_cost=self.day_cost + cost)
 
 
-class Thread(ThreadDocument):
+class Thread(WorkDocument):
     """One Slack thread and the state of its agent.
 
     A thread is at rest when no turn is open, no work is due, and no process has the lease.
@@ -113,6 +85,7 @@ class Thread(ThreadDocument):
         content=frozenset({"requester_id", "created_ms", "agent"}),
     )
 
+    thread_id: ThreadId
     requester_id: str
     """Slack user id of the person whose message started the thread."""
     created_ms: int
@@ -153,9 +126,24 @@ class Thread(ThreadDocument):
         return self.fence - 1 > self.clean_fence or self.crashes > 0
 
     @property
+    def team_id(self) -> str:
+        """Slack id of the workspace."""
+        return team_of(self.thread_id)
+
+    @property
+    def channel_id(self) -> str:
+        """Slack id of the channel."""
+        return channel_of(self.thread_id)
+
+    @property
+    def thread_ts(self) -> str:
+        """`ts` of the first message."""
+        return name_of(self.thread_id)
+
+    @property
     def checkpoint_id(self) -> str:
         """Id of the checkpoint of the newest turn."""
-        return f"{self.thread_id}#{self.turn}"
+        return turn_id_of(self.thread_id, self.turn)
 
     @property
     def unread_turn(self) -> int:

@@ -22,6 +22,7 @@ from bot.rehearsal.simulation import Simulation
 from bot.slack.cards.secondary_actions import OTHER, UNTIL, WHEN
 from slack_sandbox.errors import RefusedError
 from storage.documents import update
+from storage.thread_ids import thread_id_of
 
 REQUESTER = "U0ROSA"
 CHANNEL = "C0OPS"
@@ -110,7 +111,7 @@ class SimulatedSteps:
                 room.members.remove(user)
         if root is None:
             self._roots[name] = (channel, ts)
-            self.threads[name] = f"{sandbox.workspace.team_id}:{channel}:{ts}"
+            self.threads[name] = thread_id_of(sandbox.workspace.team_id, channel, ts)
         self.current = name
 
     async def newest(self) -> list[Approval]:
@@ -255,7 +256,7 @@ class SimulatedSteps:
         if not current:
             raise CaseError(f"case {self.case.id}: there is no standing grant to end")
         approval = await self.stage.storage.approvals.get(current[-1].approval_id)
-        message = approval.with_card_ts(current[-1].card_ts).changed(place="")
+        message = approval.with_card_ts(current[-1].card_ts).changed(elsewhere="")
         if await self.stage.press(user, message, ActionId.STOP_GRANT):
             await self._submit(user, {})
 

@@ -307,7 +307,7 @@ class Simulation:
         cards = [card for card in approval.copies if card.ts]
         own = next((card for card in cards if card.user == user), None)
         if own is None:
-            own = next((card for card in cards if card.channel == approval.place), None)
+            own = next((card for card in cards if card.channel == approval.elsewhere), None)
         if own is None and approval.is_batched:
             return approval.channel_id, self._batch_ts(approval.batch.keeper)
         return (own.channel, own.ts) if own else (approval.channel_id, approval.thread_card.ts)

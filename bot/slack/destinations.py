@@ -45,7 +45,7 @@ def card_of(approval: Approval, message: ApprovalMessage) -> ApprovalMessage | N
         if own is not None:
             return own
     return next(
-        (copy for copy in copies if approval.place and copy.channel == approval.place), None
+        (copy for copy in copies if approval.elsewhere and copy.channel == approval.elsewhere), None
     )
 
 
@@ -66,7 +66,7 @@ class ClickedMessage:
     def is_card_of(self, approval: Approval) -> bool:
         """Whether the message is an approval's card or a copy."""
         cards = [copy for copy in approval.copies if copy.kind != BATCH]
-        if not approval.place and not approval.is_batched:  # else no card in the thread
+        if not approval.elsewhere and not approval.is_batched:  # else no card in the thread
             cards.append(approval.thread_card)
         return any(map(self._is, cards))
 
@@ -98,7 +98,7 @@ def mentioned_on(approval: Approval) -> tuple[str, ...]:
 
 def is_broadcast(approval: Approval) -> bool:
     """Whether the card is also shown in its channel: its members can decide."""
-    if approval.place or approval.kind is Kind.QUESTION:
+    if approval.elsewhere or approval.kind is Kind.QUESTION:
         return False
     terms = approval.terms
     with suppress(TermsError):  # a time zone is unknown on this machine

@@ -22,6 +22,7 @@ from bot.threads.outbox import Outbox
 from bot.words import say
 from storage.documents import update_or_none
 from storage.errors import RecordFormatError
+from storage.thread_ids import turn_id_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Deletions:
             for approval in waiting
             if approval.status is Status.PENDING
             and approval.kind is not Kind.DOUBT
-            and approval.checkpoint_id == f"{message.thread_id}#{message.turn}"
+            and approval.checkpoint_id == turn_id_of(message.thread_id, message.turn)
             and is_requester(approval, message.user_id)
         ]
 

@@ -528,7 +528,7 @@ class ThreadInbox:
             digest=approval.digest,
         )
         # The author of a reply in the thread sees the card, unless it is elsewhere.
-        surface = Surface.ELSEWHERE if approval.place else Surface.CARD
+        surface = Surface.ELSEWHERE if approval.elsewhere else Surface.CARD
         decided = await self.approvals.decide(approval, decision, surface=surface)
         self.outbox.spawn(self.approvals.follow_up(decided))
 

@@ -19,6 +19,7 @@ from bot.threads.outbox import Outbox
 from bot.words import say
 from bot.words.typed import typed_text
 from storage.errors import RecordFormatError
+from storage.thread_ids import thread_id_of
 
 _DECIDING = re.compile(
     r"yes|yep|yeah|yup|y|aye|sure|certainly|absolutely|definitely|ok|okay|k|go|proceed|continue|do|"
@@ -95,7 +96,7 @@ class Incoming:
     @property
     def thread_id(self) -> str:
         """Return the id of the message's thread."""
-        return f"{self.team_id}:{self.channel_id}:{self.thread_ts}"
+        return thread_id_of(self.team_id, self.channel_id, self.thread_ts)
 
     @property
     def is_mention(self) -> bool:

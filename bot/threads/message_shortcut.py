@@ -18,6 +18,7 @@ from bot.threads.message_event import Incoming, Markup, plain_text
 from bot.words import said_to_all, say
 from bot.words.typed import as_sent
 from storage.errors import RecordNotFoundError
+from storage.thread_ids import thread_id_of
 
 
 class AboutError(UserFacingError):
@@ -49,7 +50,7 @@ class QuotedMessage:
     @property
     def thread_id(self) -> str:
         """Return the id of the thread where the agent answers."""
-        return f"{self.team_id}:{self.channel_id}:{self.thread_ts}"
+        return thread_id_of(self.team_id, self.channel_id, self.thread_ts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -400,10 +400,10 @@ class Council(Play):
         """The thread has one card, or one line; so has each other place, without buttons."""
         if approval.is_batched:
             self._check_shared_card(channel, ts, approval)
-        elif not approval.place:
+        elif not approval.elsewhere:
             super()._check_card(channel, ts, approval, given_up)
         for place, channel_row in self.sandbox.workspace.channels.items():
-            if place == channel and not approval.place:
+            if place == channel and not approval.elsewhere:
                 continue
             cards = [
                 message
@@ -416,7 +416,7 @@ class Council(Play):
                 self.report.wrong.append(
                     f"card of {approval.title!r} in {place}: there are {len(cards)}"
                 )
-            if place == approval.place and not cards and approval.kind is Kind.APPROVAL:
+            if place == approval.elsewhere and not cards and approval.kind is Kind.APPROVAL:
                 self.report.wrong.append(f"card of {approval.title!r}: none in {place}")
 
     def _check_shared_card(self, channel: str, ts: str, approval: Approval) -> None:

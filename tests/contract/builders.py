@@ -5,6 +5,7 @@ from typing import Any
 
 from bot.records.approval import Approval, Decision, Kind, Status
 from bot.records.messages import EphemeralMessage, Message, Post
+from bot.records.origin import AgentRun, RequestPlace
 from bot.records.people import DelegationRecord, Grant, PersonRecord
 from bot.records.thread import Thread
 from storage.audit import AuditEntry
@@ -42,10 +43,10 @@ def an_approval(**changes: Any) -> Approval:
         kind=Kind.APPROVAL,
         thread_id=THREAD_ID,
         turn=1,
-        interrupt_id="0123456789abcdef",
         position=0,
+        asker=AgentRun(interrupt_id="0123456789abcdef", address="agent:demo;tool:deploy:1"),
+        place=RequestPlace(channel_id="C1", thread_ts="1700000000.000100"),
         requester_id="U1",
-        address="agent:demo;tool:deploy:1",
         tool="deploy",
         rule="default",
         title="Deploy payments 1.4.2 to production",

@@ -6,7 +6,9 @@ from typing import Any
 
 from bot.policy.named_terms import NamedPeople, named_terms
 from bot.records.approval import Approval, Kind, StoredEscalation
+from bot.records.origin import AgentRun, RequestPlace
 from bot.records.terms import Escalation, Group, Requirement, Stage, Terms
+from storage.thread_ids import channel_of, name_of
 
 NOBODY = Terms(
     rules=(),
@@ -35,9 +37,9 @@ def under_lists(
         backups: Who decides, too, after half of its time.
         self_approval: Whether its requesters may decide.
         begun_ms: Time since which the backups may decide; 0 if it has not escalated.
-        changes: Other values of its fields.
+        changes: Other values of its fields, as `asked_at` takes them.
     """
-    approval = approval.changed(**changes)
+    approval = asked_at(approval, **changes)
     if begun_ms:
         approval = escalated(approval, begun_ms)
     if terms is not None:
@@ -54,6 +56,34 @@ def under_lists(
     )
     rule = "" if approval.kind is Kind.QUESTION else approval.rule
     return approval.changed(terms=named_terms(named, rule=rule))
+
+
+def asked_at(
+    approval: Approval,
+    *,
+    thread_id: str = "",
+    address: str = "",
+    interrupt_id: str = "",
+    **changes: Any,
+) -> Approval:
+    """Return an agent's approval with other values, asked in another thread or at another point.
+
+    Args:
+        approval: The approval to change.
+        thread_id: Id of the thread in which it stands; empty for the same.
+        address: Address of the interrupt; empty for the same.
+        interrupt_id: Id of the interrupt; empty for the same.
+        changes: Other values of its fields.
+    """
+    if thread_id:
+        place = RequestPlace(channel_id=channel_of(thread_id), thread_ts=name_of(thread_id))
+        changes = {"thread_id": thread_id, "place": place, **changes}
+    if isinstance(approval.asker, AgentRun):
+        changes["asker"] = AgentRun(
+            interrupt_id=interrupt_id or approval.interrupt_id,
+            address=address or approval.address,
+        )
+    return approval.changed(**changes)
 
 
 def with_backups(approval: Approval, *names: str) -> Approval:

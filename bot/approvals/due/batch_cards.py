@@ -131,7 +131,7 @@ def _likeness(approval: Approval) -> tuple[object, ...]:
     """
     ruling = batch_digest(approval)
     is_own = all(copy.key.startswith(OWN) for copy in approval.copies)
-    is_elsewhere = bool(approval.place) or not is_own
+    is_elsewhere = bool(approval.elsewhere) or not is_own
     shared = approval.changed(batch=StoredBatch(keeper=approval.approval_id))
     if not ruling or is_elsewhere or not stays(shared):
         return ()

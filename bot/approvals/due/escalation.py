@@ -83,7 +83,7 @@ class OwnCards:
         Raises:
             TermsError: A time zone is unknown on this machine.
         """
-        if approval.is_batched or approval.place == DM:
+        if approval.is_batched or approval.elsewhere == DM:
             return frozenset()
         wants = await self.consideration.direct(approval, people)
         return await self.audience.able(approval, terms, wants, steps=steps) if wants else wants
@@ -151,7 +151,7 @@ class EscalationPlanner:
         terms = _ladder_terms(approval)
         course = begin(terms, approval.created_ms, deadline_ms=approval.expires_ms)
         place = _place(approval, terms)
-        approval = approval.changed(place=place)
+        approval = approval.changed(elsewhere=place)
         is_told = course.is_announced
         deserted = await self.audience.is_deserted(approval, terms)
         steps = 1 if deserted and is_told else 0
@@ -244,9 +244,9 @@ class EscalationPlanner:
         """Plan the cards and recipients of a new approval."""
         groups = asked_groups(terms, approval.stage, steps)
         names = resolve_groups(terms, groups, approval.created_ms)
-        if approval.place == DM:
+        if approval.elsewhere == DM:
             return await self._direct(approval, terms, names) if is_told else NOTHING
-        place = approval.place or approval.channel_id
+        place = approval.elsewhere or approval.channel_id
         channels = [name for name in names if is_channel(name) and name not in {CHANNEL, place}]
         cards = [new_card(approval, channel=channel) for channel in channels]
         people: tuple[str, ...] = ()
@@ -265,7 +265,7 @@ class EscalationPlanner:
                 approval, terms, names, waiting.people, steps=steps
             )
             cards, held = [*cards, *own], {**held, **later}
-        if approval.place:
+        if approval.elsewhere:
             cards.insert(0, new_card(approval, channel=place).changed(mentions=here))
         return EscalationPlan(names=people, cards=tuple(cards), held=held)
 
@@ -351,7 +351,7 @@ class EscalationPlanner:
         """Plan the messages for recipients who are notified now."""
         if due_step.notice is Notice.SNOOZE_OVER:
             return await self._plan_awake(approval, terms, due_step, left, now_ms)
-        if approval.place == DM:
+        if approval.elsewhere == DM:
             return await self._plan_direct(approval, terms, due_step, left, now_ms)
         return await self._plan_here(approval, terms, due_step, left, now_ms)
 
@@ -359,7 +359,7 @@ class EscalationPlanner:
         self, approval: Approval, terms: Terms, due_step: Due, people: Collection[str]
     ) -> dict[str, ApprovalMessage]:
         """Plan direct cards for people outside the channel or who prefer them, by user id."""
-        place = approval.place or approval.channel_id
+        place = approval.elsewhere or approval.channel_id
         absent = {*people} if place == DM else await self.audience.absent(place, people)
         rest, steps = {*people} - absent, due_step.course.steps
         wants = await self._own.asking(approval, terms, rest, steps=steps)
@@ -397,7 +397,7 @@ class EscalationPlanner:
         self, approval: Approval, terms: Terms, due_step: Due, left: tuple[str, ...], now_ms: int
     ) -> EscalationPlan:
         """Plan a step in a channel: a message below the card, and direct messages."""
-        place = approval.place or approval.channel_id
+        place = approval.elsewhere or approval.channel_id
         channels = [name for name in left if is_channel(name)]
         people = _few(tuple(name for name in left if not is_channel(name)))
         apart = await self._apart(
@@ -429,7 +429,7 @@ def _people(left: Collection[str], waiting: Waiting) -> frozenset[str]:
 
 def _sleeps_through(approval: Approval, plan: EscalationPlan) -> bool:
     """Whether every recipient is in quiet hours until the approval expires."""
-    is_nobody = bool(plan.held) and not plan.names and approval.place != DM
+    is_nobody = bool(plan.held) and not plan.names and approval.elsewhere != DM
     return is_nobody and min(plan.held.values()) >= approval.expires_ms
 
 

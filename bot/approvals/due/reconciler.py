@@ -89,7 +89,7 @@ class Reconciler:
             try:
                 await self.show(approval, copy, worker_pass, update=update, post=post)
             except DeliveryError as error:
-                if is_hopeless(error, copy, approval.place):
+                if is_hopeless(error, copy, approval.elsewhere):
                     _drop(approval, copy, worker_pass, error)
                 elif copy.key.startswith((OWN, BATCH)):
                     fault = fault or error

@@ -295,7 +295,7 @@ class SlackNotifier(AgentTexts, CardReminders, PrivateWords):
         return make
 
     async def _card(self, approval: Approval) -> Card:
-        if approval.place and approval.status is Status.PENDING:
+        if approval.elsewhere and approval.status is Status.PENDING:
             return line_card(approval, places_of(approval))
         newer = await self._permalink(approval.channel_id, approval.newer_ts)
         return card_for(approval, approvers_text=approvers_text(approval), newer=newer)
@@ -316,11 +316,11 @@ def _event_of(approval: Approval) -> str:
     """Return the event type of an approval's first message."""
     if approval.status is Status.UNDECIDABLE:
         return UNDECIDABLE_EVENT
-    return LINE_EVENT if approval.place else CARD_EVENTS.get(approval.kind, CARD_EVENT)
+    return LINE_EVENT if approval.elsewhere else CARD_EVENTS.get(approval.kind, CARD_EVENT)
 
 
 def _mentions(approval: Approval, message: ApprovalMessage) -> Sequence[str]:
     """Return whom a card notifies."""
     if message.key == CARD:
-        return () if approval.place else mentioned_on(approval)
+        return () if approval.elsewhere else mentioned_on(approval)
     return (message.user,) if message.user else message.mentions

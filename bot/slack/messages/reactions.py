@@ -107,7 +107,7 @@ class SlackReactions:
     async def _write(self, approval: Approval, sign: str, *, look_first: bool) -> None:
         """Post or edit the line, unless the card is in the channel itself."""
         channel_id = approval.channel_id
-        if channel_id.startswith("D") or approval.place or is_broadcast(approval):
+        if channel_id.startswith("D") or approval.elsewhere or is_broadcast(approval):
             return
         name = approval.approval_id
         ts = self._lines.get(name, "")

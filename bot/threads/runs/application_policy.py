@@ -43,6 +43,7 @@ from bot.threads.requesters import Requesters
 from bot.threads.runs.grant_uses import GrantCheck, NewCall, UseLines
 from bot.threads.thread_pass import ThreadPass
 from bot.words import say
+from storage.thread_ids import channel_of, thread_of
 
 
 class InForce(Protocol):
@@ -132,7 +133,7 @@ class BotPolicy:
             tool=tool,
             arguments=call.arguments,
             requesters=await self._requesters(rulebook, call),
-            channel=_channel_of(call),
+            channel=channel_of(thread_of(call.thread)),
             agent=agent_at(call.address),
             # Settings demand no approval by themselves: they name approvers for gates in code.
             gated=_asks(rulings) if held.is_settings else call.gated,
@@ -159,7 +160,7 @@ class BotPolicy:
         new = NewCall(
             call=call,
             terms=asked,
-            thread_id=_thread_of(call),
+            thread_id=thread_of(call.thread),
             requesters=await self._all_requesters(call),
             key=call_key(call.thread, call.address, call.arguments),
         )
@@ -182,7 +183,7 @@ class BotPolicy:
             Act.GRANT_USED if grant else act,
             key=key,
             at_ms=self.clock(),
-            about=_thread_of(call),
+            about=thread_of(call.thread),
             checkpoint=call.thread,
             address=call.address,
             tool=call.tool,
@@ -204,7 +205,7 @@ class BotPolicy:
         return await self._all_requesters(call)
 
     async def _all_requesters(self, call: PolicyCall) -> tuple[str, ...]:
-        thread = await self.storage.threads.get(_thread_of(call))
+        thread = await self.storage.threads.get(thread_of(call.thread))
         return await Requesters(self.storage).of(ThreadPass(thread=thread))
 
 
@@ -271,16 +272,6 @@ def _doubt_terms(rulebook: PolicyEvaluator, tool: ToolFacts, names: tuple[str, .
     except AskingError:
         return ""
     return terms.model_copy(update={"rules": names}).text if terms.stages else ""
-
-
-def _thread_of(call: PolicyCall) -> str:
-    return call.thread.rpartition("#")[0]
-
-
-def _channel_of(call: PolicyCall) -> str:
-    """Return the channel of a thread id: `team:channel:thread_ts`."""
-    parts = _thread_of(call).split(":")
-    return parts[1] if len(parts) > 1 else ""
 
 
 JudgeAnew: TypeAlias = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]

@@ -69,7 +69,7 @@ from bot.records.approval import (
     ParkedCall,
 )
 from bot.records.approval_queries import of_turn
-from bot.records.thread import Thread, channel_of
+from bot.records.thread import Thread
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_text, mask_words
 from bot.stores import Stores
@@ -77,6 +77,7 @@ from bot.words import say
 from bot.words.times import utc
 from storage.documents import Part, update, update_or_none
 from storage.errors import RecordNotFoundError, StorageError
+from storage.thread_ids import channel_of, thread_of
 
 logger = logging.getLogger(__name__)
 
@@ -314,7 +315,7 @@ class Calls:
                 turn.approvals[name] = newest
                 self.redraw(name)
         key = f"{call.checkpoint_id}:{call.address}"
-        about = begun[0] if begun else call.checkpoint_id.rpartition("#")[0]
+        about = begun[0] if begun else thread_of(call.checkpoint_id)
         await self.storage.audit.append(parked_entry(frozen, key=key, at_ms=now, about=about))
         kept = ParkedAt(
             freeze=freeze.id, since_ms=since_ms, why=freeze.why, is_decided=bool(call.decisions)
@@ -434,7 +435,7 @@ class Calls:
         logger.warning(
             "approval no longer valid, asking again: %s",
             why,
-            extra={"action": "lapsed", "thread_id": call.checkpoint_id.rpartition("#")[0]},
+            extra={"action": "lapsed", "thread_id": thread_of(call.checkpoint_id)},
         )
         text = say("reason.again", why=why)
         for approval in approvals:
@@ -571,7 +572,7 @@ def scope_of(call: StartingCall) -> CallScope:
         agents=frozenset(segment.id for segment in agents if segment.type == "agent"),
         tool=call.tool,
         tags=frozenset(call.tags),
-        channel=channel_of(call.checkpoint_id),
+        channel=channel_of(thread_of(call.checkpoint_id)),
     )
 
 

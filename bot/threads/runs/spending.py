@@ -17,6 +17,7 @@ from bot.ports.process import Clock
 from bot.records.thread import ModelUse, Thread, ThreadStore
 from bot.threads.runs.model_limits import ModelLimits, UnknownPriceError, dollars, money
 from bot.words import say
+from storage.thread_ids import turn_of
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +104,7 @@ class AgentBudget:
 
     async def reached(self, checkpoint_id: str) -> LimitInfo | None:
         """See `ModelBudget`."""
-        thread_id, turn = _thread_of(checkpoint_id)
+        thread_id, turn = turn_of(checkpoint_id)
         thread = await self.threads.get(thread_id)
         info = limit_reached(self.limits, thread.model_use.at(turn=turn, day=self._today()))
         if info is None:
@@ -118,7 +119,7 @@ class AgentBudget:
 
     async def extend(self, checkpoint_id: str, approved: LimitInfo) -> None:
         """See `ModelBudget`."""
-        thread_id, turn = _thread_of(checkpoint_id)
+        thread_id, turn = turn_of(checkpoint_id)
         day = self._today()
         await self.threads.note_use(
             thread_id, lambda use: extended(use.at(turn=turn, day=day), approved)
@@ -130,7 +131,7 @@ class AgentBudget:
         Raises:
             UncountedError: The answer has no known usage, or no known price.
         """
-        thread_id, turn = _thread_of(checkpoint_id)
+        thread_id, turn = turn_of(checkpoint_id)
         usage, day, cost = response.usage, self._today(), 0
         if not usage.total_tokens or usage.unmeasured_requests:
             raise UncountedError(say("limit.no_usage", model=response.model_name or "?"))
@@ -148,8 +149,3 @@ class AgentBudget:
     def _today(self) -> str:
         zone = ZoneInfo(self.timezone() or "UTC")
         return datetime.fromtimestamp(self.clock() / 1_000, zone).date().isoformat()
-
-
-def _thread_of(checkpoint_id: str) -> tuple[str, int]:
-    thread_id, _, turn = checkpoint_id.rpartition("#")
-    return thread_id, int(turn)

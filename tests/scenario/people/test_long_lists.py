@@ -15,6 +15,7 @@ from bot.stores import Stores
 from bot.words import say
 from tests.contract.spoiling import spoil
 from tests.support.mongo import MongoServer
+from tests.support.named import asked_at
 from tests.support.stage import Stage, a_stage
 
 ASK = "@countersign deploy payments 1.4.2 to production"
@@ -36,7 +37,8 @@ def a_copy(first: Approval, number: int, *, decider: str, requester: str) -> App
     def named(text: str) -> str:
         return text.replace(ADA, decider)
 
-    return first.changed(
+    return asked_at(
+        first,
         approval_id=f"apr_{number:032x}",
         interrupt_id=f"{number:016x}",
         position=number,

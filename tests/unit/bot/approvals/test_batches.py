@@ -19,6 +19,7 @@ from bot.slack.cards.card_for import card_for
 from bot.stores import Stores
 from slack_sandbox.blockkit.rules import view_errors
 from tests.support.force import Forced, forced
+from tests.support.named import asked_at
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_click_inside, a_submission
 from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, Office
@@ -242,7 +243,7 @@ async def test_another_ruling_is_not_in_it(storage: SqliteStores) -> None:
 
 async def test_a_card_of_another_turn_is_not_in_it(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b")
-    other = cards[0].changed(thread_id="T1:C1:1.1")
+    other = asked_at(cards[0], thread_id="T1:C1:1.1")
     batches = Batches(storage.approvals, counter.office.clock)
     batches.check(cards[1], cards[0])
     with pytest.raises(RefusalError):

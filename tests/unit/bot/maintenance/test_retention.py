@@ -17,6 +17,7 @@ from bot.records.approval_queries import newest_of
 from storage.errors import RecordNotFoundError, StoreUnavailableError
 from storage.retention import KEPT
 from tests.contract.builders import a_delegation, a_whisper
+from tests.support.named import asked_at
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, ROOT, THREAD_ID, KilledError, Office, an_incoming
 
@@ -305,7 +306,7 @@ async def test_i14_what_cannot_be_forgotten_keeps_nothing_else(storage: SqliteSt
         thread_id = f"T1:C1:{number}"
         await storage.threads.ensure(old.changed(thread_id=thread_id, active_ms=5 + number))
         (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=1)
-        stuck = approval.changed(approval_id=f"apr_{number}", thread_id=thread_id, due_ms=1)
+        stuck = asked_at(approval, approval_id=f"apr_{number}", thread_id=thread_id, due_ms=1)
         await storage.approvals.insert(stuck)
     office.clock.forward(hours=25)
     retention = retention_of(office)

@@ -35,6 +35,7 @@ from tests.contract.builders import (
     an_approval,
     an_entry,
 )
+from tests.support.named import asked_at
 from tests.support.stores import SqliteStores
 
 WENT_WELL = events.TimedWrite(1_000, 2_000, result=True)
@@ -222,7 +223,7 @@ def test_steps_in_two_processes_are_one_trace() -> None:
     second, there = _exporter()
     first(events.MessageWritten(a_message(), WENT_WELL))
     second(events.Decided(REJECTED, a_decision()))
-    second(events.Decided(REJECTED.changed(thread_id="T1:C1:2.2"), a_decision()))
+    second(events.Decided(asked_at(REJECTED, thread_id="T1:C1:2.2"), a_decision()))
     (begun,), (decided, other) = here.get_finished_spans(), there.get_finished_spans()
     assert begun.context is not None
     assert decided.context is not None

@@ -38,7 +38,7 @@ def a_card(groups: Mapping[str, Group], **changes: object) -> Approval:
     """Asked under terms with these groups."""
     requirement = Requirement(name="all", groups=tuple(groups))
     terms = Terms(rules=("r",), stages=(Stage(approve=(requirement,)),), groups=dict(groups))
-    card = an_approval().changed(terms=terms, thread_id=f"T1:{ROOM}:1.1")
+    card = an_approval(terms=terms, thread_id=f"T1:{ROOM}:1.1")
     return card.changed(**changes)
 
 

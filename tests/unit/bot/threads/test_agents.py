@@ -27,6 +27,7 @@ from bot.records.approval import Approval, Status
 from bot.records.thread import Thread
 from bot.threads.agents import Catalog, nobody, tool_at
 from tests.contract.builders import an_approval
+from tests.support.named import asked_at
 
 
 @tool(gate="review")
@@ -325,6 +326,6 @@ async def test_the_agent_of_a_turn_explains_where_it_can() -> None:
     catalog = Town(names={"C1": "finance"}).catalog(finance=flow, every=an_agent("rest"))
     waiting = an_approval(thread_id="T1:C1:1.0")
     assert await catalog.explainer(waiting) is None
-    other = await catalog.explainer(waiting.changed(thread_id="T1:C2:1.0"))
+    other = await catalog.explainer(asked_at(waiting, thread_id="T1:C2:1.0"))
     assert isinstance(other, ChatModelAgent)
     assert other.name == "rest"

@@ -29,6 +29,7 @@ from bot.records.approval import APPROVE, Approval, Decision, Status, StoredEdit
 from bot.threads.requesters import Requesters
 from bot.threads.thread_pass import ThreadPass
 from tests.contract.builders import a_message, a_thread, an_approval
+from tests.support.named import asked_at
 from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import filled_digest
 from tests.unit.bot.office import (
@@ -207,7 +208,7 @@ async def test_of_a_thread_of_an_earlier_release_all_who_are_found_in_it_count(
     await storage.inbox.take(["m2"], turn=2)
     answered = Decision(status=Status.ANSWERED, by=ADA, at_ms=5, answer=["so"])
     question = an_approval(status=Status.ANSWERED, decision=answered, open=False)
-    await storage.approvals.insert(question.changed(thread_id=THREAD_ID))
+    await storage.approvals.insert(asked_at(question, thread_id=THREAD_ID))
 
     assert await Requesters(storage).of(ThreadPass(thread=thread)) == (BEN, ROSA, ADA)
 

@@ -377,7 +377,7 @@ def approvals(draw: st.DrawFn) -> Approval:
         requesters=draw(st.sampled_from([("U1",), ("U1", "U2")])),
         kind=draw(st.sampled_from([Kind.APPROVAL, Kind.APPROVAL, Kind.QUESTION, Kind.DOUBT])),
         status=draw(st.sampled_from([Status.PENDING, Status.PENDING, Status.UNDECIDABLE])),
-        place=draw(st.sampled_from(["", "", "dm", "C9"])),
+        elsewhere=draw(st.sampled_from(["", "", "dm", "C9"])),
         stuck=draw(st.sampled_from(["", "", "nobody"])),
         messages=draw(st.sampled_from([(), (), (ApprovalMessage(key="card:U1", kind="card"),)])),
         asked_again=draw(st.sampled_from(["", "", "restored"])),
@@ -421,7 +421,11 @@ def test_a_card_holds_only_what_is_alike(originals: list[Approval], data: st.Dat
             assert read.risk in {"low", "medium"}
             assert not read.always_ask
             assert sum(need.count for need in read.stages[0].approve) == 1
-            assert (member.status, member.kind, member.place) == (Status.PENDING, Kind.APPROVAL, "")
+            assert (member.status, member.kind, member.elsewhere) == (
+                Status.PENDING,
+                Kind.APPROVAL,
+                "",
+            )
             assert (member.stuck, member.copies, member.asked_again) == ("", (), "")
             assert member.approval_id not in refused
             assert stays(member)

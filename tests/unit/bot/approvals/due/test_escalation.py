@@ -283,7 +283,7 @@ async def test_a_route_to_a_channel_leaves_a_line_in_the_thread(storage: SqliteS
     office.directory.channels["C0ROOM"] = frozenset({ADA, BEN})
     await office.hear(ASK)
     approval = await office.the_approval()
-    assert approval.place == "C0ROOM"
+    assert approval.elsewhere == "C0ROOM"
     assert told(office) == [("card", ["S0SRE"], "")]
     (copy,) = approval.copies
     assert copy.channel == "C0ROOM"

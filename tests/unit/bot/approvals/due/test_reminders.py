@@ -301,7 +301,7 @@ async def test_a_question_reminds_its_requester_in_the_thread(storage: SqliteSto
         assert office.notifier.told == [("reminder", (ROSA,), "")] * number
         assert kinds(office) == ["reminder"]
     question = await office.the_approval()
-    assert (question.copies, question.place, question.escalation.steps) == ((), "", 0)
+    assert (question.copies, question.elsewhere, question.escalation.steps) == ((), "", 0)
     assert (approvers_of(question), backups_of(question)) == ((ROSA, "channel"), ())
     acts = [entry.action for entry in await story(storage, thread_id=THREAD_ID)]
     assert acts == ["requested", *["reminded"] * 3]

@@ -13,6 +13,7 @@ from bot.errors import DeliveryError
 from bot.records.approval import Approval, Decision, Execution, ExecutionState, Kind, Status
 from tests.contract.builders import an_approval
 from tests.support.decided import decide
+from tests.support.named import asked_at
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ROSA, THREAD_ID, Office, an_actor
 
@@ -220,7 +221,9 @@ async def decide_only(office: Office, approval: Approval) -> None:
 
 def a_waiting(approval: Approval) -> Approval:
     """Another request of the same thread."""
-    return approval.changed(approval_id="apr_other", interrupt_id="other", position=1, due_ms=None)
+    return asked_at(
+        approval, approval_id="apr_other", interrupt_id="other", position=1, due_ms=None
+    )
 
 
 async def test_an_approval_without_a_sign_is_given_none(storage: SqliteStores) -> None:

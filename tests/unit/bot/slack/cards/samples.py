@@ -18,6 +18,7 @@ from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.questions.form import AnswerForm, Form, Option
 from bot.records.approval import Approval, Decision, Execution, ExecutionState, Kind, Status
+from bot.records.origin import AgentRun, RequestPlace
 from bot.records.people import DelegationRecord
 from bot.records.terms import BreakGlass, GrantTerms, Group, Requirement, Stage, Terms
 from bot.slack.cards.agent_text import reply_cards
@@ -99,10 +100,12 @@ def an_approval(**changes: Any) -> Approval:
         kind=Kind.APPROVAL,
         thread_id="T1:C1:1700000000.000100",
         turn=1,
-        interrupt_id="01234567-89ab-cdef-0123-456789abcdef",
         position=0,
+        asker=AgentRun(
+            interrupt_id="01234567-89ab-cdef-0123-456789abcdef", address="agent:demo;tool:deploy:1"
+        ),
+        place=RequestPlace(channel_id="C1", thread_ts="1700000000.000100"),
         requester_id="U0ROSA",
-        address="agent:demo;tool:deploy:1",
         tool="deploy",
         rule="default",
         title="Deploy payments 1.4.2 to production",

@@ -14,6 +14,7 @@ from bot.ports.threads import CheckedCall
 from bot.questions.drawing import drawn_question
 from bot.questions.inputs import InputsQuestion
 from bot.records.approval import Approval, Status
+from bot.records.origin import AgentRun
 from bot.stores import Stores
 from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import form_of
@@ -40,7 +41,7 @@ async def a_long_form(storage: Stores, counter: Counter, *, is_read: bool = True
     schema = {"type": "object", "properties": PROPERTIES, "required": [*PROPERTIES]}
     approval = (await counter.office.the_approval()).changed(
         approval_id=f"apr_{7:032x}",
-        interrupt_id=f"{7:032x}",
+        asker=AgentRun(interrupt_id=f"{7:032x}", address="agent:A;tool:pay:1"),
         form=schema,
         arguments=ARGUMENTS,
     )
@@ -161,7 +162,7 @@ async def test_too_much_to_carry_is_said(storage: SqliteStores, counter: Counter
     texts = {f"t{number}": {"type": "string"} for number in range(120)}
     wide = approval.changed(
         approval_id=f"apr_{8:032x}",
-        interrupt_id=f"{8:032x}",
+        asker=AgentRun(interrupt_id=f"{8:032x}", address="agent:A;tool:pay:1"),
         form={"type": "object", "properties": texts},
         arguments=dict.fromkeys(texts, "a"),
     )

@@ -126,7 +126,7 @@ async def test_nobody_is_told_of_an_end_who_was_not_told_that_it_waits() -> None
     assert not slack.lines
 
 
-@pytest.mark.parametrize("changes", [{"thread_id": "T1:D0ROSA:1.1"}, {"place": "C0OTHER"}])
+@pytest.mark.parametrize("changes", [{"thread_id": "T1:D0ROSA:1.1"}, {"elsewhere": "C0OTHER"}])
 async def test_no_line_stands_where_a_card_does(changes: dict[str, Any]) -> None:
     slack = SlackOfSigns(NO_SCOPE)
     await SlackReactions(slack).put(an_approval(**changes), WAITS)

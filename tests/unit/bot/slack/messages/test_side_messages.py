@@ -149,7 +149,7 @@ async def test_a_nudge_is_removed_or_says_that_it_is_over(scene: Scene) -> None:
 
 
 async def test_where_the_cards_are_elsewhere_the_thread_has_a_line(scene: Scene) -> None:
-    approval = scene.approval.changed(place="C0X", messages=(card_for_ben(scene),))
+    approval = scene.approval.changed(elsewhere="C0X", messages=(card_for_ben(scene),))
     await scene.post_card(approval)
     line = scene.sandbox.messages(scene.thread.channel_id)[-1]
     assert line["metadata"]["event_type"] == "countersign_line"

@@ -1,0 +1,95 @@
+"""Parts of an approval: where it comes from, who waits for its end, and where it stands."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, TypeAlias
+
+from pydantic import StringConstraints
+
+from storage.documents import Part, Text
+
+ThreadId: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[^:]+:[^:]+:[^:]+$")]
+"""An id that `storage.thread_ids` makes."""
+
+
+class RequestDoor(StrEnum):
+    """The way by which a request came. Stored: version 1, must stay readable."""
+
+    SLACK = "slack"  # an agent's call in a thread that a person started
+    API = "api"
+    MCP = "mcp"
+    HOOK = "hook"
+    CLI = "cli"
+    TRIGGER = "trigger"
+    SCHEDULE = "schedule"
+
+
+class ClaimedSource(Part):
+    """A program's own description of what asks. It is a claim: nothing is decided by it.
+
+    Stored: version 1, must stay readable.
+    """
+
+    framework: Text = ""
+    agent: Text = ""
+    run: Text = ""
+    call: Text = ""
+    url: Text = ""
+
+
+class RequestOrigin(Part):
+    """The origin of an approval, as the bot itself knows it.
+
+    Stored: version 1, must stay readable.
+    """
+
+    door: RequestDoor = RequestDoor.SLACK
+    program: str = ""
+    """Id of the program that asks; empty for an agent of the bot."""
+    program_name: str = ""
+    """Name of the program when it asked."""
+    key: str = ""
+    """Public part of the program's key: `csk_` and the id."""
+    owner: str = ""
+    """Slack user id of the person who answers for the program."""
+    requested_for: str = ""
+    """Slack user id of the person for whom the program asks; empty if it names none."""
+    claimed: bool = False
+    """Whether `requested_for` is only the program's word."""
+    source: ClaimedSource | None = None
+    """The program's own description; None without one."""
+
+
+class AgentRun(Part):
+    """A run of an agent that waits at an interrupt. Stored: version 1, must stay readable."""
+
+    interrupt_id: str
+    address: str
+    """Address of the interrupt in the run, as text; part of the digest."""
+
+
+class ProgramCall(Part):
+    """A program's call, which the program looks up. Stored: version 1, must stay readable."""
+
+    program: str
+    """Id of the program."""
+    key_digest: str
+    """SHA-256 of the idempotency key, in hexadecimal; part of the digest."""
+    generation: int = 0
+    """Number of the request under this key; the first is 0."""
+    fingerprint: str
+    """SHA-256 of what the program asked, in hexadecimal."""
+
+
+Asker: TypeAlias = AgentRun | ProgramCall
+"""The run or the program that waits for the end of an approval."""
+
+
+class RequestPlace(Part):
+    """The place of an approval in Slack. Stored: version 1, must stay readable."""
+
+    channel_id: str
+    """Slack id of the channel."""
+    thread_ts: str = ""
+    """`ts` of the first message of its thread. Empty if the card is the first message."""
