@@ -98,6 +98,8 @@ class StartingCall:
         tags: Tags of the tool.
         arguments: The exact arguments; empty for a node.
         decisions: Ids of the interrupts whose answers approved it; empty without approval.
+        grant: Name of the standing grant that lets it start, and that the start uses; empty if
+            people or a rule do.
         may_park: Whether the call can wait; see `Park`. Nodes and stages cannot.
         parked: What the application kept when the call was parked; None if it was not.
         only_checks: Whether the call does not start yet: only its decisions are checked. When it
@@ -119,6 +121,7 @@ class StartingCall:
     arguments: Mapping[str, Json]
     tags: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
+    grant: str = ""
     may_park: bool = False
     parked: Mapping[str, Json] | None = None
     only_checks: bool = False

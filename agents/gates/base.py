@@ -76,7 +76,7 @@ from agents.gates.rulings import (
 )
 from agents.gates.votes import ask_in, declined, edited_in, read_vote
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
-from agents.policy.house import current_house
+from agents.policy.house import House, current_house
 from agents.tools.starting import start_call
 from agents.tools.texts import (
     cancelled_text,
@@ -655,6 +655,7 @@ class CallGate(ToolWrapper, ABC):
             spec,
             arguments,
             decisions=state.decisions,
+            grant=allow.grant if allow is not None else "",
             kept=kept,
             goes_on=goes_on,
             repeats=begun is not None,
@@ -692,6 +693,8 @@ class CallGate(ToolWrapper, ABC):
         is_free = not allows and house.policy.allows_ungated
         if is_free and all(gate.fills_in for gate, _ in passed):
             return None  # people filled in arguments, and no approval was needed
+        if state.parked and allows and not has_agreed:
+            return await self._anew(state, arguments, house)
         call, code = self._policy_call(arguments), self._code(None)
         # A new call was evaluated just now. A decision of people may be old, so evaluate again.
         if decisions or is_granted or not allows:
@@ -700,10 +703,28 @@ class CallGate(ToolWrapper, ABC):
                 return await self._denied(call, ruling)
             if not has_agreed and not (allows and isinstance(ruling, Allow)):
                 return _RULED_ANEW
-        if has_agreed:
-            return None
-        await house.note(call, allows[-1])
-        return allows[-1]
+        allow = None if has_agreed else allows[-1]
+        if allow is not None:
+            await house.note(call, allow)
+        return allow
+
+    async def _anew(
+        self, state: GateState, arguments: dict[str, Json], house: House
+    ) -> Allow | ToolReturn | AskAgain:
+        """Evaluate a call that nobody decided and that was parked, as if it were new."""
+        call = self._policy_call(arguments)
+        try:
+            demanded = await demands(self, all_lapsed(state))
+        except DeniedError as error:
+            return await self._denied(call, error.denied)
+        allow = demanded.allow
+        if demanded.left:  # a grant stands for one gate
+            terms = demanded.left[0][1].terms
+            allow = await house.granted(call, terms) if len(demanded.left) == 1 else None
+        if allow is None:
+            return _RULED_ANEW
+        await house.note(call, allow)
+        return allow
 
     # The call, for people, for the policy, and in the digest.
 

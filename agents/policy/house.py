@@ -76,11 +76,12 @@ class ApplicationPolicy(Protocol):
         call: PolicyCall,  # noqa: ARG002 - for policies with grants
         terms: str,  # noqa: ARG002 - for policies with grants
     ) -> Allow | None:
-        """Use a standing grant for a new call instead of requesting approval.
+        """Find a standing grant for a new call, instead of requesting approval. Uses nothing.
 
-        Called right before approval would be requested, and again with the same call after a
-        crash, which must not use the grant again. After an error, a timeout or any other result,
-        approval is requested. By default there are no grants.
+        Called right before approval would be requested, and again before a call that was parked
+        starts. The start names the grant in `StartingCall.grant`, and uses it; the same call may
+        start again after a crash, which must not use the grant again. After an error, a timeout or
+        any other result, approval is requested. By default there are no grants.
 
         Args:
             call: The call.
@@ -176,7 +177,7 @@ class House:
         return await journal.depend_on(self.policy.wait(decisions, tries))
 
     async def granted(self, call: PolicyCall, terms: str) -> Allow | None:
-        """Use a standing grant for a call that would need approval.
+        """Find a standing grant for a call that would need approval; the start uses it.
 
         Returns None if no grant applies or the policy fails. Approval is then requested.
         """

@@ -48,6 +48,7 @@ async def start_call(  # noqa: PLR0913 - the parts of one start, given by name
     arguments: Mapping[str, Json],
     *,
     decisions: tuple[str, ...] = (),
+    grant: str = "",
     kept: Mapping[str, Json] | None = None,
     goes_on: bool = False,
     repeats: bool = False,
@@ -64,6 +65,7 @@ async def start_call(  # noqa: PLR0913 - the parts of one start, given by name
         tool: The tool's definition.
         arguments: The exact arguments.
         decisions: Ids of the interrupts whose answers approved the call; empty without approval.
+        grant: Name of the standing grant that lets the call start; empty without one.
         kept: More data for the application if the process dies during the call, such as that of an
             earlier start.
         goes_on: Whether the call had started before and resumes, after an answer.
@@ -86,6 +88,7 @@ async def start_call(  # noqa: PLR0913 - the parts of one start, given by name
         kept=kept,
         tags=tool.tags,
         decisions=decisions,
+        grant=grant,
         goes_on=goes_on,
         repeats=repeats,
         is_answered=is_answered,

@@ -59,7 +59,7 @@ from bot.threads.outbox import Outbox
 from bot.threads.parked import ParkedThreads
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers, InForce, policy_of_cards
 from bot.threads.runs.calls import Calls
-from bot.threads.runs.grant_uses import GrantCheck, UseLines
+from bot.threads.runs.grant_uses import GrantCheck, GrantUses, UseLines
 from bot.threads.runs.limit_terms import LimitTerms
 from bot.threads.runs.spending import AgentBudget
 from bot.threads.summaries import Summaries
@@ -255,8 +255,24 @@ class Wiring:
             owner=self.process.owner,
             switch=self.switch,
             redraw=self._attend_soon,
+            grants=self._grant_uses(),
             sleep=self.process.sleep,
             quick=QUICK_CALL,
+        )
+
+    def _grant_uses(self) -> GrantUses | None:
+        if self.policy is None:
+            return None
+        lines = UseLines(
+            storage=self.storage,
+            outbox=self.outbox,
+            clock=self.process.clock,
+            words=use_words,
+            check_call=self._check_call,
+        )
+        in_force, spawn = self.policy, self.tasks.spawn
+        return GrantUses(
+            grants=self.grants, lines=lines, file_hash=lambda: in_force().file_hash, spawn=spawn
         )
 
     @cached_property
@@ -270,14 +286,7 @@ class Wiring:
             clock=self.process.clock,
             members=GroupMembers(self.slack.directory, self.process.clock),
             in_force=self.policy,
-            grants=GrantCheck(self.grants, self.tasks.spawn),
-            uses=UseLines(
-                storage=self.storage,
-                outbox=self.outbox,
-                clock=self.process.clock,
-                words=use_words,
-                check_call=self._check_call,
-            ),
+            grants=GrantCheck(self.grants),
             patience=self.calls.wait,
         )
 

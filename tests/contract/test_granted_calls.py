@@ -11,6 +11,7 @@ from bot.approvals.grants import Grants, a_grant
 from bot.approvals.service import Approvals
 from bot.people.access import Access
 from bot.records.approval import APPROVE, Approval, CastVote, Decision, GrantRequest, Status
+from bot.records.people import Grant
 from bot.records.terms import GrantTerms, Group, Requirement, Stage, Terms
 from bot.stores import Stores
 from bot.threads.runs.grant_uses import GrantCheck, NewCall
@@ -43,7 +44,7 @@ def an_approved() -> Approval:
 
 
 def a_process(storage: Stores) -> GrantCheck:
-    directory, clock, queue = FakeDirectory(), FakeClock(), Queue()
+    directory, clock = FakeDirectory(), FakeClock()
     for name in ("UADA", "UROSA"):
         directory.add(name)
     attendance = ApprovalWorker(
@@ -64,7 +65,7 @@ def a_process(storage: Stores) -> GrantCheck:
     grants = Grants(
         storage=storage, notices=FakeNotices(), clock=clock, votes=lambda: approvals.votes
     )
-    return GrantCheck(grants, queue.spawn)
+    return GrantCheck(grants)
 
 
 def a_call(number: int) -> NewCall:
@@ -95,9 +96,17 @@ async def given(storage: Stores, *, uses: int) -> str:
     return grant.grant_id
 
 
+async def use(process: GrantCheck, call: NewCall) -> Grant | None:
+    """Find a grant, and use it, as a call does that starts."""
+    grant = await process.find(call)
+    if grant is None:
+        return None
+    return await process.grants.storage.grants.use(grant, call=call.key, now_ms=AT_MS)
+
+
 async def race(processes: Sequence[GrantCheck], calls: Sequence[NewCall]) -> int:
     used = await asyncio.gather(
-        *(processes[at % len(processes)].use(call) for at, call in enumerate(calls))
+        *(use(processes[at % len(processes)], call) for at, call in enumerate(calls))
     )
     Queue.drop_all()
     return len([grant for grant in used if grant is not None])
@@ -134,11 +143,11 @@ async def test_after_its_end_nothing_starts_by_it(storage: Stores) -> None:
         assert ended is not None
         return len(ended.uses)
 
-    ended, *used = await asyncio.gather(end(), *(process.use(a_call(n)) for n in range(4)))
+    ended, *used = await asyncio.gather(end(), *(use(process, a_call(n)) for n in range(4)))
     Queue.drop_all()
     stored = await storage.grants.get(grant_id)
     assert len((stored).uses) == ended == len([grant for grant in used if grant is not None])
-    assert await process.use(a_call(9)) is None
+    assert await use(process, a_call(9)) is None
 
 
 async def test_a_grant_that_nobodys_vote_stands_behind_lets_nothing_run(storage: Stores) -> None:
@@ -148,7 +157,7 @@ async def test_a_grant_that_nobodys_vote_stands_behind_lets_nothing_run(storage:
     await storage.grants.end(grant_id, by="", now_ms=AT_MS)
     for name, changes in (("a", {"granter_id": "UBEN"}), ("b", {"approval_id": "apr_" + "0" * 32})):
         await storage.grants.add(lone.changed(grant_id=name, **changes))
-    assert await a_process(storage).use(a_call(1)) is None
+    assert await use(a_process(storage), a_call(1)) is None
 
 
 async def test_of_two_who_find_a_grant_missing_it_is_given_once(

@@ -40,7 +40,7 @@ from bot.records.terms import Group, Terms, TermsError
 from bot.redaction.masks import Names
 from bot.stores import Stores
 from bot.threads.requesters import Requesters
-from bot.threads.runs.grant_uses import GrantCheck, NewCall, UseLines
+from bot.threads.runs.grant_uses import GrantCheck, NewCall
 from bot.threads.thread_pass import ThreadPass
 from bot.words import say
 from storage.thread_ids import channel_of, thread_of
@@ -104,8 +104,7 @@ class BotPolicy:
         clock: The time now.
         members: Looks groups up, for conditions on requesters.
         in_force: Returns the policy in force, without waiting.
-        grants: Uses standing grants, if any.
-        uses: Posts uses of standing grants, if any.
+        grants: Finds standing grants, if any.
         patience: Waits before a call that is about to start is judged again, if supported.
     """
 
@@ -115,7 +114,6 @@ class BotPolicy:
     members: Members
     in_force: Callable[[], InForce]
     grants: GrantCheck | None = None
-    uses: UseLines | None = None
     patience: Callable[[Sequence[str], int], Awaitable[bool]] | None = None
 
     @property
@@ -151,7 +149,7 @@ class BotPolicy:
         return self.patience is not None and await self.patience(decisions, tries)
 
     async def grant(self, call: PolicyCall, terms: str) -> Allow | None:
-        """Use a standing grant; see `ApplicationPolicy`."""
+        """Find a standing grant; see `ApplicationPolicy`. `GrantUses` uses it at the start."""
         if self.grants is None:
             return None
         asked = Terms.from_text(terms)
@@ -164,23 +162,24 @@ class BotPolicy:
             requesters=await self._all_requesters(call),
             key=call_key(call.thread, call.address, call.arguments),
         )
-        grant = await self.grants.use(new)
+        grant = await self.grants.find(new)
         if grant is None:
             return None
         return Allow(rule=asked.rule, terms=terms, grant=grant.grant_id)
 
     async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
-        """Record that a rule allows or denies a call.
+        """Record that a rule allows or denies a call. The use of a grant is recorded at the start.
 
         Raises:
             StorageError: The entry could not be written.
         """
-        grant = ruling.grant if isinstance(ruling, Allow) else ""
+        if isinstance(ruling, Allow) and ruling.grant:
+            return
         key = call_key(call.thread, call.address, call.arguments)
         act = Act.ALLOWED if isinstance(ruling, Allow) else Act.DENIED
         await note(
             self.audit,
-            Act.GRANT_USED if grant else act,
+            act,
             key=key,
             at_ms=self.clock(),
             about=thread_of(call.thread),
@@ -191,12 +190,9 @@ class BotPolicy:
             masks=Names(secret=call.secret, shown=call.shown),
             arguments=dict(call.arguments),
             rule=ruling.rule,
-            grant=grant,
             reason="" if isinstance(ruling, Allow) else ruling.reason,
             policy=self.in_force().file_hash,
         )
-        if grant and self.uses is not None:
-            await self.uses.tell(grant, call, key)
 
     async def _requesters(self, rulebook: PolicyEvaluator, call: PolicyCall) -> tuple[str, ...]:
         """Return the requesters of a call, looked up only if a rule needs them."""

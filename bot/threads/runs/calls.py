@@ -73,6 +73,7 @@ from bot.records.thread import Thread
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_text, mask_words
 from bot.stores import Stores
+from bot.threads.runs.grant_uses import GrantUses
 from bot.words import say
 from bot.words.times import utc
 from storage.documents import Part, update, update_or_none
@@ -154,6 +155,7 @@ class Calls:
         clock: The time now.
         owner: Name of this process.
         switch: Gives each start its number, unless a freeze covers the call.
+        grants: Uses standing grants; None without a policy, and so without grants.
         redraw: Starts the update of an approval's card, without waiting for it.
         sleep: Waits for some seconds.
         quick: Cards of calls that end within this time show only the result.
@@ -165,6 +167,7 @@ class Calls:
     owner: str
     switch: StartSwitch
     redraw: Callable[[str], None]
+    grants: GrantUses | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     quick: timedelta = timedelta(0)
     _turns: dict[str, _OpenTurn] = field(default_factory=dict)
@@ -273,9 +276,9 @@ class Calls:
                     turn.approvals[name] = newest
                 elif name in needed:
                     return await self._put_back(turn, begun, why_not(await self._read(name), facts))
-            number = 0 if call.is_answered else await self.switch.take(scope_of(call))
-            if isinstance(number, Frozen):
-                return await self._park(turn, call, begun, number)
+            number = await self._number(call)
+            if not isinstance(number, int):
+                return await self._held_back(turn, call, begun, number)
             await note_start(self.storage.audit, call, facts.now_ms, number=number)
         except BaseException:
             # Nothing has begun. A process that dies here leaves the start on record: see `why_not`.
@@ -288,13 +291,27 @@ class Calls:
         turn.numbers[call.address] = number
         return number
 
-    async def _park(
-        self, turn: _OpenTurn, call: StartingCall, begun: Sequence[Approval], frozen: Frozen
+    async def _number(self, call: StartingCall) -> int | Frozen | str:
+        """Take a start number, then use the grant that lets the call start, if one does.
+
+        Returns:
+            The number; or the freeze that covers the call; or why the grant lets nothing start.
+        """
+        number = 0 if call.is_answered else await self.switch.take(scope_of(call))
+        if not call.grant or isinstance(number, Frozen):
+            return number
+        is_used = self.grants is not None and await self.grants.use(call)
+        return number if is_used else say("reason.grant_over")
+
+    async def _held_back(
+        self, turn: _OpenTurn, call: StartingCall, begun: Sequence[Approval], frozen: Frozen | str
     ) -> str | Park:
         """Let a call wait for the end of a freeze; if it cannot, return why people are asked again.
 
         Its decision stays, and is judged again once the freeze is lifted.
         """
+        if isinstance(frozen, str):
+            return await self._put_back(turn, begun, frozen)
         freeze, now = frozen.freeze, self.clock()
         why = say("line.frozen_agent", why=freeze.why)
         if not call.may_park:

@@ -1,4 +1,4 @@
-"""Use standing grants in a run, once per call, before requesting approval."""
+"""Find standing grants before requesting approval, and use them at the start, once per call."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents import AgentError
+from agents.core.address import Address
 from agents.core.digest import canonical_json
+from agents.core.scope import StartingCall
 from agents.policy.base import PolicyCall
 from bot.approvals.grants import Grants, agents_at, granted_entry, has_approved
+from bot.audit.acts import Act
+from bot.audit.entries import call_key, note
 from bot.errors import DeliveryError, DirectoryError
 from bot.policy.grants import fixed_part, limits_of
 from bot.ports.process import Clock, Spawn
@@ -20,6 +24,7 @@ from bot.records.approval import Approval
 from bot.records.messages import Post
 from bot.records.people import Grant
 from bot.records.terms import GrantTerms, Terms
+from bot.redaction.masks import Names
 from bot.stores import Stores
 from bot.threads.outbox import Outbox
 from bot.words import say
@@ -41,30 +46,22 @@ class NewCall:
 
 @dataclass(frozen=True, slots=True)
 class GrantCheck:
-    """Uses standing grants."""
+    """Finds standing grants."""
 
     grants: Grants
-    spawn: Spawn
 
-    async def use(self, new: NewCall) -> Grant | None:
-        """Use a grant for a call, with one conditional write as the last step.
+    async def find(self, new: NewCall) -> Grant | None:
+        """Return a grant that lets a call start, or None if the call needs approval.
 
-        Returns:
-            The grant with that use; None if the call needs approval.
+        Nothing is used yet: see `GrantUses`.
         """
         limits = limits_of(new.terms)
         if limits is None:
             return None
         store, now = self.grants.storage.grants, self.grants.clock()
         for grant in await store.current(new.thread_id, now_ms=now):
-            if not _covers(grant, new, limits) or not await self._counts(grant, new):
-                continue
-            now = self.grants.clock()
-            due_ms = self.grants.drawn_ms(now)
-            used = await store.use(grant, call=new.key, now_ms=now, due_ms=due_ms)
-            if used is not None:
-                self.spawn(self.grants.show_later(used.grant_id))
-                return used
+            if _covers(grant, new, limits) and await self._counts(grant, new):
+                return grant
         return None
 
     async def _counts(self, grant: Grant, new: NewCall) -> bool:
@@ -103,15 +100,20 @@ class UseLines:
     words: Callable[[Grant, Approval, int], str]
     check_call: Callable[[Approval, dict[str, Any]], Awaitable[CheckedCall]]
 
-    async def tell(self, grant_id: str, call: PolicyCall, key: str) -> None:
-        """Store and post a line; if Slack fails, it is posted at the end of the turn."""
-        grant = await self.storage.grants.get(grant_id)
-        approval = await self.storage.approvals.get(grant.approval_id)
+    async def tell(self, grant: Grant, approval: Approval, call: StartingCall, key: str) -> None:
+        """Store and post a line; if Slack fails, it is posted at the end of the turn.
+
+        Args:
+            grant: The grant, with the use.
+            approval: The approval that it was given with.
+            call: The call that uses it.
+            key: Id of the use.
+        """
         uses = grant.uses
         number = uses.index(key) + 1 if key in uses else len(uses)
         run = await self._as_record(approval, call)
         post = Post(
-            post_id=f"{grant_id}:{key}",
+            post_id=f"{grant.grant_id}:{key}",
             thread_id=grant.thread_id,
             text=self.words(grant, run, number),
             created_ms=self.clock(),
@@ -126,7 +128,7 @@ class UseLines:
                 extra={"action": "grant_use_not_shown", "thread_id": grant.thread_id},
             )
 
-    async def _as_record(self, approval: Approval, call: PolicyCall) -> Approval:
+    async def _as_record(self, approval: Approval, call: StartingCall) -> Approval:
         """Return the grant's approval with the text and arguments of another call."""
         arguments = dict(call.arguments)
         title, preview = "", ""
@@ -139,6 +141,63 @@ class UseLines:
             arguments=arguments,
             decision=None,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantUses:
+    """Uses standing grants, when their calls start.
+
+    Attributes:
+        grants: The grants.
+        lines: Posts the uses.
+        file_hash: Returns the hash of the policy file in force.
+        spawn: Starts a task.
+    """
+
+    grants: Grants
+    lines: UseLines
+    file_hash: Callable[[], str]
+    spawn: Spawn
+
+    async def use(self, call: StartingCall) -> bool:
+        """Use the grant of a call, record that and post it; a call uses its grant once.
+
+        Returns:
+            Whether the call may start; False if the grant is over, or was used up meanwhile.
+
+        Raises:
+            StorageError: The use could not be stored or recorded.
+        """
+        storage, now = self.grants.storage, self.grants.clock()
+        key = call_key(call.checkpoint_id, call.address, call.arguments)
+        try:
+            grant = await storage.grants.get(call.grant)
+            due_ms = self.grants.drawn_ms(now)
+            approval = await storage.approvals.get(grant.approval_id)
+            used = await storage.grants.use(grant, call=key, now_ms=now, due_ms=due_ms)
+        except RecordNotFoundError:
+            return False
+        if used is None:
+            return False
+        self.spawn(self.grants.show_later(used.grant_id))
+        await note(
+            storage.audit,
+            Act.GRANT_USED,
+            key=key,
+            at_ms=now,
+            about=used.thread_id,
+            checkpoint=call.checkpoint_id,
+            address=call.address,
+            tool=call.tool,
+            call=Address.parse(call.address).segments[-1].sub_id,
+            masks=Names(secret=call.secret, shown=call.shown),
+            arguments=dict(call.arguments),
+            rule=approval.rule,
+            grant=used.grant_id,
+            policy=self.file_hash(),
+        )
+        await self.lines.tell(used, approval, call, key)
+        return True
 
 
 def _is_own(approval: Approval, new: NewCall) -> bool:

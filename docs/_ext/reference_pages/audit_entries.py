@@ -37,7 +37,7 @@ _SEVERAL: Mapping[tuple[str, str], tuple[Act, ...]] = {
     ("entries.py", "removed_vote_entry"): (Act.TAKEN_BACK, Act.VOTE_DROPPED),
     ("entries.py", "note_opened"): (Act.OPENED, Act.REVEALED),
     ("delegation.py", "_note"): (Act.DELEGATED, Act.DELEGATION_ENDED, Act.AWAY),
-    ("application_policy.py", "note"): (Act.GRANT_USED, Act.ALLOWED, Act.DENIED),
+    ("application_policy.py", "note"): (Act.ALLOWED, Act.DENIED),
     ("service.py", "act_entry"): (Act.FROZEN, Act.UNFROZEN),
     ("policies.py", "__call__"): (Act.POLICY_LOADED, Act.POLICY_REFUSED),
 }

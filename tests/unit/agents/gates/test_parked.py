@@ -9,7 +9,7 @@ import pytest
 
 from agents import ApprovalResult, InDoubtResult, ToolOutcome, approval_gate
 from agents.core.asking.answers import Cancelled, Expired
-from agents.core.asking.infos import ParkedInfo
+from agents.core.asking.infos import ApprovalInfo, ParkedInfo
 from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state
 from agents.core.errors import ResumeDataError
@@ -18,7 +18,9 @@ from agents.core.pending import InterruptContext
 from agents.core.scope import AskAgain, Park, StartingCall
 from agents.gates import policy_gate, tool
 from agents.models import call, say
-from agents.policy import Allow, RulePolicy
+from agents.policy import Allow, Deny, RulePolicy, Ruling
+from tests.unit.agents.gates.test_granted import BY_GRANT, FILE, GrantingHouse
+from tests.unit.agents.house import always
 from tests.unit.agents.support import Died, Plain, World, brief, contexts, yes
 
 FROZEN = Park(reason="Everything is frozen.", kept={"since_ms": 5})
@@ -175,3 +177,45 @@ async def test_a_doubt_that_runs_again_waits_with_its_decision() -> None:
     await world.resume({waits.id: True})
     assert len(pay.calls) == 2
     assert switch.seen[-1].decisions == (doubt.id,)
+
+
+def in_house(ruling: Ruling) -> tuple[GrantingHouse, Switch, Plain, World]:
+    """A call that is parked, and that an application's policy lets run without people."""
+    house, switch, pay = GrantingHouse(always(ruling), found=BY_GRANT), Switch(), Plain("pay")
+    world = a_world(switch, pay)
+    world.policy = house
+    return house, switch, pay, world
+
+
+async def test_a_parked_call_names_its_grant_again_at_each_start() -> None:
+    house, switch, pay, world = in_house(FILE)
+    waits = await parked(world)
+    assert isinstance(waits.info, ParkedInfo)
+    switch.is_on = False
+    await world.resume({waits.id: True})
+    assert (len(pay.calls), len(house.asked)) == (1, 2)
+    assert [call.grant for call in switch.seen] == ["g1", "g1"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "outcome"),
+    [
+        (Allow(rule="free"), Deny("never", "no-pay"), "refused"),
+        (Allow(rule="free"), Allow(rule="other"), "ran"),
+        (Allow(rule="free"), FILE, "asked"),
+        (FILE, FILE, "asked"),
+        (FILE, Allow(rule="free"), "ran"),
+    ],
+)
+async def test_a_parked_call_that_nobody_decided_is_judged_like_a_new_one(
+    before: Ruling, after: Ruling, outcome: str
+) -> None:
+    house, switch, pay, world = in_house(before)
+    waits = await parked(world)
+    house.rules, house.found, switch.is_on = always(after), None, False
+    events = await world.resume({waits.id: True})
+    assert len(pay.calls) == (outcome == "ran")
+    if outcome == "asked":
+        assert isinstance(contexts(events)["c1"].info, ApprovalInfo)
+    if outcome == "refused":
+        assert any("pay#c1 refused" in line for line in brief(events))

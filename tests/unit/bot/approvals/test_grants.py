@@ -16,6 +16,7 @@ from bot.maintenance.restoring import Restoring
 from bot.records.approval import Approval, Status
 from bot.records.approval_queries import newest_of
 from bot.records.people import Grant
+from bot.records.switch import FreezeScope
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.grant import grant_card
 from bot.stores import Stores
@@ -543,3 +544,105 @@ def test_of_two_agents_with_one_name_each_is_told_from_the_other() -> None:
     calls = [f"{place};tool:look:c1" for place in places]
     assert [agent_at(address) for address in calls] == ["A", "A", "A", "B"]
     assert [agents_at(address) for address in calls] == ["A", "A/A", "B/A", "A/B"]
+
+
+async def parked(storage: SqliteStores, **limits: str) -> Office:
+    """A freeze keeps a call from starting that a grant would let run."""
+    office = an_office(storage, looks("a", "b", "c"))
+    await granted(office, **limits)
+    await office.freezes.freeze(FreezeScope(), by=ADA, why="wild")
+    await again(office)
+    assert office.ran == [("look", "a")]
+    assert await office.open_approvals() == []
+    assert (await the_grant(office)).uses == ()
+    assert not [text for text in office.shown() if "standing permission" in text]
+    assert "grant_used" not in await acts(storage)
+    return office
+
+
+async def lift(office: Office, name: str = "f1") -> None:
+    await office.freezes.lift(name, by=ADA, why="tame", count=1)
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+async def test_11_10_a_parked_call_uses_its_grant_when_it_starts(storage: SqliteStores) -> None:
+    office = await parked(storage)
+    await lift(office)
+    assert office.ran == [("look", "a"), ("look", "b")]
+    assert len((await the_grant(office)).uses) == 1
+    assert (await acts(storage)).count("grant_used") == 1
+    assert await office.open_approvals() == []
+
+
+@pytest.mark.parametrize("what", ["ended", "lost"])
+async def test_11_10_a_parked_call_without_its_grant_is_asked_of_people(
+    storage: SqliteStores, what: str
+) -> None:
+    office = await parked(storage)
+    if what == "ended":
+        name = (await the_grant(office)).grant_id
+        await storage.grants.end(name, by=ADA, now_ms=office.clock())
+    else:
+        office.directory.groups["S0SRE"] = frozenset({BEN})
+    await lift(office)
+    assert office.ran == [("look", "a")]
+    assert (await office.the_approval()).arguments == {"what": "b"}
+
+
+async def test_11_10_a_grant_that_expires_in_the_freeze_lets_nothing_start(
+    storage: SqliteStores,
+) -> None:
+    office = await parked(storage, time="10m")
+    office.clock.forward(minutes=12)
+    await lift(office)
+    assert office.ran == [("look", "a")]
+    assert (await office.the_approval()).arguments == {"what": "b"}
+
+
+async def test_11_10_of_two_parked_calls_one_uses_the_last_use(storage: SqliteStores) -> None:
+    calls: list[Turn] = [
+        *looks("a"),
+        [call("look", {"what": name}, id=f"c-{name}") for name in ("b", "c")],
+        say("done"),
+    ]
+    office = an_office(storage, calls)
+    await granted(office, times="1")
+    await office.freezes.freeze(FreezeScope(), by=ADA, why="wild")
+    await again(office)
+    assert (office.ran, (await the_grant(office)).uses) == ([("look", "a")], ())
+    await lift(office)
+    assert len(office.ran) == 2
+    left = {"b", "c"} - {str(what) for _, what in office.ran}
+    assert (await office.the_approval()).arguments == {"what": left.pop()}
+    assert len((await the_grant(office)).uses) == 1
+
+
+async def test_of_two_calls_at_once_one_uses_the_last_use(storage: SqliteStores) -> None:
+    calls: list[Turn] = [
+        *looks("a"),
+        [call("look", {"what": name}, id=f"c-{name}") for name in ("b", "c")],
+        say("done"),
+    ]
+    office = an_office(storage, calls)
+    await granted(office, times="1")
+    await again(office)
+    assert len(office.ran) == 2
+    await office.decide(await office.the_approval(), by=ADA)
+    assert len(office.ran) == 3
+    assert len((await the_grant(office)).uses) == 1
+
+
+async def test_11_14_a_parked_call_that_a_rule_allowed_is_judged_by_the_file_in_force(
+    storage: SqliteStores,
+) -> None:
+    force = forced()
+    office = an_office(storage, looks("a"), force)
+    await office.freezes.freeze(FreezeScope(), by=ADA, why="wild")
+    await office.hear("<@UBOT> look")
+    assert office.ran == []
+    force.rulebook = by_sre().rulebook
+    await lift(office)
+    assert office.ran == []
+    await office.decide(await office.the_approval(), by=ADA)
+    assert office.ran == [("look", "a")]
