@@ -138,6 +138,8 @@ def _names(call: Call) -> Names:
     """
     from bot.commands import policy  # noqa: PLC0415 - slow, and only for a scope with a name
 
+    if isinstance(call, policy.RehearsedCall):
+        return names_of(call.world)
     try:
         if policy.names_no_agents(call.environ):
             raise BotError("COUNTERSIGN_AGENT isn't set")  # noqa: TRY301 - one way to tell

@@ -148,6 +148,8 @@ class PersonEntry(Written):
     """The person is an app."""
     deactivated: bool = False
     """The account is deactivated."""
+    admin: bool = False
+    """The person is an admin of the workspace."""
 
 
 class ChannelEntry(Written):
@@ -248,8 +250,12 @@ class RequestEntry(CallEntry):
 
     thread: str = "t1"
     """Name of the thread."""
+    agents: list[AgentName] = []
+    """Names of the agents in the address of the call, outermost first, instead of `agent`."""
     note: str = ""
     """Reason that the agent gives."""
+    slow: bool = False
+    """The call runs until `finish`."""
     crash_on_run: bool = False
     """The process dies while the call runs."""
     masked: bool = False
@@ -359,6 +365,54 @@ class SayEntry(Written):
     """User id of the writer."""
 
 
+class ScopeEntry(Written):
+    """The scope of a freeze: one of these."""
+
+    agent: str | None = None
+    """Name of an agent."""
+    tool: str | None = None
+    """Name of a tool."""
+    tag: str | None = None
+    """Tag of tools."""
+    channel: ChannelId | None = None
+    """Id of a channel."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> ScopeEntry:
+        if len(self.model_fields_set) != 1:
+            raise ValueError("write one of agent, tool, tag, channel; or scope: all")
+        return self
+
+
+class FreezeEvent(Written):
+    """A person freezes starts of calls."""
+
+    by: UserId
+    """User id of the person."""
+    why: str
+    """Reason."""
+    scope: Annotated[
+        Annotated[Literal["all"], Tag(_SHORT)] | Annotated[ScopeEntry, Tag(_LONG)],
+        Discriminator(_form),
+    ] = "all"
+    """`all`, or one agent, tool, tag or channel."""
+    turns: bool = False
+    """Whether turns of agents stop, too."""
+    channel: ChannelId | None = None
+    """Channel of the command."""
+
+
+class UnfreezeEvent(Written):
+    """A person lifts a freeze."""
+
+    by: UserId
+    """User id of the person."""
+    why: str
+    """Reason."""
+    id: str = ""
+    """Id such as `f1`; without one, the only freeze in force."""
+
+
 class ChangeEntry(Written):
     """People who join or leave a user group or a channel."""
 
@@ -402,8 +456,8 @@ class FlowExpect(Written):
     audit: list[str] | None = None
     """Acts that the audit receives, in order."""
     state: str | None = None
-    """State of the newest request, such as `pending` or `approved`; `allowed` or `denied` without
-    one."""
+    """State of the newest request, such as `pending`, `approved` or `parked`; `allowed`, `denied`,
+    `parked` or `not started` without one."""
     states: list[str] | None = None
     """States of all requests."""
     messages: list[Any] | None = None
@@ -430,6 +484,16 @@ class FlowExpect(Written):
     """User id of the person whose right the delegate used."""
     grant: str | None = None
     """State of the standing grant."""
+    frozen: list[str] | None = None
+    """Ids of the freezes in force, oldest first."""
+    parked: Literal["freeze"] | None = None
+    """`freeze` if the newest call waits for the end of a freeze."""
+    line: list[str] | None = None
+    """Keys of texts in `bot/words` that the newest card shows."""
+    running: list[str] | None = None
+    """Tools of running calls that the answer to a freeze names."""
+    turn: Data | None = None
+    """People whose messages the agent read in this step, as `said`."""
 
 
 class EventEntry(Written):
@@ -485,6 +549,14 @@ class EventEntry(Written):
     """A person writes in the thread."""
     turn: Nothing | None = None
     """The agent reads the kept messages."""
+    freeze: FreezeEvent | None = None
+    """A person freezes starts."""
+    unfreeze: UnfreezeEvent | None = None
+    """A person lifts a freeze, or confirms its lifting."""
+    freeze_file: Literal["present", "absent", "unreadable"] | None = None
+    """State of the freeze file of the process."""
+    finish: Nothing | None = None
+    """The slow call ends."""
     members: dict[str, ChangeEntry] | None = None
     """Members of user groups or channels change, by id."""
     person: dict[UserId, PersonEntry] | None = None

@@ -15,13 +15,16 @@ from bot.maintenance.pending import PendingRequests
 from bot.policy.values import seconds
 from bot.questions.reasons import RejectionKind, name_to_type
 from bot.records.approval import Approval, Status
+from bot.records.switch import SWITCH_ID
+from bot.records.thread import Thread
 from bot.rehearsal.case_file import Case
 from bot.rehearsal.case_schema import CaseError, Data
-from bot.rehearsal.scripted_agents import Script
+from bot.rehearsal.scripted_agents import Script, name_of_agent
 from bot.rehearsal.simulation import Simulation
 from bot.slack.cards.secondary_actions import OTHER, UNTIL, WHEN
 from slack_sandbox.errors import RefusedError
 from storage.documents import update
+from storage.errors import RecordNotFoundError
 from storage.thread_ids import thread_id_of
 
 REQUESTER = "U0ROSA"
@@ -48,6 +51,7 @@ class SimulatedSteps:
         ended: Turns whose end was checked.
         said: The view that replaced the last submitted form, as JSON.
         has_form: Whether the last form of a batch was opened.
+        running: Tools that the answer to a freeze names, because their calls run.
     """
 
     case: Case
@@ -60,6 +64,7 @@ class SimulatedSteps:
     current: str = ""
     said: str = ""
     has_form: bool = False
+    running: list[str] = field(default_factory=list)
     _roots: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     async def play(self, name: str, value: Any) -> None:
@@ -85,6 +90,7 @@ class SimulatedSteps:
     async def request(self, requests: Sequence[Data]) -> None:
         """Write messages, after which the agent makes these calls in one turn."""
         first = requests[0]
+        self.script.is_slow = bool(first.get("slow"))
         self.script.code = [*first.get("code", ())]
         self.script.crash = bool(first.get("crash_on_run"))
         self.script.next_turn(requests)
@@ -92,7 +98,7 @@ class SimulatedSteps:
         channel = str(first.get("channel", CHANNEL))
         for user in first.get("said") or [REQUESTER]:
             self.stage.writers.add(str(user))
-            await self._write(name, channel, str(user), agent=str(first.get("agent", "")))
+            await self._write(name, channel, str(user), agent=name_of_agent(first))
         await self._settle()
 
     async def _write(self, name: str, channel: str, user: str, *, agent: str = "") -> None:
@@ -118,6 +124,19 @@ class SimulatedSteps:
         """Return the approvals of the current thread, the oldest first."""
         thread_id = self.threads.get(self.current)
         return await self.stage.approvals(thread_id) if thread_id else []
+
+    async def thread(self) -> Thread | None:
+        """Return the current thread; None before the first message."""
+        thread_id = self.threads.get(self.current)
+        return await self.stage.storage.threads.get(thread_id) if thread_id else None
+
+    async def frozen(self) -> list[str]:
+        """Return the ids of the freezes in force, oldest first."""
+        try:
+            switch = await self.stage.storage.switches.get(SWITCH_ID)
+        except RecordNotFoundError:
+            return []
+        return [freeze.id for freeze in switch.freezes]
 
     async def is_waiting(self) -> bool:
         """Whether the current thread has an open turn."""
@@ -304,8 +323,9 @@ class SimulatedSteps:
         await update(approvals, approval.approval_id, write, writes_due=True)
 
     async def _on_say(self, value: Data) -> None:
-        channel, _ = self._roots[self.current]
-        await self._write(self.current, channel, str(value["by"]))
+        name = self.current or THREAD
+        channel, _ = self._roots.get(name, (CHANNEL, ""))
+        await self._write(name, channel, str(value["by"]))
 
     async def _on_turn(self, _: Data) -> None:
         """Do nothing: the agent reads kept messages by itself when its turn has ended."""
@@ -335,6 +355,35 @@ class SimulatedSteps:
 
     async def _on_clock(self, _: Data) -> None:
         """Do nothing: only time passes."""
+
+    # ---- freezes ----------------------------------------------------------------------------
+
+    async def _on_freeze(self, value: Data) -> None:
+        scope = value.get("scope", "all")
+        for kind, name in scope.items() if isinstance(scope, dict) else ():
+            channels = self.stage.sandbox.workspace.channels
+            scope = f"#{channels[name].name}" if kind == "channel" else f"{kind} {name}"
+        turns = " turns" if value.get("turns") else ""
+        text, user = f"freeze {scope}{turns} {value['why']}", str(value["by"])
+        await self._command(user, text, channel=str(value.get("channel", CHANNEL)))
+        answers = [str(message["text"]) for message in self.stage.sandbox.ephemerals(user)[-1:]]
+        tools = self.case.world.tools
+        self.running = [name for name in tools for text in answers if f"`{name}`" in text]
+        await self.stage.tick()
+
+    async def _on_unfreeze(self, value: Data) -> None:
+        text = " ".join(("unfreeze", str(value.get("id", "")), str(value["why"])))
+        await self._command(str(value["by"]), text)
+        await self.stage.tick()
+
+    async def _on_freeze_file(self, state: str) -> None:
+        self.stage.set_freeze_file(state)
+        await self.stage.tick()
+
+    async def _on_finish(self, _: Data) -> None:
+        """Let the slow call end."""
+        self.script.is_slow = False
+        self.stage.end_stalls()
 
     # ---- the process ------------------------------------------------------------------------
 
@@ -388,13 +437,13 @@ class SimulatedSteps:
     async def _on_away(self, value: Data) -> None:
         await self._command(str(value["by"]), f"away until {value['until']}")
 
-    async def _command(self, user: str, text: str) -> None:
-        room = self.stage.sandbox.workspace.channels[CHANNEL]
+    async def _command(self, user: str, text: str, *, channel: str = CHANNEL) -> None:
+        room = self.stage.sandbox.workspace.channels[channel]
         is_member = user in room.members
         if not is_member:
             room.members.append(user)
         try:
-            await self.stage.sandbox.command(user, CHANNEL, "/countersign", text)
+            await self.stage.sandbox.command(user, channel, "/countersign", text)
         finally:
             if not is_member:
                 room.members.remove(user)

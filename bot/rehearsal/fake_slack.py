@@ -109,6 +109,7 @@ def _person(user: str, flags: Data, team_id: str) -> SlackUser:
         is_restricted=bool(flags.get("guest")),
         is_stranger=bool(flags.get("external")),
         deleted=bool(flags.get("deactivated")),
+        is_admin=bool(flags.get("admin")),
         tz=ZONE.key,
     )
 

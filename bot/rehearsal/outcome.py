@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.approvals.execution import execution_of
+from bot.approvals.execution import can_take_back, execution_of
 from bot.policy.progress import ballot_of
 from bot.records.approval import Approval, ExecutionState, Kind, Status
 from bot.rehearsal.scripted_agents import RAN
 from bot.rehearsal.simulation import Simulation
 from bot.slack.calls import BATCH_EVENT
+from bot.slack.messages.texts import TEXT_EVENT
+from bot.threads.halts import HALTED
+from bot.words import catalogue
 from slack_sandbox.workspace.records import SlackMessage, called_in
 from storage.audit import AuditEntry
 
@@ -55,6 +59,9 @@ ACTIONS = frozenset(
         "policy_refused",
         "unusable",
         "checkpoint",
+        "frozen",
+        "unfrozen",
+        "parked",
     }
 )
 """The actions that cases name. The bot's audit has some more."""
@@ -70,8 +77,12 @@ KINDS = {
     "countersign_alert": "alert",
     "countersign_question": "question",
     "countersign_quiet": "nobody will be told in time",
+    "countersign_freeze": "freeze",
+    "countersign_unfrozen": "unfrozen",
 }
 """Kinds of messages, by the event type of their metadata."""
+_OF_A_CHANNEL = frozenset({"freeze", "unfrozen"})
+"""Kinds of messages that mention nobody: cases name their channel."""
 _PERSON = re.compile(r"<@([UW][A-Z0-9]+)>")
 _GROUP = re.compile(r"<!subteam\^(S[A-Z0-9]+)")
 _HEARD: tuple[tuple[str, str], ...] = (
@@ -83,6 +94,7 @@ _HEARD: tuple[tuple[str, str], ...] = (
     ("withdrawn", "The request was withdrawn"),
     ("edited", "A person changed the arguments"),
     ("gave up", "People gave up"),
+    ("frozen", "The call was frozen by people"),
 )
 
 
@@ -155,6 +167,16 @@ class Watcher:
         state["grant"] = await self._grant(approval)
         return state
 
+    def lines(self, approval: Approval | None, keys: Sequence[str]) -> list[str]:
+        """Return those of some keys of texts whose words the card of an approval shows."""
+        if approval is None:
+            return []
+        channel, ts = self.stage.card_of(approval, "")
+        card = self.stage.sandbox.workspace.message(channel, ts)
+        shown = _plain(f"{card.text} {json.dumps(card.blocks, ensure_ascii=False)}")
+        texts = catalogue("en").texts
+        return [key for key in keys if re.search(_pattern(texts[key]), shown)]
+
     async def _grant(self, approval: Approval) -> str:
         """Return the counter of a thread's newest standing grant; empty without one."""
         now, grants = self.stage.clock(), self.stage.storage.grants
@@ -170,6 +192,8 @@ class Watcher:
         time = f"+{seconds}s" if rest else f"+{minutes}m"
         channel = self.stage.sandbox.workspace.channels[message.channel]
         mentioned = _mentions(message, is_direct=channel.kind == "im")
+        if _kind(message) in _OF_A_CHANNEL:
+            return time, _kind(message), [channel.id], []
         if channel.kind == "im" and channel.id not in self.stage.world.channels:
             people = [
                 user for user in channel.members if user != self.stage.sandbox.workspace.bot_user
@@ -178,6 +202,16 @@ class Watcher:
                 return time, _kind(message), people, []
             return time, _kind(message), [], people
         return time, _kind(message), mentioned, []
+
+
+def _pattern(text: str) -> str:
+    """Return a regular expression for a text of the catalogue with any values."""
+    return ".+?".join(map(re.escape, re.split(r"\{[a-z_]+\}", _plain(text))))
+
+
+def _plain(text: str) -> str:
+    """Return a text without bold type and wide spaces, which depend on its place."""
+    return " ".join(text.replace("*", "").split())
 
 
 def _merged(messages: Iterable[tuple[str, str, list[str], list[str]]]) -> list[list[Any]]:
@@ -201,6 +235,8 @@ def _record_of(message: SlackMessage, event: str = "") -> str:
 
 
 def _kind(message: SlackMessage) -> str:
+    if f"/{HALTED}/" in _record_of(message, TEXT_EVENT):
+        return "halted"
     return KINDS.get(str((message.metadata or {}).get("event_type")), "")
 
 
@@ -259,14 +295,30 @@ def state_of(approval: Approval | None, entries: Sequence[AuditEntry] = ()) -> s
             denied before their start.
     """
     actions = {entry.action for entry in entries}
+    if approval is None:
+        return next((state for act, state in _UNASKED.items() if act in actions), "")
     if "grant_used" in actions or ("allowed" in actions and "doubted" not in actions):
         return "allowed"
-    if approval is None:
-        return "denied" if "denied" in actions else ""
-    if approval.kind is not Kind.DOUBT:
-        run = execution_of(approval)
-        is_stopped = run is not None and run.state is ExecutionState.LAPSED
-        return "denied" if is_stopped and "denied" in actions else str(approval.status)
+    if can_take_back(approval):
+        return "parked"
+    if approval.kind is Kind.DOUBT:
+        return _state_of_doubt(approval)
+    run = execution_of(approval)
+    is_stopped = run is not None and run.state is ExecutionState.LAPSED
+    return "denied" if is_stopped and "denied" in actions else str(approval.status)
+
+
+_UNASKED = {
+    "parked": "parked",
+    "grant_used": "allowed",
+    "allowed": "allowed",
+    "denied": "denied",
+    "started": "allowed",
+}
+"""The state of a call that nobody is asked about, by an act that the audit receives."""
+
+
+def _state_of_doubt(approval: Approval) -> str:
     if approval.status is Status.PENDING:
         return "in doubt"
     if approval.status not in {Status.APPROVED, Status.ANSWERED}:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from agents import Agent
@@ -26,7 +28,7 @@ from bot.rehearsal.case_schema import CaseError, Data
 from bot.rehearsal.events import THREAD, SimulatedSteps
 from bot.rehearsal.outcome import Watcher
 from bot.rehearsal.policy_cases import play_check, play_explain
-from bot.rehearsal.scripted_agents import Script, actors
+from bot.rehearsal.scripted_agents import Script, actors, name_of_agent
 from bot.rehearsal.simulation import Simulation, StageClock
 from bot.rehearsal.timeline import Flow
 from bot.slack.app import build
@@ -107,6 +109,13 @@ async def rehearse(case: Case, storage: Stores, *, is_judged: bool = True) -> li
     Raises:
         CaseError: The case cannot be run as written.
     """
+    with tempfile.TemporaryDirectory(prefix="countersign-case-") as directory:
+        return await _rehearse(case, storage, Path(directory) / "freeze", is_judged=is_judged)
+
+
+async def _rehearse(
+    case: Case, storage: Stores, freeze_file: Path, *, is_judged: bool
+) -> list[Difference]:
     requests = [event["request"] for event in case.data["timeline"] if "request" in event]
     script, clock = Script(), StageClock(case.start_ms)
     agents = actors(script, case.world, requests)
@@ -117,7 +126,9 @@ async def rehearse(case: Case, storage: Stores, *, is_judged: bool = True) -> li
         storage=storage,
         clock=clock,
     )
-    simulation = await _simulation(case, storage, clock, file, _places(case, agents, requests))
+    places = _places(case, agents, requests)
+    simulation = await _simulation(case, storage, clock, file, places, freeze_file)
+    script.stall = simulation.stall
 
     async def swap(value: object) -> None:
         is_broken = isinstance(value, dict) and bool(value.get("broken"))
@@ -133,6 +144,7 @@ async def rehearse(case: Case, storage: Stores, *, is_judged: bool = True) -> li
             await simulation.tick()  # work that the last event made due
         return differences
     finally:
+        simulation.end_stalls()
         await simulation.settle()
 
 
@@ -142,6 +154,7 @@ async def _simulation(
     clock: StageClock,
     file: PolicyFileOnStage,
     agents: Mapping[str, Agent],
+    freeze_file: Path,
 ) -> Simulation:
     try:
         policy = await LoadedPolicy.load(file.source("T0ACMEWORK"))
@@ -155,6 +168,7 @@ async def _simulation(
             settings, owner, agents=agents, rules=NOBODY, policy=lambda: policy.held
         ),
         policy=policy,
+        freeze_file=freeze_file,
     )
 
 
@@ -167,7 +181,7 @@ def _places(case: Case, agents: Mapping[str, Agent], requests: list[Data]) -> Ma
     by_thread: dict[str, str] = {}
     for request in requests:
         thread = str(request.get("thread", THREAD))
-        name = str(request.get("agent", by_thread.get(thread, case.world.agents[0])))
+        name = name_of_agent(request) or by_thread.get(thread, case.world.agents[0])
         if by_thread.setdefault(thread, name) != name:
             raise CaseError(
                 f"case {case.id}: {by_thread[thread]} works in the thread {thread}; "

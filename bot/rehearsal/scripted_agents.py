@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -24,6 +24,7 @@ from agents.core.tools import CallText, Tool, ToolSpec
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.models import AnsweringModel, call, say
 from agents.policy.base import Allow, PolicyCall, Ruling
+from agents.workflows.sequential import SequentialAgent
 from bot.rehearsal.case_schema import Data
 from bot.rehearsal.world import World, ruling_in_code
 
@@ -44,6 +45,8 @@ class Script:
         heard: Results of calls, in the order in which the models read them.
         ran: Arguments of the calls that ran.
         crash: Whether the process crashes during the next call of a tool.
+        is_slow: Whether calls of tools do not end yet.
+        stall: Waits until slow calls may end.
         has_died: Whether the process has crashed.
         code: Decisions of policies in code about the present request.
     """
@@ -52,8 +55,10 @@ class Script:
     heard: list[str] = field(default_factory=list)
     ran: list[Data] = field(default_factory=list)
     crash: bool = False
+    is_slow: bool = False
     has_died: bool = False
     code: list[Data] = field(default_factory=list)
+    stall: Callable[[], Awaitable[None]] | None = None
 
     def next_turn(self, requests: Sequence[Data]) -> None:
         """Add a turn that makes these calls in one answer."""
@@ -78,10 +83,27 @@ def actors(script: Script, world: World, requests: Sequence[Data]) -> dict[str, 
         for gate in reversed(nested.get(name, ())):
             tool = policy_gate(policy_gate(tool, _Fixed(gate)), _Fixed({"allow": True}))
         tools.append(_gated(tool, facts, script, has_code=name in code))
-    return {
-        name: ChatModelAgent(name=name, model=_ScriptModel(script), tools=tools)
-        for name in world.agents
+    model = _ScriptModel(script)
+    agents: dict[str, Agent] = {
+        name: ChatModelAgent(name=name, model=model, tools=tools) for name in world.agents
     }
+    for request in requests:
+        inner, *outer = reversed(request.get("agents", ()) or world.agents[:1])
+        if outer:
+            agent: Agent = agents[inner]
+            for name in (*outer, name_of_agent(request)):
+                agent = SequentialAgent(name, [agent])
+            agents[agent.name] = agent
+    return agents
+
+
+def name_of_agent(request: Data) -> str:
+    """Return the name of the agent that people address in a request; empty for the first one.
+
+    Several agents in the address of the call are an agent of their own, around them.
+    """
+    agents = request.get("agents") or [str(request.get("agent", ""))]
+    return "-".join(agents)
 
 
 _ANY_ARGUMENTS: Data = {"type": "object", "additionalProperties": True}
@@ -145,6 +167,8 @@ class _Prop:
             self.script.crash, self.script.has_died = False, True
             raise DiedError
         self.script.ran.append(dict(arguments))
+        if self.script.is_slow and self.script.stall is not None:
+            await self.script.stall()
         return RAN
 
 

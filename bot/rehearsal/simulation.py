@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from slack_bolt.request.async_request import AsyncBoltRequest
@@ -43,6 +44,7 @@ from storage.audit import AuditEntry
 _TOKEN = "xoxb-rehearsal"  # noqa: S105 - of a made-up workspace
 _PATIENCE = timedelta(minutes=5)
 """Timeout that only a deadlock exceeds, even on a slow machine."""
+_FOREVER_S = 100 * 365 * 86_400
 _FAILS = frozenset({"users.info", "users.list", "usergroups.list", "conversations.members"})
 """The methods that look up people and groups."""
 
@@ -100,6 +102,7 @@ class Simulation:
         world: The people, groups, channels and tools.
         make: Creates a bot for a new process name.
         policy: The current policy; None if the settings apply.
+        freeze_file: The freeze file of the process, in a directory of its own; None for no file.
         lookups_fail: Whether Slack refuses look-ups of people.
         writers: User ids of the writers, who are looked up even then. They cannot decide.
         noted: Ids of the audit entries, in the order of their creation.
@@ -114,6 +117,7 @@ class Simulation:
     sandbox: Sandbox = field(init=False)
     bot: Countersign = field(init=False)
     policy: LoadedPolicy | None = None
+    freeze_file: Path | None = None
     lookups_fail: bool = False
     writers: set[str] = field(default_factory=set)
     noted: dict[str, None] = field(default_factory=dict)
@@ -168,7 +172,29 @@ class Simulation:
             sleep=self.sleep,
             beat=self.beat,
             patience=_PATIENCE,
+            policy=self.policy,
+            freeze_file=self.freeze_file,
         )
+
+    def set_freeze_file(self, state: str) -> None:
+        """Create or remove the freeze file of the process, or make its place unreadable.
+
+        Args:
+            state: `present`, `absent` or `unreadable`.
+
+        Raises:
+            ValueError: The process has no freeze file.
+        """
+        file = self.freeze_file
+        if file is None:
+            raise ValueError("there is no freeze file")
+        file.parent.mkdir(exist_ok=True)
+        if state == "present":
+            file.touch()
+            return
+        file.unlink(missing_ok=True)
+        if state == "unreadable":  # as of a disk that is not mounted
+            file.parent.rmdir()
 
     def restart(self) -> None:
         """Start a new process, and cancel the waits of the previous one."""
@@ -232,6 +258,18 @@ class Simulation:
             await woken
         finally:  # a cancelled task no longer sleeps
             self._sleepers = [other for other in self._sleepers if other is not sleeper]
+
+    async def stall(self) -> None:
+        """Sleep until `end_stalls`, however late it is on the simulated clock."""
+        await self.sleep(_FOREVER_S)
+
+    def end_stalls(self) -> None:
+        """Wake all tasks that stall."""
+        late = self.clock() + _FOREVER_S * 500
+        stalled = [sleeper for sleeper in self._sleepers if sleeper[0] > late]
+        self._sleepers = [sleeper for sleeper in self._sleepers if sleeper not in stalled]
+        for _, woken in stalled:
+            woken.set_result(None)
 
     async def beat(self, seconds: float) -> None:
         """Sleep between renewals of a lease, while the task that holds it works.

@@ -18,6 +18,10 @@ from storage.audit import AuditEntry
 _NOT_EVENTS = frozenset({"at", "expect"})
 _ALWAYS = frozenset({"audit", "messages", "runs", "agent", "told"})
 """The keys that strict cases always compare: an absent key means that nothing happened."""
+_ASKING = frozenset({"request", "unfreeze", "freeze_file"})
+"""Events after which calls start that nobody is asked about."""
+_GOING_ON = frozenset({"start", "finish", "unfreeze", "freeze_file"})
+"""Events after which calls go on whose decisions belong to earlier steps."""
 _SHOWN = frozenset({"ask_back", "reveal"})
 """Events that show something to a person; other events count something."""
 REFUSED_GRANT = "over the policy's limits"
@@ -30,6 +34,8 @@ _FIXED = {
             "person",
             "lookups",
             "file",
+            "freeze_file",
+            "finish",
             "hold",
             "turn",
             "run_ended",
@@ -84,7 +90,7 @@ class Flow:
 
     async def _happen(self, events: list[Data]) -> None:
         stage = self.acts.stage
-        self.acts.said = ""
+        self.acts.said, self.acts.running = "", []
         await stage.advance(self.case.start_ms + milliseconds(offset(events[0]["at"])))
         if "request" in events[0]:
             await self.acts.request([event["request"] for event in events])
@@ -102,12 +108,13 @@ class Flow:
         only = approval if of > 1 else None
         entries = await self.watcher.entries(self.acts.threads.values(), only=only)
         name, word = _name(event), await self._word(event, approval, entries)
+        thread = await self.acts.thread()
         observed: Data = {
             "audit": [entry.action for entry in entries],
             "messages": self.watcher.messages(only=only),
             "runs": self.script.ran[self._ran :],
             "agent": ""
-            if name == "start" and word == RAN
+            if name in _GOING_ON and word == RAN
             else agent_heard(word, approval, entries),
             "told": _told(event, entries),
             "on_behalf_of": next(
@@ -115,11 +122,18 @@ class Flow:
             ),
             "reason": _reason(entries),
             "run_ends": not await self.acts.is_waiting(),
-            "state": state_of(
+            "state": "not started"
+            if word == "frozen"
+            else state_of(
                 approval,
-                [entry for entry in entries if name == "request" or entry.action == "denied"],
+                [entry for entry in entries if name in _ASKING or entry.action == "denied"],
             ),
             "states": [state_of(other) for other in approvals],
+            "frozen": await self.acts.frozen(),
+            "parked": "freeze" if thread is not None and thread.parked_by else "",
+            "line": self.watcher.lines(approval, (event.get("expect") or {}).get("line") or ()),
+            "running": self.acts.running,
+            "turn": {"said": [*thread.requesters]} if thread is not None else {},
             **(await self.watcher.card(approval)),
         }
         if name == "batch":
@@ -141,7 +155,7 @@ class Flow:
         """Return the word for the agent's present or coming result; empty without one."""
         word = heard(self.script.heard[self._heard :])
         is_decided = approval is not None and approval.status is Status.APPROVED
-        if _name(event) == "start" and word == RAN:
+        if _name(event) in _GOING_ON and word == RAN:
             word = ""  # the decision belongs to an earlier step
         elif not word and is_decided and "decided" in {entry.action for entry in entries}:
             word = RAN  # the agent receives it when its process continues

@@ -31,7 +31,7 @@ class World:
     """The simulated world of a case.
 
     Attributes:
-        people: Flags by Slack user id: `guest`, `external`, `bot`, `deactivated`.
+        people: Flags by Slack user id: `guest`, `external`, `bot`, `deactivated`, `admin`.
         usergroups: Members by user group id.
         channels: Members by channel id, or a `size`.
         bot_in: Ids of the channels that the bot is a member of.

@@ -20,6 +20,8 @@ from bot.threads.thread_pass import ThreadPass
 from bot.words import say
 from storage.errors import RecordFormatError, RecordNotFoundError, StoreUnavailableError
 
+HALTED = "halted"
+"""Part of the id of the post that tells a thread of a freeze."""
 FRESH = timedelta(seconds=2)
 """Longest time for which a process takes turns as not frozen without another look."""
 
@@ -67,7 +69,7 @@ class TurnHalts:
         thread = work.thread
         post = Post(
             # Not an id of the agent's texts, after which a silent turn would post no default text.
-            post_id=f"{thread.checkpoint_id}/halted/{frozen.freeze.id}",
+            post_id=f"{thread.checkpoint_id}/{HALTED}/{frozen.freeze.id}",
             thread_id=thread.thread_id,
             text=say("message.halted", who=await self._name(frozen.freeze.by)),
             created_ms=self.clock(),

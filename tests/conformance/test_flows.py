@@ -20,9 +20,11 @@ from tests.support.halves import later
 from tests.support.mongo import MongoServer
 from tests.support.stores import MongoStores
 
+DATA = Path(__file__).parents[1] / "data"
 FLOWS = [
     case
-    for case in read_case_file(Path(__file__).parents[1] / "data" / "cases.yaml").cases()
+    for name in ("cases.yaml", "freeze_cases.yaml")
+    for case in read_case_file(DATA / name).cases()
     if case.kind == "flow"
 ]
 IS_THOROUGH = settings().max_examples > settings.get_profile("quick").max_examples
@@ -78,4 +80,4 @@ def test_all_kinds_of_acts_and_outcomes_are_played_on_mongodb() -> None:
 
 def test_all_flows_are_played() -> None:
     ids = [case.id for case in FLOWS]
-    assert len(ids) == len(set(ids)) >= 174
+    assert len(ids) == len(set(ids)) >= 194

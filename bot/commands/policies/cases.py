@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import re
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -15,11 +16,13 @@ from typing import Any, cast
 from bot.commands.call import Call
 from bot.commands.cli import WRONG_SETTINGS, carry_out
 from bot.commands.demo_environment import demo_environment
+from bot.commands.freeze import freezes_of
 from bot.commands.parser import parse
 from bot.commands.policy import RehearsedCall, check_file
 from bot.config import stores
 from bot.config.settings import Settings
 from bot.errors import BotError, FaultyPolicyError, InvalidSettingsError
+from bot.freezes.rules import ALL
 from bot.policy.model import PolicyFile
 from bot.policy.parser.lookups import SlackFacts
 from bot.policy.parser.settings import settings_policy
@@ -114,10 +117,13 @@ async def _typed(case: Case, directory: Path) -> tuple[int, str]:
     if not arguments:
         raise CaseError(f"case {case.id}: there is no command in its `args`")
     said: list[str] = []
+    refusal = io.StringIO()
     try:
-        parsed = parse(arguments)
+        with redirect_stderr(refusal):
+            parsed = parse(arguments)
     except SystemExit as error:
-        return (error.code if isinstance(error.code, int) else WRONG_SETTINGS), ""
+        code = error.code if isinstance(error.code, int) else WRONG_SETTINGS
+        return code, refusal.getvalue()
     if "data_dir" in parsed and not parsed.data_dir:
         parsed.data_dir = str(directory)
     lookups = WorldLookups(world=case.world)
@@ -184,6 +190,9 @@ async def _happen(case: Case, given: str, directory: Path) -> None:
         rejection: Data = {"at": "+1m", "reject": {"by": "U0ADA", "reason": f"{match[1]} x"}}
         flow = replace(case, kind="flow", data={"policy": _ONE_OF_SRE})
         await _play(flow, [request, rejection], directory)
+    elif given == "a freeze of all":
+        async with stores.opened(directory) as storage:
+            await (await freezes_of(storage)).freeze(ALL, by="U0ADA", why="x")
     else:
         raise CaseError(f"case {case.id}: it is not known how to play {given!r}")
 

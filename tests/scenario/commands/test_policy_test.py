@@ -16,6 +16,7 @@ from bot.rehearsal import run_case
 from tests.support.policies import CASES, POLICIES, WORLD
 
 IS_THOROUGH = settings().max_examples > settings.get_profile("quick").max_examples
+FREEZE_CASES = Path(__file__).parents[2] / "data" / "freeze_cases.yaml"
 REFUND = {"tool": "refund", "args": {"order_id": "1", "amount": 600}}
 DENIED = {
     "id": "F1",
@@ -397,3 +398,12 @@ def test_the_log_is_as_it_was_afterwards(tmp_path: Path) -> None:
     before = list(logging.getLogger().handlers)
     run(tmp_path, [DENIED])
     assert logging.getLogger().handlers == before
+
+
+def test_the_cases_of_freezes_are_as_expected(tmp_path: Path) -> None:
+    """A freeze is set and lifted, from Slack, from the command line and by the file."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\nrules: []\ndefault: {deny: nothing here}\n")
+    said: list[str] = []
+    code = main(["policy", "test", str(policy), str(FREEZE_CASES)], environ={}, say=said.append)
+    assert (code, said[1:]) == (0, ["26 cases passed"])
