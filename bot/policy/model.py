@@ -57,6 +57,8 @@ Op = Literal[
     "eq", "ne", "in", "not_in", "gt", "ge", "lt", "le", "matches", "contains", "exists", "missing"
 ]
 """The operators of conditions."""
+DoorName = Literal["slack", "api", "mcp", "hook", "cli", "trigger", "schedule"]
+"""The ways by which a call comes; see `bot.records.origin.RequestDoor`."""
 Limit = Literal["tokens", "cost"]
 """The limits of an agent's models."""
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -790,6 +792,34 @@ class When(Filled):
     Example: `agent: [deployer]`
 
     Errors: `unknown_agent`
+    """
+    origin: Annotated[
+        tuple[DoorName, ...] | None,
+        BeforeValidator(
+            lambda value: (value,) if isinstance(value, str) else as_tuple(value),
+            json_schema_input_type=DoorName | list[DoorName],
+        ),
+    ] = Field(default=None, min_length=1)
+    """The way by which the call came: `slack` for agents of the bot; `api`, `mcp`, `hook` or `cli`
+    for programs; `trigger` or `schedule` for threads that no person started.
+
+    Example: `origin: [api, cli]`
+
+    Errors: `bad_value`
+    """
+    program: Annotated[
+        tuple[str, ...] | None,
+        BeforeValidator(
+            lambda value: (value,) if isinstance(value, str) else as_tuple(value),
+            json_schema_input_type=str | list[str],
+        ),
+    ] = Field(default=None, min_length=1)
+    """Names of programs: one name, a pattern with `*` and `?`, or a list of both. A rule that
+    allows a program's call must name `program` or `origin`; without them, people are asked.
+
+    Example: `program: [deploy-*]`
+
+    Errors: `bad_value`
     """
 
     @model_validator(mode="after")

@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from bot.errors import BotError
+from bot.records.origin import RequestDoor
 
 Data: TypeAlias = dict[str, Any]
 """Parsed YAML."""
@@ -243,6 +244,26 @@ class CallEntry(Written):
     """Name of the agent."""
     code: list[CodeEntry] = []
     """Decisions of policies in code."""
+
+
+class ProgramEntry(Written):
+    """A program that makes the call."""
+
+    name: str
+    """Name of the program."""
+    trusted: bool = False
+    """Whether its tags and its risk are true; otherwise it claims them."""
+    claimed: list[UserId] = []
+    """User ids of requesters that the program alone has named."""
+
+
+class JudgedEntry(CallEntry):
+    """A call of an agent or of a program."""
+
+    origin: RequestDoor | None = None
+    """The way by which the call comes. Default: `slack`, and `api` for a program."""
+    program: ProgramEntry | None = None
+    """The program that makes the call; none for a call of an agent."""
 
 
 class RequestEntry(CallEntry):
@@ -680,7 +701,7 @@ class ExplainEntry(CaseEntry):
 
     policy: PolicyEntry
     """Name of a policy under `policies`, or a policy."""
-    call: CallEntry
+    call: JudgedEntry
     """The call."""
     expect: ExplainExpect
     """Expected decision."""

@@ -11,9 +11,16 @@ from agents.policy.base import TIME_LIMIT, Allow, Ask, Deny, Ruling, in_time
 from agents.policy.combine import strictest
 from bot.config.durations import parse_duration
 from bot.errors import DirectoryError
-from bot.policy.evaluation.context import PolicyQuestion, PolicyWorld, ToolFacts, with_defaults
+from bot.policy.evaluation.context import (
+    PolicyQuestion,
+    PolicyWorld,
+    ProgramFacts,
+    ToolFacts,
+    with_defaults,
+)
 from bot.policy.rotation import on_duty
 from bot.ports.people import Person
+from bot.records.origin import RequestDoor
 from bot.records.terms import Group
 from bot.rehearsal.case_schema import CaseError, Data
 
@@ -102,17 +109,30 @@ def question_of(world: World, call: Mapping[str, Data]) -> PolicyQuestion:
 
     Args:
         world: The world of the case.
-        call: `tool` and `args`; optionally `said`, `channel` and `agent`.
+        call: `tool` and `args`; optionally `said`, `channel`, `agent`, `origin` and `program`.
     """
     facts = tool_facts(world, str(call["tool"]))
+    program = program_of(call.get("program"))
+    door = RequestDoor.SLACK if program is None else RequestDoor.API
     return PolicyQuestion(
         tool=facts,
         arguments=with_defaults(facts.schema, call.get("args", {})),
         requesters=tuple(call.get("said", SAID)),
         channel=str(call.get("channel", CHANNEL)),
-        agent=str(call.get("agent", world.agents[0])),
-        gated=facts.gate != "none" or bool(call.get("code")),
+        agent=program.name if program else str(call.get("agent", world.agents[0])),
+        gated=program is not None or facts.gate != "none" or bool(call.get("code")),
+        door=RequestDoor(str(call.get("origin", door))),
+        program=program,
     )
+
+
+def program_of(data: Data | None) -> ProgramFacts | None:
+    """Return the program of a call, from `name`, `trusted` and `claimed`."""
+    if data is None:
+        return None
+    claimed = frozenset(map(str, data.get("claimed", ())))
+    is_trusted = data.get("trusted") is True
+    return ProgramFacts(name=str(data["name"]), is_trusted=is_trusted, claimed=claimed)
 
 
 async def ruling_in_code(code: Sequence[Data]) -> Ruling | None:

@@ -22,10 +22,11 @@ from bot.policy.model import Limit, PolicyFile
 from bot.policy.parser.problems import PolicyError
 from bot.policy.parser.source import read_source
 from bot.policy.parser.structure import read_structure
+from bot.records.origin import RequestDoor
 from bot.records.terms import Group, Risk, Terms
 from bot.rehearsal.case_schema import Written, check
 from bot.rehearsal.policy_cases import picture
-from bot.rehearsal.world import CHANNEL
+from bot.rehearsal.world import CHANNEL, program_of
 from bot.threads.runs.limit_terms import OPERATORS
 
 
@@ -69,6 +70,14 @@ class WorldForm(_Form):
     usergroups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
+class ProgramForm(_Form):
+    """A program that makes the call; see `ProgramFacts`."""
+
+    name: str
+    trusted: bool = False
+    claimed: tuple[str, ...] = ()
+
+
 class CallForm(_Form):
     """A call in the file format of this command; `said` are the requesters."""
 
@@ -77,6 +86,8 @@ class CallForm(_Form):
     said: tuple[str, ...] = ()
     channel: str = ""
     agent: str = ""
+    origin: RequestDoor | None = None
+    program: ProgramForm | None = None
     code: tuple[CodeForm, ...] = ()
     world: WorldForm = WorldForm()
 
@@ -178,6 +189,8 @@ def _question(form: CallForm, path: Path) -> PolicyQuestion:
             f"{path}: the tool {form.tool} isn't described; "
             f'add "world": {{"tools": {{"{form.tool}": {{"tags": […], "risk": "…"}}}}}}'
         )
+    program = program_of(form.program.model_dump() if form.program else None)
+    door = RequestDoor.SLACK if program is None else RequestDoor.API
     return PolicyQuestion(
         tool=ToolFacts(
             name=form.tool, tags=tool.tags, risk=tool.risk, gate=tool.gate, schema=tool.schema_
@@ -185,8 +198,10 @@ def _question(form: CallForm, path: Path) -> PolicyQuestion:
         arguments=with_defaults(tool.schema_, form.args),
         requesters=form.said,
         channel=form.channel,
-        agent=form.agent,
-        gated=tool.gate != "none" or bool(form.code),
+        agent=program.name if program else form.agent,
+        gated=program is not None or tool.gate != "none" or bool(form.code),
+        door=form.origin or door,
+        program=program,
     )
 
 

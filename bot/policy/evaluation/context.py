@@ -10,6 +10,7 @@ from agents import Agent
 from agents.core.codec import Json
 from agents.core.tools import ToolSpec
 from agents.runs.declared import agents_declared, tools_declared
+from bot.records.origin import RequestDoor
 from bot.records.terms import Group, Risk
 
 Gate = Literal["none", "approval", "review", "policy"]
@@ -44,6 +45,21 @@ class ToolFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramFacts:
+    """The program that asks, as the bot knows it.
+
+    Attributes:
+        name: Name of the program.
+        is_trusted: Whether the tags and the risk that it gives are true. Otherwise they are claims.
+        claimed: Slack user ids of the requesters that it alone has named.
+    """
+
+    name: str
+    is_trusted: bool = False
+    claimed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyQuestion:
     """A call to evaluate.
 
@@ -53,6 +69,8 @@ class PolicyQuestion:
         channel: Id of the thread's channel.
         agent: Name of the calling agent.
         gated: Whether code puts a gate around the tool.
+        door: The way by which the call came.
+        program: The program that asks; None for a call of an agent.
     """
 
     tool: ToolFacts
@@ -61,6 +79,8 @@ class PolicyQuestion:
     channel: str = ""
     agent: str = ""
     gated: bool = False
+    door: RequestDoor = RequestDoor.SLACK
+    program: ProgramFacts | None = None
 
 
 def with_defaults(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:

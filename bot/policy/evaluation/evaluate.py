@@ -156,17 +156,36 @@ class PolicyEvaluator:
         # Undecided rules count as matching; the merge below is as strict as any outcome.
         places = [place for place, truth in final if truth is not False]
         # No rule matched for certain, so the default may apply, too.
-        if not final or final[-1][1] is not True:
+        is_certain = bool(final) and final[-1][1] is True
+        if not is_certain:
             places.append(NO_PLACE)
         rest = without_gates(code)
         gated = has_gate(question.tool, code)
-        if rest:
+        if question.program is not None:
+            ruling = self._of_program(bench, places, is_certain=is_certain)
+        elif rest:
             ruling = self._combined(bench, places, rest, gated=gated)
         else:
             ruling = self._usual(bench, places, gated=gated)
         wrong = strangers(code)
         undecidable = f"no one has the ID {', '.join(wrong)}" if wrong else ""
         return Judged(ruling, undecidable, partial(_trail, bench, final, question, people))
+
+    def _of_program(self, bench: _Bench, places: Sequence[int], *, is_certain: bool) -> Verdict:
+        """Return the decision on a program's call: the approvers of the defaults, or stricter.
+
+        Only a rule that is certain to match, so that names programs, allows a call alone.
+        """
+        verdict = self._usual(bench, places, gated=False)
+        if is_certain or not isinstance(verdict, Permit):
+            return verdict
+        try:
+            terms = defaults_of(self.file, bench.tool)
+        except AskingError as error:
+            return Refusal((DEFAULT,), (f"no one can be asked: {error}",))
+        if not terms.stages:
+            return Refusal((DEFAULT,), ("the policy's defaults name no approvers",))
+        return terms.model_copy(update={"rules": (DEFAULT,)})
 
     def _usual(self, bench: _Bench, places: Sequence[int], *, gated: bool) -> Verdict:
         """Return the merged decision of several rules, cached: most calls are alike."""
@@ -277,7 +296,7 @@ def _second_look(
         truth, rule = first, bench.rules[place]
         if first is not False and rule.requester_key:
             if rule.requester_key not in known:
-                known[rule.requester_key] = rule.is_requested(question.requesters, people)
+                known[rule.requester_key] = rule.is_requested(question, people)
             truth = all_hold((first, known[rule.requester_key]))
         final.append((place, truth))
         if truth is True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -28,7 +28,7 @@ class PolicyRule:
         when: The calls that it matches.
         then: Its decision.
         conditions: Conditions on arguments.
-        is_anywhere: Whether it has no condition on channels and agents.
+        is_anywhere: Whether it has no condition on channels, agents, origins and programs.
         requester_key: Equal for rules with the same condition on requesters; empty without one.
     """
 
@@ -52,7 +52,7 @@ class PolicyRule:
             when=when,
             then=entry.then,
             conditions=tuple(ArgCondition.of(argument) for argument in when.args),
-            is_anywhere=when.channel is None and when.agent is None,
+            is_anywhere=when.channel is None and when.agent is None and not names_programs(when),
             requester_key=(*requester.in_, "", *requester.not_in) if requester else (),
         )
 
@@ -78,8 +78,14 @@ class PolicyRule:
         return ""
 
     def truth(self, question: PolicyQuestion) -> DoubtAnswer:
-        """Whether the rule matches a call of its tools, apart from its requesters."""
+        """Whether the rule matches a call of its tools, apart from its requesters.
+
+        A program's words only make things stricter. A rule that allows, and does not say that it is
+        about programs, is undecided for a program's call, and so is one that rests on its claims.
+        """
         result = self.is_anywhere or self._placed(question)
+        if result is True and self._doubts(question):
+            result = None
         if result is False:
             return False
         arguments = question.arguments
@@ -91,21 +97,26 @@ class PolicyRule:
                 result = None
         return result
 
-    def is_requested(self, requesters: Iterable[str], people: GroupPeople) -> DoubtAnswer:
+    def is_requested(self, question: PolicyQuestion, people: GroupPeople) -> DoubtAnswer:
         """Whether the condition on requesters holds; true without a condition."""
         entry = self.when.requester
-        return True if entry is None else _requested(entry, requesters, people)
+        return True if entry is None else _requested(entry, question, people)
 
     def settled_by(self, question: PolicyQuestion, people: GroupPeople) -> str:
         """Return the condition that keeps the rule from matching; empty if it matches."""
         truths = {
             "requester: they are " + (", ".join(question.requesters) or "unknown"): (
-                self.is_requested(question.requesters, people)
+                self.is_requested(question, people)
             ),
             f"channel or agent: {question.channel or '?'}, {question.agent or '?'}": (
-                self._placed(question)
+                _is_placed(self.when, question)
             ),
         }
+        if names_programs(self.when):
+            name = question.program.name if question.program else "no program"
+            truths[f"origin or program: {question.door}, {name}"] = _is_from(self.when, question)
+        if why := self._doubts(question):
+            truths[why] = None
         for condition in self.conditions:
             truths[f"{condition.text}: {condition.describe(question.arguments)}"] = condition.holds(
                 question.arguments
@@ -114,8 +125,37 @@ class PolicyRule:
         return "" if worst is True else next(why for why, truth in truths.items() if truth is worst)
 
     def _placed(self, question: PolicyQuestion) -> DoubtAnswer:
-        when = self.when
-        return all_hold((_in_channel(when, question), _is_one_of(when.agent, question.agent)))
+        return all_hold((_is_placed(self.when, question), _is_from(self.when, question)))
+
+    def _doubts(self, question: PolicyQuestion) -> str:
+        """Return why the rule is undecided for a program's call; empty if it is not."""
+        program = question.program
+        if program is None:
+            return ""
+        if self.then.allow and not names_programs(self.when):
+            return "origin or program: a rule that allows must name one for a program's call"
+        if (self.when.tags or self.when.risk) and not program.is_trusted:
+            return "tags or risk: the program claims them"
+        return ""
+
+
+def names_programs(when: When) -> bool:
+    """Whether a rule says that it is about calls of programs."""
+    return when.origin is not None or when.program is not None
+
+
+def _is_placed(when: When, question: PolicyQuestion) -> DoubtAnswer:
+    return all_hold((_in_channel(when, question), _is_one_of(when.agent, question.agent)))
+
+
+def _is_from(when: When, question: PolicyQuestion) -> bool:
+    """Whether the call came through one of the doors, from one of the programs."""
+    if when.origin is not None and question.door not in when.origin:
+        return False
+    if when.program is None:
+        return True
+    program = question.program
+    return program is not None and any(is_named(program.name, name) for name in when.program)
 
 
 def _in_channel(when: When, question: PolicyQuestion) -> DoubtAnswer:
@@ -131,15 +171,18 @@ def _is_one_of(names: tuple[str, ...] | None, name: str) -> DoubtAnswer:
     return name in names if name else None
 
 
-def _requested(
-    entry: RequesterEntry, requesters: Iterable[str], people: GroupPeople
-) -> DoubtAnswer:
-    """Return true if it holds for all requesters, false if for none, else None."""
+def _requested(entry: RequesterEntry, question: PolicyQuestion, people: GroupPeople) -> DoubtAnswer:
+    """Return true if it holds for all requesters, false if for none, else None.
+
+    It never holds because of a requester that a program alone has named.
+    """
+    claimed = question.program.claimed if question.program else frozenset()
     truths: set[DoubtAnswer] = set()
-    for person in requesters:
+    for person in question.requesters:
         is_in = any_holds(_is_member(person, people.get(name)) for name in entry.in_)
         is_in_other = any_holds(_is_member(person, people.get(name)) for name in entry.not_in)
-        truths.add(is_in if entry.in_ else negated(is_in_other))
+        holds = is_in if entry.in_ else negated(is_in_other)
+        truths.add(None if holds and person in claimed else holds)
     return truths.pop() if len(truths) == 1 else None
 
 

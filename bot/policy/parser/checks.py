@@ -20,9 +20,11 @@ from bot.policy.parser.shadowing import shadowed
 from bot.policy.parser.shapes import shape_of
 from bot.policy.parser.source import SourceNode, read_source
 from bot.policy.parser.structure import read_structure
+from bot.records.origin import RequestDoor
 
 DEFAULT = "default"
 """Reserved name of the default, which no rule may have."""
+_NOT_OF_TOOLS = {"args", "requester", "channel", "agent", "origin", "program"}
 _RISKS = frozenset({"low", "medium", "high", "critical"})
 _RESERVED = frozenset({"requesters", "editors"})
 
@@ -197,7 +199,8 @@ class _Checks:
     def _when(self, when: SourceNode | None) -> Iterator[PolicyProblem]:
         if when is None:
             return
-        yield from self._known(when)
+        if not _is_of_programs(when):  # programs name their tools themselves
+            yield from self._known(when)
         for key in ("in", "not_in"):
             for node, name in when.texts("requester", key):
                 yield from self._reference(node, name, is_bound=_is_bound(when))
@@ -229,6 +232,8 @@ class _Checks:
             yield when.problem("unknown_tool", "no tool matches all of these conditions", remedy)
 
     def _matched(self, when: SourceNode | None) -> list[ToolFacts]:
+        if _is_of_programs(when):
+            return []
         return [tool for tool in self._world.tools if _may_match(when, tool)]
 
     def _then(self, rule: _RuleSource) -> Iterator[PolicyProblem]:
@@ -252,7 +257,7 @@ class _Checks:
             return
         left = [tool for tool in self._world.tools if is_gated(tool)]
         for rule in rules:
-            met = [tool for tool in left if _may_match(rule.when, tool)]
+            met = [tool for tool in self._matched(rule.when) if tool in left]
             if rule.then.scalar == "allow" and met:
                 fault = f"the tool {met[0].name!r} needs approval, but no approvers are set"
                 remedy = "add approve to defaults, or add a rule with approvers for it"
@@ -263,10 +268,12 @@ class _Checks:
     def _unreachable(self) -> Iterator[PolicyProblem]:
         first: SourceNode | None = None
         for rule in self._root.each("rules"):
-            if first is not None:
+            if first is not None and not (
+                _is_of_programs(rule.get("when")) and _may_doubt_programs(first)
+            ):
                 fault = f"never reached: the rule on line {first.line} matches every call"
                 yield rule.problem("unreachable", fault, "put this one before it, or remove it")
-            elif rule.entries is not None and _matches_all(rule.get("when")):
+            elif first is None and rule.entries is not None and _matches_all(rule.get("when")):
                 first = rule
 
 
@@ -281,6 +288,20 @@ def _shadowed(
             fault = f"never matches: the rule on line {line} matches all of its calls first"
             remedy = "put this one before it, or remove it"
             yield nodes[place].problem("unreachable", fault, remedy)
+
+
+def _is_of_programs(when: SourceNode | None) -> bool:
+    """Whether a rule can match only calls of programs."""
+    if when is None:
+        return False
+    origins = {text for _, text in when.texts("origin")}
+    return when.get("program") is not None or bool(origins - {RequestDoor.SLACK})
+
+
+def _may_doubt_programs(rule: SourceNode) -> bool:
+    """Whether a rule without `origin` and `program` can be undecided for a program's call."""
+    then = rule.get("then")
+    return rule.get("when", "risk") is not None or (then is not None and then.scalar == "allow")
 
 
 def _one_of(known: Collection[str]) -> str:
@@ -326,7 +347,7 @@ def _may_match(when: SourceNode | None, tool: ToolFacts) -> bool:
 
 def _is_static(when: SourceNode | None) -> bool:
     """Whether the tool alone decides if it matches."""
-    return when is None or not {"args", "requester", "channel", "agent"} & set(when.entries or ())
+    return when is None or not _NOT_OF_TOOLS & set(when.entries or ())
 
 
 def _matches_all(when: SourceNode | None) -> bool:

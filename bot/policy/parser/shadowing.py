@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from bot.policy.evaluation.matching import is_named
+from bot.policy.evaluation.matching import is_named, names_programs
 from bot.policy.model import ArgEntry, RequesterEntry, RuleEntry, When
 
 _WILD = ("*", "?")
@@ -21,9 +21,17 @@ def shadowed(rules: Sequence[RuleEntry]) -> Iterator[tuple[int, int]]:
     """
     for place, rule in enumerate(rules[:_COMPARED]):
         for before in range(place):
-            if _covers(rules[before].when, rule.when):
+            if _covers(rules[before].when, rule.when) and not _may_doubt(rules[before], rule):
                 yield place, before
                 break
+
+
+def _may_doubt(wide: RuleEntry, narrow: RuleEntry) -> bool:
+    """Whether the first rule can be undecided for calls of programs that the second is about."""
+    rests_on_claims = wide.then.allow and not names_programs(wide.when)
+    return names_programs(narrow.when) and bool(
+        rests_on_claims or wide.when.tags or wide.when.risk or wide.when.requester
+    )
 
 
 def _covers(wide: When, narrow: When) -> bool:
@@ -37,6 +45,8 @@ def _covers(wide: When, narrow: When) -> bool:
         and wide.gated in {None, narrow.gated}
         and _within(narrow.channel, wide.channel)
         and _within(narrow.agent, wide.agent)
+        and _within(narrow.origin, wide.origin)
+        and _names(wide.program, narrow.program)
         and _requested(wide.requester, narrow.requester)
         and all(any(_implies(own, arg) for own in narrow.args) for arg in wide.args)
     )

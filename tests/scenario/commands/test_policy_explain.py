@@ -77,6 +77,13 @@ def test_it_says_who_is_asked_and_how_long(tmp_path: Path) -> None:
     assert "  risk       high, confirmed" in lines
 
 
+def test_it_says_why_a_program_is_not_allowed_what_an_agent_is(tmp_path: Path) -> None:
+    call = {"tool": "search", "args": {"query": "x"}, "program": {"name": "ci"}}
+    first, *lines = printed(tmp_path, POLICIES["base"], call).splitlines()
+    assert first.startswith("read-only      undecided  origin or program: a rule that allows")
+    assert "allowed by read-only" not in lines
+
+
 def everything() -> dict[str, Any]:
     """A policy that says all that can be said of an ask."""
     ask = {

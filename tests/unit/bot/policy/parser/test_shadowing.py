@@ -38,6 +38,8 @@ def an_arg(op: str, value: object, **more: object) -> list[dict[str, object]]:
         ({"args": an_arg("ge", 100)}, {"args": an_arg("gt", 100)}),
         ({"args": an_arg("in", ["a", "b"])}, {"args": an_arg("eq", "b")}),
         ({"limit": ["tokens", "cost"]}, {"limit": "cost", "agent": ["a"]}),
+        ({"program": "ci-*"}, {"program": "ci-main", "tool": "pay"}),
+        ({"origin": ["api", "cli"]}, {"origin": "cli"}),
     ],
 )
 def test_a_rule_behind_a_wider_one_never_matches(wide: Any, narrow: Any) -> None:
@@ -58,6 +60,11 @@ def test_a_rule_behind_a_wider_one_never_matches(wide: Any, narrow: Any) -> None
         ({"args": an_arg("gt", 100)}, {"args": an_arg("lt", 200)}),
         ({"args": an_arg("eq", 1)}, {"args": an_arg("eq", True)}),
         ({"args": an_arg("gt", 100)}, {"args": an_arg("gt", 200, **{"as": "number"})}),
+        ({"program": "ci"}, {"tool": "pay"}),
+        ({"origin": "cli"}, {"origin": ["api", "cli"]}),
+        # For a program, the first one is undecided, so the second one counts.
+        ({"tool": "pay"}, {"tool": "pay", "program": "ci"}),
+        ({"tags": ["db"], "origin": "api"}, {"tags": ["db"], "origin": "api"}),
     ],
 )
 def test_a_rule_that_some_call_reaches_is_not_told(first: Any, second: Any) -> None:
@@ -122,7 +129,7 @@ def test_no_call_reaches_a_rule_that_is_called_unreachable(
     wide, narrow = (
         not rule.misses(tool, gated=False)
         and rule.truth(question) is True
-        and rule.is_requested(question.requesters, people) is True
+        and rule.is_requested(question, people) is True
         for rule in map(PolicyRule.of, rules)
     )
     assert wide or not narrow
