@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from bot.errors import BotError
-from bot.records.origin import RequestDoor
+from bot.policy.model import DoorName
 
 Data: TypeAlias = dict[str, Any]
 """Parsed YAML."""
@@ -260,7 +260,7 @@ class ProgramEntry(Written):
 class JudgedEntry(CallEntry):
     """A call of an agent or of a program."""
 
-    origin: RequestDoor | None = None
+    origin: DoorName | None = None
     """The way by which the call comes. Default: `slack`, and `api` for a program."""
     program: ProgramEntry | None = None
     """The program that makes the call; none for a call of an agent."""
