@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bot.audit.acts import Act
 from bot.audit.entries import note
-from bot.errors import RefusalError, UserFacingError
+from bot.errors import RefusalError, UnknownFreezeError, UserFacingError
 from bot.freezes.rights import FreezeAccess, FreezeRights
 from bot.freezes.scopes import Names, scope_of
 from bot.freezes.service import FreezeLifted, Freezes, FreezeSet
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor, is_person
 from bot.records.switch import MAX_WHY, Freeze, ScopeKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Liftable:
+    """The freezes that a person can lift.
+
+    Attributes:
+        freezes: The freezes in force, oldest first; at least one.
+        count: How many people must lift one.
+        waiting: Number of threads whose calls wait for the end of a freeze.
+    """
+
+    freezes: tuple[Freeze, ...]
+    count: int
+    waiting: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +40,14 @@ class FreezeRequests:
         access: Checks people.
         rights: Returns who may freeze and lift, by the policy in force.
         names: The names that a scope can have.
+        waiting: Counts the threads whose calls wait for the end of a freeze.
     """
 
     freezes: Freezes
     access: FreezeAccess
     rights: Callable[[], FreezeRights]
     names: Names
+    waiting: Callable[[], Awaitable[int]]
 
     async def freeze(
         self, actor: Actor, *, kind: ScopeKind, name: str, why: str, turns: bool
@@ -81,6 +98,30 @@ class FreezeRequests:
         except UserFacingError as error:
             await self._note_refusal(actor, error)
             raise
+
+    async def liftable(self, actor: Actor, freeze_id: str = "") -> Liftable:
+        """Return what a person can lift, before the person says why.
+
+        Args:
+            actor: The person.
+            freeze_id: Id of a freeze that must be in force; empty for any.
+
+        Raises:
+            RefusalError: The person may not lift, or a look-up failed.
+            UnknownFreezeError: Nothing is frozen, or not this.
+            StorageError: The freezes cannot be read.
+        """
+        rights = self.rights()
+        try:
+            await self.access.check(rights.lifters, actor)
+        except UserFacingError as error:
+            await self._note_refusal(actor, error)
+            raise
+        freezes = await self.in_force()
+        known = [freeze.id for freeze in freezes]
+        if not known or (freeze_id and freeze_id not in known):
+            raise UnknownFreezeError(freeze_id, known)
+        return Liftable(freezes=freezes, count=rights.count, waiting=await self.waiting())
 
     async def _lost(self, rights: FreezeRights, actor: Actor) -> frozenset[str]:
         """Return the other people who have confirmed a lifting, and may not lift any more.

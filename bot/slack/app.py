@@ -37,6 +37,7 @@ from bot.slack.listeners import (
     editing,
     errors,
     events,
+    freezes,
     grants,
     home,
     reviews,
@@ -356,6 +357,15 @@ def register(app: AsyncApp, parts: Wiring) -> None:
             spawn=spawn,
         ),
     )
+    freezes.register(
+        app,
+        freezes.FreezeServices(
+            responder=responder,
+            client=client,
+            freezing=parts.freezing,
+            changed=homes.changed,
+        ),
+    )
     views.register(
         app,
         views.ViewServices(
@@ -371,7 +381,7 @@ def register(app: AsyncApp, parts: Wiring) -> None:
         ),
         handlers.forms,
     )
-    commands.register(app, responder=responder, asker=asker)
+    commands.register(app, responder=responder, client=client, asker=asker)
     shortcuts.register(
         app,
         shortcuts.ShortcutServices(

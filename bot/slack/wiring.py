@@ -204,7 +204,11 @@ class Wiring:
             access=FreezeAccess(directory=self.slack.directory, team_id=team_id, clock=clock),
             rights=self._freeze_rights,
             names=names_of(world_of(self.roster.agents.values())),
+            waiting=self._parked_threads,
         )
+
+    async def _parked_threads(self) -> int:
+        return len(await self.storage.threads.parked())
 
     def _freeze_rights(self) -> FreezeRights:
         policy = self.process.policy

@@ -1,11 +1,23 @@
-"""Words about freezes: what is frozen."""
+"""Words about freezes, and the form that lifts one."""
 
 from __future__ import annotations
 
-from bot.records.switch import FreezeScope, ScopeKind
-from bot.words import say
-from bot.words.mrkdwn import escape
+import re
 
+from bot.freezes.requests import Liftable
+from bot.freezes.service import FreezeLifted
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Block, brief, context, mrkdwn, plain, section
+from bot.layout.modals import Values, read_state, read_text, text_input
+from bot.layout.parts import frozen_by
+from bot.layout.text import clip_mrkdwn
+from bot.records.switch import MAX_WHY, Freeze, FreezeScope, ScopeKind
+from bot.redaction.mask import mask_text
+from bot.words import say
+from bot.words.mrkdwn import date, escape
+
+FREEZE_ID = re.compile(r"f[0-9]{1,9}")
+WHICH, WHY = "which", "why"
 _SCOPES = {
     ScopeKind.ALL: "command.scope_all",
     ScopeKind.AGENT: "command.scope_agent",
@@ -20,3 +32,102 @@ def scope_text(scope: FreezeScope) -> str:
         return f"<#{scope.name}>"
     key = _SCOPES[scope.kind]
     return say(key, name=escape(scope.name)) if scope.name else say(key)
+
+
+def freeze_line(freeze: Freeze) -> str:
+    """Describe a freeze in force: its id, its scope, by whom, since when, and why."""
+    return say(
+        "command.freeze",
+        id=freeze.id,
+        scope=scope_text(freeze.scope),
+        who=frozen_by(freeze.by),
+        time=date(freeze.since_ms),
+        why=clip_mrkdwn(mask_text(freeze.why), MAX_WHY),
+    )
+
+
+def confirmed_line(freeze: Freeze, count: int) -> str:
+    """Describe who confirmed the lifting of a freeze, and how many are missing; or nothing."""
+    if not freeze.confirmations:
+        return ""
+    who = ", ".join(frozen_by(confirmation.by) for confirmation in freeze.confirmations)
+    return say("line.lift_confirmed", who=who, n=max(count - len(freeze.confirmations), 0))
+
+
+def lifted_text(answer: FreezeLifted) -> str:
+    """Describe what a lifting, or the confirmation of one, has changed."""
+    values = {"id": answer.freeze.id, "scope": scope_text(answer.freeze.scope)}
+    if answer.missing:
+        return say("command.lift_confirmed", **values, n=answer.missing)
+    lines = [say("command.unfrozen", **values)]
+    if answer.rest:
+        ids = ", ".join(other.id for other in answer.rest)
+        lines.append(say("command.still_frozen", ids=ids))
+    return "\n".join(lines)
+
+
+def lift_form(liftable: Liftable, chosen: str = "") -> Block:
+    """Render the form that lifts a freeze.
+
+    Args:
+        liftable: What the person can lift.
+        chosen: Id of the freeze that is selected first; empty if the person must choose.
+    """
+    freezes = liftable.freezes
+    chosen = chosen or (freezes[0].id if len(freezes) == 1 else "")
+    lines = (
+        "\n".join(filter(None, (freeze_line(freeze), confirmed_line(freeze, liftable.count))))
+        for freeze in freezes
+    )
+    blocks = [section(line) for line in lines]
+    if len(freezes) > 1:
+        blocks.append(_which(freezes, chosen))
+    blocks.append(text_input(WHY, say("form.lift_why"), MAX_WHY, optional=False))
+    key = "form.lift_starts" if liftable.waiting else "form.lift_nothing"
+    notes = [say(key, n=liftable.waiting)]
+    if liftable.count > 1:
+        notes.append(say("form.lift_count", n=liftable.count))
+    blocks.append(context(mrkdwn(" ".join(notes))))
+    return {
+        "type": "modal",
+        "callback_id": str(ActionId.LIFT_MODAL),
+        "private_metadata": chosen,
+        "title": brief(say("form.lift")),
+        "submit": brief(say("form.lift_submit")),
+        "close": brief(say("form.cancel")),
+        "blocks": blocks,
+    }
+
+
+def _which(freezes: tuple[Freeze, ...], chosen: str) -> Block:
+    options = [{"text": plain(freeze.id), "value": freeze.id} for freeze in freezes]
+    element: Block = {
+        "type": "static_select",
+        "action_id": str(ActionId.VALUE),
+        "options": options,
+    }
+    first = [option for option in options if option["value"] == chosen]
+    if first:
+        element["initial_option"] = first[0]
+    return {
+        "type": "input",
+        "block_id": WHICH,
+        "label": plain(say("form.lift_which")),
+        "element": element,
+    }
+
+
+def read_lift(values: Values, kept: object) -> tuple[str, str]:
+    """Parse the form; the id is empty if it has none, or a malformed one.
+
+    Args:
+        values: The inputs.
+        kept: The form's private metadata.
+
+    Returns:
+        Id of the freeze, and the reason.
+    """
+    option = read_state(values, WHICH).get("selected_option")
+    chosen = option.get("value") if isinstance(option, dict) else kept
+    is_id = isinstance(chosen, str) and FREEZE_ID.fullmatch(chosen) is not None
+    return str(chosen) if is_id else "", read_text(values, WHY)

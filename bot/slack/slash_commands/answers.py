@@ -18,6 +18,7 @@ from bot.notifications.preferences import NotificationPreferences
 from bot.ports.people import Actor, Person
 from bot.ports.process import Spawn
 from bot.slack.home.times import TimeReader, zone_for
+from bot.slack.modals import Window
 from bot.slack.typed_times import read_for, read_until
 from bot.words import say
 
@@ -70,7 +71,11 @@ class ListSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """The person who typed a command, and the use cases of commands."""
+    """The person who typed a command, and the use cases of commands.
+
+    Attributes:
+        window: Opens a form; None for a command that Slack sent without a trigger.
+    """
 
     actor: Actor
     team_id: str
@@ -81,6 +86,7 @@ class Asker:
     wishes: NotificationPreferences
     freezing: FreezeRequests
     spawn: Spawn
+    window: Window | None = None
 
     async def reader(self) -> TimeReader:
         """Return the person's time format.

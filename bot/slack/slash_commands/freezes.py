@@ -9,14 +9,19 @@ from bot.errors import UnknownScopeError
 from bot.layout.parts import frozen_by
 from bot.layout.text import clip_mrkdwn
 from bot.records.switch import MAX_WHY, ScopeKind
-from bot.slack.side_messages.freezes import scope_text
+from bot.slack.side_messages.freezes import (
+    FREEZE_ID,
+    freeze_line,
+    lift_form,
+    lifted_text,
+    scope_text,
+)
 from bot.slack.slash_commands.answers import Asker, TypedAnswer, TypoError
 from bot.words import say
 from bot.words.mrkdwn import date
 
 _CHANNEL = re.compile(r"<#(?P<id>[CDG][A-Z0-9]{1,30})>")
 _NAMED_CHANNEL = re.compile(r"<#([CDG][A-Z0-9]{1,30})\|[^<>]*>")
-_ID = re.compile(r"f[0-9]{1,9}")
 _NAMED = {"agent": ScopeKind.AGENT, "tool": ScopeKind.TOOL, "tag": ScopeKind.TAG}
 
 
@@ -56,37 +61,24 @@ async def freeze(asker: Asker, words: Sequence[str]) -> TypedAnswer:
 
 
 async def unfreeze(asker: Asker, words: Sequence[str]) -> TypedAnswer:
-    """`unfreeze f2 WHY`: lift a freeze."""
-    has_id = bool(words) and _ID.fullmatch(words[0].lower()) is not None
+    """`unfreeze f2 WHY`: lift a freeze; without a reason, open the form that asks for it."""
+    has_id = bool(words) and FREEZE_ID.fullmatch(words[0].lower()) is not None
     why = " ".join(words[1:] if has_id else words)
+    freeze_id = words[0].lower() if has_id else ""
+    if not why and asker.window is not None:
+        liftable = await asker.freezing.liftable(asker.actor, freeze_id)
+        await asker.window.show(lift_form(liftable, freeze_id))
+        return TypedAnswer(text="")
     if not why:
         raise TypoError(say("refuse.reason"))
-    freeze_id = words[0].lower() if has_id else ""
     answer = await asker.freezing.lift(asker.actor, freeze_id, why=why)
     asker.changed()
-    values = {"id": answer.freeze.id, "scope": scope_text(answer.freeze.scope)}
-    if answer.missing:
-        return TypedAnswer(text=say("command.lift_confirmed", **values, n=answer.missing))
-    lines = [say("command.unfrozen", **values)]
-    if answer.rest:
-        ids = ", ".join(other.id for other in answer.rest)
-        lines.append(say("command.still_frozen", ids=ids))
-    return TypedAnswer(text="\n".join(lines))
+    return TypedAnswer(text=lifted_text(answer))
 
 
 async def freezes(asker: Asker, _: Sequence[str]) -> TypedAnswer:
     """`freezes`: the freezes in force."""
-    lines = [
-        say(
-            "command.freeze",
-            id=frozen.id,
-            scope=scope_text(frozen.scope),
-            who=frozen_by(frozen.by),
-            time=date(frozen.since_ms),
-            why=clip_mrkdwn(frozen.why, MAX_WHY),
-        )
-        for frozen in await asker.freezing.in_force()
-    ]
+    lines = map(freeze_line, await asker.freezing.in_force())
     return TypedAnswer(text="\n".join(lines) or say("refuse.nothing_frozen"))
 
 

@@ -38,7 +38,11 @@ async def test_each_button_and_each_event_has_one_listener(
         **{action: _click(action) for action in (*ActionId, *HOME, f"{ActionId.EDIT_PAGE}s")},
         **{event: _event(event) for event in (*EVENTS, "channel_archive")},
     }
-    own = {ActionId.EDIT_PAGE: "on_page", ActionId.STOP_AGENT: "on_stop"}
+    own = {
+        ActionId.EDIT_PAGE: "on_page",
+        ActionId.STOP_AGENT: "on_stop",
+        ActionId.LIFT: "on_lift",
+    }
     events = {"app_home_opened": "on_opened"}
     async with a_turn_stage(make_database("memory", tmp_path)) as stage:
         for name, body in bodies.items():
