@@ -166,6 +166,19 @@ class ModelUsed:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitStopped:
+    """A turn stopped at a limit of its agent's models.
+
+    Attributes:
+        agent: Name of the agent.
+        limit: Name of the limit, as a policy's `when.limit` names it.
+    """
+
+    agent: str
+    limit: str
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseTakenOver:
     """This process acquired a lease that had expired without a release.
 
@@ -237,7 +250,7 @@ class SlackAnswered:
 
 WriteEvent: TypeAlias = MessageWritten | RunWritten | RequestsWritten | Decided
 RequestEvent: TypeAlias = (
-    Escalated | EntriesWritten | Redrawn | GoneOn | TurnEnded | ToolEvent | ModelUsed
+    Escalated | EntriesWritten | Redrawn | GoneOn | TurnEnded | ToolEvent | ModelUsed | LimitStopped
 )
 AroundEvent: TypeAlias = (
     LeaseTakenOver | WorkFailed | PolicyRead | ClickAnswered | SlackCalled | SlackAnswered

@@ -15,9 +15,10 @@ from bot.observability import events
 from bot.ports.process import Clock
 from bot.records.approval import Kind, Status
 from bot.records.approval_queries import count_due, count_pending
+from bot.records.switch import SWITCH_ID, Freeze
 from bot.redaction.mask import mask_text
 from bot.stores import Stores
-from storage.errors import StorageError
+from storage.errors import RecordNotFoundError, StorageError
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,9 @@ _GAUGES: Mapping[str, str] = {
     "queue_depth_threads": "Threads whose work is due. Act if it stays above zero for a minute.",
     "queue_depth_approvals": "Requests whose card or reminder is due. Act if it keeps growing.",
     "records_unreadable": "Unreadable due records. If it is not zero, run `countersign doctor`.",
+    "freezes_in_force": "Freezes: in their scopes no call starts. Lift them when it is safe.",
+    "freeze_age_seconds": "Age of the oldest freeze; 0 without one. Act if it is forgotten.",
+    "threads_parked": "Threads that wait for the lifting of a freeze. Lift it when it is safe.",
     "tasks_running": "Tasks that run in this process. Act if it keeps growing.",
 }
 
@@ -93,6 +97,8 @@ class Metrics:
         self._tokens = count("model_tokens", text, "agent")
         text = "Cost of agents with a limit of cost, in US dollars. If it grows, check the limits."
         self._cost = count("model_cost_usd", text, "agent")
+        text = "Turns that stopped at a limit of models. If it grows, check the limits."
+        self._limited = count("limits_reached", text, "agent", "limit")
         text = "Leases that expired. If it grows without restarts, a process stalls."
         self._takeovers = count("lease_takeovers", text, "record")
         self._slack_calls = count(
@@ -179,15 +185,22 @@ class Metrics:
                 self._turns.of().inc()
             case ToolEvent():
                 self._tool_calls.of(event.outcome).inc()
-            case events.ModelUsed(agent, tokens, cost):
-                self._tokens.of(agent).inc(tokens)
-                self._cost.of(agent).inc(cost / 1_000_000)
+            case events.ModelUsed() | events.LimitStopped():
+                self._count_model(event)
             case events.Escalated(approval):
                 self._escalated.of(approval.kind).inc()
             case events.EntriesWritten(entries):
                 self._refused.of().inc(sum(entry.action == REFUSED for entry in entries))
             case _:
                 self._count_around(event)
+
+    def _count_model(self, event: events.ModelUsed | events.LimitStopped) -> None:
+        match event:
+            case events.ModelUsed(agent, tokens, cost):
+                self._tokens.of(agent).inc(tokens)
+                self._cost.of(agent).inc(cost / 1_000_000)
+            case events.LimitStopped(agent, limit):
+                self._limited.of(agent, limit).inc()
 
     def _count_around(self, event: events.AroundEvent) -> None:
         match event:
@@ -248,13 +261,24 @@ class Gauges:
             StorageError: The database does not respond.
         """
         now = self._clock()
+        freezes = await self._freezes()
+        since_ms = min((freeze.since_ms for freeze in freezes), default=now)
         return {
             "approvals_pending": await count_pending(self._storage.approvals),
             "queue_depth_threads": await self._storage.threads.count_due(now_ms=now),
             "queue_depth_approvals": await count_due(self._storage.approvals, now_ms=now),
             "records_unreadable": await self._storage.count_unreadable(),
+            "freezes_in_force": len(freezes),
+            "freeze_age_seconds": max(now - since_ms, 0) // 1_000,
+            "threads_parked": await self._storage.threads.count_parked(),
             "tasks_running": len(self._tasks),
         }
+
+    async def _freezes(self) -> tuple[Freeze, ...]:
+        try:
+            return (await self._storage.switches.get(SWITCH_ID)).freezes
+        except RecordNotFoundError:  # nobody has started or frozen anything yet
+            return ()
 
 
 def metrics_app(metrics: Metrics, levels: Levels) -> web.Application:

@@ -239,6 +239,10 @@ class ThreadStore:
         places = await self.collection.places(where, sort=sort, limit=MOST_PARKED)
         return [(str(thread_id), str(freezes)) for _, freezes, thread_id in places]
 
+    async def count_parked(self) -> int:
+        """Count the threads that `parked` returns without a limit."""
+        return await self.collection.count({"parked_ms": {"$gt": 0}})
+
     async def count_due(self, *, now_ms: int) -> int:
         """Count the threads that `due` returns without a limit."""
         return await self.collection.count(

@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelResponse
 
 from agents.core.asking.limits import LimitInfo
 from agents.core.errors import AgentError
-from bot.observability.events import ModelUsed, TellEvent, nobody
+from bot.observability.events import LimitStopped, ModelUsed, TellEvent, nobody
 from bot.ports.process import Clock
 from bot.records.thread import ModelUse, Thread, ThreadStore
 from bot.threads.runs.model_limits import ModelLimits, UnknownPriceError, dollars, money
@@ -91,7 +91,7 @@ class AgentBudget:
         clock: The time now.
         timezone: Returns the name of the time zone in which days begin; empty for UTC.
         terms: Returns the terms of a request at a limit.
-        tell: Receives an event for each answer.
+        tell: Receives an event for each answer, and for each stop.
     """
 
     agent: str
@@ -115,6 +115,7 @@ class AgentBudget:
             info.limit,
             extra={"action": "limit_reached", "thread_id": thread_id},
         )
+        self.tell(LimitStopped(self.agent, info.limit))
         return replace(info, terms=await self.terms(thread, self.agent, info))
 
     async def extend(self, checkpoint_id: str, approved: LimitInfo) -> None:

@@ -20,10 +20,12 @@ from agents import ToolEvent, ToolOutcome
 from agents.tools import ToolCall
 from bot.audit.acts import Act
 from bot.errors import SettingsError
+from bot.freezes.service import Freezes
 from bot.observability import events
 from bot.observability.metrics import Gauges, Metrics, metrics_app
 from bot.observability.tracing import Tracing, otlp_provider
 from bot.records.approval import Kind, Status
+from bot.records.switch import FreezeScope, ScopeKind
 from bot.slack.app import answering
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
@@ -174,14 +176,26 @@ async def test_the_gauges_tell_what_waits() -> None:
     await storage.approvals.insert(approval)
     gauges = Gauges(storage, Tasks(), lambda: 10)
     readings = await gauges.read()
+    await storage.threads.ensure(a_thread(thread_id="T1:C1:2", parked_by="f1", parked_ms=6))
+    for number in range(2):
+        freezes = Freezes(switches=storage.switches, audit=storage.audit, clock=lambda: 3_000)
+        scope = FreezeScope(kind=ScopeKind.TOOL, name=f"sql{number}")
+        await freezes.freeze(scope, by="cli:root@db1", why="wild")
+    frozen = await Gauges(storage, Tasks(), lambda: 65_000).read()
     await storage.close()
     assert readings == {
         "approvals_pending": 1,
         "queue_depth_threads": 1,
         "queue_depth_approvals": 0,
         "records_unreadable": 0,
+        "freezes_in_force": 0,
+        "freeze_age_seconds": 0,
+        "threads_parked": 0,
         "tasks_running": 0,
     }
+    assert frozen["freezes_in_force"] == 2
+    assert frozen["freeze_age_seconds"] == 62
+    assert frozen["threads_parked"] == 1
     metrics = Metrics()
     for name, value in readings.items():
         metrics.level(name, value)

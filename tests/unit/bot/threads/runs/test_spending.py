@@ -233,6 +233,8 @@ async def test_at_the_limit_the_terms_are_asked_for_and_an_approval_is_kept(desk
     await desk.budget.extend(RUN, reached)
     assert await desk.budget.reached(RUN) is None
     assert (await desk.use()).turn_allowed == 400_000
+    stopped = 'countersign_limits_reached_total{agent="clerk",limit="tokens"} 1.0'
+    assert stopped in desk.metrics.text().decode().splitlines()
 
 
 async def test_yesterday_does_not_count(desk: Desk) -> None:
