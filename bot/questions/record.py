@@ -23,7 +23,7 @@ from bot.policy.named_terms import NamedPeople, named_terms, under_terms
 from bot.ports.people import CHANNEL
 from bot.questions.base import QuestionDraft, brief_of, kind_at
 from bot.records.approval import APPROVE, Approval, Kind, PriorApproval, StoredEdits
-from bot.records.origin import AgentRun, RequestPlace
+from bot.records.origin import AgentRun, Asker, RequestOrigin, RequestPlace
 from bot.records.terms import Terms
 from bot.records.thread import Thread
 from bot.redaction.call import mask_title
@@ -100,39 +100,99 @@ def approval_from(
         now_ms: The time of the request.
     """
     brief, thread, info = brief_of(context.info), origin.thread, context.info
-    kind, masks = kind_at(context, brief), brief.ask.masks
-    request = _Request(
-        kind=kind, channel_id=thread.channel_id, requesters=origin.requesters, rule=brief.rule
-    )
-    terms = _terms(request, info, rules)
-    approval = Approval(
+    request = NewRequest(
         approval_id=approval_id_of(context.id),
-        kind=kind,
         asker=AgentRun(interrupt_id=context.id, address=str(context.address)),
         thread_id=thread.thread_id,
         turn=thread.turn,
         position=position,
         place=RequestPlace(channel_id=thread.channel_id, thread_ts=thread.thread_ts),
-        requester_id=origin.requesters[0],
+        requesters=origin.requesters,
+        title=_titled(brief, origin.subject),
+        origin=RequestOrigin(),
+    )
+    brief = replace(
+        brief,
+        kind=kind_at(context, brief),
+        digest=brief.digest_at(thread.checkpoint_id, str(context.address)),
+    )
+    approval = new_approval(brief, info, request, rules, now_ms=now_ms)
+    if isinstance(info, InDoubtInfo):
+        return deciders_from(approval, info.frozen, now_ms=now_ms)
+    return approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRequest:
+    """The parts of a new approval that its question does not have; see `Approval`.
+
+    Attributes:
+        title: Verb and object, unmasked.
+    """
+
+    approval_id: str
+    asker: Asker
+    thread_id: str
+    place: RequestPlace
+    requesters: tuple[str, ...]
+    title: str
+    origin: RequestOrigin
+    turn: int = 0
+    position: int = 0
+
+
+def new_approval(
+    brief: QuestionDraft, info: object, request: NewRequest, rules: Rules, *, now_ms: int
+) -> Approval:
+    """Build a pending approval.
+
+    Args:
+        brief: The question, with the digest that a decision is bound to.
+        info: The info of a call or an interrupt, for the terms; None for a plain question.
+        request: The other parts.
+        rules: The settings' rules: they give the terms, unless the request has its own.
+        now_ms: The time of the request.
+
+    Raises:
+        TermsError: The request's own terms cannot be read.
+    """
+    masks = brief.ask.masks
+    terms = _terms(
+        _Request(
+            kind=brief.kind,
+            channel_id=request.place.channel_id,
+            requesters=request.requesters,
+            rule=brief.rule,
+        ),
+        info,
+        rules,
+    )
+    return Approval(
+        approval_id=request.approval_id,
+        kind=brief.kind,
+        origin=request.origin,
+        asker=request.asker,
+        thread_id=request.thread_id,
+        turn=request.turn,
+        position=request.position,
+        place=request.place,
+        requester_id=request.requesters[0],
         tool=brief.tool,
         rule=brief.rule,
         # A title like “Rotate {name} with {password}” contains argument values, so mask it.
-        title=mask_title(_titled(brief, origin.subject), brief.arguments, masks),
+        title=mask_title(request.title, brief.arguments, masks),
         why=mask_words(mask_title(brief.why, brief.arguments, masks), brief.arguments),
         preview=mask_title(brief.preview, brief.arguments, masks),
         arguments=brief.arguments,
         form=brief.ask.to_data(),
-        digest=brief.digest_at(thread.checkpoint_id, str(context.address)),
-        requesters=origin.requesters,
+        digest=brief.digest,
+        requesters=request.requesters,
         created_ms=now_ms,
         due_ms=now_ms,
         terms=terms,
         expires_ms=deadline(terms, now_ms),
         **_under_ruling(info),
     )
-    if isinstance(info, InDoubtInfo):
-        return deciders_from(approval, info.frozen, now_ms=now_ms)
-    return approval
 
 
 def _titled(brief: QuestionDraft, subject: str) -> str:

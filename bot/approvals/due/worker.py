@@ -55,6 +55,7 @@ from bot.ports.policy import CurrentPolicy, NoPolicy
 from bot.ports.process import Clock
 from bot.records.approval import Approval, ApprovalMessage, Decision, Kind, Status
 from bot.records.approval_queries import START, newest_of, undelivered, waiting
+from bot.records.origin import AgentRun
 from bot.stores import Stores
 from storage.documents import Place, update, update_or_none
 
@@ -291,16 +292,18 @@ class ApprovalWorker:
                 for approval in decided
                 if approval.decision
             ]
+            runs = any(isinstance(approval.asker, AgentRun) for approval in decided)
             # In any order: a run that goes on records the decisions, too, before it uses them.
             await asyncio.gather(
                 self.storage.audit.append_all(list(chain.from_iterable(entries))),
-                self.storage.threads.wake(thread_id, now_ms=self.clock()),
+                *([self.storage.threads.wake(thread_id, now_ms=self.clock())] if runs else []),
             )
             for approval in decided:
                 await self.alert(approval)
                 if approval.decision is not None:
                     self._told[approval.approval_id] = approval.decision.at_ms
-            self.wake(thread_id)
+            if runs:  # a program looks itself
+                self.wake(thread_id)
 
     def saw(self, thread_id: str, approvals: Sequence[Approval]) -> None:
         """Take the open approvals of a thread as just read."""
