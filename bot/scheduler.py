@@ -24,6 +24,7 @@ from bot.approvals.due.frozen_cards import FrozenCards
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.grants import Grants
 from bot.clock import steady_clock
+from bot.freezes.alerts import FreezeAlerts
 from bot.leases import ThreadWorker
 from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch
@@ -71,6 +72,7 @@ class DueWork:
         lists: Updates displayed lists, if any.
         parked: Finds threads whose calls waited for the end of a freeze, if any.
         frozen: Shows freezes on pending cards, if any.
+        alerts: Tells people about freezes, if any.
         clocks: Compares clocks with the database server, if necessary.
     """
 
@@ -86,6 +88,7 @@ class DueWork:
     lists: Callable[[], Coroutine[Any, Any, None]] | None = None
     parked: ParkedThreads | None = None
     frozen: FrozenCards | None = None
+    alerts: FreezeAlerts | None = None
     clocks: ClockWatch | None = None
     failing: dict[str, Exception] = field(default_factory=dict, init=False)
 
@@ -110,6 +113,7 @@ class DueWork:
             "standing grants": self._attend_grants,
             "parked": self._go_on,
             "frozen": self._show_freezes,
+            "alerts": self._tell_of_freezes,
         }
         count, faults = 0, {}
         for kind, look in looks.items():
@@ -163,6 +167,12 @@ class DueWork:
     async def _show_freezes(self, _: int) -> int:
         """Start updates of cards that a freeze covers, or covers no more."""
         return 0 if self.frozen is None else await self.frozen.look()
+
+    async def _tell_of_freezes(self, _: int) -> int:
+        """Start messages about freezes; they are not counted as due work."""
+        if self.alerts is not None:
+            await self.alerts.look()
+        return 0
 
     def _tend(self) -> None:
         """Start periodic maintenance."""

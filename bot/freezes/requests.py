@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from bot.audit.acts import Act
@@ -13,7 +13,8 @@ from bot.freezes.scopes import Names, scope_of
 from bot.freezes.service import FreezeLifted, Freezes, FreezeSet
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor, is_person
-from bot.records.switch import MAX_WHY, Freeze, ScopeKind
+from bot.records.approval import Approval
+from bot.records.switch import MAX_WHY, Freeze, FreezeScope, ScopeKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,8 @@ class FreezeRequests:
         rights: Returns who may freeze and lift, by the policy in force.
         names: The names that a scope can have.
         waiting: Counts the threads whose calls wait for the end of a freeze.
+        running: Reads the approvals of calls in a scope that run, or may have run.
+        noticed: Called after each freeze and lifting, so that all surfaces show it at once.
     """
 
     freezes: Freezes
@@ -48,9 +51,11 @@ class FreezeRequests:
     rights: Callable[[], FreezeRights]
     names: Names
     waiting: Callable[[], Awaitable[int]]
+    running: Callable[[FreezeScope], Awaitable[Sequence[Approval]]]
+    noticed: Callable[[], None]
 
     async def freeze(
-        self, actor: Actor, *, kind: ScopeKind, name: str, why: str, turns: bool
+        self, actor: Actor, *, kind: ScopeKind, name: str, why: str, turns: bool, place: str = ""
     ) -> FreezeSet:
         """Set a freeze.
 
@@ -60,6 +65,7 @@ class FreezeRequests:
             name: The name of the scope; empty for all calls.
             why: The reason. A longer one is cut, because stopping must not fail.
             turns: Whether turns of agents stop, too.
+            place: Slack id of the channel where the person asks for it.
 
         Raises:
             RefusalError: The person may not freeze, or a look-up failed.
@@ -72,7 +78,11 @@ class FreezeRequests:
         except UserFacingError as error:
             await self._note_refusal(actor, error)
             raise
-        return await self.freezes.freeze(scope, by=actor.user_id, why=why[:MAX_WHY], turns=turns)
+        answer = await self.freezes.freeze(
+            scope, by=actor.user_id, why=why[:MAX_WHY], turns=turns, place=place
+        )
+        self.noticed()
+        return answer
 
     async def lift(self, actor: Actor, freeze_id: str, *, why: str) -> FreezeLifted:
         """Lift a freeze, or confirm its lifting while more people must confirm it.
@@ -92,12 +102,14 @@ class FreezeRequests:
         try:
             await self.access.check(rights.lifters, actor)
             lost = await self._lost(rights, actor) if rights.count > 1 else frozenset[str]()
-            return await self.freezes.lift(
+            answer = await self.freezes.lift(
                 freeze_id, by=actor.user_id, why=why[:MAX_WHY], count=rights.count, lost=lost
             )
         except UserFacingError as error:
             await self._note_refusal(actor, error)
             raise
+        self.noticed()
+        return answer
 
     async def liftable(self, actor: Actor, freeze_id: str = "") -> Liftable:
         """Return what a person can lift, before the person says why.

@@ -29,11 +29,13 @@ class FreezeRights:
         by: Groups whose members may freeze, by name; empty for admins of the workspace.
         lifters: Groups whose members may lift, by name; empty for admins of the workspace.
         count: How many people must lift.
+        alert: Slack id of the channel that is told; empty for the place of the command.
     """
 
     by: Mapping[str, Group]
     lifters: Mapping[str, Group]
     count: int
+    alert: str = ""
 
     @classmethod
     def of(cls, file: PolicyFile) -> FreezeRights:
@@ -43,6 +45,7 @@ class FreezeRights:
             by={name: group_of(file.groups[name], file) for name in entry.by},
             lifters={name: group_of(file.groups[name], file) for name in entry.lifters},
             count=entry.lift.count,
+            alert=entry.alert or "",
         )
 
 

@@ -175,7 +175,12 @@ def lifted(
         revision=switch.revision + 1,
         missing=missing,
     )
-    return switch.changed(freezes=rest).acted(act)
+    changed = switch.changed(freezes=rest).acted(act)
+    alert = switch.alert(freeze.id)
+    if missing or alert is None:
+        return changed
+    told = alert.changed(lifted=confirmation) if alert.channel else None
+    return changed.with_alert(freeze.id, told)
 
 
 def recorded(switch: SwitchRecord, acts: Collection[FreezeAct]) -> SwitchRecord | None:

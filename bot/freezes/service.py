@@ -85,6 +85,7 @@ class Freezes:
         by: str,
         why: str,
         turns: bool = False,
+        place: str = "",
         is_recorded: bool = True,
     ) -> FreezeSet:
         """Set a freeze. From the return on, no call in its scope gets a start number.
@@ -96,12 +97,15 @@ class Freezes:
             by: Slack user id of the person, or `cli:user@host`.
             why: The reason, 1 to `MAX_WHY` characters.
             turns: Whether turns of agents stop, too.
+            place: Slack id of the channel where the person asks for it; empty for none.
             is_recorded: Whether to write the audit at once; see `record_acts`.
 
         Raises:
             StorageError: Nobody knows whether the freeze is set. Set it again.
         """
-        new = Freeze(id="", scope=scope, by=by, why=why, since_ms=self.clock(), turns=turns)
+        new = Freeze(
+            id="", scope=scope, by=by, why=why, since_ms=self.clock(), turns=turns, place=place
+        )
         before = SwitchRecord()
 
         def changed(switch: SwitchRecord) -> SwitchRecord:

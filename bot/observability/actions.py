@@ -112,6 +112,10 @@ ACTIONS: Mapping[str, LogAction] = {
         "A thread was older than `COUNTERSIGN_RETENTION`. It was deleted, or kept for the reason "
         "in the record.",
     ),
+    "freeze_untold": LogAction(
+        "The bot could not post or update a message about a freeze. The freeze holds.",
+        "Look at the error. Invite the bot to the channel that the policy names as `alert`.",
+    ),
     "grant_not_shown": LogAction(
         "Slack rejected the message of a standing grant. No call uses the grant before that.",
         "Correct the reason in the record.",

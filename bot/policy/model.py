@@ -905,6 +905,15 @@ class FreezeEntry(Filled):
     Errors: `unknown_group`, `bad_value`
     """
 
+    alert: ChannelId | None = None
+    """Channel that gets one message about each freeze, and its end. Default: the channel where the
+    command was typed.
+
+    Example: `alert: C0ALERT`
+
+    Errors: `bad_id`, `unknown_id`, `bot_not_in_channel`
+    """
+
     @property
     def lifters(self) -> tuple[str, ...]:
         """The groups whose members can lift a freeze; empty for admins."""

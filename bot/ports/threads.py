@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from bot.records.approval import Approval
 from bot.records.people import Grant
+from bot.records.switch import Freeze, FreezeAlert
 from bot.records.thread import Thread
 
 
@@ -182,6 +183,27 @@ class Notices(Protocol):
         Args:
             approval: The approval with its decision.
             to: Id of a channel, or of a user, who gets a direct message.
+        """
+        ...
+
+    async def show_freeze(self, alert: FreezeAlert, *, count: int) -> str:
+        """Post or update the alert about a freeze.
+
+        Args:
+            alert: The freeze, the place of its alert, and its end, if it was lifted.
+            count: How many people must lift it.
+
+        Returns:
+            The `ts` of the message.
+        """
+        ...
+
+    async def remind_of_freeze(self, freeze: Freeze, *, day: int) -> None:
+        """Tell the person who froze, in a direct message, that the freeze still holds.
+
+        Args:
+            freeze: The freeze, set by a person.
+            day: For how many days it has been in force. A day's message is posted once.
         """
         ...
 

@@ -76,8 +76,30 @@ class Freeze(Part):
     since_ms: int
     turns: bool = False
     """Whether turns of agents stop, too."""
+    place: str = ""
+    """Slack id of the channel where a person set it; empty for a freeze by the command line."""
     confirmations: tuple[Confirmation, ...] = ()
     """People who want to lift the freeze, oldest first, while more people must want it."""
+
+
+class FreezeAlert(Part):
+    """The messages about a freeze: the alert in a channel, and reminders to whoever froze.
+
+    Stored: version 1, must stay readable.
+    """
+
+    freeze: Freeze
+    """The freeze as the alert shows it."""
+    channel: str = ""
+    """Slack id of the channel, or of the person, that gets the alert; empty for none."""
+    ts: str = ""
+    """`ts` of the alert; empty while it is not known to be in Slack."""
+    lifted: Confirmation | None = None
+    """The end of the freeze, which the alert does not show yet; None while it is in force."""
+    reminders: int = 0
+    """Number of days for which the person was reminded."""
+    until_ms: int = 0
+    """Time until which a process works at the messages; 0 if none does."""
 
 
 class FreezeAct(Part):
@@ -113,10 +135,21 @@ class SwitchRecord(Document):
     """Number of the last start; 0 before the first."""
     acts: tuple[FreezeAct, ...] = ()
     """Actions that the audit may not have yet, oldest first."""
+    alerts: tuple[FreezeAlert, ...] = ()
+    """Messages about freezes in force, and about lifted ones that Slack does not show as lifted."""
 
     def freeze(self, freeze_id: str) -> Freeze | None:
         """Return the freeze in force with this id, or None."""
         return next((freeze for freeze in self.freezes if freeze.id == freeze_id), None)
+
+    def alert(self, freeze_id: str) -> FreezeAlert | None:
+        """Return the messages about the freeze with this id, or None."""
+        return next((alert for alert in self.alerts if alert.freeze.id == freeze_id), None)
+
+    def with_alert(self, freeze_id: str, alert: FreezeAlert | None) -> Self:
+        """Return the switch with messages about a freeze, which replace the stored ones."""
+        others = (other for other in self.alerts if other.freeze.id != freeze_id)
+        return self.changed(alerts=(*others, *([alert] if alert is not None else [])))
 
     def acted(self, act: FreezeAct) -> Self:
         """Return the switch with an action for the audit."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -20,9 +21,11 @@ from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.grants import Grants
 from bot.approvals.overview import HomeDataReader
 from bot.approvals.service import Approvals
+from bot.freezes.alerts import FreezeAlerts
 from bot.freezes.file import FreezeFile
 from bot.freezes.requests import FreezeRequests
 from bot.freezes.rights import ADMINS_ONLY, FreezeAccess, FreezeRights
+from bot.freezes.running import running_in
 from bot.freezes.scopes import names_of
 from bot.freezes.service import Freezes
 from bot.freezes.starts import StartSwitch, scope_of_approval
@@ -40,7 +43,7 @@ from bot.ports.threads import BatchWords, CheckedCall, Presence, TaskBoard
 from bot.questions.record import Rules
 from bot.questions.shown import what_runs
 from bot.records.approval import Approval
-from bot.records.switch import Freeze
+from bot.records.switch import Freeze, FreezeScope
 from bot.scheduler import DueWork
 from bot.slack.agent_view import AgentSessions, SlackTaskBoard, SuggestedPrompts
 from bot.slack.cards.card_for import shows_all
@@ -65,6 +68,7 @@ from bot.threads.runs.spending import AgentBudget
 from bot.threads.summaries import Summaries
 from bot.threads.turns import Turns
 from bot.threads.worker import Threads
+from storage.errors import StorageError
 
 QUICK_CALL = timedelta(milliseconds=300)
 """Duration up to which a card shows only the result of a call."""
@@ -205,6 +209,42 @@ class Wiring:
             rights=self._freeze_rights,
             names=names_of(world_of(self.roster.agents.values())),
             waiting=self._parked_threads,
+            running=self._running_in,
+            noticed=self._notice_freezes,
+        )
+
+    async def _running_in(self, scope: FreezeScope) -> Sequence[Approval]:
+        return await running_in(self.storage.approvals, scope, self._tags)
+
+    def _notice_freezes(self) -> None:
+        self.tasks.spawn(self._look_at_freezes())
+
+    async def _look_at_freezes(self) -> None:
+        with suppress(StorageError):  # the scheduler looks again
+            await self.freeze_alerts.look()
+            await self.frozen_cards.look()
+
+    @cached_property
+    def freeze_alerts(self) -> FreezeAlerts:
+        """Tells people about freezes."""
+        return FreezeAlerts(
+            freezes=self.freezes,
+            notices=self.slack.notices,
+            rights=self._freeze_rights,
+            spawn=self.tasks.spawn,
+        )
+
+    @cached_property
+    def frozen_cards(self) -> FrozenCards:
+        """Shows freezes on pending cards."""
+        return FrozenCards(
+            approvals=self.storage.approvals,
+            freezes=self.freezes,
+            tags=self._tags,
+            clock=self.process.clock,
+            attend=self._attend,
+            spawn=self.tasks.spawn,
+            changed=self.homes.changed,
         )
 
     async def _parked_threads(self) -> int:
@@ -504,15 +544,8 @@ class Wiring:
             grants=self.grants,
             lists=self.homes.refresh,
             parked=ParkedThreads(self.storage.threads, self.switch),
-            frozen=FrozenCards(
-                approvals=self.storage.approvals,
-                freezes=self.freezes,
-                tags=self._tags,
-                clock=clock,
-                attend=self._attend,
-                spawn=self.tasks.spawn,
-                changed=self.homes.changed,
-            ),
+            frozen=self.frozen_cards,
+            alerts=self.freeze_alerts,
         )
 
     def _retention(self) -> Retention | None:

@@ -13,6 +13,7 @@ from bot.ports.people import Person
 from bot.records.approval import CARD, Approval, ApprovalMessage
 from bot.records.messages import Post
 from bot.records.people import Grant
+from bot.records.switch import Freeze, FreezeAlert
 from bot.records.thread import Thread
 
 START_MS = 1_800_000_000_000
@@ -111,6 +112,9 @@ class FakeNotices:
         admins: Which admin was asked about which approval, by whom, and with which words.
         askers: Who asked an agent about a message: channel, thread, person, and the question's id.
         summaries: Ends of requests as a summary has them, by thread; each showing adds one.
+        freezes: Alerts about freezes, in the order in which they were drawn.
+        reminded: Who was reminded of which freeze, on which day.
+        closed: Channels that take no message.
         is_down: Whether Slack takes nothing.
         fault: Its word for that.
     """
@@ -122,6 +126,9 @@ class FakeNotices:
     admins: list[tuple[str, str, str, str]] = field(default_factory=list)
     summaries: dict[str, list[list[str]]] = field(default_factory=dict)
     askers: list[tuple[str, str, str, str]] = field(default_factory=list)
+    freezes: list[FreezeAlert] = field(default_factory=list)
+    reminded: list[tuple[str, str, int]] = field(default_factory=list)
+    closed: set[str] = field(default_factory=set)
     is_down: bool = False
     fault: str = "fatal_error"
 
@@ -142,6 +149,18 @@ class FakeNotices:
         if self.is_down:
             raise DeliveryError("chat.postMessage", "fatal_error")
         self.alerts.append((to, approval.approval_id))
+
+    async def show_freeze(self, alert: FreezeAlert, *, count: int) -> str:
+        if self.is_down or alert.channel in self.closed:
+            fault = "channel_not_found" if alert.channel in self.closed else self.fault
+            raise DeliveryError("chat.postMessage", fault)
+        self.freezes.append(alert)
+        return alert.ts or f"1900000002.{len(self.freezes):06d}"
+
+    async def remind_of_freeze(self, freeze: Freeze, *, day: int) -> None:
+        if self.is_down:
+            raise DeliveryError("chat.postMessage", self.fault)
+        self.reminded.append((freeze.by, freeze.id, day))
 
     async def ask_admin(self, approval: Approval, *, to: str, by: str, text: str) -> None:
         if self.is_down:

@@ -213,6 +213,7 @@ def _usergroups(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
 def _channels(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
     for group in _groups(root):
         yield from group.texts("channels")
+    yield from root.texts("freeze", "alert")
     for ask in _asks(root):
         yield from ask.texts("route", "channel")
         yield from ask.texts("break_glass", "alert")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,7 @@ from bot.slack.slash_commands.words import answer, marked
 from bot.words.typed import typed_text
 
 COMMAND = "/countersign"
+_CHANNEL = re.compile(r"[CDG][A-Z0-9]{1,30}")
 
 
 def register(
@@ -39,7 +41,7 @@ def register(
         typed = typed_text(with_channel_ids(text)) if isinstance(text, str) else ""
         try:
             actor, window = actor_of(context, body), window_of(client, body)
-            typing = replace(asker(actor), window=window)
+            typing = replace(asker(actor), window=window, channel_id=channel_of(body))
             answered = await responder.in_time(_answer(typing, body, typed))
         except UserFacingError as error:
             answered = TypedAnswer(text=str(error))
@@ -48,6 +50,12 @@ def register(
             return
         blocks = [*marked(answered, typed)] or None
         await ack(text=answered.text, blocks=blocks, response_type="ephemeral")
+
+
+def channel_of(body: Mapping[str, Any]) -> str:
+    """Return the channel where a command was typed; empty if unknown."""
+    channel_id = body.get("channel_id")
+    return channel_id if isinstance(channel_id, str) and _CHANNEL.fullmatch(channel_id) else ""
 
 
 async def _answer(asker: Asker, body: Mapping[str, Any], typed: str) -> TypedAnswer:

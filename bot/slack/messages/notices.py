@@ -11,6 +11,7 @@ from bot.ports.notifier import Items
 from bot.ports.threads import BatchWords
 from bot.records.approval import BATCH, Approval, ApprovalMessage, Status
 from bot.records.people import Grant
+from bot.records.switch import Freeze, FreezeAlert
 from bot.records.thread import Thread
 from bot.slack.calls import BATCH_EVENT, Poster, Putting
 from bot.slack.cards.batch_card import batch_card
@@ -19,6 +20,7 @@ from bot.slack.cards.listed import takes_line
 from bot.slack.destinations import approvers_text, is_broadcast, mentioned_on
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.side_messages.copies import copy_lead, may_read, withheld_card
+from bot.slack.side_messages.freezes import freeze_card, still_frozen_card
 from bot.slack.side_messages.grant import grant_card
 from bot.slack.side_messages.notices import admin_card, alert_card, summary_card
 from bot.words import said_to_all, say
@@ -28,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 GRANT_EVENT = "countersign_grant"
 ALERT_EVENT = "countersign_alert"
+FREEZE_EVENT = "countersign_freeze"
 ADMIN_EVENT = "countersign_admin"
 ASKER_EVENT = "countersign_asker"
 SUMMARY_EVENT = "countersign_summary"
@@ -71,6 +74,30 @@ class SlackNotices:
             stays=True,
         )
         await self.poster.put(putting, card)
+
+    @said_to_all
+    async def show_freeze(self, alert: FreezeAlert, *, count: int) -> str:
+        """See `Notices`."""
+        putting = Putting(
+            event=FREEZE_EVENT,
+            record_id=f"{alert.freeze.id}:{alert.freeze.since_ms}",
+            channel_id=alert.channel,
+            ts=alert.ts,
+            looks=True,
+        )
+        return await self.poster.put(putting, freeze_card(alert, count=count))
+
+    @said_to_all
+    async def remind_of_freeze(self, freeze: Freeze, *, day: int) -> None:
+        """See `Notices`."""
+        putting = Putting(
+            event=FREEZE_EVENT,
+            record_id=f"{freeze.id}:{freeze.since_ms}:{day}",
+            channel_id=freeze.by,
+            looks=True,
+            stays=True,
+        )
+        await self.poster.put(putting, still_frozen_card(freeze))
 
     @said_to_all
     async def ask_admin(self, approval: Approval, *, to: str, by: str, text: str) -> None:

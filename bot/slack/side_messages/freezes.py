@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from bot.freezes.requests import Liftable
+from bot.freezes.running import is_doubt
 from bot.freezes.service import FreezeLifted
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, brief, context, mrkdwn, plain, section
+from bot.layout.blocks import (
+    Block,
+    Card,
+    actions,
+    brief,
+    button,
+    context,
+    mrkdwn,
+    plain,
+    section,
+)
+from bot.layout.card_layout import small_lines
 from bot.layout.modals import Values, read_state, read_text, text_input
 from bot.layout.parts import frozen_by
+from bot.layout.short_ids import short_id
 from bot.layout.text import clip_mrkdwn
-from bot.records.switch import MAX_WHY, Freeze, FreezeScope, ScopeKind
+from bot.records.approval import Approval
+from bot.records.switch import MAX_WHY, Freeze, FreezeAlert, FreezeScope, ScopeKind
 from bot.redaction.mask import mask_text
 from bot.words import say
-from bot.words.mrkdwn import date, escape
+from bot.words.mrkdwn import channel, date, escape
 
 FREEZE_ID = re.compile(r"f[0-9]{1,9}")
+_MOST_CALLS = 5
 WHICH, WHY = "which", "why"
 _SCOPES = {
     ScopeKind.ALL: "command.scope_all",
@@ -64,6 +80,65 @@ def lifted_text(answer: FreezeLifted) -> str:
         ids = ", ".join(other.id for other in answer.rest)
         lines.append(say("command.still_frozen", ids=ids))
     return "\n".join(lines)
+
+
+def running_lines(approvals: Sequence[Approval]) -> list[str]:
+    """Describe which approved calls in the scope of a freeze run, or may have run."""
+    doubts = [approval for approval in approvals if is_doubt(approval)]
+    runs = [approval for approval in approvals if not is_doubt(approval)]
+    key = "command.freeze_runs" if runs else "command.freeze_rest"
+    lines = [say(key, calls=_calls(runs))]
+    return [*lines, *([say("command.freeze_doubts", calls=_calls(doubts))] if doubts else [])]
+
+
+def _calls(approvals: Sequence[Approval]) -> str:
+    """Name calls without their content, which not everybody may read."""
+    names = [
+        say(
+            "command.freeze_call",
+            tool=f"`{escape(approval.tool)}`",
+            channel=channel(approval.channel_id) or say("line.direct_messages"),
+            id=short_id(approval.approval_id),
+        )
+        for approval in approvals[:_MOST_CALLS]
+    ]
+    more = len(approvals) - len(names)
+    return ", ".join([*names, *([say("line.more_people", n=more)] if more else [])])
+
+
+def freeze_card(alert: FreezeAlert, *, count: int) -> Card:
+    """Render the alert about a freeze, or about its end.
+
+    Args:
+        alert: The freeze, and its end, if it was lifted.
+        count: How many people must lift it.
+    """
+    freeze, lifted = alert.freeze, alert.lifted
+    scope = scope_text(freeze.scope)
+    values = {"who": frozen_by(freeze.by), "scope": scope, "time": date(freeze.since_ms)}
+    frozen = say("message.frozen", **values)
+    if lifted is not None:
+        over = say("message.unfrozen", who=frozen_by(lifted.by), scope=scope)
+        lines = [over, _why(lifted.why), frozen, _why(freeze.why)]
+        return Card(text=over, blocks=[section("\n".join(lines[:2])), *small_lines(lines[2:])])
+    turns = say("message.frozen_turns") if freeze.turns else ""
+    lines = [*filter(None, (f"❄️ {frozen}", _why(freeze.why), turns))]
+    small = [*filter(None, (confirmed_line(freeze, count),))]
+    lift = button(say("button.lift"), ActionId.LIFT, freeze.id, of=freeze.id)
+    blocks = [section("\n".join(lines)), *small_lines(small), actions(lift)]
+    return Card(text=" ".join([*lines, *small]), blocks=blocks)
+
+
+def still_frozen_card(freeze: Freeze) -> Card:
+    """Render the reminder to the person who froze."""
+    scope, since = scope_text(freeze.scope), date(freeze.since_ms)
+    text = say("message.still_frozen", scope=scope, when=since)
+    lift = button(say("button.lift"), ActionId.LIFT, freeze.id, of=freeze.id)
+    return Card(text=text, blocks=[section(f"❄️ {text}\n{_why(freeze.why)}"), actions(lift)])
+
+
+def _why(why: str) -> str:
+    return say("line.frozen_why", why=clip_mrkdwn(mask_text(why), MAX_WHY))
 
 
 def lift_form(liftable: Liftable, chosen: str = "") -> Block:

@@ -75,6 +75,7 @@ class Asker:
 
     Attributes:
         window: Opens a form; None for a command that Slack sent without a trigger.
+        channel_id: Slack id of the channel where the command was typed; empty if unknown.
     """
 
     actor: Actor
@@ -87,6 +88,7 @@ class Asker:
     freezing: FreezeRequests
     spawn: Spawn
     window: Window | None = None
+    channel_id: str = ""
 
     async def reader(self) -> TimeReader:
         """Return the person's time format.

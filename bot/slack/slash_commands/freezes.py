@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from bot.errors import UnknownScopeError
 from bot.layout.parts import frozen_by
@@ -14,11 +15,13 @@ from bot.slack.side_messages.freezes import (
     freeze_line,
     lift_form,
     lifted_text,
+    running_lines,
     scope_text,
 )
 from bot.slack.slash_commands.answers import Asker, TypedAnswer, TypoError
 from bot.words import say
 from bot.words.mrkdwn import date
+from storage.errors import StorageError
 
 _CHANNEL = re.compile(r"<#(?P<id>[CDG][A-Z0-9]{1,30})>")
 _NAMED_CHANNEL = re.compile(r"<#([CDG][A-Z0-9]{1,30})\|[^<>]*>")
@@ -43,7 +46,7 @@ async def freeze(asker: Asker, words: Sequence[str]) -> TypedAnswer:
         raise TypoError(say("refuse.reason"))
     try:
         answer = await asker.freezing.freeze(
-            asker.actor, kind=kind, name=name, why=why, turns=turns
+            asker.actor, kind=kind, name=name, why=why, turns=turns, place=asker.channel_id
         )
     except UnknownScopeError as error:  # the person may have meant it as the reason
         typed = clip_mrkdwn(" ".join(words), MAX_WHY)
@@ -57,6 +60,8 @@ async def freeze(asker: Asker, words: Sequence[str]) -> TypedAnswer:
         since = date(frozen.since_ms)
         lines = [say("command.frozen_before", **values, who=frozen_by(frozen.by), time=since)]
     lines += [say("command.frozen_wider")] if answer.is_wider else []
+    with suppress(StorageError):  # it is frozen, whatever runs
+        lines += running_lines(await asker.freezing.running(frozen.scope))
     return TypedAnswer(text="\n".join(lines))
 
 

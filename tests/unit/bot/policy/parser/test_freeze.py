@@ -26,7 +26,9 @@ CASES = {
     "{by: [sre, nobody]}": [("unknown_group", "freeze.by[1]")],
     "{lift: {from: [nobody]}}": [("unknown_group", "freeze.lift.from[0]")],
     "{by: [sre], lift: {from: [leads], count: 4}}": [("bad_value", "freeze.lift.count")],
-    "{alert: C0ALERT}": [("unknown_key", "freeze.alert")],  # nobody would be told
+    "{alert: C0ALERT}": [],
+    "{alert: C0GONE}": [("unknown_id", "freeze.alert")],
+    "{alert: alerts}": [("bad_id", "freeze.alert")],
     "{by: [sre], for: 2h}": [("unknown_key", "freeze.for")],
     "{by: []}": [("empty_group", "freeze.by")],
 }

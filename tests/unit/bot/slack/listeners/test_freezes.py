@@ -39,7 +39,12 @@ async def refusals(counter: Counter) -> list[tuple[str, object]]:
 
 async def test_an_admin_freezes_all_with_a_reason(counter: Counter) -> None:
     words = await told(counter, "freeze an agent runs *wild*", by=ADA)
-    assert words == "❄️ f1: everything is frozen. Nothing starts until it's lifted."
+    assert words == (
+        "❄️ f1: everything is frozen. Nothing starts until it's lifted.\n"
+        "No approved call runs there now."
+    )
+    (alert,) = counter.office.notices.freezes  # at once, in the channel of the command
+    assert (alert.channel, alert.freeze.id) == (CHANNEL, "f1")
     (freeze,) = await counter.office.freezes.in_force()
     assert (freeze.by, freeze.why, str(freeze.scope)) == (ADA, "an agent runs *wild*", "all")
     listed = await told(counter, "freezes", by=BEN)
