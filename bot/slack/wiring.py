@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
@@ -157,7 +157,13 @@ class Wiring:
             explain=self.explanations.answer,
             spawn=self.tasks.spawn,
             attend=self._attend,
+            is_halted=self._is_halted,
         )
+
+    async def _is_halted(self, approval: Approval) -> bool:
+        """Whether a freeze stops the agent of a call; the call itself may not be frozen."""
+        turn = replace(scope_of_approval(approval, ()), tool="")
+        return await self.switch.covering(turn, turns=True) is not None
 
     @cached_property
     def explanations(self) -> Explanations:

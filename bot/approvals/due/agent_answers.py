@@ -35,12 +35,18 @@ Explain = Callable[[Approval, str], Awaitable[str | None]]
 """Lets the agent of a call answer a question; returns None without an answer."""
 
 
+async def never_halted(approval: Approval) -> bool:  # noqa: ARG001 - a port
+    """Return False: no freeze stops the agent of the call."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class AgentAnswers:
     """Stores agents' answers on cards. Answers decide nothing and stop no timers.
 
     Questions are stored and posted before. Two processes may ask the agent at once; the first
-    answer counts. Answers to an edited or decided approval are dropped.
+    answer counts. Answers to an edited or decided approval are dropped. While a freeze stops the
+    turns of agents, a question waits.
     """
 
     storage: Stores
@@ -49,6 +55,7 @@ class AgentAnswers:
     spawn: Spawn
     attend: Callable[[str], Awaitable[None]]
     patience: timedelta = EXPLAIN_PATIENCE
+    is_halted: Callable[[Approval], Awaitable[bool]] = never_halted
     _asked: set[str] = field(default_factory=set)
 
     @staticmethod
@@ -68,7 +75,12 @@ class AgentAnswers:
 
     async def _answer(self, approval: Approval, comment: Comment) -> None:
         try:
-            await self._keep(approval, comment, await self._text(approval, comment))
+            if await self.is_halted(approval):
+                return  # the card is due again while the question is open
+            text = await self._text(approval, comment)
+            if await self.is_halted(approval):  # meanwhile
+                return
+            await self._keep(approval, comment, text)
         finally:
             self._asked.discard(comment.key(approval))
         await self.attend(approval.approval_id)

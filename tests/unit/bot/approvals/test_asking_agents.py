@@ -21,6 +21,7 @@ from bot.approvals.secondary_actions import Means
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
 from bot.records.approval import Approval, Comment, Status
+from bot.records.switch import FreezeScope, ScopeKind
 from bot.slack.cards.details import history_blocks
 from bot.threads.agents import nobody
 from bot.words.mrkdwn import is_person
@@ -369,3 +370,51 @@ async def test_an_agent_without_answers_gives_none(storage: SqliteStores) -> Non
     office = Office(storage, [], make_agent=lambda _: nobody())
     assert not await office.explanations.offered(an_approval())
     assert await office.explanations.answer(an_approval(), "why?") is None
+
+
+async def look(office: Office) -> None:
+    office.clock.forward(seconds=31)
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+async def test_11_19_a_question_waits_for_the_end_of_a_freeze_of_turns(
+    storage: SqliteStores,
+) -> None:
+    counter = await a_counter(storage, say("For lunch."))
+    office = counter.office
+    await office.freezes.freeze(FreezeScope(), by="cli:root@db1", why="wild", turns=True)
+    assert await ask(counter) == ""
+    await look(office)
+    question = await question_of(counter)
+    assert (question.is_open, bool(question.ts)) == (True, True)
+    await office.freezes.lift("f1", by=ADA, why="tame")
+    await look(office)
+    assert (await question_of(counter)).answer == "For lunch."
+
+
+async def test_11_19_an_answer_that_comes_after_a_freeze_of_turns_is_dropped(
+    storage: SqliteStores,
+) -> None:
+    offices: list[Office] = []
+
+    async def answer(_: str, __: str) -> str:
+        await offices[0].freezes.freeze(FreezeScope(), by=ADA, why="wild", turns=True)
+        return "For lunch."
+
+    counter = await a_counter(storage, make_agent=talking(answer))
+    offices.append(counter.office)
+    assert await ask(counter) == ""
+    assert (await question_of(counter)).is_open
+
+
+@pytest.mark.parametrize("turns", [False, True])
+async def test_11_19_a_freeze_of_calls_alone_stops_no_answer(
+    storage: SqliteStores, *, turns: bool
+) -> None:
+    counter = await a_counter(storage, say("For lunch."))
+    kind = ScopeKind.TOOL if turns else ScopeKind.AGENT
+    scope = FreezeScope(kind=kind, name="pay" if turns else "A")
+    await counter.office.freezes.freeze(scope, by=ADA, why="wild", turns=turns)
+    await ask(counter)
+    assert (await question_of(counter)).answer == "For lunch."
