@@ -125,7 +125,7 @@ docs-links: $(VENV)/.docs
 
 clean:
 	rm -rf $(VENV) mutants mutants-own .javaserver .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
-		.covered build docs/_build dist *.egg-info
+		.covered build docs/_build dist *.egg-info countersign_client/build countersign_client/*.egg-info
 
 # Every version and every hash, for all supported versions of Python and both architectures. uv writes
 # one file for all of them; pip-tools would write one for each. A file keeps the versions of those before.
@@ -149,16 +149,16 @@ $(VENV)/.run: pyproject.toml requirements/run.txt
 	@touch $@
 
 # What developers need; it has all of the above.
-$(VENV)/.dev: pyproject.toml requirements/dev.txt
+$(VENV)/.dev: pyproject.toml countersign_client/pyproject.toml requirements/dev.txt
 	@$(call install,dev)
 	@touch $(VENV)/.run $@
 
 # mutmut is not for everybody: it brings a user interface, and parsers.
-$(VENV)/.mutants: pyproject.toml requirements/mutants.txt
+$(VENV)/.mutants: pyproject.toml countersign_client/pyproject.toml requirements/mutants.txt
 	@$(call install,mutants)
 	@touch $(VENV)/.run $(VENV)/.dev $@
 
-$(VENV)/.docs: pyproject.toml requirements/docs.txt
+$(VENV)/.docs: pyproject.toml countersign_client/pyproject.toml requirements/docs.txt
 	@$(call install,docs)
 	@touch $(VENV)/.run $(VENV)/.dev $@
 
@@ -177,5 +177,6 @@ test -d $(VENV) || $(PYTHON) -m venv $(VENV) || { \
 $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	--no-deps --require-hashes --requirement requirements/$(1).txt && \
 $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	--no-deps --no-build-isolation --editable .
+	--no-deps --no-build-isolation --editable . \
+	$(if $(filter run,$(1)),,--editable ./countersign_client)
 endef

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from importlib.metadata import packages_distributions
@@ -27,7 +28,7 @@ from importlinter.domain.contract import registry
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("agents", "bot", "slack_sandbox", "storage")
+PACKAGES = ("agents", "bot", "countersign_client", "slack_sandbox", "storage")
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +92,10 @@ VIOLATIONS = [
     ("one-composer", "bot.commands.cli", "storage.mongo"),
     ("sandbox-alone", "bot.slack.messages.notifier", "slack_sandbox.workspace.people"),
     ("sandbox-pure", "slack_sandbox.workspace.state", "storage.audit"),
+    ("client-layers", "countersign_client.engine", "countersign_client.sync"),
+    ("client-layers", "countersign_client.unlisted", NEW),
+    ("client-alone", "bot.approvals.service", "countersign_client.sync"),
+    ("client-pure", "countersign_client.connection", "bot.clock"),
     ("no-pickle", "storage.log", "pickle"),
     ("listeners-apart", "bot.slack.listeners.events", "bot.slack.listeners.actions"),
     ("no-cycles", "bot.slack.cards.listed", "bot.slack.home.items"),
@@ -144,6 +149,7 @@ PUBLIC = (
     "agents.prebuilt",
     "agents.tools",
     "agents.workflows",
+    "countersign_client",
     "slack_sandbox",
 )
 MOST_NAMES = 61
@@ -332,21 +338,36 @@ def test_locks_agree_about_versions() -> None:
     assert {name: pinned for name, pinned in versions.items() if len(pinned) > 1} == {}
 
 
-def test_what_the_packages_import_is_a_dependency(graph: grimp.ImportGraph) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = {name_of(requirement) for requirement in project["dependencies"]}
+@pytest.mark.parametrize(
+    ("project", "packages", "beside"),
+    [
+        # pydantic-core comes with pydantic, in the version that fits it.
+        ("pyproject.toml", {*PACKAGES} - {"countersign_client"}, {"pydantic_core"}),
+        ("countersign_client/pyproject.toml", {"countersign_client"}, set()),
+    ],
+)
+def test_imports_of_a_distribution_are_its_dependencies(
+    project: str, packages: set[str], beside: set[str], graph: grimp.ImportGraph
+) -> None:
+    written = tomllib.loads((ROOT / project).read_text(encoding="utf-8"))["project"]
+    wanted = {name_of(requirement) for requirement in written["dependencies"]}
     distributions = packages_distributions()
     imported = {
-        module.partition(".")[0] for module in graph.modules if graph.is_module_squashed(module)
+        module.partition(".")[0]
+        for module in graph.modules
+        if graph.is_module_squashed(module)
+        and any(
+            importer.partition(".")[0] in packages
+            for importer in graph.find_modules_that_directly_import(module)
+        )
     }
     # A namespace such as opentelemetry's belongs to several; one of them must be asked for.
-    missing = [
+    missing = {
         name
-        for name in sorted(imported & distributions.keys())
+        for name in imported & distributions.keys()
         if not wanted & {name_of(distribution) for distribution in distributions[name]}
-    ]
-    # pydantic-core comes with pydantic, in the version that fits it.
-    assert missing == ["pydantic_core"]
+    }
+    assert missing == beside
 
 
 def name_of(requirement: str) -> str:
@@ -355,9 +376,14 @@ def name_of(requirement: str) -> str:
     return name.split()[0].lower().replace("_", "-")
 
 
-def test_a_class_name_stands_once() -> None:
+CLIENT = ("countersign_client",)
+"""Its names are those of the public API, and meet the bot's in no file."""
+
+
+@pytest.mark.parametrize("packages", [{*PACKAGES} - {*CLIENT}, CLIENT], ids=["bot", "client"])
+def test_a_class_name_stands_once(packages: Iterable[str]) -> None:
     places: dict[str, list[str]] = {}
-    for path, file in itertools.chain(*map(files_of, PACKAGES)):
+    for path, file in itertools.chain(*map(files_of, packages)):
         for name in file.classes:
             places.setdefault(name, []).append(str(path.relative_to(ROOT)))
     twice = {name: files for name, files in places.items() if len(files) > 1}

@@ -21,7 +21,7 @@ from tests.mutants.result import Measured, Result, sample
 
 PLACE = Path("mutants-own")
 """Where the copy is."""
-OURS = ("agents", "bot", "slack_sandbox", "storage", "tests")
+OURS = ("agents", "bot", "countersign_client", "slack_sandbox", "storage", "tests")
 HEAVY = ("pytest_asyncio", "hypothesis", "pydantic_ai", "pymongo", "motor.motor_asyncio")
 """What tests need that is not ours: it is imported once."""
 HOT = frozenset(

@@ -40,7 +40,7 @@ def methods() -> dict[str, set[str]]:
     """What each class of ours has, and its bases: methods, properties and fields."""
     by_class: dict[str, set[str]] = {}
     bases: dict[str, set[str]] = {}
-    for folder in ("agents", "bot", "slack_sandbox", "storage"):
+    for folder in ("agents", "bot", "countersign_client", "slack_sandbox", "storage"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):
                 if isinstance(node, ast.ClassDef):

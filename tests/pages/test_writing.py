@@ -79,7 +79,7 @@ def sources() -> str:
     """All that the program can say, with one blank between words."""
     files = [ROOT / "bot" / "words" / "en.json", ROOT / "Makefile"]
     files.append(ROOT / "tests" / "unit" / "bot" / "words" / "test_translations.py")
-    for folder in ("agents", "bot", "slack_sandbox", "storage"):
+    for folder in ("agents", "bot", "countersign_client", "slack_sandbox", "storage"):
         files += (ROOT / folder).rglob("*.py")
     text = " ".join(file.read_text("utf-8") for file in files)
     joined = re.sub(r'"\s*\n\s*f?"', "", text)  # strings that go on in the next line
