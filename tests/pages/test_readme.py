@@ -112,7 +112,7 @@ def test_the_map_names_what_exists() -> None:
     }
     assert rooms <= set(places)
     assert sorted(set(places)) == sorted(places)
-    assert {line.index(line.split(maxsplit=1)[1]) for line in lines} == {19}
+    assert {line.index(line.split(maxsplit=1)[1]) for line in lines} == {21}
     assert [place for place in places if not (ROOT / place).exists()] == []
 
 
