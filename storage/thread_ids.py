@@ -6,6 +6,13 @@ message. The id of a turn, which is also the id of its checkpoint, is `thread#nu
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
+from pydantic import StringConstraints
+
+ThreadId: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[^:]+:[^:]+:[^:]+$")]
+"""A field with the id of a thread."""
+
 
 def thread_id_of(team_id: str, channel_id: str, name: str) -> str:
     """Return the id of a thread.

@@ -53,9 +53,19 @@ _EDITED = (
 )
 
 
-def shown(approval: Approval, **changes: Any) -> Approval:
-    """Return the approval with changes that people can see."""
-    return approval.changed(**changes, shown_revision=approval.shown_revision + 1)
+def shown(approval: Approval, *, now_ms: int, is_due: bool = True, **changes: Any) -> Approval:
+    """Return the approval with changes that people can see.
+
+    Args:
+        approval: The stored approval.
+        now_ms: The time of the change.
+        is_due: Whether the change makes the approval due; not for changes by its worker.
+        changes: The changed fields.
+    """
+    if is_due:
+        changes["due_ms"] = now_ms
+    revision = approval.shown_revision + 1
+    return approval.changed(**changes, shown_revision=revision, shown_ms=now_ms)
 
 
 def decided(approval: Approval, decision: Decision, *, digest: str) -> Approval | None:
@@ -67,7 +77,7 @@ def decided(approval: Approval, decision: Decision, *, digest: str) -> Approval 
     is_in_time = decision.status is Status.EXPIRED or decision.at_ms < approval.expires_ms
     if approval.status is not Status.PENDING or approval.digest != digest or not is_in_time:
         return None
-    return shown(approval, status=decision.status, decision=decision, due_ms=decision.at_ms)
+    return shown(approval, status=decision.status, decision=decision, now_ms=decision.at_ms)
 
 
 def voted(approval: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
@@ -86,7 +96,7 @@ def voted(approval: Approval, judged: Approval, *, now_ms: int) -> Approval | No
     if judged.stage != approval.stage:
         is_back = judged.stage < approval.stage
         changes["escalation"] = approval.escalation.restarted(now_ms, is_back=is_back)
-    return shown(approval, **changes, due_ms=now_ms)
+    return shown(approval, **changes, now_ms=now_ms)
 
 
 def edited(
@@ -104,14 +114,14 @@ def edited(
     if approval.digest != unedited.digest or not _is_as_judged(approval, unedited, now_ms):
         return None
     escalation = approval.escalation.restarted(judged.escalation.since_ms)
-    return shown(approval, **_of(judged, _EDITED), escalation=escalation, seen=(), due_ms=now_ms)
+    return shown(approval, **_of(judged, _EDITED), escalation=escalation, seen=(), now_ms=now_ms)
 
 
 def refused_by_run(approval: Approval, decision: Decision) -> Approval | None:
     """Return the approval as cancelled, because the agent's run refused its decision."""
     if not approval.open or approval.status not in _REFUSABLE:
         return None
-    return shown(approval, status=decision.status, decision=decision, due_ms=decision.at_ms)
+    return shown(approval, status=decision.status, decision=decision, now_ms=decision.at_ms)
 
 
 def with_said(
@@ -120,14 +130,14 @@ def with_said(
     """Return the approval with the messages that requesters wrote while it was pending."""
     if approval.status is not Status.PENDING or approval.shown_revision != revision:
         return None
-    return shown(approval, said=said, due_ms=now_ms)
+    return shown(approval, said=said, now_ms=now_ms)
 
 
 def with_ask_deleted(approval: Approval, *, by: str, now_ms: int) -> Approval | None:
     """Return a pending approval whose card says that the author's message was deleted."""
     if approval.status is not Status.PENDING or approval.ask_deleted:
         return None
-    return shown(approval, ask_deleted=by, due_ms=now_ms)
+    return shown(approval, ask_deleted=by, now_ms=now_ms)
 
 
 def with_requester_gone(
@@ -136,7 +146,7 @@ def with_requester_gone(
     """Return a pending approval whose card says what its requester has left."""
     if approval.status is not Status.PENDING or approval.requester_gone == gone:
         return None
-    return shown(approval, requester_gone=gone, due_ms=now_ms)
+    return shown(approval, requester_gone=gone, now_ms=now_ms)
 
 
 def with_freeze(approval: Approval, freeze: Freeze | None, *, now_ms: int) -> Approval | None:
@@ -144,7 +154,7 @@ def with_freeze(approval: Approval, freeze: Freeze | None, *, now_ms: int) -> Ap
     named = approval.frozen.id if approval.frozen else ""
     if approval.status is not Status.PENDING or named == (freeze.id if freeze else ""):
         return None
-    return shown(approval, frozen=freeze and freeze.changed(confirmations=()), due_ms=now_ms)
+    return shown(approval, frozen=freeze and freeze.changed(confirmations=()), now_ms=now_ms)
 
 
 def annotated(approval: Approval, judged: Approval, *, now_ms: int) -> Approval | None:
@@ -154,7 +164,7 @@ def annotated(approval: Approval, judged: Approval, *, now_ms: int) -> Approval 
     """
     if not _is_as_judged(approval, judged, now_ms):
         return None
-    return shown(approval, **_of(judged, _ANNOTATED), due_ms=now_ms)
+    return shown(approval, **_of(judged, _ANNOTATED), now_ms=now_ms)
 
 
 def with_act(  # noqa: PLR0913 - the parts of one action, given by name
@@ -191,7 +201,7 @@ def claim_ended(approval: Approval, *, now_ms: int) -> Approval | None:
         or approval.claim.holds(now_ms)
     ):
         return None
-    return shown(approval, claim=approval.claim.ended(now_ms))
+    return shown(approval, claim=approval.claim.ended(now_ms), now_ms=now_ms, is_due=False)
 
 
 def with_message(approval: Approval, asked: Comment) -> Approval:
@@ -218,7 +228,7 @@ def with_stop(approval: Approval, *, by: str, now_ms: int) -> Approval | None:
     ):
         return None
     noted = with_act(approval, Act.STOPPED, by=by, at_ms=now_ms)
-    return shown(noted, stopped_by=by, due_ms=now_ms)
+    return shown(noted, stopped_by=by, now_ms=now_ms)
 
 
 def closed(approval: Approval) -> Approval | None:
@@ -228,7 +238,7 @@ def closed(approval: Approval) -> Approval | None:
 
 def redrawn(approval: Approval, *, now_ms: int, newer_ts: str = "") -> Approval:
     """Return the approval with a new `shown_revision`, so that a worker updates its card."""
-    return shown(approval, newer_ts=newer_ts or approval.newer_ts, due_ms=now_ms)
+    return shown(approval, newer_ts=newer_ts or approval.newer_ts, now_ms=now_ms)
 
 
 def off_batch(approval: Approval) -> Approval:
@@ -244,7 +254,7 @@ def split_off(approval: Approval, *, batch: str, now_ms: int) -> Approval | None
         or approval.status is not Status.PENDING
     ):
         return None
-    return shown(off_batch(approval), due_ms=now_ms)
+    return shown(off_batch(approval), now_ms=now_ms)
 
 
 def with_seen(approval: Approval, seen: tuple[SeenPart, ...], *, digest: str) -> Approval | None:
@@ -311,13 +321,15 @@ def escalated(
     if not _is_as_judged(approval, judged, now_ms):
         return None
     changes = _of(judged, _ESCALATED)
-    return shown(approval, **changes) if redraws else approval.changed(**changes)
+    if not redraws:
+        return approval.changed(**changes)
+    return shown(approval, **changes, now_ms=now_ms, is_due=False)
 
 
-def blocked(approval: Approval, why: str, *, digest: str) -> Approval | None:
+def blocked(approval: Approval, why: str, *, digest: str, now_ms: int) -> Approval | None:
     """Return the approval with the reason why no approver can decide; empty if one can."""
     is_same = approval.status is Status.PENDING and approval.digest == digest
-    return shown(approval, stuck=why) if is_same else None
+    return shown(approval, stuck=why, now_ms=now_ms, is_due=False) if is_same else None
 
 
 def _waits(approval: Approval, now_ms: int) -> bool:

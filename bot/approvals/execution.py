@@ -108,7 +108,7 @@ def parked(approval: Approval, call: ParkedCall, *, now_ms: int) -> Approval | N
     execution = approval.execution
     if execution.state is not ExecutionState.STARTED or not has_yes(approval):
         return None
-    return shown(approval, execution=Execution(mode=execution.mode, parked=call), due_ms=now_ms)
+    return shown(approval, execution=Execution(mode=execution.mode, parked=call), now_ms=now_ms)
 
 
 def can_take_back(approval: Approval) -> bool:
@@ -139,7 +139,7 @@ def taken_back(
     # The audit and the thread know a decision by its time.
     last = decision.changed(at_ms=max(decision.at_ms, before.at_ms + 1))
     return shown(
-        approval, status=last.status, decision=last, votes=votes, open=True, due_ms=decision.at_ms
+        approval, status=last.status, decision=last, votes=votes, open=True, now_ms=decision.at_ms
     )
 
 
@@ -149,7 +149,7 @@ def with_rejection(
     """Return the approval of a parked call with a rejection that does not decide alone."""
     if not can_take_back(approval) or approval.revision != revision:
         return None
-    return shown(approval, votes=_with_vote(approval, vote), due_ms=now_ms)
+    return shown(approval, votes=_with_vote(approval, vote), now_ms=now_ms)
 
 
 def _with_vote(approval: Approval, vote: CastVote) -> tuple[CastVote, ...]:
@@ -207,7 +207,7 @@ def told(  # noqa: PLR0913 - the parts of one state, given by name
         is_cancellable=before.is_cancellable if is_cancellable is None else is_cancellable,
     )
     is_open = approval.open and not closes
-    return shown(approval, execution=execution, open=is_open, due_ms=now_ms)
+    return shown(approval, execution=execution, open=is_open, now_ms=now_ms)
 
 
 def _follows(before: ExecutionState, after: ExecutionState) -> bool:

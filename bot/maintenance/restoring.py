@@ -124,6 +124,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         expires_ms=approval.expires_ms + now_ms - since_ms,
         attempts=0,
         shown_revision=approval.shown_revision + 1,
+        shown_ms=now_ms,
         card=approval.card.changed(revision=0),
         due_ms=now_ms,
         leased_by="",

@@ -9,11 +9,11 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bot.records.origin import AgentRun, Asker, RequestOrigin, RequestPlace, ThreadId
+from bot.records.origin import AgentRun, Asker, RequestOrigin, RequestPlace
 from bot.records.switch import Freeze
 from bot.records.terms import StoredTerms
 from storage.documents import FreeJson, FreeObject, Index, Part, Spec, Text, Where, WorkDocument
-from storage.thread_ids import team_of, turn_id_of
+from storage.thread_ids import ThreadId, team_of, turn_id_of
 
 APPROVE = "approve"
 """The choice that permits the call."""
@@ -67,6 +67,7 @@ class ExecutionMode(StrEnum):
 
     ONCE = "once"
     IDEMPOTENT = "idempotent"  # again after a crash: a second run has no further effect
+    NONE = "none"  # a program acts on the decision, and does not tell the start
 
 
 class ExecutionState(StrEnum):
@@ -94,6 +95,27 @@ class ParkedCall(Part):
     """Whether the call is in doubt, and people decided that it runs again."""
 
 
+class ProgramRun(Part):
+    """The run of an approved call by a program. Stored: version 1, must stay readable."""
+
+    generation: int = 0
+    """Number of the newest start; the first is 1. 0 before."""
+    attempt: str = ""
+    """SHA-256 of the attempt that started it, in hexadecimal; empty before."""
+    token: str = ""
+    """SHA-256 of the token that proves the start, in hexadecimal; empty before."""
+    deadline_ms: int = 0
+    """Time until which the program tells the result; 0 before the start."""
+    is_consumed: bool = False
+    """Whether a third service has used the token."""
+    is_delivered: bool = False
+    """Whether the program has handed the result over."""
+    is_not_run: bool = False
+    """Whether the program refused to run what it had started."""
+    asked: str = ""
+    """Id of the approval that asks people for the outcome; empty without one."""
+
+
 class Execution(Part):
     """The execution of an approved call. `bot.approvals.execution` has its rules.
 
@@ -114,6 +136,8 @@ class Execution(Part):
     """The result, the error, or why the call did not start; masked and shortened."""
     is_cancellable: bool = False
     """Whether a stop of the agent cancels the running call."""
+    program: ProgramRun = ProgramRun()
+    """The run by a program; only for its requests."""
     parked: ParkedCall | None = None
     """The freeze that the call waits for, or waited for when people took it back; None for other
     calls. A parked call is ready."""
@@ -575,6 +599,9 @@ class Approval(WorkDocument):
             Index(where={"open": True}),
             Index(("thread_id", "turn", "created_ms", "position")),
             Index(("card.error", "created_ms"), {"card.error": {"$gt": ""}}),
+            Index(("asker.program", "shown_ms"), {"asker.program": {"$gt": ""}}),
+            Index(("asker.program", "created_ms"), {"asker.program": {"$gt": ""}}),
+            Index(("execution.program.token",), {"execution.program.token": {"$gt": ""}}),
         ),
         content=frozenset(
             {
@@ -652,6 +679,8 @@ class Approval(WorkDocument):
     """Whether the approval is pending, or is decided and its thread has not resumed yet."""
     shown_revision: int = 1
     """Counts changes that people can see. A vote or edit judged on an older number is refused."""
+    shown_ms: int = 0
+    """Time of the last such change; 0 before the first one."""
     card: StoredCard = StoredCard()
     """The revision that the card shows. `messages` has the place of the card."""
     attempts: int = 0

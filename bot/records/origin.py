@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, TypeAlias
+from typing import TypeAlias
 
-from pydantic import StringConstraints
-
+from bot.records.terms import Risk
 from storage.documents import Part, Text
-
-ThreadId: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[^:]+:[^:]+:[^:]+$")]
-"""An id that `storage.thread_ids` makes."""
 
 
 class RequestDoor(StrEnum):
@@ -80,6 +77,21 @@ class ProgramCall(Part):
     """Number of the request under this key; the first is 0."""
     fingerprint: str
     """SHA-256 of what the program asked, in hexadecimal."""
+    wants: str
+    """The kind of request, in the program's words: `approval`, `edit`, `question`, `choice` or
+    `form`."""
+    tags: tuple[str, ...] = ()
+    """Tags of the call that the program gives."""
+    risk: Risk = "medium"
+    """Risk of the call that the program gives."""
+    is_trusted: bool = False
+    """Whether the tags and the risk are true; otherwise they are claims."""
+    run_timeout_s: int = 900
+    """Longest time from the start of the call to its result, in seconds."""
+    state: Text = ""
+    """A text that the program gets back; nobody else sees it."""
+    metadata: Mapping[str, str] = {}
+    """Texts by name that the program gets back; nobody else sees them."""
 
 
 Asker: TypeAlias = AgentRun | ProgramCall

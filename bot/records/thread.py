@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Self
 
-from bot.records.origin import ThreadId
 from storage.documents import Collection, Index, Part, Spec, WorkDocument, update
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
-from storage.thread_ids import channel_of, name_of, team_of, turn_id_of
+from storage.thread_ids import ThreadId, channel_of, name_of, team_of, turn_id_of
 
 MOST_PARKED = 10_000
 """Maximum number of threads with parked calls that one search finds."""

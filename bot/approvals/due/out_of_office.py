@@ -117,7 +117,8 @@ class QuorumMonitor:
         stuck = str(missing) if missing is not None else ""
         if stuck == approval.stuck:
             return approval
-        write = partial(blocked, why=stuck, digest=approval.digest)
+        now_ms = quorum_check.clock()
+        write = partial(blocked, why=stuck, digest=approval.digest, now_ms=now_ms)
         return await write_held(approvals, approval, write) or approval
 
 

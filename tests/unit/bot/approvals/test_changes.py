@@ -52,7 +52,7 @@ def test_a_decision_is_shown_and_due() -> None:
     decision = a_decision(at_ms=NOW)
     after = changes.decided(an_approval(), decision, digest=DIGEST)
     assert after == an_approval(
-        status=decision.status, decision=decision, due_ms=NOW, shown_revision=2
+        status=decision.status, decision=decision, due_ms=NOW, shown_revision=2, shown_ms=NOW
     )
 
 
@@ -68,7 +68,7 @@ ON_PENDING: dict[str, Change] = {
     "with_said": lambda approval: changes.with_said(approval, (SAID,), revision=1, now_ms=NOW),
     "with_seen": lambda approval: changes.with_seen(approval, (SEEN,), digest=DIGEST),
     "escalated": lambda approval: changes.escalated(approval, JUDGED, now_ms=NOW, redraws=True),
-    "blocked": lambda approval: changes.blocked(approval, "why", digest=DIGEST),
+    "blocked": lambda approval: changes.blocked(approval, "why", digest=DIGEST, now_ms=NOW),
     "split_off": lambda approval: changes.split_off(approval, batch="b", now_ms=NOW),
 }
 WAITS = an_approval(batch=StoredBatch(keeper="b"))
@@ -114,7 +114,7 @@ def test_a_claim_ends_when_its_time_is_over() -> None:
     claim = CardClaim(by="UADA", since_ms=1, until_ms=NOW)
     approval = an_approval(claim=claim)
     assert changes.claim_ended(approval, now_ms=NOW - 1) is None
-    ended = approval.changed(claim=claim.ended(NOW), shown_revision=2)
+    ended = approval.changed(claim=claim.ended(NOW), shown_revision=2, shown_ms=NOW)
     assert changes.claim_ended(approval, now_ms=NOW) == ended
     assert changes.claim_ended(ended, now_ms=NOW) is None
 
@@ -122,7 +122,7 @@ def test_a_claim_ends_when_its_time_is_over() -> None:
 def test_a_vote_changes_votes_alone() -> None:
     judged = JUDGED.changed(title="forged", escalation=StoredEscalation(steps=1))
     after = changes.voted(an_approval(), judged, now_ms=NOW)
-    assert after == an_approval(votes=(VOTE,), due_ms=NOW, shown_revision=2)
+    assert after == an_approval(votes=(VOTE,), due_ms=NOW, shown_revision=2, shown_ms=NOW)
 
 
 def test_a_vote_that_asks_others_begins_reminders_anew() -> None:

@@ -268,7 +268,7 @@ async def test_who_may_not_decide_gets_no_form_and_submits_none(storage: SqliteS
         )
 
     kept = await storage.approvals.get(approval.approval_id)
-    counted = {"shown_revision", "revision", "due_ms"}
+    counted = {"shown_revision", "shown_ms", "revision", "due_ms"}
     assert kept.model_dump(exclude=counted) == approval.model_dump(exclude=counted)
     assert await codes(counter) == ["not_approver"] * 5
 

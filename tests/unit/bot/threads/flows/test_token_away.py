@@ -133,6 +133,7 @@ async def test_who_clicks_just_after_a_decision_has_nothing_drawn_again(
     assert after == before.changed(
         revision=after.revision,
         shown_revision=before.shown_revision + 1,
+        shown_ms=office.clock(),
         card=before.card.changed(revision=before.shown_revision + 1),
         fence=before.fence + 1,
     )
