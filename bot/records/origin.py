@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from bot.records.terms import Risk
 from storage.documents import Part, Text
 
 
@@ -82,7 +81,7 @@ class ProgramCall(Part):
     `form`."""
     tags: tuple[str, ...] = ()
     """Tags of the call that the program gives."""
-    risk: Risk = "medium"
+    risk: Literal["low", "medium", "high", "critical"] = "medium"
     """Risk of the call that the program gives."""
     is_trusted: bool = False
     """Whether the tags and the risk are true; otherwise they are claims."""
