@@ -19,7 +19,7 @@ from slack_sdk.errors import SlackClientError
 
 from agents.core.component.exits import contained_task
 from bot.clock import MovableClock, system_clock
-from bot.config.agents import load_model
+from bot.config.agents import DEMO_AGENTS, load_model
 from bot.config.settings import Settings
 from bot.errors import (
     CopyInPlaceError,
@@ -54,6 +54,7 @@ from bot.slack.ratelimit import Pacer
 from bot.stores import Stores
 from bot.tasks import Closings, Tasks
 from bot.threads.named_agents import Roster, load_roster
+from bot.threads.runs.model_limits import ModelLimits
 from bot.words import working_for, workspace_language
 from storage.errors import StorageError
 
@@ -182,6 +183,13 @@ async def start(
     key = print_key(settings.slack_bot_token.get_secret_value())
     stack.enter_context(in_force(settings.redact, secrets=settings.secrets(), key=key))
     roster = load_roster(settings, load_model(settings.model))
+    if settings.agents_file is None and settings.agent == DEMO_AGENTS:
+        from bot.demo import LIMITS  # noqa: PLC0415 - only a demo loads the demo
+
+        limits = {
+            name: ModelLimits.model_validate({"tokens": text}) for name, text in LIMITS.items()
+        }
+        roster = replace(roster, limits=limits)
     world = world_of(roster.agents.values())
     # Faults of files first: the database and Slack may need seconds, or not answer at all.
     await load_policy(settings, world, None, _tell_nobody, is_demo=is_demo)

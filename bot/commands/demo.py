@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 from bot import main
 from bot.clock import MovableClock
 from bot.commands.call import Call, RunBot, stopped_by_signals
-from bot.commands.demo_environment import AGENTS, demo_environment
+from bot.commands.demo_environment import demo_environment
 from bot.commands.demo_guide import FIRST_MESSAGE, GUIDE
 from bot.commands.parser import PORT
-from bot.config.agents import DEMO_MODEL
+from bot.config.agents import DEMO_AGENTS, DEMO_MODEL
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import Settings
 from bot.demo import POLICY
@@ -136,7 +136,7 @@ async def try_out(  # noqa: PLR0913 - all given by name
 
 
 def welcome(
-    url: str, *, agent: str = AGENTS, model: str = DEMO_MODEL, policy: Path | None = None
+    url: str, *, agent: str = DEMO_AGENTS, model: str = DEMO_MODEL, policy: Path | None = None
 ) -> str:
     """Return the greeting for people at the terminal.
 
@@ -158,7 +158,7 @@ def _is_guided(agent: str, model: str, policy: Path | None) -> bool:
 
     A language model costs money, so the demo sends it no first request.
     """
-    return agent == AGENTS and model == DEMO_MODEL and policy == POLICY
+    return agent == DEMO_AGENTS and model == DEMO_MODEL and policy == POLICY
 
 
 async def _ask_first(sandbox: Sandbox) -> None:

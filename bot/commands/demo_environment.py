@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bot.config.agents import DEMO_AGENTS
 from bot.config.settings import IN_A_POLICY, OURS
 from bot.demo import POLICY
 from bot.ports.people import CHANNEL
 
-AGENTS = "bot.demo:channels"
-"""Default agents of the demo, in the form of `COUNTERSIGN_AGENT`."""
 _NOT_TAKEN_OVER = frozenset({"COUNTERSIGN_HOST", "COUNTERSIGN_PORT"})
 
 
@@ -26,7 +25,7 @@ def demo_environment(
         for name, value in environ.items()
         if name.upper().startswith(OURS) and name not in _NOT_TAKEN_OVER
     }
-    agents = {} if "COUNTERSIGN_AGENTS_FILE" in ours else {"COUNTERSIGN_AGENT": AGENTS}
+    agents = {} if "COUNTERSIGN_AGENTS_FILE" in ours else {"COUNTERSIGN_AGENT": DEMO_AGENTS}
     return {
         "COUNTERSIGN_LOG": "warning",
         **agents,
@@ -48,7 +47,8 @@ def _deciders(ours: Mapping[str, str], channels: Sequence[str]) -> dict[str, str
     if "COUNTERSIGN_POLICY" in ours:
         return {}
     has_others = (
-        "COUNTERSIGN_AGENTS_FILE" in ours or ours.get("COUNTERSIGN_AGENT", AGENTS) != AGENTS
+        "COUNTERSIGN_AGENTS_FILE" in ours
+        or ours.get("COUNTERSIGN_AGENT", DEMO_AGENTS) != DEMO_AGENTS
     )
     if not has_others and not IN_A_POLICY.keys() & ours.keys():
         return {"COUNTERSIGN_POLICY": str(POLICY)}

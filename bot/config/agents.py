@@ -18,6 +18,8 @@ from agents import Agent, AgentConfigError, resolve_model
 from bot.errors import SettingsError
 
 DEMO_MODEL = "demo"
+DEMO_AGENTS = "bot.demo:channels"
+"""The agents of `countersign demo`, in the form of `COUNTERSIGN_AGENT`."""
 
 EVERYWHERE = "*"
 """In place of a channel: all channels without an agent of their own."""

@@ -5,9 +5,10 @@ from typing import Final
 
 from bot.demo.agent import Effect, build
 from bot.demo.model import DemoModel
-from bot.demo.patterns import PATTERNS, RULES, DemoPattern, DemoRule, channels
+from bot.demo.patterns import LIMITS, PATTERNS, RULES, DemoPattern, DemoRule, channels
 
 __all__ = [
+    "LIMITS",
     "PATTERNS",
     "POLICY",
     "RULES",

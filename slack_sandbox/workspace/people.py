@@ -30,6 +30,10 @@ _GRAPHS = (
     "delete record 42, or: onboard Nora, or: newsletter about our new office, "
     "or: slogan for a bakery, or: release 2.0.0"
 )
+_FREEZE = (
+    "restart cache on 2026-12-01, then: /countersign freeze #freeze wild, "
+    "then: /countersign unfreeze mended"
+)
 _PATTERNS = (
     ("approval", "book a ticket for Martin, to Beijing, phone 1234567"),
     ("review-edit", "book a ticket for Martin, to Beijing, phone 1234567"),
@@ -44,6 +48,7 @@ _PATTERNS = (
     ("project", _PROJECT),
     ("graph", _GRAPHS),
     ("react", "write to nora@acme.example: the office moves on Monday"),
+    ("limit", "read the 6 pages of the report"),
 )
 """Channels with everybody in them, and what to write there to the bot."""
 _RULES = (
@@ -53,6 +58,7 @@ _RULES = (
     ("routing", "deploy search 2.0.1 to production"),
     ("rotation", "deploy payments 1.4.2 to staging"),
     ("override", "roll back payments in production"),
+    ("freeze", _FREEZE),
 )
 """Channels in which a rule of the demo's policy shows one thing, and what to write there."""
 

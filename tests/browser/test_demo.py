@@ -148,3 +148,21 @@ async def test_panel_of_the_time_says_how_late_it_is(page: Page, demo: str) -> N
     await page.get_by_test_id("time-900").click()
     await expect(note).to_contain_text("15 minutes")
     assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+async def test_a_freeze_is_played_by_the_examples_of_its_channel(page: Page, demo: str) -> None:
+    async def try_example(number: int) -> None:
+        await page.get_by_test_id("hint-example").nth(number).click()
+        await page.get_by_test_id("composer").press("Enter")
+
+    card = page.locator('[data-testid^="broadcast-"]')
+    await turn_to(page, f"{demo}?as={ROSA}&channel=C0FREEZE00")
+    await try_example(0)
+    await expect(card).to_contain_text("Restart cache on 2026-12-01")
+    await turn_to(page, f"{demo}?as={ADA}&channel=C0FREEZE00")
+    await try_example(1)
+    await expect(card).to_contain_text("Frozen by")
+    await card.locator('[data-action-id="countersign:approve"]').click()
+    await expect(card).to_contain_text("frozen, nothing starts")
+    await try_example(2)
+    await expect(card).to_contain_text("is planned for 2026-12-01")

@@ -19,6 +19,7 @@ from bot.demo.patterns import (
     graphs,
     project,
     react,
+    reading,
     supervised,
     tickets,
     travel,
@@ -51,7 +52,11 @@ PATTERNS = (
     DemoPattern(channel="#project", example=project.EXAMPLE, build=project.build),
     DemoPattern(channel="#graph", example=graphs.EXAMPLE, build=graphs.build),
     DemoPattern(channel="#react", example=react.EXAMPLE, build=react.build),
+    DemoPattern(channel="#limit", example=reading.EXAMPLE, build=reading.build),
 )
+
+LIMITS: Mapping[str, str] = {reading.NAME: reading.LIMIT}
+"""The limit of tokens of an agent, by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +66,12 @@ class DemoRule:
     Attributes:
         channel: Name of the channel, with `#`.
         example: What to write there.
+        then: Commands to type next there.
     """
 
     channel: str
     example: str
+    then: tuple[str, ...] = ()
 
 
 RULES = (
@@ -77,6 +84,11 @@ RULES = (
     DemoRule(channel="#routing", example="deploy search 2.0.1 to production"),
     DemoRule(channel="#rotation", example="deploy payments 1.4.2 to staging"),
     DemoRule(channel="#override", example="roll back payments in production"),
+    DemoRule(
+        channel="#freeze",
+        example="restart cache on 2026-12-01",
+        then=("/countersign freeze #freeze wild", "/countersign unfreeze mended"),
+    ),
 )
 
 

@@ -3,7 +3,7 @@
 import { fill, h, icon, memory } from "../dom.js";
 
 const WRITE = "Write: ";
-const OR = ", or: ";
+const BETWEEN = /, (?:or|then): /;
 const MOST = 3;
 
 /** What can be tried in the open conversation: what its topic says, or else what is understood everywhere. */
@@ -13,9 +13,9 @@ function examples(store) {
   const call = channel.kind === "im" ? "" : `@${store.bot.name} `;
   const topic = channel.topic ?? "";
   const texts = topic.startsWith(WRITE)
-    ? topic.slice(WRITE.length).split(OR).map((text) => text.replace(`@${store.bot.name} `, ""))
+    ? topic.slice(WRITE.length).split(BETWEEN).map((text) => text.replace(`@${store.bot.name} `, ""))
     : store.examples.filter(([, , place]) => !place || place === (channel.kind === "im" ? "direct" : "channel")).map(([text]) => text);
-  return texts.slice(0, MOST).map((text) => [text, call + text]);
+  return texts.slice(0, MOST).map((text) => [text, text.startsWith("/") ? text : call + text]);
 }
 
 /** Whether the line is wanted. */

@@ -30,6 +30,11 @@ async def ask(stage: Stage, channel: str) -> None:
     await stage.say("Rosa", f"@countersign {EXAMPLES[channel]}")
 
 
+async def command(stage: Stage, text: str) -> None:
+    """Type a command as Ada in the channel."""
+    await stage.sandbox.command(stage.user("Ada"), stage.channel, "/countersign", text)
+
+
 async def test_batches(stage: Stage) -> None:
     await ask(stage, "#batches")
     await stage.click("Ada", await stage.card(word="5 refunds"), ActionId.APPROVE_ALL)
@@ -76,3 +81,14 @@ async def test_override(stage: Stage) -> None:
     await stage.until(lambda: ActionId.OVERRIDE in str(views(rosa)))
     await stage.click("Mia", card, APPROVE)
     await stage.card(word="payments went back from 1.4.1 to 1.4.0 in production")
+
+
+async def test_freeze(stage: Stage) -> None:
+    await ask(stage, "#freeze")
+    card = await stage.card(word=APPROVE)
+    await command(stage, "freeze #freeze wild")
+    await stage.card(word="Frozen by")
+    await stage.click("Ada", card, APPROVE)
+    await stage.card(word="nothing starts")
+    await command(stage, "unfreeze mended")
+    await stage.card(word="Approved")

@@ -316,3 +316,11 @@ async def test_elsewhere_the_on_call_agent_works(stage: Visit) -> None:
 async def test_other_words_get_a_hint(stage: Visit) -> None:
     await stage.ask("#supervisor", "hello")
     await stage.stage.said("write something like")
+
+
+async def test_limit(stage: Visit) -> None:
+    await stage.ask("#limit")
+    card = await stage.next_card(word="Go on with another 200 tokens")
+    assert "of 200 tokens" in str(card)
+    await stage.decide(card, ActionId.APPROVE)
+    await stage.stage.said("I have read 6 pages")

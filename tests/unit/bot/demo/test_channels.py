@@ -18,7 +18,7 @@ from agents import (
 )
 from agents.models import call, say
 from bot.commands.demo import TOPICS, welcome
-from bot.demo import PATTERNS, POLICY, RULES, DemoModel, channels
+from bot.demo import PATTERNS, POLICY, RULES, DemoModel, DemoRule, channels
 from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns import graphs, tickets
 from bot.demo.patterns.rules import CurrentRequest, Reply, RuleModel, read
@@ -43,6 +43,14 @@ def test_the_sandbox_has_the_channel_and_says_what_to_write(channel: str) -> Non
     assert room.topic == "".join([f"Write: @countersign {EXAMPLES[channel]}", *others])
     assert len(room.topic) <= 250
     assert set(room.members) == {person.id for person in cast.people}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.channel)
+def test_the_topic_of_a_rule_says_what_to_write_and_what_follows(rule: DemoRule) -> None:
+    rooms = {f"#{room.name}": room for room in first_cast("countersign").channels}
+    words = ", then: ".join((rule.example, *rule.then))
+    assert rooms[rule.channel].topic == f"Write: @countersign {words}"
+    assert len(rooms[rule.channel].topic) <= 250
 
 
 def test_the_page_names_every_channel() -> None:
@@ -77,7 +85,9 @@ def test_ids_and_names_are_unique() -> None:
     assert len({agent.name for agent in agents.values()}) == len(agents)
 
 
-@pytest.mark.parametrize("channel", sorted({*EXAMPLES} - {"#feedback", "#follow-up", "#graph"}))
+@pytest.mark.parametrize(
+    "channel", sorted({*EXAMPLES} - {"#feedback", "#follow-up", "#graph", "#limit"})
+)
 async def test_the_first_card_has_a_reason(channel: str) -> None:
     """A text for review and questions say themselves what is wanted."""
     room = Room(channel)
