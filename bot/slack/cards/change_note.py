@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.layout.argument_fields import Naming, changed
 from bot.layout.blocks import Block, Card, context, literal, mrkdwn, plain, quote, rich, section
 from bot.layout.parts import MOST_PEOPLE, Body, frozen_words, spoken
-from bot.layout.text import clip, clip_mrkdwn, show
+from bot.layout.text import clip, show
 from bot.policy.eligibility import EDITORS
 from bot.policy.progress import progress_of
 from bot.questions.form import ask_of
@@ -44,9 +44,8 @@ def frozen(approval: Approval) -> list[Block]:
     """Render the freeze that keeps the call from starting, with its reason."""
     if approval.frozen is None:
         return []
-    why = clip_mrkdwn(mask_text(approval.frozen.why), _REASON)
-    text = f"{frozen_words(approval)}\n{say('line.frozen_why', why=why)}"
-    return [context(mrkdwn(text))]
+    why = say("line.frozen_why", why=clip(mask_text(approval.frozen.why), _REASON))
+    return [context(mrkdwn(frozen_words(approval))), context(plain(why))]
 
 
 def void_words(approval: Approval) -> str:

@@ -16,15 +16,18 @@ from bot.layout.blocks import (
     brief,
     button,
     context,
+    literal,
     mrkdwn,
     plain,
+    quote,
+    rich,
     section,
 )
 from bot.layout.card_layout import small_lines
 from bot.layout.modals import Values, read_state, read_text, text_input
 from bot.layout.parts import frozen_by
 from bot.layout.short_ids import short_id
-from bot.layout.text import clip_mrkdwn
+from bot.layout.text import clip
 from bot.records.approval import Approval
 from bot.records.switch import MAX_WHY, Freeze, FreezeAlert, FreezeScope, ScopeKind
 from bot.redaction.mask import mask_text
@@ -51,15 +54,29 @@ def scope_text(scope: FreezeScope) -> str:
 
 
 def freeze_line(freeze: Freeze) -> str:
-    """Describe a freeze in force: its id, its scope, by whom, since when, and why."""
+    """Describe a freeze in force: its id, its scope, by whom, and since when."""
     return say(
         "command.freeze",
         id=freeze.id,
         scope=scope_text(freeze.scope),
         who=frozen_by(freeze.by),
         time=date(freeze.since_ms),
-        why=clip_mrkdwn(mask_text(freeze.why), MAX_WHY),
     )
+
+
+def freeze_blocks(freezes: Sequence[Freeze], count: int = 0) -> list[Block]:
+    """Render freezes in force, each with its reason.
+
+    Args:
+        freezes: The freezes.
+        count: How many people must lift one; 0 to leave out who has confirmed.
+    """
+    blocks: list[Block] = []
+    for freeze in freezes:
+        confirmed = confirmed_line(freeze, count) if count else ""
+        blocks += [section(freeze_line(freeze)), _quoted(freeze.why)]
+        blocks += small_lines([confirmed] if confirmed else [])
+    return blocks
 
 
 def confirmed_line(freeze: Freeze, count: int) -> str:
@@ -119,14 +136,14 @@ def freeze_card(alert: FreezeAlert, *, count: int) -> Card:
     frozen = say("message.frozen", **values)
     if lifted is not None:
         over = say("message.unfrozen", who=frozen_by(lifted.by), scope=scope)
-        lines = [over, _why(lifted.why), frozen, _why(freeze.why)]
-        return Card(text=over, blocks=[section("\n".join(lines[:2])), *small_lines(lines[2:])])
+        blocks = [section(over), _quoted(lifted.why), context(mrkdwn(frozen)), _quoted(freeze.why)]
+        return Card(text=over, blocks=blocks)
     turns = say("message.frozen_turns") if freeze.turns else ""
-    lines = [*filter(None, (f"❄️ {frozen}", _why(freeze.why), turns))]
+    head = f"❄️ {frozen} {turns}".rstrip()
     small = [*filter(None, (confirmed_line(freeze, count),))]
     lift = button(say("button.lift"), ActionId.LIFT, freeze.id, of=freeze.id)
-    blocks = [section("\n".join(lines)), *small_lines(small), actions(lift)]
-    return Card(text=" ".join([*lines, *small]), blocks=blocks)
+    blocks = [section(head), _quoted(freeze.why), *small_lines(small), actions(lift)]
+    return Card(text=" ".join([head, *small]), blocks=blocks)
 
 
 def still_frozen_card(freeze: Freeze) -> Card:
@@ -134,11 +151,13 @@ def still_frozen_card(freeze: Freeze) -> Card:
     scope, since = scope_text(freeze.scope), date(freeze.since_ms)
     text = say("message.still_frozen", scope=scope, when=since)
     lift = button(say("button.lift"), ActionId.LIFT, freeze.id, of=freeze.id)
-    return Card(text=text, blocks=[section(f"❄️ {text}\n{_why(freeze.why)}"), actions(lift)])
+    blocks = [section(f"❄️ {text}"), _quoted(freeze.why), actions(lift)]
+    return Card(text=text, blocks=blocks)
 
 
-def _why(why: str) -> str:
-    return say("line.frozen_why", why=clip_mrkdwn(mask_text(why), MAX_WHY))
+def _quoted(why: str) -> Block:
+    """Render a person's reason verbatim: none of its characters change the formatting."""
+    return rich(quote(literal(clip(mask_text(why), MAX_WHY))))
 
 
 def lift_form(liftable: Liftable, chosen: str = "") -> Block:
@@ -150,11 +169,7 @@ def lift_form(liftable: Liftable, chosen: str = "") -> Block:
     """
     freezes = liftable.freezes
     chosen = chosen or (freezes[0].id if len(freezes) == 1 else "")
-    lines = (
-        "\n".join(filter(None, (freeze_line(freeze), confirmed_line(freeze, liftable.count))))
-        for freeze in freezes
-    )
-    blocks = [section(line) for line in lines]
+    blocks = freeze_blocks(freezes, liftable.count)
     if len(freezes) > 1:
         blocks.append(_which(freezes, chosen))
     blocks.append(text_input(WHY, say("form.lift_why"), MAX_WHY, optional=False))

@@ -12,6 +12,7 @@ from bot.layout.text import clip_mrkdwn
 from bot.records.switch import MAX_WHY, ScopeKind
 from bot.slack.side_messages.freezes import (
     FREEZE_ID,
+    freeze_blocks,
     freeze_line,
     lift_form,
     lifted_text,
@@ -83,8 +84,10 @@ async def unfreeze(asker: Asker, words: Sequence[str]) -> TypedAnswer:
 
 async def freezes(asker: Asker, _: Sequence[str]) -> TypedAnswer:
     """`freezes`: the freezes in force."""
-    lines = map(freeze_line, await asker.freezing.in_force())
-    return TypedAnswer(text="\n".join(lines) or say("refuse.nothing_frozen"))
+    in_force = await asker.freezing.in_force()
+    lines = map(freeze_line, in_force)
+    text = "\n".join(lines) or say("refuse.nothing_frozen")
+    return TypedAnswer(text=text, blocks=freeze_blocks(in_force))
 
 
 def _scope(words: Sequence[str]) -> tuple[ScopeKind, str, Sequence[str]]:

@@ -6,15 +6,24 @@ from dataclasses import replace
 
 import pytest
 
+from bot.freezes.requests import Liftable
 from bot.freezes.rights import ADMINS_ONLY
 from bot.records.approval import Execution, ExecutionState, Kind, Status
-from bot.records.switch import FreezeAlert, FreezeScope, ScopeKind
-from bot.slack.side_messages.freezes import freeze_card, running_lines, still_frozen_card
+from bot.records.switch import Confirmation, FreezeAlert, FreezeScope, ScopeKind
+from bot.slack.cards.change_note import frozen
+from bot.slack.side_messages.freezes import (
+    freeze_card,
+    lift_form,
+    running_lines,
+    still_frozen_card,
+)
 from storage.errors import StoreUnavailableError
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeNotices
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
+from tests.unit.bot.slack.cards.samples import an_approval as approval_of_cards
+from tests.unit.bot.slack.cards.test_properties import walk
 from tests.unit.bot.slack.cards.test_words import shown
 
 ALL = FreezeScope()
@@ -83,13 +92,13 @@ async def test_the_alert_is_kept_true_until_it_shows_the_lifting(storage: Sqlite
     await look(office)
     first, confirmed, wider, over = texts(office, count=2)
     assert f"<@{ADA}> froze everything <!date^" in first
-    assert "Why: The *bank* is down." in first
+    assert "The *bank* is down." in first
     assert "Lift…" in first
     assert f"<@{ADA}> wants to lift it. 1 more person must confirm." in confirmed
     assert "Agents stop, too." in wider
     assert "wants to lift it" not in wider
     assert f"<@{BEN}> lifted the freeze of everything." in over
-    assert "Why: It is up." in over
+    assert "It is up." in over
     assert "Lift…" not in over
     assert len({alert.ts for alert in office.notices.freezes[1:]}) == 1
     assert (await office.freezes.read()).alerts == ()
@@ -257,3 +266,21 @@ async def test_a_switch_that_cannot_be_read_is_looked_at_again(storage: SqliteSt
             await office.sweep.tick()
     await look(office)
     assert len(office.notices.freezes) == 1
+
+
+async def test_i10_a_reason_changes_no_formatting(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    why = "*bold* <!channel> `code`"
+    await office.freezes.freeze(ALL, by=ADA, why=why)
+    (freeze_,) = await office.freezes.in_force()
+    alert = FreezeAlert(freeze=freeze_, lifted=Confirmation(by=BEN, why=why, at_ms=1))
+    for blocks in (
+        freeze_card(alert.changed(lifted=None), count=1).blocks,
+        freeze_card(alert, count=1).blocks,
+        still_frozen_card(freeze_).blocks,
+        lift_form(Liftable(freezes=(freeze_,), count=1, waiting=0))["blocks"],
+        frozen(approval_of_cards().changed(frozen=freeze_)),
+    ):
+        plain = [part for part in walk(blocks) if "*bold*" in str(part.get("text"))]
+        assert plain
+        assert {part["type"] for part in plain} <= {"text", "plain_text"}

@@ -49,6 +49,7 @@ async def test_an_admin_freezes_all_with_a_reason(counter: Counter) -> None:
     assert (freeze.by, freeze.why, str(freeze.scope)) == (ADA, "an agent runs *wild*", "all")
     listed = await told(counter, "freezes", by=BEN)
     assert listed.startswith(f"*f1*  everything, by <@{ADA}>, <!date^")
+    assert "an agent runs *wild*" in (await send(counter, "freezes", by=BEN)).body
     again = await told(counter, "freeze wild, too", by=ADA)
     assert again.startswith(f"❄️ f1: <@{ADA}> froze everything <!date^")
 
