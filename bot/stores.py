@@ -17,6 +17,7 @@ from bot.records.people import (
     PeopleStore,
     PersonRecord,
 )
+from bot.records.programs import ProgramKeyRecord, ProgramRecord, ProgramStore
 from bot.records.switch import SwitchRecord
 from bot.records.thread import Thread, ThreadStore
 from storage.base import DocumentDatabase
@@ -34,6 +35,8 @@ KINDS: tuple[type[Document], ...] = (
     Grant,
     EpochDocument,
     SwitchRecord,
+    ProgramRecord,
+    ProgramKeyRecord,
 )
 """The kinds of documents that a database of the bot holds."""
 
@@ -62,6 +65,7 @@ class Stores:
         self.people = PeopleStore(collections["people"])
         self.grants = GrantStore(collections["grants"])
         self.switches: Collection[SwitchRecord] = collections["switches"]
+        self.programs = ProgramStore(collections["programs"], collections["program_keys"])
         self.retention = RetentionStore(collections, database)
         self.restoring = RestoreStore(collections, database)
         self.open, self.open_beside = database.open, database.open_beside

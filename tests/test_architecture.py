@@ -77,6 +77,8 @@ VIOLATIONS = [
     ("question-layers", "bot.questions.unlisted", NEW),
     ("kinds-of-questions", "bot.approvals.service", "bot.questions.choice"),
     ("kinds-of-questions", "bot.approvals.disclosure", "bot.questions.drawing"),
+    ("programs-decide-nothing", "bot.api.ports", "bot.approvals.votes"),
+    ("api-alone", "bot.commands.run", "bot.api.ports"),
     ("use-cases-markup", "bot.approvals.service", "bot.words.mrkdwn"),
     ("use-cases", "bot.approvals.service", "bot.layout.blocks"),
     ("use-cases", "bot.threads.turns", "aiohttp"),

@@ -7,6 +7,7 @@ from bot.records.approval import Approval, Decision, Kind, Status
 from bot.records.messages import EphemeralMessage, Message, Post
 from bot.records.origin import AgentRun, RequestPlace
 from bot.records.people import DelegationRecord, Grant, PersonRecord
+from bot.records.programs import ProgramKeyRecord, ProgramRecord, ProgramScope, program_id
 from bot.records.thread import Thread
 from storage.audit import AuditEntry
 from tests.support.named import NOBODY, under_lists
@@ -135,3 +136,29 @@ def an_entry(entry_id: str = "entry-1", **changes: Any) -> AuditEntry:
         detail={"digest": DIGEST, "votes": [1, 2], "note": None},
     )
     return replace(entry, **changes)
+
+
+def a_program(name: str = "deploy-bot", **changes: Any) -> ProgramRecord:
+    program = ProgramRecord(
+        id=program_id(name),
+        team_id="T1",
+        name=name,
+        owner_id="U0OLGA",
+        salt="5a" * 32,
+        scopes=(ProgramScope.WRITE, ProgramScope.READ),
+        tools=("deploy", "backups.*"),
+        channels=("C0OPS",),
+        created_ms=1_000,
+    )
+    return program.changed(**changes)
+
+
+def a_program_key(key_id: str = "7h2kQ0aZ", **changes: Any) -> ProgramKeyRecord:
+    key = ProgramKeyRecord(
+        id=key_id,
+        program_id=program_id("deploy-bot"),
+        digest=DIGEST,
+        created_ms=1_000,
+        expires_ms=90_000,
+    )
+    return key.changed(**changes)

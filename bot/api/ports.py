@@ -1,0 +1,203 @@
+"""The use cases that the HTTP door calls. The door knows the program; these do the work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.api.shapes import (
+    ApiCreateRequest,
+    ApiIntrospection,
+    ApiPerson,
+    ApiRequest,
+    ApiResult,
+    ApiStart,
+    ApiStarted,
+)
+from bot.records.origin import RequestDoor
+from bot.records.programs import ProgramKeyRecord, ProgramRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiCaller:
+    """A program with a valid key, as the door checked it.
+
+    Attributes:
+        program: The program.
+        key: Its key, at most 15 s old. A start reads it anew.
+        door: The door by which the call came.
+    """
+
+    program: ProgramRecord
+    key: ProgramKeyRecord
+    door: RequestDoor = RequestDoor.API
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRequest:
+    """The answer to a creation.
+
+    Attributes:
+        request: The present state of the request.
+        is_new: Whether this call made it; False if the idempotency key had it.
+    """
+
+    request: ApiRequest
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFilter:
+    """Conditions of a list of requests; all must hold.
+
+    Attributes:
+        statuses: Any of these; empty for all.
+        executions: Any of these states of the execution; empty for all.
+        group: `where.group`; None for all.
+        idempotency_key: The newest request of this key; None for all.
+        metadata: Name and value of one member of `metadata`; None for all.
+        created_after_ms: Created later than this; None for all.
+    """
+
+    statuses: tuple[str, ...] = ()
+    executions: tuple[str, ...] = ()
+    group: str | None = None
+    idempotency_key: str | None = None
+    metadata: tuple[str, str] | None = None
+    created_after_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListMark:
+    """End of a page: the next page begins with older requests.
+
+    Attributes:
+        created_ms: Creation time of the last request of the page.
+        request_id: Its id.
+    """
+
+    created_ms: int
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPage:
+    """A page of requests, newest first by creation time and id.
+
+    Attributes:
+        requests: The requests.
+        last: End of the page; None if no more follow.
+    """
+
+    requests: Sequence[ApiRequest]
+    last: ListMark | None = None
+
+
+class ChangeFeed(Protocol):
+    """The changed requests of one program, each once with its newest state."""
+
+    async def next(self, *, timeout_s: float) -> ApiRequest | None:
+        """Return the next changed request; None if none changed in time, or the bot stops.
+
+        The feed holds ids, not states: a request that changes twice before it is taken comes once.
+        """
+
+
+class ProgramUseCases(Protocol):
+    """The use cases of programs. A method may raise `bot.api.problems.ApiProblemError`.
+
+    The request of another program is as one that does not exist: `not-found`. Other errors of
+    records and of Slack are turned into `store-unavailable` and `slack-unavailable` by the door.
+    """
+
+    async def create(
+        self, caller: ApiCaller, asked: ApiCreateRequest, *, idempotency_key: str
+    ) -> AskedRequest:
+        """Ask people, once per idempotency key.
+
+        The shape, the scope and the rate were checked; the tool, the channel, the people, the
+        callback, the schema and the arguments were not.
+
+        Raises:
+            ApiProblemError: A check of the table failed; nothing is stored.
+        """
+
+    async def get(
+        self, caller: ApiCaller, request_id: str, *, wait_s: float = 0, after: int | None = None
+    ) -> ApiRequest:
+        """Return the present state, at once or when something happens.
+
+        Args:
+            caller: The program.
+            request_id: The request.
+            wait_s: Seconds to wait at most until the request is over.
+            after: With `wait_s`, a revision: wait until the present one is greater.
+
+        Raises:
+            ApiProblemError: `not-found`; `key-revoked` if the key ended meanwhile.
+        """
+
+    async def list(
+        self, caller: ApiCaller, where: RequestFilter, *, limit: int, after: ListMark | None
+    ) -> RequestPage:
+        """Return requests of the program, newest first.
+
+        Args:
+            caller: The program.
+            where: Conditions.
+            limit: Maximum number of requests, at least 1.
+            after: End of the page before; None for the first page.
+        """
+
+    async def cancel(self, caller: ApiCaller, request_id: str, *, reason: str | None) -> ApiRequest:
+        """Withdraw a pending request; one that was cancelled before is returned as it is.
+
+        Raises:
+            ApiProblemError: `not-found`, `not-pending`.
+        """
+
+    async def start(self, caller: ApiCaller, request_id: str, asked: ApiStart) -> ApiStarted:
+        """Let the program begin the approved call, once; the same attempt gets the same answer.
+
+        Raises:
+            ApiProblemError: `not-found`, `not-approved`, `digest-mismatch`, `already-started`,
+                `frozen`, `decision-lapsed`, `decider-not-entitled`.
+        """
+
+    async def report(self, caller: ApiCaller, request_id: str, result: ApiResult) -> ApiRequest:
+        """Record the outcome of a start, or that it still runs.
+
+        Raises:
+            ApiProblemError: `not-found`, `not-started`, `result-known`.
+        """
+
+    async def introspect(
+        self, caller: ApiCaller, *, token: str, digest: str, consume: bool
+    ) -> ApiIntrospection:
+        """Return whether a start is real, and mark it used if `consume`.
+
+        All inactive answers are equal.
+        """
+
+    def changed_since(
+        self, caller: ApiCaller, since_ms: int | None
+    ) -> AbstractAsyncContextManager[ChangeFeed]:
+        """Open a feed of the program's requests.
+
+        Args:
+            caller: The program.
+            since_ms: The feed begins with all that changed at or after this time; None for changes
+                from now on.
+        """
+
+    async def owner(self, caller: ApiCaller) -> ApiPerson:
+        """Return the person who answers for the program.
+
+        Raises:
+            ApiProblemError: `key-revoked`, because the owner is no active full member any more.
+        """
+
+    def stop_waiting(self) -> None:
+        """Answer all held calls and feeds at once, and hold none from now on."""
