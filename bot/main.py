@@ -27,6 +27,7 @@ from bot.errors import (
     InvalidSettingsError,
     SettingsError,
 )
+from bot.http.server import serve
 from bot.leases import CLICK_PATIENCE
 from bot.maintenance.clocks import check_clock
 from bot.maintenance.policies import PolicyRecorder
@@ -47,7 +48,7 @@ from bot.slack.app import STOP_PATIENCE, build, directory_of
 from bot.slack.bot import Countersign
 from bot.slack.calls import slack_fault
 from bot.slack.connect import Slack, lookup_session, reach_slack
-from bot.slack.intake.http import serve, web_app
+from bot.slack.intake.http import web_app
 from bot.slack.intake.socketmode import SocketMode
 from bot.slack.process import Process
 from bot.slack.ratelimit import Pacer

@@ -22,7 +22,8 @@ from bot.commands.cli import main
 from bot.commands.parser import parse
 from bot.config.agents import load_agents, load_model
 from bot.config.settings import variables
-from bot.slack.intake.http import SLACK_PATH, serve, web_app
+from bot.http.server import serve
+from bot.slack.intake.http import SLACK_PATH, web_app
 from tests.support.stage import a_stage
 
 ROOT = Path(__file__).parents[1]

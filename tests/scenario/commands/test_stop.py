@@ -16,9 +16,9 @@ import aiohttp
 import pytest
 
 from bot.commands.call import CUT_OFF, STOP_S
+from bot.http.server import INTAKE_S
 from bot.main import start
 from bot.slack.app import STOP_PATIENCE
-from bot.slack.intake.http import INTAKE_S
 from bot.tasks import CANCEL_S, CLOSE_S
 from slack_sandbox.server import Sandbox
 from tests.support.pace import brisk, brisk_seconds

@@ -92,8 +92,6 @@ NOT_FOR_PEOPLE: dict[str, int] = {
     "bot/questions/step.py": 1,
     "bot/slack/agent_view.py": 1,
     "bot/slack/calls.py": 3,
-    "bot/slack/intake/connection_limits.py": 1,
-    "bot/slack/intake/http.py": 1,
     "bot/errors.py": 3,
     "bot/slack/ratelimit.py": 1,
 }

@@ -18,9 +18,10 @@ from slack_bolt import BoltResponse
 from slack_bolt.async_app import AsyncApp
 
 from bot.errors import SettingsError
+from bot.http.server import serve
 from bot.slack.app import bolt_app
 from bot.slack.connect import Identity, Slack
-from bot.slack.intake.http import SLACK_PATH, serve, web_app
+from bot.slack.intake.http import SLACK_PATH, web_app
 
 SECRET = "server-signing-secret"
 

@@ -17,11 +17,12 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
+from bot.http.server import serve
 from bot.layout.action_ids import ActionId
 from bot.observability.events import nobody
 from bot.records.approval import Status
 from bot.slack.app import answering
-from bot.slack.intake.http import SLACK_PATH, serve, web_app
+from bot.slack.intake.http import SLACK_PATH, web_app
 from bot.tasks import Tasks
 from tests.unit.bot.counter_stage import Counter, a_click, is_untouched, signed
 

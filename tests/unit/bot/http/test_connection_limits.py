@@ -14,14 +14,14 @@ from aiohttp import StreamReader, web
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.test_utils import make_mocked_request
 
-from bot.slack.intake.connection_limits import (
+from bot.http.connection_limits import (
     MOST,
     Door,
     Patience,
     only_complete,
     room_for_connections,
 )
-from bot.slack.intake.http import serve
+from bot.http.server import serve
 
 LONG = 30.0
 """Seconds; nothing in these tests waits for so long unless it is broken."""

@@ -187,7 +187,7 @@ class _Connection(asyncio.Protocol):
 def only_complete(door: Door) -> Middleware:
     """Return middleware that accepts only complete, uncompressed requests.
 
-    Compressed bodies are refused unread: Slack sends none, and they could expand without limit.
+    Compressed bodies are refused unread: no sender needs them, and they could expand without limit.
     """
 
     @web.middleware
@@ -214,11 +214,11 @@ def only_complete(door: Door) -> Middleware:
     return middleware
 
 
-def room_for_connections() -> int:
-    """Return the maximum number of connections: half of the system's file limit."""
+def room_for_connections(most: int = MOST) -> int:
+    """Return the maximum number of connections: `most`, or half of the system's file limit."""
     try:
         resource = importlib.import_module("resource")
     except ImportError:  # missing on some systems
-        return MOST
+        return most
     soft: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return max(16, min(MOST, soft // 2)) if soft > 0 else MOST
+    return max(16, min(most, soft // 2)) if soft > 0 else most
