@@ -15,6 +15,9 @@ SWITCH_ID = "switch"
 MAX_ACTS = 100
 """Maximum number of actions that the switch keeps for the audit."""
 
+MAX_ALERTS = 50
+"""Maximum number of freezes whose messages the switch keeps."""
+
 MAX_WHY = 300
 """Maximum length of the reason for a freeze or for its lifting, in characters."""
 
@@ -148,8 +151,11 @@ class SwitchRecord(Document):
 
     def with_alert(self, freeze_id: str, alert: FreezeAlert | None) -> Self:
         """Return the switch with messages about a freeze, which replace the stored ones."""
-        others = (other for other in self.alerts if other.freeze.id != freeze_id)
-        return self.changed(alerts=(*others, *([alert] if alert is not None else [])))
+        others = [other for other in self.alerts if other.freeze.id != freeze_id]
+        alerts = [*others, *([alert] if alert is not None else [])]
+        while len(alerts) > MAX_ALERTS:  # while Slack is away; those in force are fewer
+            alerts.remove(next((old for old in alerts if old.lifted is not None), alerts[0]))
+        return self.changed(alerts=tuple(alerts))
 
     def acted(self, act: FreezeAct) -> Self:
         """Return the switch with an action for the audit."""

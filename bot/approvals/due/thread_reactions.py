@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 WAITS = str(RequestOutcome.WAITS)
 STARTS = "starts"
 """Approved, but the call has not begun: shown like a call that runs."""
+PARKED = "parked"
+"""Approved, but a freeze keeps the call from starting."""
 SHARED = "waits, shared"
 """Pending, but another process may be removing the reaction: set again later."""
 _WAITING = frozenset({WAITS, SHARED})
@@ -44,10 +46,10 @@ _OLDER = 10
 
 
 def sign_of(approval: Approval) -> str:
-    """Return the name of an approval's current reaction: an outcome, or `STARTS`."""
+    """Return the name of an approval's current reaction: an outcome, `STARTS` or `PARKED`."""
     is_call = lets_run(approval) and bool(approval.tool.strip())
     if is_call and execution_of(approval) is None:
-        return STARTS
+        return STARTS if approval.execution.parked is None else PARKED
     return str(outcome_of(approval))
 
 

@@ -31,6 +31,7 @@ from bot.slack.cards.batch_items import (
     item_parts,
     item_text,
 )
+from bot.slack.cards.change_note import frozen
 from bot.slack.cards.listed import body_of, is_listed, takes_line
 from bot.slack.cards.secondary_actions import question_modal
 from bot.words import say
@@ -101,7 +102,8 @@ def batch_modal(
     shown = _fitting(cards, first)
     head = _head(shown or cards, title, say("form.choose_help"))
     names = {card.approval_id for card in ticked}
-    blocks = [head, *_boxes_of(shown, names, is_whole=True), _rest()]
+    held = next((card for card in cards if card.frozen is not None), first)
+    blocks = [head, *frozen(held), *_boxes_of(shown, names, is_whole=True), _rest()]
     if ticked:
         what = batch_title(ticked, chosen)
         blocks.append(context(plain(clip(say("form.chosen", what=what), _TITLE))))

@@ -35,7 +35,7 @@ from bot.questions.yes import Proof, yes
 from bot.records.approval import Approval, Kind, Status
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
-from bot.slack.cards.change_note import wrote_since
+from bot.slack.cards.change_note import frozen, wrote_since
 from bot.slack.cards.details import expiry, is_short, pages_of
 from bot.slack.cards.footer import stage_line, vote_lines
 from bot.slack.cards.grants import next_time
@@ -156,7 +156,7 @@ class _ReviewPage:
     def _head(self) -> list[Block]:
         blocks = _titled(self._approval, self._question)
         if self._approval.status is Status.PENDING:
-            blocks += self._alerts()
+            blocks += [*frozen(self._approval), *self._alerts()]
         return [*blocks, self._select()]
 
     def _alerts(self) -> list[Block]:

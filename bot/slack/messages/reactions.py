@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from cachetools import LRUCache
 
-from bot.approvals.due.thread_reactions import STARTS, WAITS
+from bot.approvals.due.thread_reactions import PARKED, STARTS, WAITS
 from bot.approvals.outcome import RequestOutcome
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
@@ -29,6 +29,7 @@ ROOT_EVENT = "countersign_root"
 REACTIONS: Mapping[str, str] = {
     **{str(outcome): name for outcome, name in EMOJI.items()},
     STARTS: EMOJI[RequestOutcome.RUNNING],
+    PARKED: "snowflake",
 }
 """Emoji by reaction name: an approved call is not done before it has ended."""
 _REMEMBERED = 1_000

@@ -9,7 +9,15 @@ import pytest
 from bot.freezes.requests import Liftable
 from bot.freezes.rights import ADMINS_ONLY
 from bot.records.approval import Execution, ExecutionState, Kind, Status
-from bot.records.switch import Confirmation, FreezeAlert, FreezeScope, ScopeKind
+from bot.records.switch import (
+    MAX_ALERTS,
+    Confirmation,
+    Freeze,
+    FreezeAlert,
+    FreezeScope,
+    ScopeKind,
+    SwitchRecord,
+)
 from bot.slack.cards.change_note import frozen
 from bot.slack.side_messages.freezes import (
     freeze_card,
@@ -284,3 +292,16 @@ async def test_i10_a_reason_changes_no_formatting(storage: SqliteStores) -> None
         plain = [part for part in walk(blocks) if "*bold*" in str(part.get("text"))]
         assert plain
         assert {part["type"] for part in plain} <= {"text", "plain_text"}
+
+
+def test_alerts_that_nobody_can_post_do_not_fill_the_switch() -> None:
+    switch, held = SwitchRecord(), Freeze(id="f1", scope=ALL, by=ADA, why="x", since_ms=1)
+    over = Confirmation(by=BEN, why="y", at_ms=2)
+    switch = switch.with_alert("f1", FreezeAlert(freeze=held, channel="C1"))
+    for number in range(2, 99):
+        name = f"f{number}"
+        alert = FreezeAlert(freeze=held.changed(id=name), channel="C1", lifted=over)
+        switch = switch.with_alert(name, alert)
+    assert len(switch.alerts) == MAX_ALERTS
+    assert switch.alert("f1") is not None
+    assert switch.alert("f98") is not None

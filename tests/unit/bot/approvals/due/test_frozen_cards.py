@@ -6,11 +6,14 @@ import pytest
 
 from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
+from bot.approvals.due.thread_reactions import PARKED, sign_of
 from bot.ports.threads import BatchWords
 from bot.records.approval import Approval, Decision, ExecutionState, Status
 from bot.records.switch import Freeze, FreezeScope, ScopeKind
+from bot.slack.cards.batch import batch_modal
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.card_for import card_for
+from bot.slack.cards.review import FormReader, review_modal
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, CHANNEL, Office, an_actor
@@ -162,6 +165,27 @@ def test_the_card_of_several_calls_names_the_freeze() -> None:
     for shown_items, count in ((items, 0), (frozen, 2)):
         card = batch_card(shown_items, BatchWords(title="Refunds"), approvers_text="")
         assert f"{card.text}\n{shown(card.blocks)}".count("Frozen by") == count
+
+
+def test_11_11_who_approves_in_a_form_is_told_that_nothing_starts() -> None:
+    freeze = Freeze(id="f1", scope=ALL, by=ADA, why="It is down.", since_ms=CREATED)
+    items = [item.changed(frozen=freeze) for item in refunds(an_approval())]
+    review = review_modal(an_approval(frozen=freeze), FormReader(can_approve=True))
+    for view in (review, batch_modal(items[0], items)):
+        assert "nothing starts. You can still decide." in shown(view["blocks"])
+        assert "Why: It is down." in shown(view["blocks"])
+
+
+async def test_the_reaction_of_a_parked_call_is_no_running_one(storage: SqliteStores) -> None:
+    office, approval = await asked(storage, PAY, say("Paid."))
+    await freeze(office)
+    await office.decide(approval, by=ADA)
+    await look(office)
+    parked = await storage.approvals.get(approval.approval_id)
+    assert sign_of(parked) == parked.sign == PARKED
+    await office.freezes.lift("f1", by=ADA, why="It is up.")
+    await look(office)
+    assert (await storage.approvals.get(approval.approval_id)).sign == "ran"
 
 
 async def test_100_cards_change_at_one_look(storage: SqliteStores) -> None:
