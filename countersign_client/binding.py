@@ -6,7 +6,7 @@ import inspect
 import json
 import string
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
 from dataclasses import field, make_dataclass
 from functools import wraps
 from typing import Any, get_type_hints
@@ -118,6 +118,9 @@ class GatedCall:
         values = {name: bound.arguments[name] for name in self.names}
         instance = self.adapter.validate_python(values)
         try:
+            for value in values.values():
+                with suppress(TypeError):  # an object, which pydantic may know how to write
+                    canonical(value)  # a number that has no JSON, of which pydantic makes null
             arguments = self.adapter.dump_python(instance, mode="json")
             canonical(arguments)
         except (TypeError, ValueError) as error:

@@ -256,7 +256,7 @@ class Engine:
             if state is None and now >= min(until, last):
                 raise _given_up(trouble) if known is None or now < until else StillPending(known)
             faults += 1
-            yield Pause(max(0.0, min(pause, until - now)))
+            yield Pause(max(0.0, min(pause, until - now, last - now)))
 
     def _asked(self, send: Send, model: type[_M], until: float | None = None) -> Steps[_M]:
         """Send until there is an answer, at the latest until a time of `now`."""

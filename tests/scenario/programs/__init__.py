@@ -1,0 +1,1 @@
+"""What programs see, with the client: each scenario runs with the sync and the async client."""

@@ -1,0 +1,24 @@
+"""The world of a scenario: where the server is, is chosen here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.programs.world import VirtualWorld
+
+
+@pytest.fixture(params=["sync", "async"])
+def world(request: pytest.FixtureRequest) -> Iterator[VirtualWorld]:
+    made = VirtualWorld(request.param)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def sync_world() -> Iterator[VirtualWorld]:
+    """For what has no meaning with an event loop."""
+    made = VirtualWorld("sync")
+    yield made
+    made.close()
