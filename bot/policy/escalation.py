@@ -43,6 +43,7 @@ class EscalationState:
         duties: Names of the rotations whose people may decide now.
         duty_ms: Time up to which hand-overs were notified; 0 means `since_ms`.
         is_deserted: Whether all possible approvers are absent without a delegate.
+        is_frozen: Whether a freeze covers the call. Steps begin, and messages wait for its lifting.
     """
 
     since_ms: int
@@ -57,6 +58,7 @@ class EscalationState:
     duties: tuple[Rotation, ...] = ()
     duty_ms: int = 0
     is_deserted: bool = False
+    is_frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +209,7 @@ def _moments(terms: Terms, course: EscalationState, now_ms: int) -> Iterator[Mom
 
     A late message is treated as due now, so it also waits for the end of quiet hours.
     """
-    if not terms.mention:
+    if course.is_frozen or not terms.mention:
         return
     for at_ms, kind, key in (*_asked_again(terms, course), *_news(terms, course)):
         waits = kind in {Notice.REMINDER, Notice.ESCALATION}

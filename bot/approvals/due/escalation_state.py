@@ -47,6 +47,7 @@ def course_of(approval: Approval, terms: Terms) -> EscalationState:
         duties=rotations_of(terms, groups),
         duty_ms=state.duty_ms,
         is_deserted=state.deserted,
+        is_frozen=approval.frozen is not None,
     )
 
 
