@@ -17,7 +17,7 @@ PURPOSE = (
 )
 _GROUPS = (
     ("Policies and settings", ("bot.policy", "bot.config", "bot.ports", "bot.redaction")),
-    ("Slack and people", ("bot.slack", "bot.layout", "bot.questions", "bot.people")),
+    ("Slack and people", ("bot.slack", "bot.http", "bot.layout", "bot.questions", "bot.people")),
     (
         "Work and processes",
         (
