@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,22 @@ from typing import Any
 import pytest
 
 from bot.errors import AlreadyConfirmedError, UnknownFreezeError
+from bot.freezes.alerts import FreezeAlerts
 from bot.freezes.file import FreezeFile
+from bot.freezes.rights import ADMINS_ONLY
 from bot.freezes.rules import CallScope
+from bot.freezes.running import running_in
 from bot.freezes.service import Freezes
 from bot.freezes.starts import Frozen, StartSwitch
+from bot.records.approval import Execution, ExecutionState, Kind, Status
 from bot.records.switch import SWITCH_ID, FreezeScope, ScopeKind
 from bot.stores import Stores
 from storage.errors import RecordFormatError, RecordNotFoundError, StoreUnavailableError
+from tests.contract.builders import an_approval
 from tests.contract.conftest import TIMEOUT
 from tests.contract.spoiling import spoil
 from tests.cost.counting import Count, counting, watching
-from tests.support.fakes import FakeClock
+from tests.support.fakes import FakeClock, FakeNotices
 from tests.support.mongo import MongoServer
 from tests.support.stores import MongoStores, SqliteStores
 
@@ -267,3 +272,39 @@ async def test_nothing_starts_while_the_file_exists(storage: Stores, tmp_path: P
     assert await process.acts() == [("frozen", "file")]
     (tmp_path / "stop").unlink()
     assert await process.starts.take(SEARCH) == 2
+
+
+async def test_11_17_calls_that_run_or_are_in_doubt_are_found(storage: Stores) -> None:
+    runs = an_approval(
+        status=Status.APPROVED, execution=Execution(state=ExecutionState.STARTED, number=1)
+    )
+    doubt = an_approval(approval_id=f"apr_{'1' * 32}", kind=Kind.DOUBT)
+    waits = an_approval(approval_id=f"apr_{'2' * 32}")
+    ran = runs.changed(approval_id=f"apr_{'3' * 32}", open=False)
+    for approval in (runs, doubt, waits, ran):
+        await storage.approvals.insert(approval)
+    found = await running_in(storage.approvals, ALL, {})
+    assert {approval.approval_id for approval in found} == {runs.approval_id, doubt.approval_id}
+    assert await running_in(storage.approvals, SQL, {}) == []
+
+
+async def test_11_23_two_processes_post_one_alert(two: list[Process]) -> None:
+    posted, works = FakeNotices(), list[Coroutine[Any, Any, None]]()
+    rights = replace(ADMINS_ONLY, alert="C0ALERT")
+    alerts = [
+        FreezeAlerts(
+            freezes=process.freezes, notices=posted, rights=lambda: rights, spawn=works.append
+        )
+        for process in two
+    ]
+    await two[0].freezes.freeze(ALL, by=ADA, why="wild")
+    await asyncio.gather(*(each.look() for each in alerts))
+    assert len(works) == 2
+    await asyncio.gather(*works)
+    assert [alert.freeze.id for alert in posted.freezes] == ["f1"]
+    works.clear()
+    await two[1].freezes.lift("f1", by=BEN, why="mended")
+    await asyncio.gather(*(each.look() for each in alerts))
+    await asyncio.gather(*works)
+    assert [alert.lifted is None for alert in posted.freezes] == [True, False]
+    assert (await two[0].freezes.read()).alerts == ()
