@@ -132,11 +132,12 @@ class ProgramUseCases(Protocol):
         Args:
             caller: The program.
             request_id: The request.
-            wait_s: Seconds to wait at most until the request is over.
+            wait_s: Seconds to wait at most until the request is over. The door waits in parts, and
+                checks the key between them.
             after: With `wait_s`, a revision: wait until the present one is greater.
 
         Raises:
-            ApiProblemError: `not-found`; `key-revoked` if the key ended meanwhile.
+            ApiProblemError: `not-found`.
         """
 
     async def list(

@@ -381,6 +381,57 @@ class ApiIntrospect(_Asked):
     )
 
 
+class ApiWaitQuery(BaseModel):
+    """How long to hold a call."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    wait: int = Field(
+        default=0,
+        ge=0,
+        le=55,
+        description="Seconds to hold the answer until the request is over; then the present state.",
+    )
+
+
+class ApiGetQuery(ApiWaitQuery):
+    """When to answer."""
+
+    after: int | None = Field(
+        default=None,
+        ge=0,
+        description="With wait: until the revision is greater than this.",
+    )
+
+
+class ApiListQuery(BaseModel):
+    """Conditions of a list of requests."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    status: tuple[RequestStatus, ...] = Field(default=(), description="One or several.")
+    execution: tuple[RunState, ...] = Field(default=(), description="One or several.")
+    group: str | None = Field(default=None, max_length=200, description="Of where.group.")
+    key: str | None = Field(
+        default=None,
+        max_length=200,
+        description="Of this idempotency key: the newest generation, or none.",
+    )
+    metadata: str | None = Field(
+        default=None,
+        max_length=541,
+        pattern=r"^[A-Za-z0-9_.-]+=.*$",
+        description="name=value, exactly.",
+    )
+    created_after: Instant | None = None
+    limit: int = Field(default=20, ge=1, le=100, description="Items of a page.")
+    cursor: str | None = Field(
+        default=None,
+        max_length=500,
+        description="From next_cursor; opaque; bound to the other parameters.",
+    )
+
+
 class ApiPerson(_Answered):
     """A person of the workspace."""
 

@@ -196,9 +196,9 @@ def only_complete(door: Door) -> Middleware:
         if request.match_info.http_exception is not None:
             return await handler(request)  # unknown path: the body is not read
         if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
-            answer = web.Response(status=415, text="Compressed requests are not read.\n")
-            answer.force_close()
-            return answer
+            refusal = web.HTTPUnsupportedMediaType(text="Compressed requests are not read.\n")
+            refusal.force_close()
+            raise refusal
         try:
             await request.read()
         except (ConnectionError, RuntimeError):

@@ -48,6 +48,13 @@ ACTIONS: Mapping[str, LogAction] = {
         "Slack rejected the alert of an emergency override. The audit has `broke_glass`.",
         "Tell the people of the alert channel yourself. Correct the reason in the record.",
     ),
+    "api_failed": LogAction(
+        "A call of a program failed by an error of the bot. The program got a 500.", _REPORT
+    ),
+    "api_key_revoked": LogAction(
+        "A program sent its key in an address. The key is revoked, because logs have it.",
+        "Make a new key.",
+    ),
     "audit_chain_broken": LogAction(
         "The newest audit entry is damaged. The chain continues behind an entry that says so.",
         "Run `countersign audit verify`. Check the disk.",

@@ -37,6 +37,7 @@ from bot.policy.refusals import RefusalCode
 from bot.rehearsal import case_schema
 from bot.slack.slash_commands.words import WORDS
 from reference_pages import (
+    FILES,
     PAGES,
     audit_entries,
     command_line,
@@ -77,6 +78,11 @@ def page_of(name: str) -> str:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_what_the_code_gives(name: str) -> None:
     assert (FOLDER / f"{name}.md").read_text("utf-8") == page_of(name), "type: make reference"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_what_the_code_gives(name: str) -> None:
+    assert (FOLDER / name).read_text("utf-8") == FILES[name](), "type: make reference"
 
 
 @later

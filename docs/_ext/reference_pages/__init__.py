@@ -17,6 +17,7 @@ from reference_pages import (
     limits,
     log_actions,
     metrics,
+    openapi,
     policy_cases,
     policy_file,
     settings,
@@ -40,10 +41,14 @@ PAGES: Mapping[str, Callable[[], str]] = {
 }
 """The functions that make the pages, by their paths in `docs/reference` without the suffix."""
 
+FILES: Mapping[str, Callable[[], str]] = {"openapi.json": openapi.build}
+"""The functions that make other files of `docs/reference`, by their names."""
+
 
 def write_pages(folder: Path) -> None:
-    """Write each page whose text has changed, so that Sphinx rebuilds no other."""
-    for name, build in PAGES.items():
-        path, text = folder / f"{name}.md", build()
+    """Write each page and file whose text has changed, so that Sphinx rebuilds no other."""
+    pages = {f"{name}.md": build for name, build in PAGES.items()}
+    for name, build in {**pages, **FILES}.items():
+        path, text = folder / name, build()
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")

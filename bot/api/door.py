@@ -1,0 +1,479 @@
+"""The HTTP door for programs: checks each call in one order, then hands it to the use cases."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any, TypeVar, cast
+from urllib.parse import unquote, urlsplit
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+from pydantic import BaseModel
+
+from bot.api.bodies import MAX_BODY, parse_json, shaped
+from bot.api.cursors import read_cursor, write_cursor
+from bot.api.keyring import KeyRing, Networks, sender_of
+from bot.api.limits import MOST_STREAMS, READS_PER_MINUTE, HeldCalls, RateLimit
+from bot.api.openapi import VERSION, openapi_document
+from bot.api.ports import ApiCaller, ProgramUseCases, RequestFilter
+from bot.api.problems import CODES, ApiFault, ApiProblemError
+from bot.api.routes import IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, ApiRoute
+from bot.api.shapes import (
+    REQUEST_ID,
+    ApiCancel,
+    ApiCreateRequest,
+    ApiGetQuery,
+    ApiIntrospect,
+    ApiItem,
+    ApiListQuery,
+    ApiMe,
+    ApiProblemBody,
+    ApiProgram,
+    ApiRequest,
+    ApiRequestList,
+    ApiResult,
+    ApiStart,
+    ApiWaitQuery,
+)
+from bot.errors import DirectoryError
+from bot.http.server import add_probes, serve
+from bot.ports.process import Clock
+from bot.tasks import Closings
+from storage.errors import StoreUnavailableError
+
+logger = logging.getLogger(__name__)
+
+MOST_CONNECTIONS = 4_000
+"""Maximum number of open connections of programs, or half of the system's file limit."""
+MAX_HEADERS = 64
+"""Maximum number of headers of a call."""
+MAX_HEADER_BYTES = 16 * 1024
+"""Maximum size of all headers of a call together, in bytes."""
+RECHECK_S = 15.0
+"""Longest time between two checks of the key of a held call, in seconds."""
+STREAM_S = 15 * 60.0
+"""Longest time of an event stream, in seconds."""
+_BURST_OF_READS = 100
+_STREAM_OVERLAP_MS = 60_000
+_LAST_WRITES_S = 2.0
+_RETRY_S = 5
+
+_KEY_TEXT = re.compile(r"[\x21-\x7e]{1,200}")
+_EVENT_ID = re.compile(r"(\d{1,16})-apr_[0-9a-f]{32}")
+_HTTP_CODES = {
+    404: "not-found",
+    405: "method-not-allowed",
+    413: "body-too-large",
+    415: "unsupported-media-type",
+}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramRequest:
+    """One call, checked up to its shape.
+
+    Attributes:
+        http: The HTTP request.
+        address: The sender's address.
+        caller: The program; absent for routes without a key, which do not look at it.
+        body: The body in its shape; None for routes without one.
+        query: The query in its shape; None for routes without one.
+    """
+
+    http: web.Request
+    address: str
+    caller: ApiCaller
+    body: BaseModel | None = None
+    query: BaseModel | None = None
+
+    @property
+    def request_id(self) -> str:
+        """The id in the path.
+
+        Raises:
+            ApiProblemError: `not-found`: it is not an id of a request.
+        """
+        request_id = self.http.match_info["id"]
+        if re.fullmatch(REQUEST_ID, request_id) is None:
+            raise ApiProblemError("not-found")
+        return request_id
+
+
+@dataclass(slots=True, kw_only=True)
+class ApiDoor:
+    """The routes of the API over the use cases.
+
+    Attributes:
+        use: The use cases.
+        keys: Knows the programs.
+        url: Public address of the API, without a slash at its end.
+        is_ready: Returns what is missing; empty if the bot is ready.
+        clock: The time now.
+        proxies: Networks whose `X-Forwarded-For` is believed.
+    """
+
+    use: ProgramUseCases
+    keys: KeyRing
+    url: str
+    is_ready: Callable[[], Awaitable[str]]
+    clock: Clock
+    proxies: Networks = ()
+    held: HeldCalls = field(default_factory=HeldCalls)
+    _rates: RateLimit = field(init=False)
+    _writes: set[asyncio.Task[Any]] = field(default_factory=set)
+    _is_stopping: bool = False
+
+    def __post_init__(self) -> None:
+        self._rates = RateLimit(self.clock)
+
+    async def listen(
+        self, *, host: str, port: int, stack: AsyncExitStack, intake: Closings | None = None
+    ) -> int:
+        """Listen until the stack closes; return the port. As `bot.http.server.serve`."""
+        return await serve(
+            self.app(),
+            host=host,
+            port=port,
+            stack=stack,
+            intake=intake,
+            variable="COUNTERSIGN_API_PORT",
+            most=MOST_CONNECTIONS,
+            cancels_handlers=True,
+        )
+
+    def app(self) -> web.Application:
+        """Build the application."""
+        app = web.Application(middlewares=[self._guarded()], client_max_size=MAX_BODY)
+        for route in ROUTES:
+            app.router.add_route(route.method, route.path, self._handler(route))
+        add_probes(app, self.is_ready)
+        app.on_response_prepare.append(self._add_headers)
+        app.on_shutdown.append(self._stop)
+        app.on_cleanup.append(self._finish_writes)
+        return app
+
+    def _guarded(self) -> Middleware:
+        """Return middleware that checks the form of a call, and makes a problem of every error."""
+
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            try:
+                self._check_form(request)
+                await self.keys.revoke_leaked(unquote(request.raw_path))
+                answer = await handler(request)
+            except Exception as error:  # noqa: BLE001 - programs get a problem, never a trace
+                answer = self._problem(request, _problem_of(error))
+                if isinstance(error, web.HTTPMethodNotAllowed):
+                    answer.headers["Allow"] = error.headers["Allow"]
+                if answer.status in {413, 415}:  # the rest of the body is not read
+                    answer.force_close()
+            if self._is_stopping and not answer.prepared:
+                answer.force_close()
+            return answer
+
+        return guard
+
+    def _check_form(self, http: web.Request) -> None:
+        size = sum(len(name) + len(value) for name, value in http.raw_headers)
+        if len(http.raw_headers) > MAX_HEADERS or size > MAX_HEADER_BYTES:
+            raise ApiProblemError("request-invalid", f"send at most {MAX_HEADERS} headers")
+        ours = urlsplit(self.url)
+        if http.headers.get("Origin", "") not in {"", f"{ours.scheme}://{ours.netloc}"}:
+            raise ApiProblemError("origin-not-allowed", "keys do not belong in browsers")
+
+    def _handler(self, route: ApiRoute) -> Handler:
+        act = cast(
+            Callable[[ProgramRequest], Awaitable[web.StreamResponse]],
+            {
+                "createRequest": self._create,
+                "listRequests": self._list,
+                "getRequest": self._get,
+                "cancelRequest": self._cancel,
+                "startExecution": self._start,
+                "reportResult": self._report,
+                "introspectToken": self._introspect,
+                "streamEvents": self._stream,
+                "getMe": self._me,
+            }.get(route.name),
+        )
+
+        async def handle(http: web.Request) -> web.StreamResponse:
+            return await act(await self._checked(route, http))
+
+        open_routes: dict[str, Handler] = {
+            "getProblem": self._show_problem,
+            "getOpenapi": self._show_document,
+        }
+        return open_routes.get(route.name, handle)
+
+    async def _checked(self, route: ApiRoute, http: web.Request) -> ProgramRequest:
+        """Check a call in the order of the specification; the first fault answers."""
+        value = parse_json(await _json_of(http)) if route.body is not None else None
+        if self._is_stopping:
+            raise ApiProblemError("shutting-down", retry_after_s=_RETRY_S)
+        forwarded = ",".join(http.headers.getall("X-Forwarded-For", ()))
+        address = sender_of(http.remote or "", forwarded, self.proxies)
+        caller = await self.keys.caller(http.headers.get("Authorization"), address=address)
+        program = caller.program
+        if route.scope is not None and route.scope not in program.scopes:
+            raise ApiProblemError("scope-missing", f"the call needs {route.scope}")
+        if route.name == "createRequest":
+            most = program.limits.create
+            self._rates.take(f"create:{program.id}", per_minute=most, burst=ceil(most / 2))
+        else:
+            self._rates.take(
+                f"other:{program.id}", per_minute=READS_PER_MINUTE, burst=_BURST_OF_READS
+            )
+        return ProgramRequest(
+            http=http,
+            address=address,
+            caller=caller,
+            body=shaped(route.body, value) if route.body is not None else None,
+            query=shaped(route.query, _query_of(http)) if route.query is not None else None,
+        )
+
+    async def _create(self, call: ProgramRequest) -> web.Response:
+        key = _idempotency_key(call.http)
+        body, query = cast(ApiCreateRequest, call.body), cast(ApiWaitQuery, call.query)
+        asked = await self._whole(self.use.create(call.caller, body, idempotency_key=key))
+        request = await self._held(call, asked.request, wait_s=query.wait)
+        answer = _answer(request, status=201 if asked.is_new else 200)
+        if asked.is_new:
+            answer.headers["Location"] = f"{self.url}/v1/requests/{request.id}"
+        return answer
+
+    async def _get(self, call: ProgramRequest) -> web.Response:
+        query = cast(ApiGetQuery, call.query)
+        request = await self.use.get(call.caller, call.request_id)
+        return _answer(await self._held(call, request, wait_s=query.wait, after=query.after))
+
+    async def _held(
+        self, call: ProgramRequest, request: ApiRequest, *, wait_s: float, after: int | None = None
+    ) -> ApiRequest:
+        """Return the request when something happens, or when the time is over."""
+        now = asyncio.get_running_loop().time
+        end = now() + wait_s
+        if wait_s <= 0 or _has_news(request, after):
+            return request
+        program = call.caller.program
+        with self.held.hold(program.id, most=program.limits.waiting):
+            while (left_s := end - now()) > 0 and not self._is_stopping:
+                request = await self.use.get(
+                    call.caller, request.id, wait_s=min(left_s, RECHECK_S), after=after
+                )
+                if _has_news(request, after):
+                    break
+                await self.keys.still(call.caller, address=call.address)
+        return request
+
+    async def _list(self, call: ProgramRequest) -> web.Response:
+        query, program = cast(ApiListQuery, call.query), call.caller.program
+        name, _, value = (query.metadata or "").partition("=")
+        where = RequestFilter(
+            statuses=query.status,
+            executions=query.execution,
+            group=query.group,
+            idempotency_key=query.key,
+            metadata=(name, value) if name else None,
+            created_after_ms=query.created_after,
+        )
+        conditions = hashlib.sha256(repr(where).encode()).hexdigest()
+        now_ms = self.clock()
+        after = None
+        if query.cursor is not None:
+            after = read_cursor(query.cursor, program, conditions, now_ms=now_ms)
+        page = await self.use.list(call.caller, where, limit=query.limit, after=after)
+        cursor = None
+        if page.last is not None:
+            cursor = write_cursor(page.last, program, conditions, now_ms=now_ms)
+        return _answer(ApiRequestList(items=tuple(page.requests), next_cursor=cursor))
+
+    async def _cancel(self, call: ProgramRequest) -> web.Response:
+        reason = cast(ApiCancel, call.body).reason
+        cancelling = self.use.cancel(call.caller, call.request_id, reason=reason)
+        return _answer(await self._whole(cancelling))
+
+    async def _start(self, call: ProgramRequest) -> web.Response:
+        asked = cast(ApiStart, call.body)
+        started = await self._whole(self.use.start(call.caller, call.request_id, asked))
+        return _answer(started, status=200 if started.replayed else 201)
+
+    async def _report(self, call: ProgramRequest) -> web.Response:
+        result = cast(ApiResult, call.body)
+        return _answer(await self._whole(self.use.report(call.caller, call.request_id, result)))
+
+    async def _introspect(self, call: ProgramRequest) -> web.Response:
+        asked = cast(ApiIntrospect, call.body)
+        asking = self.use.introspect(
+            call.caller, token=asked.token, digest=asked.digest, consume=asked.consume
+        )
+        return _answer(await self._whole(asking))
+
+    async def _me(self, call: ProgramRequest) -> web.Response:
+        program, key = call.caller.program, call.caller.key
+        me = ApiMe(
+            program=ApiProgram(id=program.id, name=program.name),
+            owner=await self.use.owner(call.caller),
+            key=key.public_id,
+            scopes=tuple(map(str, program.scopes)),
+            tools=program.tools,
+            channels=program.channels,
+            people=program.people,
+            requester=program.requester,
+            expires_at=key.expires_ms,
+            limits={
+                "create_per_minute": program.limits.create,
+                "pending": program.limits.pending,
+                "waiting": program.limits.waiting,
+            },
+        )
+        return _answer(me)
+
+    async def _stream(self, call: ProgramRequest) -> web.StreamResponse:
+        last = _EVENT_ID.fullmatch(call.http.headers.get(LAST_EVENT, ""))
+        since_ms = max(0, int(last[1]) - _STREAM_OVERLAP_MS) if last is not None else None
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        with self.held.hold(call.caller.program.id, most=MOST_STREAMS, kind="stream"):
+            async with self.use.changed_since(call.caller, since_ms) as feed:
+                await answer.prepare(call.http)
+                with suppress(ConnectionError, TimeoutError, ApiProblemError):
+                    async with asyncio.timeout(STREAM_S):
+                        while not self._is_stopping:
+                            request = await feed.next(timeout_s=RECHECK_S)
+                            await answer.write(_event(request))
+                            await self.keys.still(call.caller, address=call.address)
+                with suppress(ConnectionError):
+                    await answer.write(b"event: bye\ndata:\n\n")
+        return answer
+
+    async def _show_problem(self, http: web.Request) -> web.Response:
+        code = http.match_info["code"]
+        if code not in CODES:
+            raise ApiProblemError("not-found")
+        status, title = CODES[code]
+        return web.Response(text=f"{code} ({status}): {title}.\n")
+
+    async def _show_document(self, _: web.Request) -> web.Response:
+        return web.json_response(openapi_document(self.url))
+
+    async def _whole(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a use case that writes to its end, even if the client leaves."""
+        task = asyncio.create_task(work)
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+        return await asyncio.shield(task)
+
+    async def _stop(self, _: web.Application) -> None:
+        self._is_stopping = True
+        self.use.stop_waiting()
+
+    async def _finish_writes(self, _: web.Application) -> None:
+        if self._writes:
+            await asyncio.wait(self._writes, timeout=_LAST_WRITES_S)
+
+    async def _add_headers(self, _: web.Request, answer: web.StreamResponse) -> None:
+        answer.headers["Cache-Control"] = "no-store"
+        answer.headers["X-Content-Type-Options"] = "nosniff"
+        answer.headers["Countersign-Request-Id"] = f"req_{secrets.token_hex(12)}"
+        answer.headers["Countersign-Version"] = VERSION
+
+    def _problem(self, http: web.Request, problem: ApiProblemError) -> web.StreamResponse:
+        has_key = problem.code == "key-in-address"
+        body = ApiProblemBody(
+            type=f"{self.url}/v1/problems/{problem.code}",
+            title=problem.title,
+            status=problem.status,
+            detail=problem.detail or None,
+            instance=None if has_key else http.path,
+            code=problem.code,
+            errors=tuple(map(_item, problem.faults)) or None,
+            request=problem.request or None,
+            retry_after=problem.retry_after_s,
+        )
+        answer = web.Response(
+            status=problem.status,
+            text=body.model_dump_json(exclude_none=True),
+            content_type="application/problem+json",
+        )
+        if problem.status == web.HTTPUnauthorized.status_code:
+            answer.headers["WWW-Authenticate"] = "Bearer"
+        if problem.retry_after_s is not None:
+            answer.headers["Retry-After"] = str(problem.retry_after_s)
+        return answer
+
+
+def _problem_of(error: Exception) -> ApiProblemError:
+    if isinstance(error, ApiProblemError):
+        return error
+    if isinstance(error, web.HTTPException):
+        return ApiProblemError(_HTTP_CODES.get(error.status, "request-invalid"))
+    if isinstance(error, StoreUnavailableError):
+        return ApiProblemError("store-unavailable", retry_after_s=_RETRY_S)
+    if isinstance(error, DirectoryError):
+        return ApiProblemError("slack-unavailable", retry_after_s=_RETRY_S)
+    logger.error("a call of a program failed", exc_info=error, extra={"action": "api_failed"})
+    return ApiProblemError("internal-error")
+
+
+def _item(fault: ApiFault) -> ApiItem:
+    return ApiItem(pointer=fault.pointer, detail=fault.detail)
+
+
+async def _json_of(http: web.Request) -> bytes:
+    """Return a body that says that it is JSON: a form of a web page cannot say so."""
+    if http.content_type != "application/json" or (http.charset or "utf-8").lower() != "utf-8":
+        raise ApiProblemError("unsupported-media-type", "send Content-Type: application/json")
+    return await http.read()
+
+
+def _query_of(http: web.Request) -> dict[str, object]:
+    """Return the members of a query: lists for conditions that may stand several times."""
+    several = {"status", "execution"}
+    query = http.query
+    return {
+        name: query.getall(name) if name in several or len(query.getall(name)) > 1 else query[name]
+        for name in query
+    }
+
+
+def _idempotency_key(http: web.Request) -> str:
+    texts = http.headers.getall(IDEMPOTENCY_KEY, [])
+    text = texts[0] if len(texts) == 1 else ""
+    key = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+    if _KEY_TEXT.fullmatch(key) is None:
+        raise ApiProblemError(
+            "idempotency-key-missing", "send one, of 1 to 200 visible ASCII characters"
+        )
+    return key
+
+
+def _has_news(request: ApiRequest, after: int | None) -> bool:
+    return request.status != "pending" if after is None else request.revision > after
+
+
+def _answer(body: BaseModel, *, status: int = 200) -> web.Response:
+    answer = web.Response(
+        status=status,
+        text=body.model_dump_json(by_alias=True),
+        content_type="application/json",
+    )
+    if isinstance(body, ApiRequest):
+        answer.headers["ETag"] = f'"{body.revision}"'
+    return answer
+
+
+def _event(request: ApiRequest | None) -> bytes:
+    if request is None:
+        return b":\n\n"
+    data = request.model_dump_json(by_alias=True)
+    return f"id: {request.updated_at}-{request.id}\nevent: request\ndata: {data}\n\n".encode()

@@ -1,0 +1,185 @@
+"""The routes of the API: one table for the server and for the OpenAPI document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from bot.api.shapes import (
+    ApiCancel,
+    ApiCreateRequest,
+    ApiGetQuery,
+    ApiIntrospect,
+    ApiIntrospection,
+    ApiListQuery,
+    ApiMe,
+    ApiRequest,
+    ApiRequestList,
+    ApiResult,
+    ApiStart,
+    ApiStarted,
+    ApiWaitQuery,
+)
+from bot.records.programs import ProgramScope
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+LAST_EVENT = "Last-Event-ID"
+
+READ, WRITE = ProgramScope.READ, ProgramScope.WRITE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiRoute:
+    """One operation.
+
+    Attributes:
+        name: Name of the operation in the OpenAPI document.
+        method: HTTP method.
+        path: Path, with `{id}` and `{code}`.
+        summary: The operation in a few words.
+        needs_key: Whether a program must prove itself.
+        scope: The right that its key needs; None for any.
+        body: Shape of the body; None without one.
+        query: Shape of the query; None without one.
+        header: Name of a header that it reads; empty for none.
+        answer: Shape of the answer; None for text.
+        media: Media type of the answer.
+        statuses: Status codes of answers without a problem, with their meaning.
+        problems: Status codes of its problems.
+    """
+
+    name: str
+    method: str
+    path: str
+    summary: str
+    needs_key: bool = True
+    scope: ProgramScope | None = None
+    body: type[BaseModel] | None = None
+    query: type[BaseModel] | None = None
+    header: str = ""
+    answer: type[BaseModel] | None = None
+    media: str = "application/json"
+    statuses: tuple[tuple[int, str], ...] = ((200, "Done"),)
+    problems: tuple[int, ...] = ()
+
+
+_EVERY = (400, 401, 403, 429, 503)
+_OF_ONE = (400, 401, 403, 404, 429, 503)
+_CHANGE = (400, 401, 403, 404, 409, 413, 415, 422, 429, 503)
+
+ROUTES = (
+    ApiRoute(
+        name="createRequest",
+        method="POST",
+        path="/v1/requests",
+        summary="Ask people",
+        scope=WRITE,
+        body=ApiCreateRequest,
+        query=ApiWaitQuery,
+        header=IDEMPOTENCY_KEY,
+        answer=ApiRequest,
+        statuses=((201, "Made"), (200, "There was one for this key and body")),
+        problems=(400, 401, 403, 409, 413, 415, 422, 429, 503),
+    ),
+    ApiRoute(
+        name="listRequests",
+        method="GET",
+        path="/v1/requests",
+        summary="Own requests, newest first",
+        scope=READ,
+        query=ApiListQuery,
+        answer=ApiRequestList,
+        problems=(*_EVERY, 422),
+    ),
+    ApiRoute(
+        name="getRequest",
+        method="GET",
+        path="/v1/requests/{id}",
+        summary="Read a request, or wait for its end",
+        scope=READ,
+        query=ApiGetQuery,
+        answer=ApiRequest,
+        statuses=((200, "The present state"),),
+        problems=(*_OF_ONE, 422),
+    ),
+    ApiRoute(
+        name="cancelRequest",
+        method="POST",
+        path="/v1/requests/{id}/cancel",
+        summary="Withdraw a request",
+        scope=WRITE,
+        body=ApiCancel,
+        answer=ApiRequest,
+        statuses=((200, "Cancelled, now or before"),),
+        problems=_CHANGE,
+    ),
+    ApiRoute(
+        name="startExecution",
+        method="POST",
+        path="/v1/requests/{id}/start",
+        summary="Start the approved call, once",
+        scope=WRITE,
+        body=ApiStart,
+        answer=ApiStarted,
+        statuses=((201, "Started"), (200, "The same attempt again")),
+        problems=_CHANGE,
+    ),
+    ApiRoute(
+        name="reportResult",
+        method="POST",
+        path="/v1/requests/{id}/result",
+        summary="Report the outcome",
+        scope=WRITE,
+        body=ApiResult,
+        answer=ApiRequest,
+        problems=_CHANGE,
+    ),
+    ApiRoute(
+        name="introspectToken",
+        method="POST",
+        path="/v1/executions/introspect",
+        summary="Is this start real? For the service that acts",
+        scope=ProgramScope.VERIFY,
+        body=ApiIntrospect,
+        answer=ApiIntrospection,
+        problems=(400, 401, 403, 413, 415, 422, 429, 503),
+    ),
+    ApiRoute(
+        name="streamEvents",
+        method="GET",
+        path="/v1/events",
+        summary="Present states of own requests, as they change, as server-sent events",
+        scope=READ,
+        header=LAST_EVENT,
+        media="text/event-stream",
+        statuses=((200, "The stream"),),
+        problems=_EVERY,
+    ),
+    ApiRoute(
+        name="getMe",
+        method="GET",
+        path="/v1/me",
+        summary="Rights of this key",
+        answer=ApiMe,
+        problems=_EVERY,
+    ),
+    ApiRoute(
+        name="getProblem",
+        method="GET",
+        path="/v1/problems/{code}",
+        summary="A page about a type of problem",
+        needs_key=False,
+        media="text/plain",
+        statuses=((200, "Text"),),
+        problems=(404,),
+    ),
+    ApiRoute(
+        name="getOpenapi",
+        method="GET",
+        path="/v1/openapi.json",
+        summary="This document",
+        needs_key=False,
+        statuses=((200, "OpenAPI 3.1"),),
+    ),
+)

@@ -1,0 +1,369 @@
+"""A program at the door: real keys in memory, the real server, and use cases written by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from bot.api.canonical import call_digest
+from bot.api.door import ApiDoor
+from bot.api.keyring import KeyRing, networks_of
+from bot.api.ports import (
+    ApiCaller,
+    AskedRequest,
+    ChangeFeed,
+    ListMark,
+    RequestFilter,
+    RequestPage,
+)
+from bot.api.problems import ApiProblemError
+from bot.api.shapes import (
+    ApiCreateRequest,
+    ApiExecution,
+    ApiIntrospection,
+    ApiPerson,
+    ApiPlace,
+    ApiProgram,
+    ApiRequest,
+    ApiResult,
+    ApiStart,
+    ApiStarted,
+)
+from bot.records.programs import ProgramScope, key_digest, key_id, new_key
+from bot.stores import Stores
+from tests.contract.builders import a_program, a_program_key
+from tests.support.fakes import FakeClock
+from tests.support.stores import SqliteStores
+
+CALL: dict[str, Any] = {"title": "Deploy", "tool": "deploy", "arguments": {"env": "production"}}
+URL = "https://countersign.example.com"
+OPS = ApiPlace(channel="C0OPS")
+
+
+class FakeFeed:
+    """Changed requests, in order."""
+
+    def __init__(self) -> None:
+        self.changed: asyncio.Queue[ApiRequest] = asyncio.Queue()
+
+    async def next(self, *, timeout_s: float) -> ApiRequest | None:
+        try:
+            return await asyncio.wait_for(self.changed.get(), timeout_s)
+        except TimeoutError:
+            return None
+
+
+@dataclass
+class FakeUseCases:
+    """Requests in memory. `error` is raised by the next call."""
+
+    clock: FakeClock
+    requests: dict[str, ApiRequest] = field(default_factory=dict)
+    by_key: dict[tuple[str, str], str] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
+    bodies: list[ApiCreateRequest] = field(default_factory=list)
+    feeds: list[FakeFeed] = field(default_factory=list)
+    feed_since: list[int | None] = field(default_factory=list)
+    waiting: int = 0
+    error: Exception | None = None
+    gate: asyncio.Event | None = None
+    entered: asyncio.Event = field(default_factory=asyncio.Event)
+    made: asyncio.Event = field(default_factory=asyncio.Event)
+    _held: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _is_stopped: bool = False
+
+    async def create(
+        self, caller: ApiCaller, asked: ApiCreateRequest, *, idempotency_key: str
+    ) -> AskedRequest:
+        self._fail()
+        self.entered.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        place = (caller.program.id, idempotency_key)
+        if place in self.by_key:
+            return AskedRequest(self.requests[self.by_key[place]], is_new=False)
+        self.bodies.append(asked)
+        request_id = f"apr_{len(self.requests):032x}"
+        self.by_key[place] = request_id
+        self.owners[request_id] = caller.program.id
+        self.requests[request_id] = ApiRequest(
+            id=request_id,
+            kind=asked.kind,
+            status="pending",
+            revision=1,
+            url=f"{URL}/r/{request_id}",
+            title=asked.title,
+            tool=asked.tool,
+            arguments=asked.arguments,
+            program=ApiProgram(id=caller.program.id, name=caller.program.name),
+            requesters=(caller.program.owner_id,),
+            place=OPS,
+            created_at=self.clock() + len(self.requests),
+            updated_at=self.clock(),
+            expires_at=self.clock() + 60_000,
+            execution=ApiExecution(mode=asked.execution, state="waiting"),
+        )
+        self.made.set()
+        return AskedRequest(self.requests[request_id], is_new=True)
+
+    async def get(
+        self, caller: ApiCaller, request_id: str, *, wait_s: float = 0, after: int | None = None
+    ) -> ApiRequest:
+        self._fail()
+        self._of(caller, request_id)
+
+        def is_due() -> bool:
+            found = self.requests[request_id]
+            is_over = found.status != "pending" if after is None else found.revision > after
+            return is_over or self._is_stopped
+
+        if wait_s == 0:
+            return self.requests[request_id]
+        await self._count(1)
+        try:
+            async with asyncio.timeout(wait_s), self._changed:
+                await self._changed.wait_for(is_due)
+        except TimeoutError:
+            pass
+        finally:
+            await self._count(-1)
+        return self.requests[request_id]
+
+    async def _count(self, step: int) -> None:
+        async with self._held:
+            self.waiting += step
+            self._held.notify_all()
+
+    async def until_waiting(self, count: int) -> None:
+        """Return when so many calls are held."""
+        async with asyncio.timeout(10), self._held:
+            await self._held.wait_for(lambda: self.waiting == count)
+
+    async def list(
+        self, caller: ApiCaller, where: RequestFilter, *, limit: int, after: ListMark | None
+    ) -> RequestPage:
+        self._fail()
+        found = [
+            request
+            for request in self.requests.values()
+            if self.owners[request.id] == caller.program.id
+            and (not where.statuses or request.status in where.statuses)
+            and (after is None or request.created_at < after.created_ms)
+        ]
+        found.sort(key=lambda request: -request.created_at)
+        page = found[:limit]
+        is_last = len(found) <= limit
+        return RequestPage(page, None if is_last else ListMark(page[-1].created_at, page[-1].id))
+
+    async def cancel(self, caller: ApiCaller, request_id: str, *, reason: str | None) -> ApiRequest:
+        request = self._of(caller, request_id)
+        if request.status == "cancelled":
+            return request
+        if request.status != "pending":
+            raise ApiProblemError("not-pending", f"it is {request.status}", request=request_id)
+        return await self.change(request_id, status="cancelled")
+
+    async def start(self, caller: ApiCaller, request_id: str, asked: ApiStart) -> ApiStarted:
+        request = self._of(caller, request_id)
+        if request.status != "approved":
+            raise ApiProblemError("not-approved", request=request_id)
+        arguments = request.arguments or {}
+        if asked.digest != call_digest(request_id, request.tool or "", arguments):
+            raise ApiProblemError("digest-mismatch", request=request_id)
+        is_again = request.execution.runner == asked.runner
+        await self.change(
+            request_id,
+            execution=ApiExecution(mode="once", state="started", runner=asked.runner),
+        )
+        return ApiStarted(
+            token="cst_" + "a" * 32,
+            execution_id="exe_" + request_id[4:],
+            generation=1,
+            deadline=self.clock() + 900_000,
+            replayed=is_again,
+            arguments=arguments,
+        )
+
+    async def report(self, caller: ApiCaller, request_id: str, result: ApiResult) -> ApiRequest:
+        request = self._of(caller, request_id)
+        if request.execution.state == "waiting":
+            raise ApiProblemError("not-started", request=request_id)
+        return await self.change(
+            request_id,
+            execution=ApiExecution(mode="once", state="ran", summary=result.summary),
+        )
+
+    async def introspect(
+        self, caller: ApiCaller, *, token: str, digest: str, consume: bool
+    ) -> ApiIntrospection:
+        is_active = token == "cst_" + "a" * 32
+        return ApiIntrospection(active=is_active, consumed=consume or None)
+
+    @asynccontextmanager
+    async def changed_since(
+        self, caller: ApiCaller, since_ms: int | None
+    ) -> AsyncIterator[ChangeFeed]:
+        feed = FakeFeed()
+        self.feeds.append(feed)
+        self.feed_since.append(since_ms)
+        yield feed
+        self.feeds.remove(feed)
+
+    async def owner(self, caller: ApiCaller) -> ApiPerson:
+        self._fail()
+        return ApiPerson(id=caller.program.owner_id, name="Olga")
+
+    def stop_waiting(self) -> None:
+        self._is_stopped = True
+        asyncio.get_running_loop().create_task(self._tell())
+
+    async def change(self, request_id: str, **changes: Any) -> ApiRequest:
+        """Change a request, as people or another process do."""
+        before = self.requests[request_id]
+        self.requests[request_id] = before.model_copy(
+            update={"revision": before.revision + 1, **changes}
+        )
+        await self._tell()
+        return self.requests[request_id]
+
+    async def _tell(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _of(self, caller: ApiCaller, request_id: str) -> ApiRequest:
+        if self.owners.get(request_id) != caller.program.id:
+            raise ApiProblemError("not-found")
+        return self.requests[request_id]
+
+    def _fail(self) -> None:
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+
+
+@dataclass
+class Doorstep:
+    """A listening door, its store, and a client.
+
+    Attributes:
+        keys: Keys that were made, by program.
+    """
+
+    listening: AsyncExitStack
+    storage: Stores
+    clock: FakeClock
+    use: FakeUseCases
+    door: ApiDoor
+    ring: KeyRing
+    port: int
+    http: aiohttp.ClientSession
+    missing: list[str]
+    keys: dict[str, str] = field(default_factory=dict)
+
+    async def stop(self) -> None:
+        """Stop the server, as a shutdown of the bot does."""
+        await self.listening.aclose()
+
+    async def key(self, name: str = "deploy-bot", **changes: Any) -> str:
+        """Make a program with a key; changes of the key begin with `key_`."""
+        of_key = {part[4:]: value for part, value in changes.items() if part.startswith("key_")}
+        of_program = {part: value for part, value in changes.items() if part[:4] != "key_"}
+        program = a_program(name, **{"scopes": tuple(ProgramScope), **of_program})
+        await self.storage.programs.add(program)
+        key = new_key()
+        record = a_program_key(
+            key_id(key) or "",
+            program_id=program.id,
+            digest=key_digest(key),
+            **{"expires_ms": self.clock() + 86_400_000, **of_key},
+        )
+        await self.storage.programs.add_key(record)
+        self.keys[name] = key
+        return key
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> Answer:
+        key = key if key is not None else self.keys.get("deploy-bot", "")
+        sent = {"Authorization": f"Bearer {key}"} if key else {}
+        url = f"http://127.0.0.1:{self.port}{path}"
+        async with self.http.request(
+            method, url, headers={**sent, **(headers or {})}, allow_redirects=False, **more
+        ) as response:
+            text = await response.text()
+            is_json = response.content_type.endswith("json")
+            body = await response.json(content_type=None) if is_json else text
+            return Answer(response.status, response.headers, body)
+
+    async def ask(self, name: str = "k1", *, path: str = "", **more: Any) -> Answer:
+        headers = {"Idempotency-Key": name}
+        return await self.call(
+            "POST", f"/v1/requests{path}", headers=headers, json={**CALL, **more}
+        )
+
+    async def acts(self) -> Sequence[tuple[str, str]]:
+        """Acts of the audit about keys, each with its fault or reason."""
+        entries = await self.storage.audit.of_thread("", limit=100)
+        return [
+            (entry.action, str(entry.detail.get("fault", entry.detail.get("why", ""))))
+            for entry in entries
+        ]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of the API."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+    @property
+    def code(self) -> str:
+        """The code of a problem."""
+        assert self.headers["Content-Type"].startswith("application/problem+json"), self.body
+        return str(self.body["code"])
+
+
+@asynccontextmanager
+async def doorstep(
+    *, proxies: Sequence[str] = (), storage: Stores | None = None
+) -> AsyncIterator[Doorstep]:
+    """Open a door over fake use cases."""
+    async with AsyncExitStack() as stack:
+        clock = FakeClock()
+        if storage is None:
+            storage = SqliteStores(None)
+            await storage.open()
+            stack.push_async_callback(storage.close)
+        use = FakeUseCases(clock)
+        ring = KeyRing(storage.programs, storage.audit, clock)
+        missing: list[str] = []
+
+        async def is_ready() -> str:
+            return ", ".join(missing)
+
+        door = ApiDoor(
+            use=use,
+            keys=ring,
+            url=URL,
+            is_ready=is_ready,
+            clock=clock,
+            proxies=networks_of(proxies),
+        )
+        listening = await stack.enter_async_context(AsyncExitStack())
+        port = await door.listen(host="127.0.0.1", port=0, stack=listening)
+        http = await stack.enter_async_context(aiohttp.ClientSession())
+        yield Doorstep(listening, storage, clock, use, door, ring, port, http, missing)
