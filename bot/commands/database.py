@@ -11,10 +11,13 @@ from bot.config.settings import Settings
 from bot.config.stores import has_database
 from bot.errors import CopyInPlaceError
 from bot.maintenance.clocks import clock_difference, say_difference
+from bot.records.switch import SWITCH_ID
 from bot.stores import Stores
+from bot.words.times import utc
 from storage.errors import (
     Fault,
     RecordFormatError,
+    RecordNotFoundError,
     StorageError,
     StoreBrokenError,
     StoreBusyError,
@@ -146,6 +149,20 @@ async def _examined(storage: Stores) -> AsyncIterator[Finding]:
         yield Finding(subject="server", text=remark.text, remedy=remark.remedy)
     async for finding in _unreadable(storage):
         yield finding
+    async for finding in _frozen(storage):
+        yield finding
+
+
+async def _frozen(storage: Stores) -> AsyncIterator[Finding]:
+    """List the freezes in force, which are no fault."""
+    try:
+        freezes = (await storage.switches.get(SWITCH_ID)).freezes
+    except RecordNotFoundError:  # nobody has started or frozen anything yet
+        return
+    if freezes:
+        words = (f"{freeze.id}: {freeze.scope}, since {utc(freeze.since_ms)}" for freeze in freezes)
+        text = f"{'; '.join(words)}. No call in these scopes starts"
+        yield Finding(subject="freezes", text=text)
 
 
 def remedy_for(error: StorageError, *, is_embedded: bool) -> str:
@@ -183,6 +200,8 @@ async def _unreadable_beside(storage: Stores) -> AsyncIterator[Finding]:
     try:
         await storage.open_to_read()
         async for finding in _unreadable(storage):
+            yield finding
+        async for finding in _frozen(storage):
             yield finding
     except StorageError as error:
         remedy = remedy_for(error, is_embedded=True)

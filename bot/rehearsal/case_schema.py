@@ -186,6 +186,9 @@ class WorldEntry(Written):
     """Channels of which the bot is a member."""
     agents: list[str] = []
     """Names of agents."""
+    limits: dict[str, Data] = {}
+    """Limits of agents by name, as in a file of agents. Each answer of a model uses 50 tokens or
+    a few more."""
     tools: dict[str, ToolEntry] = {}
     """Tools by name."""
 

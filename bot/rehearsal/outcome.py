@@ -297,7 +297,10 @@ def state_of(approval: Approval | None, entries: Sequence[AuditEntry] = ()) -> s
     actions = {entry.action for entry in entries}
     if approval is None:
         return next((state for act, state in _UNASKED.items() if act in actions), "")
-    if "grant_used" in actions or ("allowed" in actions and "doubted" not in actions):
+    is_new = "requested" in actions and approval.status is Status.PENDING  # after an allowed call
+    if "grant_used" in actions or (
+        "allowed" in actions and "doubted" not in actions and not is_new
+    ):
         return "allowed"
     if can_take_back(approval):
         return "parked"

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from pydantic import ValidationError
+
 from agents import Agent
 from bot.config import stores
 from bot.errors import BotError
@@ -35,6 +37,7 @@ from bot.slack.app import build
 from bot.slack.bot import Countersign
 from bot.stores import Stores
 from bot.threads.named_agents import Roster
+from bot.threads.runs.model_limits import ModelLimits
 from slack_sandbox.errors import RefusedError
 
 NOBODY = Rules(
@@ -160,16 +163,35 @@ async def _simulation(
         policy = await LoadedPolicy.load(file.source("T0ACMEWORK"))
     except PolicyError as error:
         raise CaseError(f"case {case.id}: its policy has faults:\n{error}") from error
+    limits = {name: _limits(case, name, given) for name, given in case.world.limits.items()}
     return Simulation(
         storage=storage,
         world=case.world,
         clock=clock,
         make=lambda settings, owner: joined(
-            settings, owner, agents=agents, rules=NOBODY, policy=lambda: policy.held
+            settings,
+            owner,
+            agents=agents,
+            limits=limits,
+            rules=NOBODY,
+            policy=lambda: policy.held,
         ),
         policy=policy,
         freeze_file=freeze_file,
     )
+
+
+def _limits(case: Case, name: str, given: Data) -> ModelLimits:
+    """Return the limits of an agent.
+
+    Raises:
+        CaseError: They are invalid.
+    """
+    try:
+        return ModelLimits.model_validate(given)
+    except ValidationError as error:
+        fault = error.errors()[0]["msg"]
+        raise CaseError(f"case {case.id}: world.limits.{name}: {fault}") from error
 
 
 def _places(case: Case, agents: Mapping[str, Agent], requests: list[Data]) -> Mapping[str, Agent]:
@@ -197,13 +219,18 @@ def _written(policy: Data) -> bytes:
 
 
 def joined(
-    stage: Simulation, owner: str, *, agents: Mapping[str, Agent], **more: Any
+    stage: Simulation,
+    owner: str,
+    *,
+    agents: Mapping[str, Agent],
+    limits: Mapping[str, ModelLimits] | None = None,
+    **more: Any,
 ) -> Countersign:
     """Create the bot of a simulation."""
     return build(
         slack=stage.slack,
         storage=stage.storage,
-        roster=Roster(agents=agents),
+        roster=Roster(agents=agents, limits=limits or {}),
         process=stage.process(owner),
         **more,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -44,6 +44,7 @@ class World:
         bot_in: Ids of the channels that the bot is a member of.
         agents: Names of the agents.
         tools: By name: `schema`, `tags`, `risk`, `gate`.
+        limits: Limits of models by the name of the agent, as in a file of agents.
     """
 
     people: Mapping[str, Data]
@@ -52,6 +53,7 @@ class World:
     bot_in: tuple[str, ...]
     agents: tuple[str, ...]
     tools: Mapping[str, Data]
+    limits: Mapping[str, Data] = field(default_factory=dict)
 
     def changed(self, parts: Mapping[str, Any]) -> World:
         """Return the world with some entries replaced."""
@@ -62,6 +64,7 @@ class World:
             "bot_in": parts.get("bot_in", self.bot_in),
             "agents": parts.get("agents", self.agents),
             "tools": {**self.tools, **parts.get("tools", {})},
+            "limits": {**self.limits, **parts.get("limits", {})},
         }
         return read_world(data)
 
@@ -77,6 +80,7 @@ def read_world(data: Mapping[str, Any]) -> World:
         bot_in=tuple(data.get("bot_in") or ()),
         agents=tuple(data.get("agents") or ("agent",)),
         tools=dict(data.get("tools") or {}),
+        limits=dict(data.get("limits") or {}),
     )
 
 

@@ -51,6 +51,16 @@ _CALLS = (
     "tests/unit/bot/approvals/test_disclosure.py",
 )
 _RULES = ("tests/unit/bot/approvals/test_changes.py", "tests/model/test_voting.py")
+_FREEZES = (
+    "tests/unit/bot/freezes/test_alerts.py",
+    "tests/unit/bot/freezes/test_file.py",
+    "tests/unit/bot/freezes/test_rights.py",
+    "tests/unit/bot/freezes/test_rules.py",
+    "tests/contract/test_freezes.py",
+    "tests/unit/bot/slack/listeners/test_freezes.py",
+    "-m",
+    "not mongo",
+)
 _DOCUMENTS = (
     "tests/contract/test_documents.py",
     "tests/contract/test_decisions.py",
@@ -90,6 +100,11 @@ NEAREST: dict[str, tuple[str, ...]] = {
         "tests/unit/bot/approvals/test_disclosure.py",
     ),
     "bot/approvals/changes.py": _RULES,
+    "bot/approvals/execution.py": (
+        "tests/unit/bot/approvals/test_execution.py",
+        "tests/unit/bot/threads/runs/test_starts.py",
+        "tests/unit/bot/threads/flows/test_parked.py",
+    ),
     "bot/approvals/due/card_updates.py": _ATTENDANCE,
     "bot/approvals/due/escalation.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
     "bot/approvals/due/messages.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
@@ -104,9 +119,24 @@ NEAREST: dict[str, tuple[str, ...]] = {
         *_ATTENDANCE,
     ),
     "bot/approvals/due/worker.py": _ATTENDANCE,
+    "bot/freezes/alerts.py": _FREEZES,
+    "bot/freezes/file.py": _FREEZES,
+    "bot/freezes/requests.py": _FREEZES,
+    "bot/freezes/rights.py": _FREEZES,
+    "bot/freezes/rules.py": (
+        "tests/unit/bot/freezes/test_rules.py",
+        "tests/property/test_freezes.py",
+        "tests/model/test_starting.py",
+    ),
+    "bot/freezes/running.py": _FREEZES,
+    "bot/freezes/scopes.py": _FREEZES,
+    "bot/freezes/service.py": _FREEZES,
+    "bot/freezes/starts.py": _FREEZES,
     "bot/policy/escalation.py": ("tests/unit/bot/policy/test_escalation.py",),
     "bot/policy/refusals.py": ("tests/unit/bot/policy/test_refusals.py", *_RULES),
     "bot/policy/tally.py": ("tests/unit/bot/policy/test_tally.py", *_RULES),
+    "bot/threads/halts.py": ("tests/unit/bot/threads/flows/test_halted.py",),
+    "bot/threads/runs/model_limits.py": ("tests/unit/bot/threads/runs/test_spending.py",),
     "bot/threads/runs/spending.py": ("tests/unit/bot/threads/runs/test_spending.py",),
     "bot/redaction/call.py": _CALLS,
     "bot/redaction/masks.py": _CALLS,

@@ -24,7 +24,9 @@ from bot.config.agents import load_agents, load_model
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import Settings
 from bot.errors import SettingsError
+from bot.freezes.service import Freezes
 from bot.records.approval_queries import count_pending
+from bot.records.switch import FreezeScope, ScopeKind
 from bot.stores import Stores
 from slack_sandbox import ADA, BOT_USER, GUS, ONCALL, Sandbox
 from storage.base import CheckResult
@@ -218,6 +220,24 @@ async def test_a_data_directory_in_use_may_be_the_running_bot(
         await storage.close()
     assert "in use by process" in str(findings["database"])
     assert findings["database"].is_ok
+
+
+@pytest.mark.parametrize("is_open", [True, False], ids=["of a running bot", "closed"])
+async def test_freezes_in_force_are_named_and_no_fault(
+    environ: dict[str, str], tmp_path: Path, *, is_open: bool
+) -> None:
+    storage = SqliteStores(tmp_path / "data")
+    await storage.open()
+    try:
+        freezes = Freezes(switches=storage.switches, audit=storage.audit, clock=lambda: 0)
+        await freezes.freeze(FreezeScope(kind=ScopeKind.TOOL, name="pay"), by="cli:a@b", why="x")
+        if not is_open:
+            await storage.close()
+        findings = await look(environ)
+    finally:
+        await storage.close()
+    text = "f1: tool pay, since 1970-01-01 00:00 UTC. No call in these scopes starts"
+    assert (findings["freezes"].text, findings["freezes"].is_ok) == (text, True)
 
 
 async def test_a_data_directory_that_cannot_be_written(

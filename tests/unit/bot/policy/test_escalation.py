@@ -210,6 +210,16 @@ def test_what_was_late_is_one_message() -> None:
     )
 
 
+def test_while_frozen_rights_begin_on_time_and_messages_wait() -> None:
+    waiting = day("2026-11-23T10:00")
+    waiting.course = replace(waiting.course, is_frozen=True)
+    assert waiting.rights("2026-11-23T13:00") == ["11:00", "12:00"]
+    assert waiting.messages("2026-11-24T10:00")[:-1] == []
+    after = replace(waiting.course, is_frozen=False)
+    result = due(waiting.rules, after, at("2026-11-23T13:00"))
+    assert (result.notice, result.tells, result.begun) == (Notice.ESCALATION, range(2), 0)
+
+
 def test_what_was_late_does_not_disturb_quiet_hours() -> None:
     waiting = day("2026-11-23T19:30", expires_s=86_400, escalate=())
     now_ms = at("2026-11-23T20:05")
