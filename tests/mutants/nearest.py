@@ -101,6 +101,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
     ),
     "bot/approvals/changes.py": _RULES,
     "bot/approvals/execution.py": (
+        "tests/unit/bot/approvals/test_start_rules.py",
         "tests/unit/bot/approvals/test_execution.py",
         "tests/unit/bot/threads/runs/test_starts.py",
         "tests/unit/bot/threads/flows/test_parked.py",

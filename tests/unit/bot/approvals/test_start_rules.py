@@ -1,0 +1,144 @@
+"""What lets a call start, as pure rules of the stored approval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.approvals.execution import (
+    StartFacts,
+    can_take_back,
+    not_begun,
+    parked,
+    started,
+    taken_back,
+    told,
+    why_not,
+    with_rejection,
+)
+from bot.records.approval import (
+    Approval,
+    CastVote,
+    Decision,
+    Execution,
+    ExecutionState,
+    ParkedCall,
+    Status,
+)
+from bot.words import say
+from tests.contract.builders import an_approval
+
+AT_MS = 1_000_000
+WAITS = ParkedCall(freeze="f1", by="UBEN", why="The bank is down.", since_ms=AT_MS)
+
+
+def decision(status: Status = Status.APPROVED, at_ms: int = AT_MS) -> Decision:
+    return Decision(status=status, by="UADA", at_ms=at_ms, digest="d")
+
+
+def approved(**execution: object) -> Approval:
+    changes = {"status": Status.APPROVED, "decision": decision(), "open": False}
+    return an_approval(**changes, execution=Execution().changed(**execution))
+
+
+def facts(after_ms: int = 1, **more: object) -> StartFacts:
+    return StartFacts(now_ms=AT_MS + after_ms, runner="one", **more)  # type: ignore[arg-type]
+
+
+def test_a_decision_is_as_old_as_itself_unless_a_later_one_is_needed() -> None:
+    approval = approved()
+    longest_ms = approval.terms.max_age_s * 1_000
+    assert why_not(approval, facts(longest_ms)) == ""
+    assert why_not(approval, facts(longest_ms + 1)) != ""
+    assert why_not(approval, facts(-longest_ms - 1)) != ""  # a wrong clock
+    assert why_not(approval, facts(longest_ms + 1, decided_ms=AT_MS + 1)) == ""
+    assert why_not(approval, facts(longest_ms + 1, repeats=True)) == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "permits", "reason"),
+    [
+        (ExecutionState.READY, {}, ""),
+        (ExecutionState.STARTED, {}, ""),
+        (ExecutionState.ENDED, {}, "reason.has_run"),
+        (ExecutionState.ENDED, {"only_checks": True}, "reason.has_run"),
+        (ExecutionState.FAILED, {}, "reason.has_run"),
+        (ExecutionState.FAILED, {"only_checks": True}, ""),
+        (ExecutionState.LAPSED, {}, "reason.lapsed"),
+        (ExecutionState.DOUBT, {}, "reason.in_doubt"),
+        (ExecutionState.DOUBT, {"is_again": True}, ""),
+        (ExecutionState.DOUBT, {"repeats": True}, ""),
+        (ExecutionState.READY, {"is_gone": True}, "reason.gone"),
+    ],
+)
+def test_a_state_lets_a_call_start_or_says_why_not(
+    state: ExecutionState, permits: dict[str, Any], reason: str
+) -> None:
+    approval = approved(state=state)
+    assert why_not(approval, facts(1, **permits)) == (say(reason) if reason else "")
+    assert (started(approval, facts(1, **permits)) is None) == bool(reason)
+
+
+def test_what_nobody_decided_does_not_start() -> None:
+    for approval in (an_approval(), an_approval(status=Status.APPROVED)):
+        assert why_not(approval, facts()) == say("reason.no_record")
+
+
+def test_a_start_is_of_its_process_and_no_stop_cancels_it() -> None:
+    approval = started(approved(), facts())
+    assert approval is not None
+    assert approval.execution == Execution(
+        state=ExecutionState.STARTED, runner="one", started_ms=AT_MS + 1, at_ms=AT_MS + 1
+    )
+    begun = {"runner": "one", "started_ms": AT_MS + 1}
+    put_back = not_begun(approval, **begun)  # type: ignore[arg-type]
+    assert put_back is not None
+    assert put_back.execution == Execution()
+    for other in ({"runner": "two"}, {"started_ms": AT_MS}):
+        assert not_begun(approval, **{**begun, **other}) is None  # type: ignore[arg-type]
+
+
+def test_a_parked_call_can_be_taken_back_until_it_starts() -> None:
+    begun = started(approved(), facts())
+    assert begun is not None
+    assert parked(approved(), WAITS, now_ms=AT_MS) is None
+    waiting = parked(begun, WAITS, now_ms=AT_MS + 2)
+    assert waiting is not None
+    assert (waiting.execution.state, waiting.due_ms) == (ExecutionState.READY, AT_MS + 2)
+    assert can_take_back(waiting)
+    revision, no = waiting.revision, decision(Status.WITHDRAWN)
+    ended = taken_back(waiting, no, revision=revision)
+    assert ended is not None
+    assert (ended.status, ended.open) == (Status.WITHDRAWN, True)
+    assert ended.decision is not None
+    assert ended.decision.at_ms == AT_MS + 1  # the audit tells decisions apart by their times
+    assert taken_back(waiting, no, revision=revision + 1) is None
+    assert taken_back(begun, no, revision=begun.revision) is None
+    doubt = approved(parked=WAITS.changed(may_have_run=True))
+    assert not can_take_back(doubt)
+
+
+def test_a_rejection_of_a_parked_call_replaces_the_vote_of_its_person() -> None:
+    yes = CastVote(by="UADA", choice="approve", at_ms=1, digest="d")
+    waiting = approved(parked=WAITS).changed(votes=(yes,))
+    no = CastVote(by="UADA", choice="reject", at_ms=2, digest="d")
+    with_no = with_rejection(waiting, no, revision=waiting.revision, now_ms=3)
+    assert with_no is not None
+    assert with_no.votes == (no,)
+    assert with_rejection(waiting, no, revision=waiting.revision + 1, now_ms=3) is None
+    assert with_rejection(approved(), no, revision=0, now_ms=3) is None
+
+
+def test_news_of_a_call_only_goes_forward() -> None:
+    running = approved(state=ExecutionState.STARTED, number=7)
+    ended = told(running, ExecutionState.ENDED, now_ms=5, text="Paid.", closes=True)
+    assert ended is not None
+    assert (ended.execution.text, ended.execution.number, ended.open) == ("Paid.", 7, False)
+    assert told(running, ExecutionState.STARTED, now_ms=5) is None
+    assert told(ended, ExecutionState.DOUBT, now_ms=6) is None
+    doubt = told(running, ExecutionState.DOUBT, now_ms=5)
+    assert doubt is not None
+    assert told(doubt, ExecutionState.STARTED, now_ms=6) is None
+    assert told(doubt, ExecutionState.ENDED, now_ms=6) is not None
+    assert told(an_approval(), ExecutionState.ENDED, now_ms=6) is None
