@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,11 +18,13 @@ from bot.approvals.execution import (
     why_not,
     with_rejection,
 )
+from bot.config.durations import format_duration
 from bot.records.approval import (
     Approval,
     CastVote,
     Decision,
     Execution,
+    ExecutionMode,
     ExecutionState,
     ParkedCall,
     Status,
@@ -50,7 +53,8 @@ def test_a_decision_is_as_old_as_itself_unless_a_later_one_is_needed() -> None:
     approval = approved()
     longest_ms = approval.terms.max_age_s * 1_000
     assert why_not(approval, facts(longest_ms)) == ""
-    assert why_not(approval, facts(longest_ms + 1)) != ""
+    time = format_duration(timedelta(milliseconds=longest_ms))
+    assert why_not(approval, facts(longest_ms + 1)) == say("reason.too_late", time=time)
     assert why_not(approval, facts(-longest_ms - 1)) != ""  # a wrong clock
     assert why_not(approval, facts(longest_ms + 1, decided_ms=AT_MS + 1)) == ""
     assert why_not(approval, facts(longest_ms + 1, repeats=True)) == ""
@@ -81,7 +85,8 @@ def test_a_state_lets_a_call_start_or_says_why_not(
 
 
 def test_what_nobody_decided_does_not_start() -> None:
-    for approval in (an_approval(), an_approval(status=Status.APPROVED)):
+    rejected = an_approval(status=Status.REJECTED, decision=decision(Status.REJECTED))
+    for approval in (an_approval(), an_approval(status=Status.APPROVED), rejected):
         assert why_not(approval, facts()) == say("reason.no_record")
 
 
@@ -99,6 +104,17 @@ def test_a_start_is_of_its_process_and_no_stop_cancels_it() -> None:
         assert not_begun(approval, **{**begun, **other}) is None  # type: ignore[arg-type]
 
 
+def test_a_start_keeps_how_often_the_call_may_run() -> None:
+    often = {"mode": ExecutionMode.IDEMPOTENT, "is_cancellable": True}
+    approval = started(approved(), facts(1, **often))
+    assert approval is not None
+    assert approval.execution.mode is ExecutionMode.IDEMPOTENT
+    assert approval.execution.is_cancellable
+    waiting = parked(approval, WAITS, now_ms=AT_MS)
+    assert waiting is not None
+    assert waiting.execution == Execution(mode=ExecutionMode.IDEMPOTENT, parked=WAITS)
+
+
 def test_a_parked_call_can_be_taken_back_until_it_starts() -> None:
     begun = started(approved(), facts())
     assert begun is not None
@@ -110,7 +126,8 @@ def test_a_parked_call_can_be_taken_back_until_it_starts() -> None:
     revision, no = waiting.revision, decision(Status.WITHDRAWN)
     ended = taken_back(waiting, no, revision=revision)
     assert ended is not None
-    assert (ended.status, ended.open) == (Status.WITHDRAWN, True)
+    assert (ended.status, ended.open, ended.due_ms) == (Status.WITHDRAWN, True, AT_MS)
+    assert ended.votes == ()
     assert ended.decision is not None
     assert ended.decision.at_ms == AT_MS + 1  # the audit tells decisions apart by their times
     assert taken_back(waiting, no, revision=revision + 1) is None
@@ -125,16 +142,33 @@ def test_a_rejection_of_a_parked_call_replaces_the_vote_of_its_person() -> None:
     no = CastVote(by="UADA", choice="reject", at_ms=2, digest="d")
     with_no = with_rejection(waiting, no, revision=waiting.revision, now_ms=3)
     assert with_no is not None
-    assert with_no.votes == (no,)
+    assert (with_no.votes, with_no.due_ms) == ((no,), 3)
+    ended = taken_back(waiting, decision(Status.REJECTED), revision=waiting.revision, vote=no)
+    assert ended is not None
+    assert ended.votes == (no,)
+    kept = taken_back(waiting, decision(Status.WITHDRAWN), revision=waiting.revision)
+    assert kept is not None
+    assert kept.votes == (yes,)
     assert with_rejection(waiting, no, revision=waiting.revision + 1, now_ms=3) is None
     assert with_rejection(approved(), no, revision=0, now_ms=3) is None
 
 
 def test_news_of_a_call_only_goes_forward() -> None:
-    running = approved(state=ExecutionState.STARTED, number=7)
+    running = approved(state=ExecutionState.STARTED, number=7, is_cancellable=True)
+    running = running.changed(open=True)
     ended = told(running, ExecutionState.ENDED, now_ms=5, text="Paid.", closes=True)
     assert ended is not None
-    assert (ended.execution.text, ended.execution.number, ended.open) == ("Paid.", 7, False)
+    assert ended.execution == running.execution.changed(
+        state=ExecutionState.ENDED, text="Paid.", at_ms=5
+    )
+    assert (ended.open, ended.due_ms) == (False, 5)
+    going_on = told(running, ExecutionState.FAILED, now_ms=5, number=8, is_cancellable=False)
+    assert going_on is not None
+    assert (going_on.execution.text, going_on.execution.number, going_on.open) == ("", 8, True)
+    assert not going_on.execution.is_cancellable
+    closed = told(running.changed(open=False), ExecutionState.FAILED, now_ms=5)
+    assert closed is not None
+    assert not closed.open
     assert told(running, ExecutionState.STARTED, now_ms=5) is None
     assert told(ended, ExecutionState.DOUBT, now_ms=6) is None
     doubt = told(running, ExecutionState.DOUBT, now_ms=5)
