@@ -261,18 +261,18 @@ class Gauges:
             StorageError: The database does not respond.
         """
         now = self._clock()
-        freezes = await self._freezes()
-        since_ms = min((freeze.since_ms for freeze in freezes), default=now)
-        return {
+        counts = {
             "approvals_pending": await count_pending(self._storage.approvals),
             "queue_depth_threads": await self._storage.threads.count_due(now_ms=now),
             "queue_depth_approvals": await count_due(self._storage.approvals, now_ms=now),
             "records_unreadable": await self._storage.count_unreadable(),
-            "freezes_in_force": len(freezes),
-            "freeze_age_seconds": max(now - since_ms, 0) // 1_000,
             "threads_parked": await self._storage.threads.count_parked(),
             "tasks_running": len(self._tasks),
         }
+        freezes = await self._freezes()
+        since_ms = min((freeze.since_ms for freeze in freezes), default=now)
+        age_s = max(now - since_ms, 0) // 1_000
+        return {**counts, "freezes_in_force": len(freezes), "freeze_age_seconds": age_s}
 
     async def _freezes(self) -> tuple[Freeze, ...]:
         try:
