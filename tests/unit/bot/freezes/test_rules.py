@@ -5,9 +5,18 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from bot.audit.acts import Act
 from bot.errors import AlreadyConfirmedError, UnknownFreezeError
 from bot.freezes.rules import MOST, frozen, lifted
-from bot.records.switch import Confirmation, Freeze, FreezeScope, ScopeKind, SwitchRecord
+from bot.records.switch import (
+    Confirmation,
+    Freeze,
+    FreezeAct,
+    FreezeAlert,
+    FreezeScope,
+    ScopeKind,
+    SwitchRecord,
+)
 
 ADA, BEN = "U0ADA", "U0BEN"
 SQL = FreezeScope(kind=ScopeKind.TOOL, name="sql")
@@ -100,3 +109,62 @@ def test_a_scope_has_a_name_unless_it_is_all(kind: str, name: str) -> None:
 def test_a_reason_is_required_and_short(why: str) -> None:
     with pytest.raises(ValidationError):
         Freeze(id="f1", scope=SQL, by=ADA, why=why, since_ms=1)
+
+
+def test_each_action_is_kept_for_the_audit_with_the_revision_that_it_makes() -> None:
+    before = SwitchRecord().changed(revision=4)
+    switch = frozen(before, a_freeze(SQL))
+    (first,) = switch.freezes
+    froze = FreezeAct(
+        act=Act.FROZEN, freeze=first, by=ADA, why="an agent runs wild", at_ms=1, revision=5
+    )
+    assert switch.acts == (froze,)
+    again = frozen(switch, a_freeze(SQL, by=BEN))
+    assert again.acts[-1] == froze.changed(by=BEN)
+    some = lifted(switch, "f1", confirmed(), count=2)
+    lifts = FreezeAct(
+        act=Act.UNFROZEN, freeze=first, by=ADA, why="mended", at_ms=2, revision=5, missing=1
+    )
+    assert some.acts == (froze, lifts)
+    assert lifted(some, "f1", confirmed(BEN), count=2).acts[-1] == lifts.changed(by=BEN, missing=0)
+
+
+def test_another_scope_keeps_its_confirmations() -> None:
+    switch = lifted(frozen(SwitchRecord(), a_freeze(SQL)), "f1", confirmed(), count=2)
+    other = FreezeScope(kind=ScopeKind.TOOL, name="pay")
+    both = frozen(switch, a_freeze(other).changed(confirmations=(confirmed(),)))
+    assert [freeze.confirmations for freeze in both.freezes] == [(confirmed(),), ()]
+    lifted_other = lifted(both, "f2", confirmed(BEN), count=1)
+    assert [freeze.id for freeze in lifted_other.freezes] == ["f1"]
+    assert lifted(both, "f2", confirmed(BEN), count=2).freezes[0] == both.freezes[0]
+
+
+def test_a_full_switch_takes_the_same_scope_again() -> None:
+    switch = SwitchRecord()
+    for number in range(MOST):
+        scope = FreezeScope(kind=ScopeKind.TOOL, name=f"tool{number}")
+        switch = frozen(switch, a_freeze(scope))
+    again = frozen(switch, a_freeze(FreezeScope(kind=ScopeKind.TOOL, name="tool3"), turns=True))
+    assert [freeze.id for freeze in again.freezes] == [freeze.id for freeze in switch.freezes]
+    assert [freeze.id for freeze in again.freezes if freeze.turns] == ["f4"]
+
+
+def test_with_two_freezes_the_one_to_lift_must_be_named() -> None:
+    one = frozen(SwitchRecord(), a_freeze(SQL))
+    assert lifted(one, "", confirmed(), count=1).freezes == ()
+    two = frozen(one, a_freeze())
+    for freeze_id in ("", "f9"):
+        with pytest.raises(UnknownFreezeError, match="f1, f2"):
+            lifted(two, freeze_id, confirmed(), count=1)
+    with pytest.raises(UnknownFreezeError):
+        lifted(SwitchRecord(), "", confirmed(), count=1)
+
+
+@pytest.mark.parametrize("channel", ["C0ALERT", ""])
+def test_the_lifting_of_a_freeze_is_told_where_its_alert_is(channel: str) -> None:
+    switch = frozen(SwitchRecord(), a_freeze(SQL))
+    alert = FreezeAlert(freeze=switch.freezes[0], channel=channel)
+    switch = switch.with_alert("f1", alert)
+    assert lifted(switch, "f1", confirmed(), count=2).alerts == (alert,)
+    told = (alert.changed(lifted=confirmed()),) if channel else ()
+    assert lifted(switch, "f1", confirmed(), count=1).alerts == told
