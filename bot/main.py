@@ -18,6 +18,11 @@ from functools import partial
 from slack_sdk.errors import SlackClientError
 
 from agents.core.component.exits import contained_task
+from bot.api.executions import ProgramExecutions
+from bot.api.judging import ProgramPolicy
+from bot.api.requests import ProgramRequests
+from bot.api.use_cases import IsLive, Programs
+from bot.api.waiting import Waiters
 from bot.clock import MovableClock, system_clock
 from bot.config.agents import DEMO_AGENTS, load_model
 from bot.config.settings import Settings
@@ -35,6 +40,7 @@ from bot.observability import logs
 from bot.observability.events import TellEvent, both, nobody
 from bot.observability.readiness import Readiness
 from bot.observability.tracing import Tracing, otlp_provider
+from bot.people.quorum import QuorumCheck
 from bot.policy.current import OF_SETTINGS, LoadedPolicy, PolicyNews, Tell, source_of
 from bot.policy.evaluation.context import PolicyWorld, world_of
 from bot.policy.parser.lookups import SlackFacts
@@ -52,6 +58,7 @@ from bot.slack.intake.http import web_app
 from bot.slack.intake.socketmode import SocketMode
 from bot.slack.process import Process
 from bot.slack.ratelimit import Pacer
+from bot.slack.wiring import Wiring
 from bot.stores import Stores
 from bot.tasks import Closings, Tasks
 from bot.threads.named_agents import Roster, load_roster
@@ -254,6 +261,50 @@ async def _joined(
         rules=_rules(settings),
         process=replace(process, policy=policy, directory=directory),
         policy=lambda: policy.held,
+    )
+
+
+def programs_of(parts: Wiring, *, policy: ProgramPolicy, url: str, is_live: IsLive) -> Programs:
+    """Build the use cases of programs upon the parts of the bot.
+
+    Args:
+        parts: The parts.
+        policy: Judges calls of programs.
+        url: Public address of the API.
+        is_live: Tells whether a caller's key still works.
+    """
+    directory, clock, tasks = parts.slack.directory, parts.process.clock, parts.tasks
+    waiters = Waiters(storage=parts.storage, clock=clock, sleep=parts.process.sleep)
+    requests = ProgramRequests(
+        storage=parts.storage,
+        directory=directory,
+        attendance=lambda: parts.attendance,
+        policy=policy,
+        quorum_check=QuorumCheck(directory, policy=parts.policy_now, clock=clock),
+        rules=parts.rules,
+        clock=clock,
+        spawn=tasks.spawn,
+        changed=waiters.changed,
+    )
+    executions = ProgramExecutions(
+        storage=parts.storage,
+        requests=requests,
+        votes=lambda: parts.approvals.votes,
+        switch=parts.switch,
+        rules=parts.rules,
+        clock=clock,
+        spawn=tasks.spawn,
+        changed=waiters.changed,
+    )
+    return Programs(
+        storage=parts.storage,
+        directory=directory,
+        requests=requests,
+        executions=executions,
+        waiters=waiters,
+        clock=clock,
+        is_live=is_live,
+        url=url,
     )
 
 

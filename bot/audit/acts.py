@@ -56,6 +56,8 @@ class Act(StrEnum):
     """An edit had no effect, for the reason in the entry."""
     EDITED = "edited"
     """A person edited the call. Approvers are asked about the edited call."""
+    PROGRAM_REPORTED = "program_reported"
+    """A program told what came of a call that it had started."""
     ALLOWED = "allowed"
     """A rule allowed the call. No approver was asked."""
     VOTE_DROPPED = "vote_dropped"

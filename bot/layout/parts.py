@@ -134,7 +134,12 @@ def stuck_words(approval: Approval) -> str:
 
 
 def asked_by(approval: Approval) -> str:
-    """Mention all requesters, the most recent first."""
+    """Mention all requesters, the most recent first; or name the program that asks."""
+    origin = approval.origin
+    if origin.program:
+        key = "line.by_program_for" if origin.requested_for else "line.by_program"
+        owner, who = mention(origin.owner), mention(origin.requested_for)
+        return say(key, program=escape(origin.program_name), owner=owner, who=who)
     people = [mention(user_id) for user_id in requesters_of(approval)]
     if len(people) > MOST_PEOPLE:
         people[MOST_PEOPLE:] = [say("line.more_people", n=len(people) - MOST_PEOPLE)]

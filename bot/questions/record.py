@@ -188,6 +188,7 @@ def new_approval(
         digest=brief.digest,
         requesters=request.requesters,
         created_ms=now_ms,
+        shown_ms=now_ms,
         due_ms=now_ms,
         terms=terms,
         expires_ms=deadline(terms, now_ms),

@@ -601,6 +601,7 @@ class Approval(WorkDocument):
             Index(("card.error", "created_ms"), {"card.error": {"$gt": ""}}),
             Index(("asker.program", "shown_ms"), {"asker.program": {"$gt": ""}}),
             Index(("asker.program", "created_ms"), {"asker.program": {"$gt": ""}}),
+            Index(("asker.program", "expires_ms"), PENDING),
             Index(("execution.program.token",), {"execution.program.token": {"$gt": ""}}),
         ),
         content=frozenset(
@@ -787,9 +788,8 @@ class Approval(WorkDocument):
 
     @property
     def address(self) -> str:
-        """Place of the call within its asker, for the digest: an address, or a key's digest."""
-        asker = self.asker
-        return asker.address if isinstance(asker, AgentRun) else asker.key_digest
+        """Address of the call within its asker, as text; part of the digest."""
+        return self.asker.address
 
     @property
     def checkpoint_id(self) -> str:

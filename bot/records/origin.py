@@ -71,26 +71,32 @@ class ProgramCall(Part):
     program: str
     """Id of the program."""
     key_digest: str
-    """SHA-256 of the idempotency key, in hexadecimal; part of the digest."""
+    """SHA-256 of the idempotency key, in hexadecimal."""
     generation: int = 0
     """Number of the request under this key; the first is 0."""
     fingerprint: str
     """SHA-256 of what the program asked, in hexadecimal."""
-    wants: str
-    """The kind of request, in the program's words: `approval`, `edit`, `question`, `choice` or
-    `form`."""
+    wants: Literal["approval", "edit", "question", "choice", "form"]
+    """The kind of request, in the words of the API."""
     tags: tuple[str, ...] = ()
     """Tags of the call that the program gives."""
     risk: Literal["low", "medium", "high", "critical"] = "medium"
     """Risk of the call that the program gives."""
     is_trusted: bool = False
     """Whether the tags and the risk are true; otherwise they are claims."""
+    about: str = ""
+    """Id of the approval whose outcome people are asked for; empty for a program's own request."""
     run_timeout_s: int = 900
     """Longest time from the start of the call to its result, in seconds."""
     state: Text = ""
     """A text that the program gets back; nobody else sees it."""
     metadata: Mapping[str, str] = {}
     """Texts by name that the program gets back; nobody else sees them."""
+
+    @property
+    def address(self) -> str:
+        """The place of the call, in the form of an agent's addresses; part of the digest."""
+        return f"program:{self.program}:{self.key_digest}"
 
 
 Asker: TypeAlias = AgentRun | ProgramCall

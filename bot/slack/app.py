@@ -22,6 +22,7 @@ from bot.observability.events import ClickAnswered, TellEvent
 from bot.observability.instrument import metered
 from bot.people.viewer import Viewers
 from bot.ports.people import Actor
+from bot.ports.programs import ProgramCalls
 from bot.questions.record import Rules
 from bot.slack.bot import Countersign
 from bot.slack.connect import LOOKUP_S, PATIENT_S, QUICK_S, Slack
@@ -60,7 +61,7 @@ from bot.threads.named_agents import Roster
 from bot.threads.runs.application_policy import InForce
 
 
-def build(
+def build(  # noqa: PLR0913 - the parts of the bot, given by name
     *,
     slack: Slack,
     storage: Stores,
@@ -68,6 +69,7 @@ def build(
     rules: Rules,
     process: Process,
     policy: Callable[[], InForce] | None = None,
+    join: Callable[[Wiring], ProgramCalls] | None = None,
 ) -> Countersign:
     """Build the bot from its parts.
 
@@ -78,6 +80,7 @@ def build(
         rules: Approvers and time limits of the settings.
         process: The process.
         policy: Returns the policy in force; None if only gates in code ask.
+        join: Builds the door for programs upon the parts; None for no door.
 
     Raises:
         SettingsError: The environment would make Slack's library ignore the bot token.
@@ -92,6 +95,8 @@ def build(
         tasks=tasks,
         policy=policy,
     )
+    if join is not None:
+        parts.programs = join(parts)
     bolt = bolt_app(slack)
     register(bolt, parts)
     return Countersign(

@@ -39,10 +39,12 @@ from bot.people.viewer import Viewers
 from bot.policy.evaluation.context import world_of
 from bot.ports.people import Actor
 from bot.ports.policy import CurrentPolicy
+from bot.ports.programs import ProgramCalls
 from bot.ports.threads import BatchWords, CheckedCall, Presence, TaskBoard
 from bot.questions.record import Rules
 from bot.questions.shown import what_runs
 from bot.records.approval import Approval
+from bot.records.origin import ProgramCall
 from bot.records.switch import Freeze, FreezeScope
 from bot.scheduler import DueWork
 from bot.slack.agent_view import AgentSessions, SlackTaskBoard, SuggestedPrompts
@@ -85,6 +87,7 @@ class Wiring:
         rules: Approvers and time limits of the settings.
         tasks: Background tasks.
         policy: Returns the policy in force; None without a policy.
+        programs: Takes what becomes of requests of programs; None without a door for them.
     """
 
     slack: SlackSide
@@ -94,6 +97,7 @@ class Wiring:
     process: Process
     tasks: Tasks
     policy: Callable[[], InForce] | None = None
+    programs: ProgramCalls | None = None
 
     @cached_property
     def policy_now(self) -> CurrentPolicy:
@@ -101,6 +105,8 @@ class Wiring:
         return policy_of_cards(self.policy, self._judge)
 
     async def _judge(self, approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
+        if isinstance(approval.asker, ProgramCall):
+            return await self.programs.judge(approval, arguments) if self.programs else None
         return await self.catalog.judge(approval, arguments)
 
     @cached_property
@@ -139,6 +145,7 @@ class Wiring:
             consideration=self.wishes,
             answers=self.agent_answers,
             grant=self.grants.complete,
+            programs=self.programs,
             pause=self.process.sleep,
         )
 
@@ -280,12 +287,16 @@ class Wiring:
         self.homes.changed()
 
     async def _check_call(self, approval: Approval, arguments: dict[str, Any]) -> CheckedCall:
+        if isinstance(approval.asker, ProgramCall):
+            return CheckedCall(arguments=arguments)  # `judge` compares them with the schema
         return await self.catalog.check_call(approval, arguments)
 
     async def _batch_words(self, items: Sequence[Approval]) -> BatchWords:
         return await self.catalog.batch_words(items)
 
     async def _explainer(self, approval: Approval) -> Explains | None:
+        if isinstance(approval.asker, ProgramCall):
+            return None
         return await self.catalog.explainer(approval)
 
     @cached_property

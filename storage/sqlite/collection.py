@@ -244,7 +244,7 @@ def _statements(kind: type[Document]) -> list[str]:
         f', "{name}" GENERATED ALWAYS AS (CASE WHEN json_valid({column}) '
         f"THEN json_extract({column}, '$.{name}') END) VIRTUAL"
         for name in sorted(indexed(kind))
-        for column in ["content" if name in kind.spec.content else "body"]
+        for column in ["content" if name.partition(".")[0] in kind.spec.content else "body"]
     )
     made = (
         f"CREATE TABLE IF NOT EXISTS {table} (id TEXT NOT NULL PRIMARY KEY, v INTEGER NOT NULL,"

@@ -53,9 +53,10 @@ from bot.ports.notifier import BatchCards, Notifier
 from bot.ports.people import Directory
 from bot.ports.policy import CurrentPolicy, NoPolicy
 from bot.ports.process import Clock
+from bot.ports.programs import ProgramCalls
 from bot.records.approval import Approval, ApprovalMessage, Decision, Kind, Status
 from bot.records.approval_queries import START, newest_of, undelivered, waiting
-from bot.records.origin import AgentRun
+from bot.records.origin import AgentRun, ProgramCall
 from bot.stores import Stores
 from storage.documents import Place, update, update_or_none
 
@@ -148,6 +149,7 @@ class ApprovalWorker:
         consideration: Notification preferences and quiet hours.
         answers: Lets agents answer questions; None if no agent can be asked.
         grant: Creates the missing grant of an approval; returns when to retry, or None.
+        programs: Takes what becomes of requests of programs; None without a door for them.
     """
 
     storage: Stores
@@ -164,6 +166,7 @@ class ApprovalWorker:
     consideration: DoNotDisturb = field(default_factory=NeverQuiet)
     answers: AgentAnswers | None = None
     grant: Callable[[Approval], Awaitable[int | None]] = _no_grant
+    programs: ProgramCalls | None = None
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _gathering: Debouncer = field(default_factory=Debouncer)
@@ -302,6 +305,8 @@ class ApprovalWorker:
                 await self.alert(approval)
                 if approval.decision is not None:
                     self._told[approval.approval_id] = approval.decision.at_ms
+                if self.programs is not None and isinstance(approval.asker, ProgramCall):
+                    await self.programs.told(approval)
             if runs:  # a program looks itself
                 self.wake(thread_id)
 
@@ -550,6 +555,8 @@ class ApprovalWorker:
         await self._record(approval, worker_pass)
         if approval.status is Status.PENDING and now >= approval.expires_ms:
             approval = await self._expire(approval, now)
+        if self.programs is not None:
+            approval = await self.programs.overdue(approval)
         approval = await self._end_claim(approval, now)
         steps = self._steps(look)
         approval = await steps.step(approval, worker_pass, now)
@@ -564,6 +571,8 @@ class ApprovalWorker:
             due_ms = await steps.see_to(approval, worker_pass)
             if due_ms is not None:
                 due_ms = min(due_ms, *_changes_by_itself(approval, now))
+            if self.programs is not None:
+                due_ms = _earliest(due_ms, self.programs.due_ms(approval))
             return await self._with_sign(_Outcome(approval, due_ms), worker_pass)
         except DeliveryError as error:
             return self._later(approval, error)
@@ -585,7 +594,7 @@ class ApprovalWorker:
     async def _with_sign(self, outcome: _Outcome, worker_pass: Visit) -> _Outcome:
         """Update the thread's reaction, as the last step."""
         outcome = replace(outcome, due_ms=_earliest(outcome.due_ms, worker_pass.again_ms))
-        if self.signs is None:
+        if self.signs is None or isinstance(outcome.seen.asker, ProgramCall):
             return outcome
         sign, again_ms = await self.signs.see_to(outcome.seen, worker_pass)
         return replace(outcome, sign=sign, due_ms=_earliest(outcome.due_ms, again_ms))

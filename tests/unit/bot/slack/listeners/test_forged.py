@@ -108,7 +108,7 @@ async def in_peace(counter: Counter, before: Approval) -> None:
     """Nothing has happened to a record, but that somebody has looked at it."""
     office = counter.office
     after = await office.storage.approvals.get(before.approval_id)
-    looked = ("seen", "revision", "shown_revision", "due_ms", "fence")
+    looked = ("seen", "revision", "shown_revision", "shown_ms", "due_ms", "fence")
     assert after.changed(**{name: getattr(before, name) for name in looked}) == before
     assert office.ran == []
     assert list(await office.storage.grants.current(THREAD_ID, now_ms=0)) == []

@@ -1,0 +1,580 @@
+"""Requests of programs: create and cancel them. Each one is an approval like any other."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any, Protocol
+
+from agents.core.asking.infos import CallInfo
+from agents.core.codec import Json
+from agents.core.digest import call_digest
+from agents.graph.state.shapes import misfit
+from bot.api.canonical import canonical
+from bot.api.judging import CallOfProgram, ProgramPolicy
+from bot.api.ports import ApiCaller
+from bot.api.problems import ApiFault, ApiProblemError
+from bot.api.shapes import ApiCreateRequest, ApiPreview
+from bot.approvals.changes import decided
+from bot.approvals.due.worker import ApprovalWorker
+from bot.audit.entries import decision_entries, note_decision, request_entry
+from bot.clock import milliseconds
+from bot.people.lookup import LookupOnce
+from bot.people.quorum import QuorumCheck
+from bot.people.requesters import requesters_of
+from bot.policy.evaluation.merge import Permit, Refusal
+from bot.ports.people import Directory
+from bot.ports.process import Clock
+from bot.questions.base import QuestionDraft, brief_of
+from bot.questions.form import AnswerForm, Form, Option
+from bot.questions.record import NewRequest, Rules, new_approval
+from bot.records.approval import (
+    PENDING,
+    Approval,
+    Decision,
+    Execution,
+    ExecutionMode,
+    Kind,
+    Status,
+)
+from bot.records.approval_queries import newest_of
+from bot.records.origin import ClaimedSource, ProgramCall, RequestOrigin, RequestPlace
+from bot.records.programs import ProgramRecord
+from bot.stores import Stores
+from bot.words import say
+from storage.documents import update
+from storage.errors import RecordNotFoundError
+from storage.thread_ids import thread_id_of, turn_id_of
+
+AFTER_REJECTION = timedelta(minutes=10)
+"""Time for which a rejection answers the same call again, so that nobody is asked twice."""
+LONGEST_ARGUMENTS = 64 * 1024
+"""Most bytes of the arguments as canonical JSON."""
+DEEPEST_ARGUMENTS = 16
+MOST_MEMBERS = 1_000
+QUESTIONS = "ask"
+"""Name of questions in the tool patterns of a program."""
+_APART = "\0"
+"""Stands in no idempotency key."""
+_MOST_IN_GROUP = 200
+"""How many earlier requests of a group are read for its requesters."""
+_USED_UP = frozenset(
+    {Status.EXPIRED, Status.CANCELLED, Status.UNDECIDABLE, Status.DENIED, Status.SUPERSEDED}
+)
+_FINGERPRINTED = (
+    "kind",
+    "title",
+    "preview",
+    "tool",
+    "arguments",
+    "secret",
+    "options",
+    "multiple",
+    "schema",
+    "tags",
+    "risk",
+    "execution",
+    "people",
+    "requested_for",
+    "repeat",
+)
+
+
+class Spawn(Protocol):
+    """Runs work in the background, until the process stops."""
+
+    def __call__(self, work: Coroutine[Any, Any, None], /) -> object:
+        """Start the work."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramRequests:
+    """Creates and cancels the requests of programs.
+
+    Args:
+        storage: The database.
+        directory: Looks people and channels up.
+        attendance: Returns the worker that shows cards.
+        policy: Judges calls.
+        quorum_check: Checks whether anybody can decide.
+        rules: The settings' rules.
+        clock: The time now.
+        spawn: Runs the posting of a card in the background.
+        changed: Called with each approval that was written here.
+    """
+
+    storage: Stores
+    directory: Directory
+    attendance: Callable[[], ApprovalWorker]
+    policy: ProgramPolicy
+    quorum_check: QuorumCheck
+    rules: Rules
+    clock: Clock
+    spawn: Spawn
+    changed: Callable[[Approval], None]
+
+    async def create(
+        self, caller: ApiCaller, asked: ApiCreateRequest, *, idempotency_key: str
+    ) -> tuple[Approval, bool]:
+        """Ask people, or find the request that the key names.
+
+        Returns:
+            The approval, and whether it is new. Once returned, it is stored.
+
+        Raises:
+            ApiProblemError: The program may not ask this, or the key names another request.
+            DirectoryError: A look-up failed; nothing is stored.
+            StorageError: Nothing is known to be stored. The same key finds what is.
+        """
+        channel = _channel_of(caller.program, asked)
+        _check_scope(caller.program, asked)
+        print_ = fingerprint(asked, channel)
+        generation, known = await self._known(caller, asked, idempotency_key, print_)
+        if known is not None:
+            return known, False
+        _check_arguments(asked)
+        await self._check_room(caller.program)
+        await self._check_place(caller, channel)
+        asker = ProgramCall(
+            program=caller.program.id,
+            key_digest=hashlib.sha256(idempotency_key.encode()).hexdigest(),
+            generation=generation,
+            fingerprint=print_,
+            wants=asked.kind,
+            tags=asked.tags,
+            risk=asked.risk or "medium",
+            is_trusted=caller.program.trusts_tags,
+            run_timeout_s=asked.run_timeout,
+            state=asked.state or "",
+            metadata=dict(asked.metadata),
+        )
+        name = request_id(caller.program, idempotency_key, generation)
+        approval = await self._made(caller, asked, asker, name=name, channel=channel)
+        is_pending = approval.status is Status.PENDING
+        born = (
+            self.attendance().born(approval)
+            if is_pending
+            else approval.changed(due_ms=None, open=False)
+        )
+        if not await self.storage.approvals.insert(born):  # made elsewhere at the same moment
+            return await self.create(caller, asked, idempotency_key=idempotency_key)
+        entries = [request_entry(born)]
+        if born.decision is not None and born.status is not Status.UNDECIDABLE:
+            entries += decision_entries(born, born.decision)
+        await self.storage.audit.append_all(entries)
+        if is_pending:
+            self.spawn(self.attendance().request([born]))
+        self.changed(born)
+        return born, True
+
+    async def get(self, caller: ApiCaller, approval_id: str) -> Approval:
+        """Read a request of this program.
+
+        Raises:
+            ApiProblemError: There is none with this id, or it is another program's.
+        """
+        try:
+            approval = await self.storage.approvals.get(approval_id)
+        except RecordNotFoundError:
+            approval = None
+        if approval is None or not is_of(approval, caller.program.id):
+            raise ApiProblemError("not-found", "This program has no request with this id.")
+        return approval
+
+    async def cancel(self, caller: ApiCaller, approval_id: str, *, reason: str = "") -> Approval:
+        """End a pending request; repeating it changes nothing.
+
+        Raises:
+            ApiProblemError: The request is over, or does not exist.
+        """
+        approval = await self.get(caller, approval_id)
+        words = say("reason.program_cancelled", program=caller.program.name)
+        decision = Decision(
+            status=Status.CANCELLED,
+            by="",
+            at_ms=self.clock(),
+            reason=f"{words} {reason}".strip(),
+            digest=approval.digest,
+        )
+        write = partial(decided, decision=decision, digest=approval.digest)
+        ended = await update(self.storage.approvals, approval_id, write, writes_due=True)
+        if ended is not None:
+            await note_decision(self.storage.audit, ended, decision)
+            self.changed(ended)
+            self.spawn(self.attendance().attend(approval_id))
+            return ended
+        newest = await self.get(caller, approval_id)
+        if newest.status is Status.CANCELLED:
+            return newest
+        if newest.status is Status.PENDING and self.clock() < newest.expires_ms:
+            return await self.cancel(caller, approval_id, reason=reason)  # it was edited just now
+        raise ApiProblemError(
+            "not-pending",
+            "The request is over, so it cannot be cancelled. After an approval, do not start it.",
+            request=approval_id,
+        )
+
+    async def _known(
+        self, caller: ApiCaller, asked: ApiCreateRequest, key: str, print_: str
+    ) -> tuple[int, Approval | None]:
+        """Return the generation that the key names, and its request; None if it is not made yet."""
+        generation = 0
+        while True:
+            name = request_id(caller.program, key, generation)
+            try:
+                approval = await self.storage.approvals.get(name)
+            except RecordNotFoundError:
+                return generation, None
+            asker = approval.asker
+            if not isinstance(asker, ProgramCall) or asker.fingerprint != print_:
+                raise ApiProblemError(
+                    "idempotency-key-reused",
+                    "This Idempotency-Key names another request. Use another key for this one.",
+                    request=name,
+                )
+            if asked.repeat == "same" or not is_used_up(approval, self.clock()):
+                return generation, approval
+            generation += 1
+
+    async def _made(
+        self,
+        caller: ApiCaller,
+        asked: ApiCreateRequest,
+        asker: ProgramCall,
+        *,
+        name: str,
+        channel: str,
+    ) -> Approval:
+        """Build the approval, judged by the policy and not stored yet."""
+        program = caller.program
+        group = asked.where.group
+        thread_name = group_name(program, group or name)
+        thread_id = thread_id_of(program.team_id, channel, thread_name)
+        earlier = await self._earlier(thread_id) if group else []
+        new = NewRequest(
+            approval_id=name,
+            asker=asker,
+            thread_id=thread_id,
+            place=RequestPlace(channel_id=channel, thread_ts=_root_of(earlier)),
+            requesters=await self._requesters(program, asked, earlier),
+            title=asked.title,
+            origin=RequestOrigin(
+                door=caller.door,
+                program=program.id,
+                program_name=program.name,
+                key=caller.key.public_id,
+                owner=program.owner_id,
+                requested_for=asked.requested_for or "",
+                claimed=asked.requested_for is not None,
+                source=_source_of(asked),
+            ),
+        )
+        approval = await self._call(asked, new, asker) if asked.tool else self._asks(asked, new)
+        approval = approval.changed(execution=Execution(mode=ExecutionMode(asked.execution)))
+        return _shortened(approval, asked.expires_in)
+
+    async def _call(self, asked: ApiCreateRequest, new: NewRequest, asker: ProgramCall) -> Approval:
+        arguments = dict(asked.arguments or {})
+        call = CallOfProgram(
+            turn_id=turn_id_of(new.thread_id, 0),
+            address=asker.address,
+            tool=asked.tool or "",
+            arguments=arguments,
+            schema=_schema_of(asked, arguments),
+            title=asked.title,
+            why=asked.why or "",
+            preview=_text_of(asked.preview),
+            tags=asked.tags,
+            risk=asker.risk,
+            secret=_secrets_in(asked),
+            requesters=new.requesters,
+            channel=new.place.channel_id,
+            origin=new.origin,
+            is_trusted=asker.is_trusted,
+        )
+        ruled = await self.policy.rule(call)
+        if not isinstance(ruled, CallInfo):
+            return self._settled(call, new, ruled)
+        approval = new_approval(brief_of(ruled), ruled, new, self.rules, now_ms=self.clock())
+        # Standing grants belong to threads of agents.
+        terms = approval.terms.model_copy(update={"grants": None})
+        file_hash = self.quorum_check.policy.file_hash
+        approval = approval.changed(terms=terms, policy_file=file_hash)
+        look = LookupOnce(self.directory)
+        approval = await replace(self.quorum_check, directory=look).prepare(approval)
+        return await self.attendance().ladder(look).invite(approval)
+
+    def _settled(self, call: CallOfProgram, new: NewRequest, ruled: Permit | Refusal) -> Approval:
+        """Return the approval of a call that a rule allows or denies; nobody is asked."""
+        rule = " + ".join(ruled.names)
+        digest = call_digest(
+            thread=call.turn_id,
+            address=call.address,
+            tool=call.tool,
+            arguments=call.arguments,
+            rule=rule,
+        )
+        brief = QuestionDraft(
+            kind=Kind.APPROVAL,
+            title=call.title,
+            arguments=call.arguments,
+            ask=AnswerForm(form=Form.CALL, secret=call.secret),
+            tool=call.tool,
+            why=call.why,
+            preview=call.preview,
+            rule=rule,
+            digest=digest,
+        )
+        approval = new_approval(brief, None, new, self.rules, now_ms=self.clock())
+        decision = Decision(
+            status=Status.APPROVED if isinstance(ruled, Permit) else Status.DENIED,
+            by="",
+            at_ms=approval.created_ms,
+            reason="" if isinstance(ruled, Permit) else ruled.reason,
+            rule=rule,
+            digest=digest,
+        )
+        return approval.changed(status=decision.status, decision=decision)
+
+    def _asks(self, asked: ApiCreateRequest, new: NewRequest) -> Approval:
+        brief = QuestionDraft(
+            kind=Kind.QUESTION,
+            title=asked.title,
+            arguments={"questions": [asked.title]},
+            ask=_form_of(asked),
+            why=asked.why or "",
+            preview=_text_of(asked.preview),
+        )
+        brief = replace(
+            brief, digest=brief.digest_at(turn_id_of(new.thread_id, 0), new.approval_id)
+        )
+        return new_approval(brief, None, new, self.rules, now_ms=self.clock())
+
+    async def _earlier(self, thread_id: str) -> Sequence[Approval]:
+        return await newest_of(self.storage.approvals, thread_id, limit=_MOST_IN_GROUP)
+
+    async def _check_room(self, program: ProgramRecord) -> None:
+        """Refuse a request of a program that has too many undecided ones."""
+        pending = await self.storage.approvals.count({**PENDING, "asker.program": program.id})
+        if pending >= program.limits.pending:
+            detail = f"{pending} requests of this program are undecided. Wait for some, or cancel."
+            raise ApiProblemError("too-many-pending", detail, retry_after_s=60)
+
+    async def _check_place(self, caller: ApiCaller, channel: str) -> None:
+        """Refuse a channel that the bot is not in, and a program without an owner."""
+        if not await self.directory.is_in(channel):
+            detail = "The bot is not in this channel. Invite it there."
+            raise ApiProblemError("channel-out-of-scope", detail)
+        owner = await self.directory.person(caller.program.owner_id)
+        if owner.is_bot or owner.is_deleted or owner.is_guest or owner.is_external:
+            detail = "The owner of the program is no full member of the workspace any more."
+            raise ApiProblemError("key-revoked", detail)
+
+    async def _requesters(
+        self, program: ProgramRecord, asked: ApiCreateRequest, earlier: Iterable[Approval]
+    ) -> tuple[str, ...]:
+        """Return the people whose words may have led to the request, the owner first.
+
+        Naming a person only excludes that person.
+        """
+        people = [program.owner_id]
+        if asked.requested_for is not None:
+            person = await self.directory.person(asked.requested_for)
+            if person.is_bot or person.is_deleted or not person.team_id:
+                detail = "requested_for names no active member of the workspace."
+                raise ApiProblemError("person-unknown", detail)
+            people.append(asked.requested_for)
+        for approval in earlier:
+            people += [*requesters_of(approval), *_speakers(approval)]
+        return tuple(dict.fromkeys(people))
+
+
+def request_id(program: ProgramRecord, key: str, generation: int = 0) -> str:
+    """Return the id of the request under an idempotency key: unguessable, the same each time."""
+    return f"apr_{_made_of(program, key + _APART + str(generation))[:32]}"
+
+
+def fingerprint(asked: ApiCreateRequest, channel: str) -> str:
+    """Return the SHA-256 of the members that an idempotency key stands for."""
+    body = asked.model_dump(mode="json", by_alias=True)
+    members = {name: body[name] for name in _FINGERPRINTED}
+    members["where"] = {"channel": channel, "group": asked.where.group}
+    try:
+        text = canonical(members)
+    except ValueError as error:
+        raise ApiProblemError("number-out-of-range", f"{error}; send it as text") from error
+    return hashlib.sha256(text).hexdigest()
+
+
+def is_of(approval: Approval, program: str) -> bool:
+    """Whether a program asked for an approval. Questions about its outcome are people's."""
+    asker = approval.asker
+    return (
+        isinstance(asker, ProgramCall)
+        and asker.program == program
+        and approval.kind is not Kind.DOUBT
+    )
+
+
+def is_used_up(approval: Approval, now_ms: int) -> bool:
+    """Whether a repeated call needs a new request, as the last one has served."""
+    if approval.status is Status.REJECTED and approval.decision is not None:
+        return now_ms - approval.decision.at_ms > milliseconds(AFTER_REJECTION)
+    return approval.status in _USED_UP or approval.execution.program.is_delivered
+
+
+def group_name(program: ProgramRecord, group: str) -> str:
+    """Return the name of a group of requests in the id of its thread."""
+    return _made_of(program, group)[:24]
+
+
+def _made_of(program: ProgramRecord, text: str) -> str:
+    key = bytes.fromhex(program.salt)
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def _channel_of(program: ProgramRecord, asked: ApiCreateRequest) -> str:
+    channel = asked.where.channel or next(iter(program.channels), "")
+    if channel not in program.channels:
+        raise ApiProblemError("channel-out-of-scope", "The key does not name this channel.")
+    return channel
+
+
+def _check_scope(program: ProgramRecord, asked: ApiCreateRequest) -> None:
+    """Refuse what the key does not allow."""
+    tool = asked.tool or QUESTIONS
+    if not any(fnmatchcase(tool, pattern) for pattern in program.tools):
+        raise ApiProblemError("tool-out-of-scope", f"No tool pattern of the key fits {tool}.")
+    if asked.people:
+        raise ApiProblemError("people-not-allowed", "This server does not narrow who is asked.")
+    if program.requester == "owner" and asked.requested_for is not None:
+        raise ApiProblemError("requester-not-allowed", "Leave requested_for out.")
+    if program.requester == "required" and asked.requested_for is None:
+        raise ApiProblemError("requester-missing", "Name the person in requested_for.")
+    if asked.callback_url is not None:
+        raise ApiProblemError("callback-refused", "This server sends no webhooks. Wait instead.")
+
+
+def _check_arguments(asked: ApiCreateRequest) -> None:
+    """Refuse arguments that are too large, or that do not fit their own schema."""
+    if asked.arguments is None:
+        return
+    size = len(canonical(asked.arguments))
+    if size > LONGEST_ARGUMENTS:
+        fault = f"They have {size:,} bytes, and may have {LONGEST_ARGUMENTS:,}."
+        raise ApiProblemError("invalid", fault, faults=[ApiFault("/arguments", fault)])
+    depth, members = _measure(asked.arguments)
+    if depth > DEEPEST_ARGUMENTS or members > MOST_MEMBERS:
+        fault = f"They may be {DEEPEST_ARGUMENTS} deep and have {MOST_MEMBERS:,} members."
+        raise ApiProblemError("invalid", fault, faults=[ApiFault("/arguments", fault)])
+    schema: Json = dict(asked.call_schema) if asked.call_schema is not None else None
+    if fault := misfit(schema, asked.arguments):
+        raise ApiProblemError("arguments-do-not-fit", faults=[ApiFault("/arguments", fault)])
+
+
+def _measure(value: Json) -> tuple[int, int]:
+    """Return the depth and the number of members of JSON data."""
+    match value:
+        case dict():
+            inner = [_measure(item) for item in value.values()]
+        case list():
+            inner = [_measure(item) for item in value]
+        case _:
+            return 0, 0
+    depth = 1 + max((depth for depth, _ in inner), default=0)
+    return depth, len(inner) + sum(members for _, members in inner)
+
+
+def _speakers(approval: Approval) -> list[str]:
+    """Return the people who answered, edited, or gave a reason, which the program has read."""
+    decision = approval.decision
+    spoke = decision is not None and (decision.reason or decision.answer is not None)
+    by = [decision.by] if decision is not None and spoke else []
+    return [name for name in (*by, *approval.edits.editors) if name]
+
+
+def _root_of(earlier: Sequence[Approval]) -> str:
+    """Return the `ts` of the first card of a group; empty for its first request."""
+    posted = [approval for approval in earlier if approval.thread_ts]
+    first = min(posted, key=lambda approval: approval.created_ms, default=None)
+    return first.thread_ts if first is not None else ""
+
+
+def _source_of(asked: ApiCreateRequest) -> ClaimedSource | None:
+    given = asked.source.model_dump(exclude_none=True)
+    return ClaimedSource(**given) if given else None
+
+
+def _secrets_in(asked: ApiCreateRequest) -> tuple[str, ...]:
+    """Return the names to mask: the last part of each path, wherever it stands."""
+    return tuple(dict.fromkeys(path.rpartition(".")[2] for path in asked.secret))
+
+
+def _text_of(preview: ApiPreview | None) -> str:
+    if preview is None:
+        return ""
+    rows = [preview.columns or (), *(preview.rows or ())]
+    return preview.text or "\n".join(" | ".join(row) for row in rows if row)
+
+
+def _schema_of(asked: ApiCreateRequest, arguments: dict[str, Json]) -> dict[str, Json]:
+    """Return the schema of the arguments for an edit; empty if people cannot edit."""
+    if asked.kind != "edit":
+        return {}
+    if asked.call_schema is not None:
+        return dict(asked.call_schema)
+    fields: dict[str, Json] = {name: {"type": _TYPES[type(arguments[name])]} for name in arguments}
+    required: list[Json] = list(arguments)
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+_TYPES = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
+
+
+def _form_of(asked: ApiCreateRequest) -> AnswerForm:
+    if asked.kind == "choice":
+        options = tuple(
+            Option(
+                id=option.value,
+                label=option.label,
+                description=option.description or "",
+                value=option.value,
+            )
+            for option in asked.options or ()
+        )
+        return AnswerForm(
+            form=Form.CHOICE, question=asked.title, options=options, multiple=asked.multiple
+        )
+    if asked.kind == "form":
+        return AnswerForm(form=Form.FIELDS, schema=dict(asked.call_schema or {}))
+    return AnswerForm(form=Form.TEXTS)
+
+
+def _shortened(approval: Approval, expires_in: int | None) -> Approval:
+    """Return the approval with an earlier expiry, if the program wants one."""
+    if expires_in is None or approval.status is not Status.PENDING:
+        return approval
+    longest_s = (approval.expires_ms - approval.created_ms) // 1_000
+    if expires_in > longest_s:
+        detail = f"expires_in is at most {longest_s} s, by the policy."
+        raise ApiProblemError("expires-too-long", detail)
+    return approval.changed(expires_ms=approval.created_ms + expires_in * 1_000)

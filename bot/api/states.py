@@ -1,0 +1,274 @@
+"""The state of a request as programs read it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from agents.core.codec import Json
+from bot.api.canonical import call_digest
+from bot.api.shapes import (
+    ApiChange,
+    ApiDecision,
+    ApiExecution,
+    ApiFailure,
+    ApiOption,
+    ApiPerson,
+    ApiPlace,
+    ApiProgram,
+    ApiProgress,
+    ApiRequest,
+    ApiRequirement,
+    ApiSource,
+    RequestStatus,
+    RunMode,
+    RunState,
+)
+from bot.policy.progress import progress_of
+from bot.questions.form import Form, ask_of
+from bot.records.approval import Approval, Decision, ExecutionMode, ExecutionState, Kind, Status
+from bot.records.origin import ProgramCall
+
+NameOf = Callable[[str], Awaitable[str]]
+"""Returns the name of a person, as Slack shows it."""
+
+_STATUSES: Mapping[Status, RequestStatus] = {
+    Status.PENDING: "pending",
+    Status.APPROVED: "approved",
+    Status.REJECTED: "rejected",
+    Status.DENIED: "rejected",
+    Status.ANSWERED: "answered",
+    Status.EXPIRED: "expired",
+    Status.CANCELLED: "cancelled",
+    Status.WITHDRAWN: "cancelled",
+    Status.SUPERSEDED: "cancelled",
+    Status.UNDECIDABLE: "failed",
+}
+_RUNS: Mapping[ExecutionState, RunState] = {
+    ExecutionState.READY: "ready",
+    ExecutionState.STARTED: "started",
+    ExecutionState.ENDED: "ran",
+    ExecutionState.FAILED: "failed",
+    ExecutionState.DOUBT: "unknown",
+    ExecutionState.LAPSED: "lapsed",
+}
+_MODES: Mapping[ExecutionMode, RunMode] = {
+    ExecutionMode.ONCE: "once",
+    ExecutionMode.IDEMPOTENT: "idempotent",
+    ExecutionMode.NONE: "none",
+}
+_OUTCOMES = frozenset({Status.APPROVED, Status.REJECTED, Status.DENIED, Status.ANSWERED})
+
+
+def status_of(approval: Approval) -> RequestStatus:
+    """Return the status in the words of the API. One that is not `pending` never changes."""
+    return _STATUSES[approval.status]
+
+
+def is_over(approval: Approval) -> bool:
+    """Whether the status never changes again."""
+    return approval.status is not Status.PENDING
+
+
+def decided_arguments(approval: Approval) -> dict[str, Json]:
+    """Return the arguments that run, if people or a rule approved them."""
+    decision = approval.decision
+    edited = decision.arguments if decision is not None else None
+    return dict(approval.arguments if edited is None else edited)
+
+
+def digest_of(approval: Approval) -> str:
+    """Return the digest that the program must make of what it is about to run."""
+    return call_digest(approval.approval_id, approval.tool, decided_arguments(approval))
+
+
+def usable_until_ms(approval: Approval) -> int:
+    """Return the time until which an approved call may start; 0 without a decision."""
+    decision = approval.decision
+    return decision.at_ms + approval.terms.max_age_s * 1_000 if decision is not None else 0
+
+
+def run_of(approval: Approval, now_ms: int) -> RunState:
+    """Return the state of the execution in the words of the API."""
+    execution = approval.execution
+    if approval.status is not Status.APPROVED or execution.mode is ExecutionMode.NONE:
+        return "waiting"
+    if execution.state is ExecutionState.READY and now_ms > usable_until_ms(approval):
+        return "lapsed"
+    if execution.state is ExecutionState.FAILED and execution.program.is_not_run:
+        return "not_run"
+    return _RUNS[execution.state]
+
+
+def execution_id_of(approval: Approval) -> str:
+    """Return the id of the execution, which stays the same over repeated starts."""
+    return f"exe_{approval.approval_id.removeprefix('apr_')}"
+
+
+async def state_of(
+    approval: Approval, *, url: str, now_ms: int, is_usable: bool, name_of: NameOf
+) -> ApiRequest:
+    """Return the state of a program's request.
+
+    Args:
+        approval: The approval.
+        url: Public address of the API.
+        now_ms: The time now.
+        is_usable: Whether its decision may be acted on at this moment.
+        name_of: Returns names of people.
+
+    Raises:
+        TypeError: The approval is not a program's.
+    """
+    asker, origin = approval.asker, approval.origin
+    if not isinstance(asker, ProgramCall):
+        raise TypeError(f"{approval.approval_id} was not requested by a program")
+    ask = ask_of(approval)
+    is_call = approval.kind is Kind.APPROVAL
+    decision = approval.decision
+    original = approval.edits.original
+    return ApiRequest(
+        id=approval.approval_id,
+        kind=asker.wants,
+        status=status_of(approval),
+        revision=approval.shown_revision,
+        url=f"{url}/r/{approval.approval_id}",
+        title=approval.title,
+        why=approval.why or None,
+        tool=approval.tool or None,
+        arguments=dict(original or approval.arguments) if is_call else None,
+        schema=dict(ask.schema) if ask.schema is not None else None,
+        options=tuple(
+            ApiOption(value=option.id, label=option.label, description=option.description or None)
+            for option in ask.options
+        )
+        or None,
+        program=ApiProgram(id=origin.program, name=origin.program_name),
+        requested_for=origin.requested_for or None,
+        requesters=approval.requesters,
+        place=ApiPlace(channel=approval.channel_id, thread_ts=approval.thread_ts or None),
+        risk=approval.terms.risk if is_call else None,
+        rules=approval.terms.rules if is_call else (),
+        created_at=approval.created_ms,
+        updated_at=approval.shown_ms or approval.created_ms,
+        expires_at=approval.expires_ms,
+        decided_at=decision.at_ms if decision is not None else None,
+        progress=_progress(approval) if not is_over(approval) and is_call else None,
+        decision=await _decision(approval, decision, is_usable=is_usable, name_of=name_of),
+        execution=_execution(approval, now_ms),
+        failure=_failure(approval),
+        generation=asker.generation + 1,
+        state=asker.state or None,
+        metadata=dict(asker.metadata),
+        source=ApiSource(
+            **{name: text for name, text in origin.source.model_dump().items() if text}
+        )
+        if origin.source is not None
+        else None,
+    )
+
+
+def _progress(approval: Approval) -> ApiProgress:
+    tallies = progress_of(approval).tallies
+    return ApiProgress(
+        stage=approval.stage + 1,
+        stages=len(approval.terms.stages),
+        requirements=tuple(
+            ApiRequirement(name=tally.name, have=tally.have, need=tally.need) for tally in tallies
+        ),
+        escalated=approval.escalation.steps > 0,
+        reminders=approval.escalation.reminders,
+    )
+
+
+async def _decision(
+    approval: Approval, decision: Decision | None, *, is_usable: bool, name_of: NameOf
+) -> ApiDecision | None:
+    if decision is None or decision.status not in _OUTCOMES:
+        return None
+    is_yes = decision.status is Status.APPROVED
+    is_call = approval.kind is Kind.APPROVAL
+    runs = is_yes and is_call
+    votes = [vote for vote in approval.votes if vote.is_stop is not is_yes]
+    people = [vote.by for vote in votes] if is_call else []
+    by = [*dict.fromkeys([*people, *([decision.by] if decision.by else [])])]
+    return ApiDecision(
+        outcome="approved"
+        if is_yes
+        else "answered"
+        if not is_call and _is_answer(decision)
+        else "rejected",
+        source="break_glass" if decision.emergency else "people" if by else "policy",
+        by=tuple([ApiPerson(id=name, name=await name_of(name)) for name in by]),
+        at=decision.at_ms,
+        rule=decision.rule or approval.rule or None,
+        reason=decision.reason or None,
+        tool=approval.tool if runs else None,
+        arguments=decided_arguments(approval) if runs else None,
+        edited=runs and bool(_changes(approval)),
+        changes=_changes(approval) if runs else (),
+        answer=_answer(approval, decision),
+        digest=digest_of(approval) if runs else None,
+        usable_until=usable_until_ms(approval) if runs else None,
+        usable=is_usable,
+    )
+
+
+def _is_answer(decision: Decision) -> bool:
+    return decision.status is Status.ANSWERED
+
+
+def _changes(approval: Approval) -> tuple[ApiChange, ...]:
+    before = approval.edits.original or approval.arguments
+    after = decided_arguments(approval)
+    return tuple(
+        ApiChange(path=f"/{_token(name)}", before=before.get(name), after=after.get(name))
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name) or (name in before) is not (name in after)
+    )
+
+
+def _token(name: str) -> str:
+    """Return a name as a token of a JSON pointer (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _answer(approval: Approval, decision: Decision) -> Json:
+    """Return the answer in the words of the API: a text, a value or a list, or an object."""
+    if decision.status is not Status.ANSWERED:
+        return None
+    ask, given = ask_of(approval), decision.answer
+    if ask.form == Form.CHOICE and isinstance(given, dict):
+        selected = given.get("selected")
+        values = list(selected) if isinstance(selected, list) else []
+        return values if ask.multiple else next(iter(values), None)
+    if ask.form == Form.FIELDS and isinstance(given, dict):
+        return given.get("values")
+    if isinstance(given, list) and len(given) == 1:
+        return given[0]
+    return given
+
+
+def _execution(approval: Approval, now_ms: int) -> ApiExecution:
+    execution, run = approval.execution, approval.execution.program
+    is_begun = run.generation > 0
+    state = run_of(approval, now_ms)
+    is_ended = state in {"ran", "failed", "not_run"}
+    return ApiExecution(
+        mode="none" if approval.kind is not Kind.APPROVAL else _MODES[execution.mode],
+        state=state,
+        execution_id=execution_id_of(approval) if is_begun else None,
+        generation=run.generation,
+        runner=execution.runner or None,
+        started_at=execution.started_ms or None,
+        deadline=run.deadline_ms or None,
+        ended_at=execution.at_ms if is_ended else None,
+        summary=execution.text or None,
+        asked=run.asked or None,
+    )
+
+
+def _failure(approval: Approval) -> ApiFailure | None:
+    if approval.status is not Status.UNDECIDABLE:
+        return None
+    reason = approval.decision.reason if approval.decision is not None else ""
+    return ApiFailure(code="nobody-can-decide", detail=reason)

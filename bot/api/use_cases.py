@@ -1,0 +1,232 @@
+"""The use cases that the door for programs calls."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from agents.core.codec import Json
+from agents.gates.rulings import Judgement
+from bot.api.executions import ProgramExecutions
+from bot.api.ports import ApiCaller, AskedRequest, ListMark, RequestFilter, RequestPage
+from bot.api.problems import ApiProblemError
+from bot.api.requests import ProgramRequests, group_name, is_of, request_id
+from bot.api.shapes import (
+    ApiCreateRequest,
+    ApiIntrospection,
+    ApiPerson,
+    ApiRequest,
+    ApiResult,
+    ApiStart,
+    ApiStarted,
+)
+from bot.api.states import is_over, run_of, state_of, status_of
+from bot.api.waiting import Feed, Waiters
+from bot.errors import DirectoryError
+from bot.ports.people import Directory
+from bot.ports.process import Clock
+from bot.records.approval import Approval
+from bot.records.origin import ProgramCall
+from bot.stores import Stores
+from storage.documents import Place
+from storage.thread_ids import name_of
+
+IsLive: TypeAlias = Callable[[ApiCaller], bool]
+"""Tells whether the key of a caller still works, as known by now."""
+
+_PAGE = 200
+"""Requests that are read at once for a list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """Creates, starts and reads the requests of programs; see `ProgramUseCases`.
+
+    Args:
+        storage: The database.
+        directory: Looks people up.
+        requests: Creates and cancels requests.
+        executions: Starts calls.
+        waiters: Wakes programs that wait.
+        clock: The time now.
+        is_live: Reads anew whether a caller's key still works.
+        url: Public address of the API.
+    """
+
+    storage: Stores
+    directory: Directory
+    requests: ProgramRequests
+    executions: ProgramExecutions
+    waiters: Waiters
+    clock: Clock
+    is_live: IsLive
+    url: str
+
+    async def create(
+        self, caller: ApiCaller, asked: ApiCreateRequest, *, idempotency_key: str
+    ) -> AskedRequest:
+        """Ask people, once per idempotency key."""
+        approval, is_new = await self.requests.create(
+            caller, asked, idempotency_key=idempotency_key
+        )
+        return AskedRequest(request=await self._state(approval), is_new=is_new)
+
+    async def get(
+        self, caller: ApiCaller, request_id: str, *, wait_s: float = 0, after: int | None = None
+    ) -> ApiRequest:
+        """Return the present state, at once or when something happens."""
+        approval = await self.requests.get(caller, request_id)
+        until_ms = self.clock() + int(wait_s * 1_000)
+        while not self.waiters.is_stopped:
+            if is_over(approval) if after is None else approval.shown_revision > after:
+                break
+            left_s = (until_ms - self.clock()) / 1_000
+            if left_s <= 0:
+                break
+            program = caller.program.id
+            await self.waiters.wait(request_id, program=program, timeout_s=left_s)
+            if not self.is_live(caller):
+                raise ApiProblemError("key-revoked", "The key was revoked while the call waited.")
+            approval = await self.requests.get(caller, request_id)
+        return await self._state(approval)
+
+    async def list(
+        self, caller: ApiCaller, where: RequestFilter, *, limit: int, after: ListMark | None
+    ) -> RequestPage:
+        """Return requests of the program, newest first."""
+        found: list[Approval] = []
+        place: Place | None = None
+        if after is not None:
+            place = (after.created_ms, after.request_id)
+        conditions: dict[str, object] = {"asker.program": caller.program.id}
+        if where.created_after_ms is not None:
+            conditions["created_ms"] = {"$gt": where.created_after_ms}
+        fits = self._fits(caller, where)
+        while True:
+            page = await self.storage.approvals.find(
+                conditions, sort=["-created_ms"], limit=_PAGE, after=place
+            )
+            found += [approval for approval in page.documents if fits(approval)]
+            place = page.last
+            if place is None or len(found) > limit:
+                break
+        shown, rest = found[:limit], found[limit:]
+        last = ListMark(shown[-1].created_ms, shown[-1].approval_id) if shown and rest else None
+        return RequestPage(requests=[await self._state(approval) for approval in shown], last=last)
+
+    async def cancel(self, caller: ApiCaller, request_id: str, *, reason: str | None) -> ApiRequest:
+        """Withdraw a pending request."""
+        cancelled = await self.requests.cancel(caller, request_id, reason=reason or "")
+        return await self._state(cancelled)
+
+    async def start(self, caller: ApiCaller, request_id: str, asked: ApiStart) -> ApiStarted:
+        """Let the program begin the approved call, once."""
+        return await self.executions.start(caller, request_id, asked)
+
+    async def report(self, caller: ApiCaller, request_id: str, result: ApiResult) -> ApiRequest:
+        """Record the outcome of a start, or that it still runs."""
+        return await self._state(await self.executions.report(caller, request_id, result))
+
+    async def introspect(
+        self, caller: ApiCaller, *, token: str, digest: str, consume: bool
+    ) -> ApiIntrospection:
+        """Return whether a start is real, and mark it used if `consume`."""
+        return await self.executions.introspect(caller, token=token, digest=digest, consume=consume)
+
+    @asynccontextmanager
+    async def changed_since(
+        self, caller: ApiCaller, since_ms: int | None
+    ) -> AsyncIterator[ProgramFeed]:
+        """Open a feed of the program's requests."""
+        async with self.waiters.feed(caller.program.id, since_ms=since_ms) as feed:
+            yield ProgramFeed(feed=feed, programs=self, caller=caller)
+
+    async def owner(self, caller: ApiCaller) -> ApiPerson:
+        """Return the person who answers for the program."""
+        person = await self.directory.person(caller.program.owner_id)
+        if person.is_bot or person.is_deleted or person.is_guest or person.is_external:
+            detail = "The owner of the program is no full member of the workspace any more."
+            raise ApiProblemError("key-revoked", detail)
+        return ApiPerson(id=person.user_id, name=person.name)
+
+    def stop_waiting(self) -> None:
+        """Answer all held calls and feeds at once, and hold none from now on."""
+        self.waiters.stop()
+
+    # What the worker of approvals asks; see `ProgramCalls`.
+
+    async def judge(self, approval: Approval, arguments: dict[str, Json]) -> Judgement:
+        """Return what the policy requires if a pending call has these arguments."""
+        return await self.requests.policy.judge(approval, arguments)
+
+    async def told(self, approval: Approval) -> None:
+        """Take a decision whose audit is written."""
+        await self.executions.told(approval)
+
+    def due_ms(self, approval: Approval) -> int | None:
+        """Return when the call of a program ends by itself."""
+        return self.executions.due_ms(approval)
+
+    async def overdue(self, approval: Approval) -> Approval:
+        """End the call of a program that was not started, or not reported, in time."""
+        return await self.executions.overdue(approval)
+
+    async def state(self, caller: ApiCaller, request_id: str) -> ApiRequest:
+        """Return the present state of a request; see `get`."""
+        return await self._state(await self.requests.get(caller, request_id))
+
+    async def _state(self, approval: Approval) -> ApiRequest:
+        return await state_of(
+            approval,
+            url=self.url,
+            now_ms=self.clock(),
+            is_usable=await self.executions.is_usable(approval),
+            name_of=self._name_of,
+        )
+
+    async def _name_of(self, user_id: str) -> str:
+        try:
+            return (await self.directory.person(user_id)).name
+        except DirectoryError:
+            return user_id  # a name decides nothing
+
+    def _fits(self, caller: ApiCaller, where: RequestFilter) -> Callable[[Approval], bool]:
+        """Return a function that tells whether a request belongs on a list."""
+        program, now_ms = caller.program, self.clock()
+        key = where.idempotency_key
+        wanted_id = request_id(program, key) if key is not None else ""
+        group = group_name(program, where.group) if where.group is not None else ""
+
+        def fits(approval: Approval) -> bool:
+            asker = approval.asker
+            return (
+                is_of(approval, program.id)
+                and isinstance(asker, ProgramCall)
+                and (not where.statuses or status_of(approval) in where.statuses)
+                and (not where.executions or run_of(approval, now_ms) in where.executions)
+                and (not group or name_of(approval.thread_id) == group)
+                and (not wanted_id or approval.approval_id == wanted_id)
+                and _has(asker.metadata, where.metadata)
+            )
+
+        return fits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramFeed:
+    """The changed requests of one program; see `ChangeFeed`."""
+
+    feed: Feed
+    programs: Programs
+    caller: ApiCaller
+
+    async def next(self, *, timeout_s: float) -> ApiRequest | None:
+        """Return the next changed request; None if none changed in time, or the feed ends."""
+        name = await self.feed.next(timeout_s=timeout_s)
+        return await self.programs.state(self.caller, name) if name is not None else None
+
+
+def _has(metadata: Mapping[str, str], wanted: tuple[str, str] | None) -> bool:
+    return wanted is None or metadata.get(wanted[0]) == wanted[1]

@@ -1,0 +1,167 @@
+"""Programs that wait for a change of their requests.
+
+This process sees its own writes at once. It looks for those of other processes at intervals, and
+asks the database only for what has changed, however many programs wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from bot.api.requests import is_of
+from bot.ports.process import Clock
+from bot.records.approval import Approval
+from bot.stores import Stores
+from storage.errors import StorageError
+
+LOOK_S = 0.05
+"""Seconds between two looks for changes of other processes."""
+OVERLAP_MS = 2_000
+"""How much earlier than its last look a look begins: clocks of processes differ."""
+MOST_CHANGED = 1_000
+"""How many changed requests a slow reader may have before it; with more, its feed ends."""
+
+
+@dataclass(eq=False, slots=True)
+class Feed:
+    """The changed requests of one program, each once, in the order of their first change.
+
+    Attributes:
+        program: Id of the program.
+        is_over: Whether the feed has ended: the bot stops, or its reader is too slow.
+    """
+
+    program: str
+    is_over: bool = False
+    _names: dict[str, None] = field(default_factory=dict)
+    _has_some: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def add(self, approval_id: str) -> None:
+        """Add a changed request."""
+        self._names[approval_id] = None
+        self.is_over = self.is_over or len(self._names) > MOST_CHANGED
+        self._has_some.set()
+
+    def end(self) -> None:
+        """End the feed at once."""
+        self.is_over = True
+        self._has_some.set()
+
+    async def next(self, *, timeout_s: float) -> str | None:
+        """Return the id of a changed request; None after the time, or at the end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._has_some.wait()
+        name = next(iter(self._names), None)
+        if name is not None:
+            del self._names[name]
+        if not self._names and not self.is_over:
+            self._has_some.clear()
+        return None if self.is_over else name
+
+
+@dataclass(slots=True, kw_only=True)
+class Waiters:
+    """Wakes programs when their requests change.
+
+    Args:
+        storage: The database.
+        clock: The time now.
+        sleep: Waits for some seconds.
+    """
+
+    storage: Stores
+    clock: Clock
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _waiting: dict[str, dict[asyncio.Event, str]] = field(default_factory=dict)
+    _feeds: set[Feed] = field(default_factory=set)
+    _looking: asyncio.Task[None] | None = None
+    _is_stopped: bool = False
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing is held any more."""
+        return self._is_stopped
+
+    def changed(self, approval: Approval) -> None:
+        """Wake those who wait for a request, and tell the feeds of its program."""
+        for event in self._waiting.get(approval.approval_id, ()):
+            event.set()
+        for feed in self._feeds:
+            if is_of(approval, feed.program):
+                feed.add(approval.approval_id)
+
+    async def wait(self, approval_id: str, *, program: str, timeout_s: float) -> None:
+        """Wait until a request may have changed, for some seconds at most."""
+        if self._is_stopped:
+            return
+        event = asyncio.Event()
+        self._waiting.setdefault(approval_id, {})[event] = program
+        self._look_on()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await event.wait()
+        finally:
+            waiting = self._waiting[approval_id]
+            del waiting[event]
+            if not waiting:
+                del self._waiting[approval_id]
+
+    @asynccontextmanager
+    async def feed(self, program: str, *, since_ms: int | None) -> AsyncIterator[Feed]:
+        """Open a feed of a program's requests, from a time on, or from now on."""
+        feed = Feed(program=program, is_over=self._is_stopped)
+        self._feeds.add(feed)
+        self._look_on()
+        try:
+            if since_ms is not None:
+                for approval in await self._changed_since({program}, since_ms):
+                    feed.add(approval.approval_id)
+            yield feed
+        finally:
+            self._feeds.discard(feed)
+
+    def stop(self) -> None:
+        """Wake all who wait, and hold nobody from now on."""
+        self._is_stopped = True
+        for waiting in self._waiting.values():
+            for event in waiting:
+                event.set()
+        for feed in self._feeds:
+            feed.end()
+
+    def _look_on(self) -> None:
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        """Look for changes while somebody waits."""
+        since_ms = self.clock() - OVERLAP_MS
+        seen: dict[str, int] = {}
+        while (self._waiting or self._feeds) and not self._is_stopped:
+            programs = {
+                program for waiting in self._waiting.values() for program in waiting.values()
+            }
+            programs |= {feed.program for feed in self._feeds}
+            now = self.clock()
+            with suppress(StorageError):
+                newest: dict[str, int] = {}
+                for approval in await self._changed_since(programs, since_ms):
+                    name, revision = approval.approval_id, approval.shown_revision
+                    newest[name] = revision
+                    if seen.get(name) != revision:
+                        self.changed(approval)
+                seen, since_ms = newest, now - OVERLAP_MS
+            await self.sleep(LOOK_S)
+
+    async def _changed_since(self, programs: set[str], since_ms: int) -> list[Approval]:
+        changed: list[Approval] = []
+        for program in sorted(programs):
+            where = {"asker.program": program, "shown_ms": {"$gte": since_ms}}
+            page = await self.storage.approvals.find(where, sort=["shown_ms"], limit=MOST_CHANGED)
+            changed += page.documents
+        return changed

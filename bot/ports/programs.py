@@ -1,0 +1,33 @@
+"""The port to requests of programs, for the worker that processes all approvals."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from agents.core.codec import Json
+from agents.gates.rulings import Judgement
+from bot.records.approval import Approval
+
+
+class ProgramCalls(Protocol):
+    """Takes what becomes of the requests of programs."""
+
+    async def judge(self, approval: Approval, arguments: dict[str, Json]) -> Judgement:
+        """Return what the policy requires if the pending call has these arguments.
+
+        Raises:
+            InvalidArgumentsError: They do not fit the schema of the program.
+        """
+        ...
+
+    async def told(self, approval: Approval) -> None:
+        """Take a decision whose audit is written: settle a doubt, and close the request."""
+        ...
+
+    def due_ms(self, approval: Approval) -> int | None:
+        """Return when the call of a program ends by itself; None if it waits for nothing."""
+        ...
+
+    async def overdue(self, approval: Approval) -> Approval:
+        """End the call of a program that was not started, or not reported, in time."""
+        ...

@@ -1,0 +1,59 @@
+"""Requests of programs on both engines: each query is served by an index."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bot.api.ports import RequestFilter
+from bot.api.problems import ApiProblemError
+from bot.api.shapes import ApiResult
+from bot.stores import Stores
+from tests.unit.bot.api.program_office import (
+    a_caller,
+    a_request,
+    a_start,
+    an_office,
+    asked,
+    programs_of,
+    the_record,
+)
+from tests.unit.bot.office import ADA
+
+
+async def test_a_request_is_made_decided_run_and_listed(storage: Stores) -> None:
+    office = an_office(storage)
+    programs = programs_of(office)
+    answers = await asyncio.gather(
+        *(programs.create(a_caller(), asked(), idempotency_key="k") for _ in range(5))
+    )
+    assert [answer.is_new for answer in answers].count(True) == 1
+    request = answers[0].request
+    await office.queue.run()
+    waiting = asyncio.create_task(programs.get(a_caller(), request.id, wait_s=50))
+    await asyncio.sleep(0)
+    await office.decide(await the_record(office, request), by=ADA)
+    request = await waiting
+    begin = a_start(request)
+    started = await programs.start(a_caller(), request.id, begin)
+    look = await programs.introspect(
+        a_caller(), token=started.token, digest=begin.digest, consume=True
+    )
+    assert look.active
+    result = ApiResult(outcome="ran", token=started.token)
+    assert (await programs.report(a_caller(), request.id, result)).execution.state == "ran"
+    page = await programs.list(a_caller(), RequestFilter(), limit=5, after=None)
+    assert [item.id for item in page.requests] == [request.id]
+    async with programs.changed_since(a_caller(), 0) as feed:
+        news = await feed.next(timeout_s=9)
+        assert news is not None
+
+
+async def test_of_starts_at_once_one_wins(storage: Stores) -> None:
+    office = an_office(storage)
+    request = await a_request(office)
+    await office.decide(await the_record(office, request), by=ADA)
+    programs = programs_of(office)
+    request = await programs.get(a_caller(), request.id)
+    starts = [programs.start(a_caller(), request.id, a_start(request)) for _ in range(8)]
+    ends = await asyncio.gather(*starts, return_exceptions=True)
+    assert len([end for end in ends if isinstance(end, ApiProblemError)]) == 7

@@ -1,0 +1,109 @@
+"""An office with a door for programs, and what programs ask in it."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from bot.api.canonical import call_digest
+from bot.api.judging import ProgramPolicy
+from bot.api.ports import ApiCaller
+from bot.api.shapes import ApiCreateRequest, ApiRequest, ApiStart
+from bot.api.use_cases import IsLive, Programs
+from bot.main import programs_of as join_programs
+from bot.records.approval import Approval
+from bot.records.programs import ProgramKeyRecord, ProgramRecord, ProgramScope
+from bot.stores import Stores
+from bot.threads.runs.application_policy import GroupMembers
+from tests.support.force import forced
+from tests.unit.bot.office import ADA, BEN, CHANNEL, Office
+
+OLGA = "UOLGA"
+SRE = {"sre": {"users": [ADA, BEN, OLGA]}}
+ASKS: dict[str, Any] = {
+    "name": "ci",
+    "when": {"program": "ci"},
+    "then": {"ask": {"approve": [{"from": ["sre"]}], "edit": "yes"}},
+}
+URL = "https://countersign.test"
+
+
+def an_office(storage: Stores, *rules: dict[str, Any], **more: Any) -> Office:
+    office = Office(storage, policy=forced(*(rules or (ASKS,)), groups=SRE), **more)
+    office.directory.add(OLGA)
+    office.directory.add("UGONE", is_deleted=True)
+    joined(office)
+    return office
+
+
+def joined(office: Office, is_live: IsLive = lambda _: True) -> Programs:
+    """Open the door for programs of an office, under its policy."""
+    assert office.policy is not None
+    members = GroupMembers(office.directory, office.clock)
+    policy = ProgramPolicy(in_force=office.policy, members=members)
+    programs = join_programs(office, policy=policy, url=URL, is_live=is_live)
+    office.programs = programs
+    return programs
+
+
+def programs_of(office: Office) -> Programs:
+    """The door of an office, as it was opened."""
+    assert isinstance(office.programs, Programs)
+    return office.programs
+
+
+def a_caller(**changes: Any) -> ApiCaller:
+    program = ProgramRecord(
+        id="prg_1",
+        team_id="T1",
+        name="ci",
+        owner_id=OLGA,
+        salt="5a" * 32,
+        scopes=(ProgramScope.WRITE, ProgramScope.READ, ProgramScope.VERIFY),
+        tools=("*",),
+        channels=(CHANNEL,),
+        created_ms=1,
+    )
+    key = ProgramKeyRecord(
+        id="k1", program_id="prg_1", digest="0" * 64, created_ms=1, expires_ms=9 * 10**12
+    )
+    return ApiCaller(program=program.changed(**changes), key=key)
+
+
+def asked(**changes: Any) -> ApiCreateRequest:
+    body: dict[str, Any] = {
+        "title": "Deploy payments 1.4.2",
+        "tool": "deploy",
+        "arguments": {"env": "production", "replicas": 3},
+        **changes,
+    }
+    return ApiCreateRequest.model_validate(
+        {name: value for name, value in body.items() if value is not None}
+    )
+
+
+async def a_request(
+    office: Office, caller: ApiCaller | None = None, *, key: str = "k", **changes: Any
+) -> ApiRequest:
+    """A program asks, and the card is posted."""
+    answer = await programs_of(office).create(
+        caller or a_caller(), asked(**changes), idempotency_key=key
+    )
+    await office.queue.run()
+    return answer.request
+
+
+async def the_record(office: Office, request: ApiRequest) -> Approval:
+    return await office.storage.approvals.get(request.id)
+
+
+def a_start(request: ApiRequest, **changes: Any) -> ApiStart:
+    decision = request.decision
+    arguments = decision.arguments if decision is not None else {}
+    body = {
+        "digest": call_digest(request.id, request.tool or "", arguments or {}),
+        "attempt": secrets.token_hex(16),
+        "runner": "runner-1",
+        **changes,
+    }
+    return ApiStart.model_validate(body)

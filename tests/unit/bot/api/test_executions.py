@@ -1,0 +1,307 @@
+"""Starts of programs: once, for what was decided, and never under a freeze."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.api.problems import ApiProblemError
+from bot.api.shapes import ApiRequest, ApiResult
+from bot.approvals.disclosure import Surface
+from bot.records.approval import Approval, Decision, ExecutionState, Kind, Status
+from bot.records.switch import FreezeScope
+from tests.support.force import forced
+from tests.support.stores import SqliteStores
+from tests.unit.bot.api.program_office import (
+    SRE,
+    a_caller,
+    a_request,
+    a_start,
+    an_office,
+    joined,
+    programs_of,
+    the_record,
+)
+from tests.unit.bot.office import ADA, BEN, Office, an_actor
+
+
+async def approved(office: Office, **changes: Any) -> ApiRequest:
+    """A request that Ada has approved."""
+    request = await a_request(office, **changes)
+    await office.decide(await the_record(office, request), by=ADA)
+    return await programs_of(office).get(a_caller(), request.id)
+
+
+async def refused(office: Office, request: ApiRequest, **changes: Any) -> str:
+    """Why a start is refused."""
+    with pytest.raises(ApiProblemError) as caught:
+        await programs_of(office).start(a_caller(), request.id, a_start(request, **changes))
+    return caught.value.code
+
+
+def a_result(outcome: str, **changes: Any) -> ApiResult:
+    return ApiResult.model_validate({"outcome": outcome, **changes})
+
+
+async def the_doubt(office: Office, request: ApiRequest) -> Approval:
+    asked = (await programs_of(office).get(a_caller(), request.id)).execution.asked
+    assert asked is not None
+    return await office.storage.approvals.get(asked)
+
+
+async def test_an_approved_call_starts_once(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    programs, request = programs_of(office), await approved(office)
+    begin = a_start(request)
+    first = await programs.start(a_caller(), request.id, begin)
+    again = await programs.start(a_caller(), request.id, begin)  # the answer was lost
+    assert (first.replayed, again.replayed) == (False, True)
+    assert again.model_copy(update={"replayed": False}) == first
+    assert first.arguments == {"env": "production", "replicas": 3}
+    assert await refused(office, request) == "already-started"
+    state = await programs.get(a_caller(), request.id)
+    assert (state.execution.state, state.execution.runner) == ("started", "runner-1")
+    assert state.decision is not None
+    assert not state.decision.usable
+    entries = await storage.audit.of_thread((await the_record(office, request)).thread_id, limit=9)
+    assert [entry.action for entry in entries].count("started") == 1
+    record = await the_record(office, request)
+    assert record.execution.number == 1
+    stored = record.model_dump_json()
+    assert first.token not in stored
+    assert begin.attempt not in stored
+
+
+async def test_of_many_starts_at_once_one_wins(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    programs, request = programs_of(office), await approved(office)
+    starts = [programs.start(a_caller(), request.id, a_start(request)) for _ in range(30)]
+    ends = await asyncio.gather(*starts, return_exceptions=True)
+    codes = [end.code for end in ends if isinstance(end, ApiProblemError)]
+    assert codes == ["already-started"] * 29
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [({"digest": "sha256:" + "0" * 64}, "digest-mismatch")],
+)
+async def test_only_what_was_decided_starts(
+    storage: SqliteStores, changes: dict[str, Any], code: str
+) -> None:
+    office = an_office(storage)
+    request = await approved(office)
+    assert await refused(office, request, **changes) == code
+    assert (await the_record(office, request)).execution.state is ExecutionState.READY
+
+
+async def test_nothing_starts_before_the_decision_or_after_a_no(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await a_request(office)
+    assert await refused(office, request) == "not-approved"
+    await office.decide(await the_record(office, request), Status.REJECTED)
+    assert await refused(office, request) == "not-approved"
+    alone = await approved(office, key="l", execution="none")
+    assert await refused(office, alone) == "not-approved"
+    assert (alone.execution.state, alone.decision and alone.decision.usable) == ("waiting", True)
+
+
+async def test_a_freeze_keeps_it_from_starting_until_it_is_lifted(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await approved(office)
+    made = await office.freezes.freeze(FreezeScope(), by=BEN, why="Incident.")
+    assert await refused(office, request) == "frozen"
+    state = await programs_of(office).get(a_caller(), request.id)
+    assert state.decision is not None
+    assert not state.decision.usable
+    await office.freezes.lift(made.freeze.id, by=BEN, why="Over.")
+    await programs_of(office).start(a_caller(), request.id, a_start(request))
+
+
+async def test_a_start_that_meets_a_freeze_at_its_number_has_not_happened(
+    storage: SqliteStores,
+) -> None:
+    office = an_office(storage)
+    request, begin = await approved(office), None
+    begin = a_start(request)
+    executions = programs_of(office).executions
+    # Its process died between the two writes; then the freeze came.
+    await executions._begin(a_caller(), await the_record(office, request), begin, "a" * 64)
+    await office.freezes.freeze(FreezeScope(), by=BEN, why="Incident.")
+    record = await the_record(office, request)
+    with pytest.raises(ApiProblemError) as caught:
+        await executions._number(record, "a" * 64)
+    assert caught.value.code == "frozen"
+    assert (await the_record(office, request)).execution.state is ExecutionState.READY
+
+
+async def test_a_decision_is_too_old_after_its_time(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await approved(office)
+    office.clock.forward(minutes=16)
+    assert await refused(office, request) == "decision-lapsed"
+    state = await programs_of(office).get(a_caller(), request.id)
+    assert state.execution.state == "lapsed"
+    await office.attendance.attend(request.id)
+    record = await the_record(office, request)
+    assert record.execution.state is ExecutionState.LAPSED
+
+
+async def test_who_approved_must_still_be_entitled(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await approved(office)
+    office.directory.add(ADA, is_deleted=True)
+    office.clock.forward(seconds=61)
+    assert await refused(office, request) == "decider-not-entitled"
+
+
+async def test_a_policy_that_denies_by_now_stops_it(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await approved(office)
+    deny = {"name": "no", "when": {"program": "ci"}, "then": {"deny": "Not any more."}}
+    office.change_policy(replace(forced(deny, groups=SRE), file_hash="f2"))
+    joined(office)
+    assert await refused(office, request) == "decision-lapsed"
+
+
+@pytest.mark.parametrize(("outcome", "state"), [("ran", "ran"), ("failed", "failed"),
+                                                ("not_run", "not_run")])  # fmt: skip
+async def test_a_result_is_told_once(storage: SqliteStores, outcome: str, state: str) -> None:
+    office = an_office(storage)
+    programs, request = programs_of(office), await approved(office)
+    with pytest.raises(ApiProblemError) as caught:
+        await programs.report(a_caller(), request.id, a_result(outcome))
+    assert caught.value.code == "not-started"
+    started = await programs.start(a_caller(), request.id, a_start(request))
+    result = a_result(outcome, summary="3 replicas.", token=started.token)
+    for _ in range(2):
+        after = await programs.report(a_caller(), request.id, result)
+        assert (after.execution.state, after.execution.summary) == (state, "3 replicas.")
+    other = "failed" if outcome != "failed" else "ran"
+    with pytest.raises(ApiProblemError) as caught:
+        await programs.report(a_caller(), request.id, a_result(other, token=started.token))
+    assert caught.value.code == "result-known"
+
+
+async def test_a_result_without_proof_says_so(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    programs, request = programs_of(office), await approved(office)
+    await programs.start(a_caller(), request.id, a_start(request))
+    after = await programs.report(a_caller(), request.id, a_result("ran", summary="Done."))
+    assert "without proof" in (after.execution.summary or "")
+
+
+async def test_a_running_call_gets_more_time(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    programs, request = programs_of(office), await approved(office, run_timeout=60)
+    started = await programs.start(a_caller(), request.id, a_start(request))
+    office.clock.forward(seconds=50)
+    await programs.report(a_caller(), request.id, a_result("running", summary="Half."))
+    office.clock.forward(seconds=50)
+    await office.attendance.attend(request.id)
+    state = await programs.get(a_caller(), request.id)
+    assert (state.execution.state, state.execution.summary) == ("started", "Half.")
+    assert (state.execution.deadline or 0) > started.deadline
+
+
+async def lost(office: Office) -> ApiRequest:
+    """A call that was started, and of which nobody hears again."""
+    request = await approved(office, run_timeout=60)
+    await programs_of(office).start(a_caller(), request.id, a_start(request))
+    await office.queue.run()
+    office.clock.forward(seconds=61)
+    await office.attendance.attend(request.id)
+    await office.queue.run()
+    return await programs_of(office).get(a_caller(), request.id)
+
+
+async def settle(
+    office: Office, request: ApiRequest, answer: dict[str, Any], status: Status
+) -> None:
+    doubt = await the_doubt(office, request)
+    actor = an_actor(ADA)
+    decision = Decision(
+        status=status, by=ADA, at_ms=office.clock(), answer=answer, digest=doubt.digest
+    )
+    decided = await office.approvals.decide(doubt, decision, actor, surface=Surface.CARD)
+    office.queue.spawn(office.approvals.follow_up(decided))
+    await office.queue.run()
+
+
+async def test_people_are_asked_what_became_of_a_lost_call(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await lost(office)
+    assert request.execution.state == "unknown"
+    doubt = await the_doubt(office, request)
+    assert (doubt.kind, doubt.status) == (Kind.DOUBT, Status.PENDING)
+    assert doubt.thread_card.ts
+    await settle(office, request, {"choice": "ran", "result": "It ran."}, Status.ANSWERED)
+    after = await programs_of(office).get(a_caller(), request.id)
+    assert (after.execution.state, after.execution.summary) == ("ran", "It ran.")
+    assert await refused(office, request) == "already-started"
+
+
+async def test_people_let_a_lost_call_run_again(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await lost(office)
+    await settle(office, request, {"choice": "again"}, Status.APPROVED)
+    after = await programs_of(office).get(a_caller(), request.id)
+    assert after.execution.state == "ready"
+    second = await programs_of(office).start(a_caller(), request.id, a_start(request))
+    assert second.generation == 2
+
+
+async def test_people_give_a_lost_call_up(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await lost(office)
+    await settle(office, request, {"choice": "give_up"}, Status.REJECTED)
+    after = await programs_of(office).get(a_caller(), request.id)
+    assert after.execution.state == "failed"
+
+
+async def test_an_idempotent_call_starts_again_with_the_same_id(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await approved(office, execution="idempotent")
+    programs = programs_of(office)
+    first = await programs.start(a_caller(), request.id, a_start(request))
+    second = await programs.start(a_caller(), request.id, a_start(request))
+    assert (first.generation, second.generation) == (1, 2)
+    assert first.execution_id == second.execution_id
+    assert first.token != second.token
+
+
+async def test_a_token_proves_a_start_to_a_third_service(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    programs, request = programs_of(office), await approved(office)
+    begin = a_start(request)
+    started = await programs.start(a_caller(), request.id, begin)
+    digest = begin.digest
+    look = await programs.introspect(a_caller(), token=started.token, digest=digest, consume=False)
+    assert (look.active, look.consumed) == (True, False)
+    for expected in (True, False):  # consumed once
+        used = await programs.introspect(
+            a_caller(), token=started.token, digest=digest, consume=True
+        )
+        assert used.active is expected
+    wrong: dict[str, Any] = {
+        "token": started.token,
+        "digest": "sha256:" + "0" * 64,
+        "consume": False,
+    }
+    for given in (wrong, {**wrong, "token": "cst_" + "0" * 32, "digest": digest}):
+        assert not (await programs.introspect(a_caller(), **given)).active
+    other = a_caller(id="prg_2")
+    assert not (await programs.introspect(other, **{**wrong, "digest": digest})).active
+
+
+async def test_a_delivered_result_uses_the_key_up(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    programs, request = programs_of(office), await approved(office, repeat="after_use")
+    started = await programs.start(a_caller(), request.id, a_start(request))
+    result = a_result("ran", token=started.token, delivered=True)
+    await programs.report(a_caller(), request.id, result)
+    await programs.report(a_caller(), request.id, ApiResult(delivered=True))
+    again = await a_request(office, repeat="after_use")
+    assert again.id != request.id

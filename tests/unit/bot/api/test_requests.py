@@ -1,0 +1,282 @@
+"""Requests of programs: asked once per key, judged by the policy, decided by people alone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bot.api.problems import ApiProblemError
+from bot.errors import NotApproverError
+from bot.records.approval import Kind, Status
+from tests.support.stores import SqliteStores
+from tests.unit.bot.api.program_office import (
+    ASKS,
+    OLGA,
+    a_caller,
+    a_request,
+    an_office,
+    asked,
+    programs_of,
+    the_record,
+)
+from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA
+
+DENIES = {"name": "no", "when": {"program": "ci"}, "then": {"deny": "Not on Fridays."}}
+ALLOWS = {"name": "free", "when": {"program": "ci", "tool": "deploy"}, "then": "allow"}
+
+
+async def test_a_program_asks_and_the_card_is_posted(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await a_request(office)
+    assert (request.status, request.execution.state) == ("pending", "waiting")
+    assert request.requesters == (OLGA,)
+    record = await the_record(office, request)
+    assert record.thread_card.ts
+    assert (record.channel_id, record.tool) == (CHANNEL, "deploy")
+    actions = [entry.action for entry in await storage.audit.of_thread(record.thread_id, limit=9)]
+    assert actions == ["requested"]
+
+
+async def test_the_same_key_finds_the_same_request(storage: SqliteStores) -> None:
+    office, programs = an_office(storage), None
+    programs = programs_of(office)
+    answers = await asyncio.gather(
+        *(programs.create(a_caller(), asked(), idempotency_key="k") for _ in range(20))
+    )
+    assert len({answer.request.id for answer in answers}) == 1
+    assert [answer.is_new for answer in answers].count(True) == 1
+    # A model words its reason anew after a restart.
+    again = await programs.create(a_caller(), asked(why="Because."), idempotency_key="k")
+    assert not again.is_new
+    other = await programs.create(a_caller(), asked(), idempotency_key="l")
+    assert other.request.id != again.request.id
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"arguments": {"env": "staging", "replicas": 3}},
+        {"title": "Deploy"},
+        {"where": {"group": "g"}},
+        {"execution": "none"},
+        {"tags": ["cloud"]},
+    ],
+)
+async def test_another_request_needs_another_key(
+    storage: SqliteStores, changes: dict[str, Any]
+) -> None:
+    office = an_office(storage)
+    first = await a_request(office)
+    with pytest.raises(ApiProblemError) as caught:
+        await a_request(office, **changes)
+    assert (caught.value.code, caught.value.request) == ("idempotency-key-reused", first.id)
+
+
+async def test_people_decide_and_the_owner_does_not(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await a_request(office)
+    record = await the_record(office, request)
+    with pytest.raises(NotApproverError):
+        await office.decide(record, by=OLGA)
+    await office.decide(record, by=ADA)
+    after = await programs_of(office).get(a_caller(), request.id)
+    assert (after.status, after.execution.state) == ("approved", "ready")
+    assert after.decision is not None
+    assert [person.id for person in after.decision.by] == [ADA]
+    assert after.decision.arguments == {"env": "production", "replicas": 3}
+    assert after.decision.usable
+    assert (after.decision.source, after.decision.rule) == ("people", "ci")
+    closed = await the_record(office, request)
+    assert not closed.open
+
+
+async def test_who_is_named_cannot_approve_and_nobody_gains_by_it(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await a_request(office, a_caller(requester="named"), requested_for=ADA)
+    assert request.requesters == (OLGA, ADA)
+    record = await the_record(office, request)
+    for person in (OLGA, ADA):
+        with pytest.raises(NotApproverError):
+            await office.decide(record, by=person)
+    await office.decide(record, by=BEN)
+    assert (await the_record(office, request)).status is Status.APPROVED
+
+
+@pytest.mark.parametrize(
+    ("caller", "changes", "code"),
+    [
+        ({}, {"requested_for": ADA}, "requester-not-allowed"),
+        ({"requester": "required"}, {}, "requester-missing"),
+        ({"requester": "named"}, {"requested_for": "UGONE"}, "person-unknown"),
+        ({"tools": ("terraform.*",)}, {}, "tool-out-of-scope"),
+        ({"tools": ("deploy",)}, {"kind": "question", "tool": None, "arguments": None},
+         "tool-out-of-scope"),
+        ({}, {"where": {"channel": "C9"}}, "channel-out-of-scope"),
+        ({"channels": ()}, {}, "channel-out-of-scope"),
+        ({}, {"people": [ADA]}, "people-not-allowed"),
+        ({}, {"callback_url": "https://example.com/x"}, "callback-refused"),
+        ({}, {"arguments": {"n": 2**53}}, "number-out-of-range"),
+        ({}, {"arguments": {"text": "x" * 70_000}}, "invalid"),
+        ({}, {"arguments": {str(n): n for n in range(1_001)}}, "invalid"),
+        ({}, {"kind": "edit", "schema": {"type": "object", "required": ["x"]}},
+         "arguments-do-not-fit"),
+        ({}, {"expires_in": 2_000_000}, "expires-too-long"),
+        ({"owner_id": GUS}, {}, "key-revoked"),
+    ],
+)  # fmt: skip
+async def test_what_the_key_does_not_allow_is_refused(
+    storage: SqliteStores, caller: dict[str, Any], changes: dict[str, Any], code: str
+) -> None:
+    office = an_office(storage)
+    with pytest.raises(ApiProblemError) as caught:
+        await a_request(office, a_caller(**caller), **changes)
+    assert caught.value.code == code
+    assert await storage.approvals.count({"status": "pending"}) == 0
+
+
+async def test_a_rule_that_denies_is_on_record_without_a_card(storage: SqliteStores) -> None:
+    office = an_office(storage, DENIES)
+    request = await a_request(office)
+    assert (request.status, request.decision and request.decision.source) == ("rejected", "policy")
+    assert request.decision is not None
+    assert request.decision.reason == "Not on Fridays."
+    assert office.notifier.cards == {}
+
+
+async def test_a_rule_that_names_the_program_allows_without_a_card(storage: SqliteStores) -> None:
+    office = an_office(storage, ALLOWS)
+    request = await a_request(office)
+    assert (request.status, request.execution.state) == ("approved", "ready")
+    assert request.decision is not None
+    assert (request.decision.source, request.decision.by) == ("policy", ())
+    assert request.decision.usable
+    assert office.notifier.cards == {}
+
+
+async def test_a_rule_of_the_house_asks_people(storage: SqliteStores) -> None:
+    house = {"name": "house", "when": {"tool": "deploy"}, "then": "allow"}
+    office = an_office(storage, house)
+    assert (await a_request(office)).status in {"pending", "failed", "rejected"}
+
+
+async def test_too_many_undecided_requests_are_refused(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    limits = a_caller().program.limits.changed(pending=2)
+    caller = a_caller(limits=limits)
+    for key in ("a", "b"):
+        await a_request(office, caller, key=key)
+    with pytest.raises(ApiProblemError) as caught:
+        await a_request(office, caller, key="c")
+    assert (caught.value.code, caught.value.retry_after_s) == ("too-many-pending", 60)
+    await a_request(office, caller, key="a")  # a known key is answered all the same
+
+
+async def test_a_group_shares_a_thread_and_its_requesters(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    where = {"where": {"group": "run-7"}}
+    caller = a_caller(requester="named")
+    first = await a_request(office, caller, key="a", requested_for=ADA, **where)
+    second = await a_request(office, caller, key="b", requested_for=BEN, **where)
+    assert second.place.thread_ts == first.place.thread_ts is not None or second.place.thread_ts
+    assert second.requesters == (OLGA, BEN, ADA)
+    apart = await a_request(office, caller, key="c", requested_for=BEN)
+    assert apart.requesters == (OLGA, BEN)
+
+
+async def test_people_edit_and_the_program_runs_what_they_decided(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await a_request(office, kind="edit")
+    record = await the_record(office, request)
+    await office.decide(record, by=ADA, edited={"env": "production", "replicas": 1})
+    after = await programs_of(office).get(a_caller(), request.id)
+    assert after.decision is not None
+    assert after.decision.arguments == {"env": "production", "replicas": 1}
+    assert after.arguments == {"env": "production", "replicas": 3}
+    assert [(c.path, c.before, c.after) for c in after.decision.changes] == [("/replicas", 3, 1)]
+    assert after.decision.edited
+
+
+QUESTIONS: list[tuple[dict[str, Any], Any, Any]] = [
+    ({"kind": "question"}, ["Tuesday"], "Tuesday"),
+    (
+        {"kind": "form", "schema": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+        {"values": {"n": 3}},
+        {"n": 3},
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "given", "told"), QUESTIONS)
+async def test_an_answer_reaches_the_program_as_it_was_given(
+    storage: SqliteStores, changes: dict[str, Any], given: Any, told: Any
+) -> None:
+    office = an_office(storage)
+    request = await a_request(office, tool=None, arguments=None, **changes)
+    record = await the_record(office, request)
+    assert record.kind is Kind.QUESTION
+    await office.decide(record, Status.ANSWERED, by=ROSA, answers=given)
+    after = await programs_of(office).get(a_caller(), request.id)
+    assert (after.status, after.execution.mode) == ("answered", "none")
+    assert after.decision is not None
+    assert after.decision.answer == told
+
+
+async def test_a_rejection_carries_its_reason(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await a_request(office)
+    await office.decide(await the_record(office, request), Status.REJECTED, reason="Too late.")
+    after = await programs_of(office).get(a_caller(), request.id)
+    assert (after.status, after.execution.state) == ("rejected", "waiting")
+    assert after.decision is not None
+    assert (after.decision.reason, after.decision.usable) == ("Too late.", False)
+
+
+async def test_cancelling_ends_a_pending_request_and_nothing_else(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    programs = programs_of(office)
+    request = await a_request(office)
+    for _ in range(2):
+        after = await programs.cancel(a_caller(), request.id, reason="The build was stopped.")
+        assert after.status == "cancelled"
+    record = await the_record(office, request)
+    assert record.decision is not None
+    assert "The build was stopped." in record.decision.reason
+    other = await a_request(office, key="l")
+    await office.decide(await the_record(office, other), by=ADA)
+    with pytest.raises(ApiProblemError) as caught:
+        await programs.cancel(a_caller(), other.id, reason=None)
+    assert caught.value.code == "not-pending"
+
+
+async def test_the_request_of_another_program_is_none(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await a_request(office)
+    for name in (request.id, "apr_" + "0" * 32):
+        with pytest.raises(ApiProblemError) as caught:
+            await programs_of(office).get(a_caller(id="prg_2"), name)
+        assert caught.value.code == "not-found"
+
+
+async def test_a_repeated_call_gets_the_same_rejection_for_ten_minutes(
+    storage: SqliteStores,
+) -> None:
+    office = an_office(storage)
+    first = await a_request(office, repeat="after_use")
+    assert (await a_request(office, repeat="after_use")).id == first.id
+    await office.decide(await the_record(office, first), Status.REJECTED, reason="No.")
+    assert (await a_request(office, repeat="after_use")).id == first.id
+    office.clock.forward(minutes=10, seconds=1)
+    second = await a_request(office, repeat="after_use")
+    assert (second.id != first.id, second.generation) == (True, 2)
+
+
+async def test_an_expired_request_is_told_as_expired(storage: SqliteStores) -> None:
+    office = an_office(storage, {**ASKS, "then": {"ask": {**ASKS["then"]["ask"], "expires": "1h"}}})
+    request = await a_request(office, expires_in=60)
+    office.clock.forward(seconds=61)
+    await office.attendance.attend(request.id)
+    await office.queue.run()
+    after = await programs_of(office).get(a_caller(), request.id)
+    assert (after.status, after.decision) == ("expired", None)

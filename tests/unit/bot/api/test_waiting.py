@@ -1,0 +1,119 @@
+"""Programs that wait hear of a change at once, whichever process made it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bot.api.ports import RequestFilter
+from bot.api.problems import ApiProblemError
+from bot.records.approval import Status
+from tests.support.stores import SqliteStores
+from tests.unit.bot.api.program_office import (
+    a_caller,
+    a_request,
+    an_office,
+    joined,
+    programs_of,
+    the_record,
+)
+from tests.unit.bot.office import ADA
+
+
+async def test_a_waiting_program_hears_of_the_decision(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await a_request(office)
+    waiting = asyncio.create_task(programs_of(office).get(a_caller(), request.id, wait_s=50))
+    await asyncio.sleep(0)
+    await office.decide(await the_record(office, request), by=ADA)
+    assert (await waiting).status == "approved"
+
+
+async def test_it_hears_of_the_decision_of_another_process(storage: SqliteStores) -> None:
+    office, other = an_office(storage), an_office(storage, owner="other")
+    request = await a_request(office)
+    waiting = asyncio.create_task(programs_of(office).get(a_caller(), request.id, wait_s=50))
+    await asyncio.sleep(0)
+    await other.decide(await the_record(other, request), Status.REJECTED, reason="No.")
+    assert (await waiting).status == "rejected"
+
+
+async def test_a_revision_is_waited_for(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await a_request(office)
+    at_once = await programs_of(office).get(a_caller(), request.id, wait_s=50, after=0)
+    assert at_once.status == "pending"
+    waiting = asyncio.create_task(
+        programs_of(office).get(a_caller(), request.id, wait_s=50, after=at_once.revision)
+    )
+    await asyncio.sleep(0)
+    await office.decide(await the_record(office, request), by=ADA)
+    assert (await waiting).revision > at_once.revision
+
+
+async def test_a_stop_answers_all_who_wait(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request, programs = await a_request(office), programs_of(office)
+    waiting = asyncio.create_task(programs.get(a_caller(), request.id, wait_s=50))
+    await asyncio.sleep(0)
+    programs.stop_waiting()
+    assert (await waiting).status == "pending"
+    assert (await programs.get(a_caller(), request.id, wait_s=50)).status == "pending"
+
+
+async def test_a_revoked_key_ends_the_wait(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    programs = joined(office, is_live=lambda _: False)
+    request = await a_request(office)
+    waiting = asyncio.create_task(programs.get(a_caller(), request.id, wait_s=50))
+    await asyncio.sleep(0)
+    await office.decide(await the_record(office, request), by=ADA)
+    with pytest.raises(ApiProblemError) as caught:
+        await waiting
+    assert caught.value.code == "key-revoked"
+
+
+async def test_a_feed_tells_the_newest_state_of_each_request(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    programs = programs_of(office)
+    first, second = await a_request(office, key="a"), await a_request(office, key="b")
+    async with programs.changed_since(a_caller(), office.clock() - 1) as feed:
+        told = [await feed.next(timeout_s=9) for _ in range(2)]
+        assert {request.id for request in told if request} == {first.id, second.id}
+        await office.decide(await the_record(office, first), by=ADA)
+        while (news := await feed.next(timeout_s=9)) and news.status != "approved":
+            pass  # a state may come twice
+        assert news is not None
+        assert news.id == first.id
+        programs.stop_waiting()
+        assert await feed.next(timeout_s=9) is None
+
+
+async def test_a_list_has_the_requests_of_the_program_newest_first(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    programs, names = programs_of(office), []
+    for number in range(5):
+        where = {"group": f"g{number % 2}"}
+        changes: dict[str, Any] = {"metadata": {"n": str(number)}, "where": where}
+        names.append((await a_request(office, key=str(number), **changes)).id)
+        office.clock.forward(seconds=1)
+    await office.decide(await the_record(office, await programs.get(a_caller(), names[4])), by=ADA)
+    page = await programs.list(a_caller(), RequestFilter(), limit=2, after=None)
+    assert [request.id for request in page.requests] == [names[4], names[3]]
+    rest = await programs.list(a_caller(), RequestFilter(), limit=9, after=page.last)
+    assert ([request.id for request in rest.requests], rest.last) == (names[2::-1], None)
+    filters = {
+        RequestFilter(statuses=("approved",)): [4],
+        RequestFilter(executions=("ready",)): [4],
+        RequestFilter(group="g1"): [3, 1],
+        RequestFilter(idempotency_key="2"): [2],
+        RequestFilter(metadata=("n", "0")): [0],
+    }
+    for filter_, numbers in filters.items():
+        found = await programs.list(a_caller(), filter_, limit=9, after=None)
+        assert [request.id for request in found.requests] == [names[n] for n in numbers]
+    assert not (
+        await programs.list(a_caller(id="prg_2"), RequestFilter(), limit=9, after=None)
+    ).requests
