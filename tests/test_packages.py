@@ -63,3 +63,26 @@ def test_the_wheel_has_the_packages_and_nothing_else(built: Path) -> None:
     made = {name for name in inside if ".dist-info/" in name}
     assert inside - made == files_of(ROOT)
     assert any(name.endswith("/licenses/LICENSE") for name in made)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build of the client for programs, from a copy of its folder alone."""
+    copy = tmp_path_factory.mktemp("client") / "copy"
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
+    shutil.copytree(ROOT / "countersign_client", copy, ignore=ignored)
+    command = [sys.executable, "-c", BUILD]
+    subprocess.run(command, cwd=copy, check=True, capture_output=True)  # noqa: S603
+    return copy / "out"
+
+
+def test_the_wheel_of_the_client_has_its_modules_and_its_script(client: Path) -> None:
+    (path,) = client.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        inside = set(archive.namelist())
+        scripts = archive.read(next(name for name in inside if name.endswith("entry_points.txt")))
+    made = {name for name in inside if ".dist-info/" in name}
+    folder = ROOT / "countersign_client"
+    modules = {path.relative_to(ROOT).as_posix() for path in folder.rglob("*.py")}
+    assert inside - made == modules | {"countersign_client/py.typed"}
+    assert b"countersign-ask = countersign_client.cli.entry:main" in scripts

@@ -1,0 +1,166 @@
+"""The command `gate`: ask, then run exactly what was shown, or nothing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from countersign_client.cli import parser as parsing
+from countersign_client.cli.calls import NoCommandError, call_of, differences, environment, opened
+from countersign_client.cli.children import Child, keep_standard_streams
+from countersign_client.cli.commands import PATIENCE, decided
+from countersign_client.cli.process import REFUSED, Process, Signals, UsageError, guarded
+from countersign_client.errors import CountersignError
+from countersign_client.requests import Request
+from countersign_client.runs import Run
+from countersign_client.sync import Countersign
+
+RUN_TIMEOUT = 900
+"""Seconds without a sign of life until people are asked; and for which a result is sent again."""
+_TITLE = 150
+_KEYS = re.compile(r"cs[kt]_\w+")
+_CUT = "\n… cut here"
+
+
+def gate(argv: Sequence[str], process: Process | None = None) -> int:
+    """Ask, wait, compare, run, and report.
+
+    Args:
+        argv: The arguments after `gate`.
+        process: The process; None: the real one.
+
+    Returns:
+        The command's exit code; or why it did not run.
+    """
+    process = process or Process()
+    keep_standard_streams()
+    end = list(argv).index("--") if "--" in argv else len(argv)
+    options = parsing.build_parser().parse_args(["gate", *argv[:end]])
+    options.argv = list(argv[end + 1 :])
+    signals = Signals()
+
+    def command() -> int:
+        if not options.argv:
+            raise UsageError("give the command after --")
+        with ExitStack() as stack:
+            gating = _Gating(options, process, signals, stack)
+            try:
+                return gating.run(stack.enter_context(process.connect(PATIENCE)))
+            except NoCommandError as error:
+                process.say(str(error))
+                return error.code
+
+    with signals.installed():
+        return guarded(process, command)
+
+
+class _Gating:
+    """One command behind the gate."""
+
+    def __init__(
+        self, options: argparse.Namespace, process: Process, signals: Signals, stack: ExitStack
+    ) -> None:
+        self._options = options
+        self._process = process
+        self._signals = signals
+        self._environment = environment(options, process.environ)
+        self._stdin = stack.enter_context(opened(options.stdin)) if options.stdin else None
+
+    def run(self, client: Countersign) -> int:
+        """Ask and run; give the exit code."""
+        call = call_of(self._options, self._environment, self._stdin)
+        line = shlex.join(self._options.argv)
+        members = {
+            **parsing.common(self._options),
+            "title": self._options.title or _one_line(f"Run {line}"),
+            "tool": self._options.tool,
+            "arguments": call,
+            "preview": self._preview(line),
+            "execution": "idempotent" if self._options.idempotent else "once",
+            "run_timeout": RUN_TIMEOUT,
+        }
+        done = decided(self._process, client, self._options, members)
+        done.check(self._options.tool, call)
+        self._signals.keep()  # from here on, a signal must not leave a start without its end
+        run = client.start(done, tool=self._options.tool, arguments=call)
+        if self._signals.first:
+            self._report(run, "not_run", "ended by a signal before it ran")
+            return 128 + self._signals.first
+        return self._start(run, call)
+
+    def _start(self, run: Run, call: dict[str, Any]) -> int:
+        """Compare what would run now with what was shown, and run it."""
+        try:
+            changed = differences(call, call_of(self._options, self._environment, self._stdin))
+        except (NoCommandError, UsageError, OSError) as error:
+            changed = [str(error)]
+        if changed:
+            text = f"changed since it was shown: {', '.join(changed)}"
+            self._process.say(f"not run: {text}")
+            self._report(run, "not_run", text)
+            return REFUSED
+        child = Child(
+            self._options.argv,
+            executable=call["executable"],
+            environment=self._environment,
+            stdin=self._stdin,
+            keeps_stderr=self._options.tail,
+        )
+        try:
+            child.start()
+        except NoCommandError as error:
+            self._report(run, "not_run", str(error))
+            raise
+        self._signals.on_signal = child.pass_on
+        code, text = child.wait(self._options.grace, run.progress)
+        self._signals.keep()
+        outcome = "ran" if code == 0 else "failed"
+        self._report(run, outcome, _KEYS.sub("•••", text))
+        return code
+
+    def _preview(self, line: str) -> dict[str, str] | None:
+        command = self._options.preview_cmd
+        if command is None:
+            given = parsing.preview(self._options, self._process)
+            return given or {"format": "text", "text": line[: parsing.LONGEST_PREVIEW]}
+        if self._options.preview or self._options.diff:
+            raise UsageError("give --preview-cmd, --preview or --diff, one of them")
+        try:
+            done = subprocess.run(  # noqa: S603 - the command is the caller's own
+                shlex.split(command),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                env=self._environment,
+                check=False,
+            )
+        except (OSError, ValueError) as error:
+            raise UsageError(f"--preview-cmd: {error}") from None
+        if done.returncode:
+            raise UsageError(f"--preview-cmd ended with exit code {done.returncode}")
+        text = done.stdout.decode(errors="replace")
+        if len(text) > parsing.LONGEST_PREVIEW:
+            text = text[: parsing.LONGEST_PREVIEW - len(_CUT)] + _CUT
+        return {"format": "text", "text": text}
+
+    def _report(self, run: Run, outcome: Any, summary: str) -> None:
+        """Report the end over an outage; at last leave it in --result-file."""
+        request: Request = run.request
+        try:
+            with self._process.connect(float(RUN_TIMEOUT)) as client:
+                client.report(request, outcome, summary, token=run.token)
+        except CountersignError as error:
+            self._process.say(f"the outcome {outcome} could not be reported: {error}")
+            if self._options.result_file:
+                left = {"id": request.id, "outcome": outcome, "summary": summary}
+                Path(self._options.result_file).write_text(json.dumps(left), "utf-8")
+
+
+def _one_line(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:_TITLE]
