@@ -12,8 +12,8 @@ from agents.core.codec import Json
 from agents.core.digest import call_digest
 from agents.core.errors import ArgumentError, InvalidArgumentsError
 from agents.gates.rulings import Judgement
-from agents.graph.state.shapes import misfit
 from agents.policy.base import Ask
+from bot.api.schema_subset import misfits
 from bot.policy.evaluation.context import Members, PolicyQuestion, ProgramFacts, ToolFacts
 from bot.policy.evaluation.merge import Permit, Refusal
 from bot.questions.form import ask_of
@@ -110,8 +110,10 @@ class ProgramPolicy:
         Raises:
             InvalidArgumentsError: They do not fit the schema of the program.
         """
-        if fault := misfit(dict(ask_of(approval).schema or {}), arguments):
-            raise InvalidArgumentsError([ArgumentError(path=(), message=fault)])
+        if faults := misfits(ask_of(approval).schema or {}, arguments):
+            raise InvalidArgumentsError(
+                [ArgumentError(path=(fault.pointer,), message=fault.detail) for fault in faults]
+            )
         return judgement(arguments, await self.rule(call_of(approval, arguments)))
 
 

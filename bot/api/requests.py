@@ -14,16 +14,17 @@ from typing import Any, Protocol
 from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
 from agents.core.digest import call_digest
-from agents.graph.state.shapes import misfit
 from bot.api.canonical import canonical
 from bot.api.judging import CallOfProgram, ProgramPolicy
 from bot.api.ports import ApiCaller
 from bot.api.problems import ApiFault, ApiProblemError
+from bot.api.schema_subset import misfits, schema_faults
 from bot.api.shapes import ApiCreateRequest, ApiPreview
 from bot.approvals.changes import decided
 from bot.approvals.due.worker import ApprovalWorker
 from bot.audit.entries import decision_entries, note_decision, request_entry
 from bot.clock import milliseconds
+from bot.layout.forms.schema import foreign
 from bot.people.lookup import LookupOnce
 from bot.people.quorum import QuorumCheck
 from bot.people.requesters import requesters_of
@@ -53,10 +54,6 @@ from storage.thread_ids import thread_id_of, turn_id_of
 
 AFTER_REJECTION = timedelta(minutes=10)
 """Time for which a rejection answers the same call again, so that nobody is asked twice."""
-LONGEST_ARGUMENTS = 64 * 1024
-"""Most bytes of the arguments as canonical JSON."""
-DEEPEST_ARGUMENTS = 16
-MOST_MEMBERS = 1_000
 QUESTIONS = "ask"
 """Name of questions in the tool patterns of a program."""
 _APART = "\0"
@@ -138,7 +135,7 @@ class ProgramRequests:
         generation, known = await self._known(caller, asked, idempotency_key, print_)
         if known is not None:
             return known, False
-        _check_arguments(asked)
+        _check_schema(asked)
         await self._check_room(caller.program)
         await self._check_place(caller, channel)
         asker = ProgramCall(
@@ -461,34 +458,17 @@ def _check_scope(program: ProgramRecord, asked: ApiCreateRequest) -> None:
         raise ApiProblemError("callback-refused", "This server sends no webhooks. Wait instead.")
 
 
-def _check_arguments(asked: ApiCreateRequest) -> None:
-    """Refuse arguments that are too large, or that do not fit their own schema."""
-    if asked.arguments is None:
+def _check_schema(asked: ApiCreateRequest) -> None:
+    """Refuse a schema that forms do not keep, and arguments that do not fit theirs."""
+    schema = asked.call_schema
+    if schema is None:
         return
-    size = len(canonical(asked.arguments))
-    if size > LONGEST_ARGUMENTS:
-        fault = f"They have {size:,} bytes, and may have {LONGEST_ARGUMENTS:,}."
-        raise ApiProblemError("invalid", fault, faults=[ApiFault("/arguments", fault)])
-    depth, members = _measure(asked.arguments)
-    if depth > DEEPEST_ARGUMENTS or members > MOST_MEMBERS:
-        fault = f"They may be {DEEPEST_ARGUMENTS} deep and have {MOST_MEMBERS:,} members."
-        raise ApiProblemError("invalid", fault, faults=[ApiFault("/arguments", fault)])
-    schema: Json = dict(asked.call_schema) if asked.call_schema is not None else None
-    if fault := misfit(schema, asked.arguments):
-        raise ApiProblemError("arguments-do-not-fit", faults=[ApiFault("/arguments", fault)])
-
-
-def _measure(value: Json) -> tuple[int, int]:
-    """Return the depth and the number of members of JSON data."""
-    match value:
-        case dict():
-            inner = [_measure(item) for item in value.values()]
-        case list():
-            inner = [_measure(item) for item in value]
-        case _:
-            return 0, 0
-    depth = 1 + max((depth for depth, _ in inner), default=0)
-    return depth, len(inner) + sum(members for _, members in inner)
+    if faults := schema_faults(schema):
+        inside = [ApiFault(f"/schema{fault.pointer}", fault.detail) for fault in faults]
+        raise ApiProblemError("schema-unsupported", faults=inside)
+    if asked.arguments is not None and (faults := misfits(schema, asked.arguments)):
+        inside = [ApiFault(f"/arguments{fault.pointer}", fault.detail) for fault in faults]
+        raise ApiProblemError("arguments-do-not-fit", faults=inside)
 
 
 def _speakers(approval: Approval) -> list[str]:
@@ -528,7 +508,7 @@ def _schema_of(asked: ApiCreateRequest, arguments: dict[str, Json]) -> dict[str,
     if asked.kind != "edit":
         return {}
     if asked.call_schema is not None:
-        return dict(asked.call_schema)
+        return foreign(asked.call_schema)
     fields: dict[str, Json] = {name: {"type": _TYPES[type(arguments[name])]} for name in arguments}
     required: list[Json] = list(arguments)
     return {
@@ -565,7 +545,7 @@ def _form_of(asked: ApiCreateRequest) -> AnswerForm:
             form=Form.CHOICE, question=asked.title, options=options, multiple=asked.multiple
         )
     if asked.kind == "form":
-        return AnswerForm(form=Form.FIELDS, schema=dict(asked.call_schema or {}))
+        return AnswerForm(form=Form.FIELDS, schema=foreign(asked.call_schema or {}))
     return AnswerForm(form=Form.TEXTS)
 
 

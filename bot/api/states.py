@@ -23,6 +23,7 @@ from bot.api.shapes import (
     RunMode,
     RunState,
 )
+from bot.layout.forms.schema import as_sent
 from bot.policy.progress import progress_of
 from bot.questions.form import Form, ask_of
 from bot.records.approval import Approval, Decision, ExecutionMode, ExecutionState, Kind, Status
@@ -136,7 +137,7 @@ async def state_of(
         why=approval.why or None,
         tool=approval.tool or None,
         arguments=dict(original or approval.arguments) if is_call else None,
-        schema=dict(ask.schema) if ask.schema is not None else None,
+        schema=as_sent(ask.schema) if ask.schema is not None else None,
         options=tuple(
             ApiOption(value=option.id, label=option.label, description=option.description or None)
             for option in ask.options

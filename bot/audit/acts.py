@@ -94,6 +94,8 @@ class Act(StrEnum):
     """A person stopped all starts of calls in a scope, or a freeze file did so in one process."""
     UNFROZEN = "unfrozen"
     """A person lifted a freeze, or confirmed the lifting while more people must confirm it."""
+    KEY_MADE = "key_made"
+    """An operator made a key for a program."""
     KEY_REVOKED = "key_revoked"
     """A key of a program was revoked."""
     KEY_USED_WRONG = "key_used_wrong"

@@ -68,6 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_prune(commands)
     _add_pending(commands)
     _add_freeze(commands)
+    _add_keys(commands)
     _add_policy(commands)
     return parser
 
@@ -323,6 +324,70 @@ def _add_freeze(commands: _Commands[_CommandParser]) -> None:
     for action, parser in {"freeze": freeze, "unfreeze": unfreeze, "freezes": freezes}.items():
         _add_data_dir(parser)
         parser.set_defaults(command="freeze", action=action)  # all are in one module
+
+
+def _add_keys(commands: _Commands[_CommandParser]) -> None:
+    keys = _add(commands, "keys", "make, list, revoke and rotate keys of programs for the API")
+    actions = keys.add_subparsers(title="actions", metavar="ACTION", required=True)
+    create = actions.add_parser("create", help="make a program and its key, which is shown once")
+    create.add_argument("name", metavar="NAME", help="of the program: a-z, 0-9, - and _")
+    for flag, metavar, text in (
+        ("--owner", "ID", "full member who answers for the program, and can't approve its calls"),
+        ("--expires", "TIME", "lifetime of the key, at most 400d (default: 90d)"),
+        ("--limits", "LIST", "such as create=60,pending=100,waiting=200 (the default)"),
+    ):
+        create.add_argument(
+            flag, metavar=metavar, default="", required=flag == "--owner", help=text
+        )
+    for flag, metavar, text in (
+        ("--scope", "NAME", "a right (default: requests:write and requests:read)"),
+        ("--tool", "PATTERN", "tools that it may name, such as backups.*"),
+        ("--channel", "ID", "where it may ask; the first is the default"),
+        ("--callback-host", "HOST", "a host that its callbacks may name"),
+        ("--from", "CIDR", "a network from which the key works (default: any)"),
+    ):
+        create.add_argument(
+            flag,
+            dest={"--from": "networks"}.get(flag),
+            metavar=metavar,
+            action="append",
+            default=[],
+            help=f"{text}; repeat for several",
+        )
+    create.add_argument(
+        "--requester",
+        choices=("owner", "named", "required"),
+        default="owner",
+        help="whether a request may or must name a person that it is for (%(default)s)",
+    )
+    create.add_argument(
+        "--people",
+        choices=("none", "narrow"),
+        default="none",
+        help="whether a request may narrow who is asked (%(default)s)",
+    )
+    create.add_argument("--personal", action="store_true", help="it is the owner's own tool")
+    create.add_argument("--trust", choices=("tags",), help="its tags count as true")
+    listed = actions.add_parser("list", help="list all programs and keys")
+    _add_json(listed)
+    revoke = actions.add_parser("revoke", help="end a key, or all keys of a program, at once")
+    what = revoke.add_mutually_exclusive_group(required=True)
+    what.add_argument("key", metavar="csk_ID", nargs="?", default="", help="public part of the key")
+    what.add_argument("--program", metavar="NAME", default="", help="all keys of this program")
+    rotate = actions.add_parser("rotate", help="make a new key; the old one ends after a while")
+    rotate.add_argument("name", metavar="NAME", help="of the program")
+    rotate.add_argument(
+        "--overlap", metavar="TIME", default="24h", help="how long the old key works (%(default)s)"
+    )
+    rotate.add_argument("--expires", metavar="TIME", default="", help="as for create")
+    for action, parser in {
+        "create": create,
+        "list": listed,
+        "revoke": revoke,
+        "rotate": rotate,
+    }.items():
+        _add_data_dir(parser)
+        parser.set_defaults(action=action)
 
 
 def _why(text: str) -> str:

@@ -90,6 +90,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "COUNTERSIGN_LOG",
         "COUNTERSIGN_TRACES",
     ),
+    "API for programs": (
+        "COUNTERSIGN_API_PORT",
+        "COUNTERSIGN_API_HOST",
+        "COUNTERSIGN_API_URL",
+        "COUNTERSIGN_API_PROXIES",
+    ),
 }
 """The settings by subject, in the order of the reference page."""
 
@@ -216,12 +222,7 @@ class Settings(BaseModel):
         examples=["2m"],
         json_schema_extra={"values": "`1s` to `30d`"},
     )
-    host: Annotated[
-        str,
-        BeforeValidator(
-            values.matching(r"[0-9A-Za-z:][0-9A-Za-z.:-]{0,252}", "write an address or a host name")
-        ),
-    ] = Field(
+    host: Annotated[str, BeforeValidator(values.host)] = Field(
         default="127.0.0.1",
         alias="COUNTERSIGN_HOST",
         description=(
@@ -245,6 +246,39 @@ class Settings(BaseModel):
         ),
         examples=["9464"],
         json_schema_extra={"values": "`0` to `65535`"},
+    )
+    api_port: Annotated[int | None, BeforeValidator(values.optional_port)] = Field(
+        default=None,
+        alias="COUNTERSIGN_API_PORT",
+        description=(
+            "The port of the API for programs. Without it, or without a key, no API is served."
+        ),
+        examples=["8443"],
+        json_schema_extra={"values": "`0` to `65535`"},
+    )
+    api_host: Annotated[str, BeforeValidator(values.host)] = Field(
+        default="127.0.0.1",
+        alias="COUNTERSIGN_API_HOST",
+        description="The address on which the API listens. `0.0.0.0` accepts other machines.",
+        examples=["0.0.0.0"],  # noqa: S104 - shown in the reference
+        json_schema_extra={"values": "an address or a host name"},
+    )
+    api_url: Annotated[str, BeforeValidator(values.public_url)] = Field(
+        default="",
+        alias="COUNTERSIGN_API_URL",
+        description=(
+            "The public address of the API, for links. If it is not set, the address on this "
+            "machine."
+        ),
+        examples=["https://countersign.example.com"],
+        json_schema_extra={"values": "an `https` address; `http` only on this machine"},
+    )
+    api_proxies: Annotated[tuple[str, ...], BeforeValidator(values.networks)] = Field(
+        default=(),
+        alias="COUNTERSIGN_API_PROXIES",
+        description="Networks of proxies whose `X-Forwarded-For` tells the address of a program.",
+        examples=["10.0.0.0/8"],
+        json_schema_extra={"values": "networks, separated by commas"},
     )
     traces: Annotated[Literal["off", "otlp"], BeforeValidator(values.one_of("off", "otlp"))] = (
         Field(

@@ -63,6 +63,10 @@ def matching(pattern: str, remedy: str) -> Callable[[str], str]:
     return check
 
 
+host = matching(r"[0-9A-Za-z:][0-9A-Za-z.:-]{0,252}", "write an address or a host name")
+"""Checks the address or the name of a host."""
+
+
 def token(prefix: str, remedy: str) -> Callable[[str | None], str | None]:
     """Return a check that a value is None or a Slack token with a prefix."""
     shape = re.compile(re.escape(prefix) + r"[A-Za-z0-9-]+")
@@ -141,6 +145,20 @@ def api_url(value: str) -> str:
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname)):
         refuse("tokens would be sent without encryption", remedy)
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/"
+
+
+def public_url(value: str) -> str:
+    """Check the public address of the API; it gets no slash at its end."""
+    return api_url(value).rstrip("/") if value else ""
+
+
+def networks(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Parse networks, separated by commas."""
+    texts = value.split(",") if isinstance(value, str) else value
+    try:
+        return tuple(str(ipaddress.ip_network(text.strip())) for text in texts)
+    except ValueError as error:
+        refuse(f"has a text that is no network: {error}", "write networks such as 10.0.0.0/8")
 
 
 def _split(address: str) -> SplitResult | None:

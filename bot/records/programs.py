@@ -101,11 +101,15 @@ class ProgramKeyRecord(Document):
         """The name of the key in logs and in the audit."""
         return f"csk_{self.id}"
 
+    @property
+    def ends_ms(self) -> int:
+        """Time from which the key does not work."""
+        ends = (self.expires_ms, self.revoked_ms)
+        return min(end_ms for end_ms in ends if end_ms is not None)
+
     def is_live(self, now_ms: int) -> bool:
         """Whether the key works: it is neither revoked nor expired."""
-        return now_ms < min(
-            self.expires_ms, self.expires_ms if self.revoked_ms is None else self.revoked_ms
-        )
+        return now_ms < self.ends_ms
 
 
 def program_id(name: str) -> str:

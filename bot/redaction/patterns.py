@@ -233,6 +233,10 @@ FIRST_LOOKS = (
     ),
     _token("sk-", "rk-", form="[sr]k-[A-Za-z0-9_-]{16,}+"),
     _token("k_", "whsec_", form="(?:[sr]k_(?:live|test|prod)_|whsec_)[A-Za-z0-9_+/=-]{10,}+"),
+    Look(  # our own keys and tokens of starts; the id of a key stays, to name it
+        ("csk_", "cst_"),
+        re.compile(rf"{_START}(?P<keep>csk_[0-9A-Za-z]{{8}}_|cst_)[0-9A-Za-z]{{16,}}+"),
+    ),
     _token("gh", "github_pat_", form="gh[pousr]_[A-Za-z0-9_]{16,}+|github_pat_[A-Za-z0-9_]{16,}+"),
     _token(
         "gl",

@@ -17,15 +17,21 @@ from jsonschema.validators import extend
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from agents.core.patterns import Pattern, PatternError
 from bot.layout.text import clip
 from bot.redaction.mask import mask_text
 from bot.words import say
 
 Schema = Mapping[str, Any]
 
+FOREIGN = "x-countersign-foreign"
+"""Marks the stored schema of a program. No tool of the house has it."""
+
 _DEPTH = 20
 _PATTERN_TEXT = 1_000
 _MERGED = ("title", "description", "default")
+_EMAIL = Pattern(r"^[^@\s]+@[^@\s]+$")
+_URI = Pattern(r"^[A-Za-z][A-Za-z0-9+.-]*:[!-~]+$")
 _FORMATS = FormatChecker(formats=())
 
 
@@ -44,6 +50,20 @@ def _is_datetime(value: object) -> bool:
     return not isinstance(value, str) or bool(datetime.fromisoformat(value))
 
 
+_MORE_FORMATS = FormatChecker(formats=())
+_MORE_FORMATS.checkers = {**_FORMATS.checkers}
+
+
+@_MORE_FORMATS.checks("email")
+def _is_email(value: object) -> bool:
+    return not isinstance(value, str) or _EMAIL.finds(value)
+
+
+@_MORE_FORMATS.checks("uri")
+def _is_uri(value: object) -> bool:
+    return not isinstance(value, str) or _URI.finds(value)
+
+
 def _pattern(
     _validator: object, pattern: str, value: object, _schema: object
 ) -> Iterator[ValidationError]:
@@ -59,6 +79,21 @@ def _pattern(
         return  # unsupported syntax: the tool's own validation decides
     if match is None:
         yield ValidationError("does not match")
+
+
+def _linear_pattern(
+    _validator: object, pattern: str, value: object, _schema: object
+) -> Iterator[ValidationError]:
+    """Check a pattern of a program in linear time, because program and person are not trusted."""
+    if isinstance(value, str) and not _is_found(pattern, value):
+        yield ValidationError("mismatch")
+
+
+def _is_found(pattern: str, value: str) -> bool:
+    try:
+        return Pattern(pattern).finds(value)
+    except PatternError:
+        return False
 
 
 _COMPARED: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
@@ -99,6 +134,7 @@ def _amount(value: object, schema: Schema) -> Decimal | None:
 _Validator: Any = extend(  # type: ignore[no-untyped-call]
     Draft202012Validator, {"pattern": _pattern, **{rule: _limit(rule) for rule in _COMPARED}}
 )
+_LinearValidator: Any = extend(_Validator, {"pattern": _linear_pattern})  # type: ignore[no-untyped-call]
 
 
 def resolve(node: object, root: Schema) -> tuple[dict[str, Any], bool]:
@@ -143,10 +179,21 @@ def _is_of_object(text: str) -> bool:
     return schema.get("type") == "object" and isinstance(schema.get("properties", {}), Mapping)
 
 
+def foreign(schema: Schema) -> dict[str, Any]:
+    """Return the schema of a program, marked: all of it is checked here, in linear time."""
+    return {**schema, FOREIGN: True}
+
+
+def as_sent(schema: Schema) -> dict[str, Any]:
+    """Return the schema of a program without the mark."""
+    return {name: value for name, value in schema.items() if name != FOREIGN}
+
+
 def check_arguments(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, str]:
     """Check arguments against their schema.
 
-    The tool's own validation decides; this check finds the input that a fault belongs to.
+    The tool's own validation decides; this check finds the input that a fault belongs to. For the
+    schema of a program, this check decides: it also checks `email` and `uri`, and patterns as RE2.
 
     Args:
         schema: JSON schema of an object.
@@ -156,7 +203,10 @@ def check_arguments(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, s
         A plain sentence for the JSON pointer of each fault (`/replicas`, `/tags/0`; empty for the
         whole); empty if there is none.
     """
-    validator = _Validator(schema, registry=Registry(), format_checker=_FORMATS)
+    kind, formats = (_Validator, _FORMATS)
+    if schema.get(FOREIGN) is True:
+        kind, formats = (_LinearValidator, _MORE_FORMATS)
+    validator = kind(schema, registry=Registry(), format_checker=formats)
     faults: dict[str, str] = {}
     try:
         for error in validator.iter_errors(dict(arguments)):
@@ -273,7 +323,7 @@ def _words(error: ValidationError) -> str:
         first, *others = [say(_KINDS.get(kind, "error.form")) for kind in kinds]
         return say("word.or").join([first, *(text[:1].lower() + text[1:] for text in others)])
     if rule == "format":
-        return say(_FORMAT_WORDS[limit])
+        return say(_FORMAT_WORDS.get(limit, "error.form"))
     if rule == "pattern":
         return _right_form(schema, is_field=len(error.absolute_path) == 1)
     return say(_OTHERS.get(rule, "error.form"))

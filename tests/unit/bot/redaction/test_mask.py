@@ -167,6 +167,10 @@ def test_look_of_a_secret(secret: str) -> None:
 @pytest.mark.parametrize(
     ("text", "masked"),
     [
+        (f"key csk_7h2kQ0aZ_{'aB3' * 12}xy sent", f"key csk_7h2kQ0aZ_{REDACTED} sent"),
+        (f"csk_7h2kQ0aZ_{'aB3' * 6}", f"csk_7h2kQ0aZ_{REDACTED}"),
+        (f"start cst_{'aB3' * 10}xy", f"start cst_{REDACTED}"),
+        ("the key csk_7h2kQ0aZ ends", "the key csk_7h2kQ0aZ ends"),
         ("Authorization: Bearer abcdefghijkl", f"Authorization: Bearer {REDACTED}"),
         ("mongodb://me:pw@host/db", f"mongodb://me:{REDACTED}@host/db"),
         ('{"password": "a b c"}', f'{{"password": {REDACTED}}}'),

@@ -1,0 +1,166 @@
+"""`countersign keys`: beside the bot, on each database, with people and channels of Slack (1.2)."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from bot.api.keyring import KeyRing
+from bot.api.problems import ApiProblemError
+from bot.clock import system_clock
+from bot.config.manifest import bot_scopes, manifest_text, read_manifest
+from bot.records.programs import MOST_LIVE_KEYS, key_id
+from bot.stores import Stores
+from slack_sandbox import ADA, GUS, OPS, TEAM, Sandbox
+from tests.scenario.commands.test_upkeep import Place, place
+
+__all__ = ["place"]
+
+CREATE = ("keys", "create", "ci", "--tool", "deploy*", "--channel", OPS)
+KEY = re.compile(r"csk_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}")
+
+
+def beside_slack(place: Place, work: Callable[[Stores], Awaitable[None]]) -> None:
+    """Do something while the stand-in for Slack runs."""
+
+    async def doing(storage: Stores) -> None:
+        scopes = set(bot_scopes(read_manifest(manifest_text())))
+        async with Sandbox(clock=time.time, scopes=scopes) as sandbox:
+            place.environ |= {
+                "SLACK_API_URL": sandbox.api_url,
+                "SLACK_BOT_TOKEN": sandbox.bot_token,
+                "SLACK_APP_TOKEN": sandbox.app_token,
+                "COUNTERSIGN_APPROVERS": ADA,
+            }
+            await work(storage)
+
+    place.do(doing)
+
+
+async def opens(storage: Stores, key: str) -> str:
+    """The name of the program that a running bot knows by a key, or the code of the refusal."""
+    ring = KeyRing(storage.programs, storage.audit, system_clock)
+    try:
+        caller = await ring.caller(f"Bearer {key}", address="127.0.0.1")
+    except ApiProblemError as error:
+        return error.code
+    return caller.program.name
+
+
+async def acts(storage: Stores) -> list[tuple[str, str]]:
+    entries = await storage.audit.of_thread("", limit=100)
+    return [(entry.action, str(entry.detail["name"])) for entry in entries]
+
+
+def test_a_key_works_until_it_is_revoked(place: Place) -> None:
+    async def work(storage: Stores) -> None:
+        lines = await place.type(
+            *CREATE, "--owner", ADA, "--limits", "create=5/m", "--people", "narrow"
+        )
+        key = lines[-1]
+        assert KEY.fullmatch(key)
+        public_id = f"csk_{key_id(key)}"
+        assert lines[0].startswith(f"{public_id}: a key of ci, until ")
+        assert await opens(storage, key) == "ci"
+        record = await storage.programs.key(str(key_id(key)))
+        assert record is not None
+        assert key not in record.model_dump_json()
+        program = await storage.programs.program(record.program_id)
+        assert program is not None
+        assert (program.owner_id, program.team_id) == (ADA, TEAM)
+        assert (program.limits.create, program.limits.pending, program.people) == (5, 100, "narrow")
+
+        (line,) = await place.type("keys", "list")
+        assert line.startswith(f"{public_id}  ci  until ")
+        (line,) = await place.type("keys", "list", "--json")
+        told = json.loads(line)
+        assert (told["key"], told["tools"], told["channels"]) == (public_id, ["deploy*"], [OPS])
+        assert not {"salt", "digest"} & told.keys()
+
+        (line,) = await place.type("keys", "revoke", public_id)
+        assert line.startswith(f"{public_id}: ends ")
+        assert await opens(storage, key) == "key-revoked"
+        assert await place.type("keys", "revoke", public_id) == [f"{public_id}: had ended before."]
+        (line,) = await place.type("keys", "list")
+        assert "  ended  " in line
+        assert ("key_made", public_id) in await acts(storage)
+        assert ("key_revoked", public_id) in await acts(storage)
+
+    beside_slack(place, work)
+
+
+def test_a_rotation_keeps_the_old_key_for_a_while(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def work(storage: Stores) -> None:
+        old = (await place.type(*CREATE, "--owner", ADA))[-1]
+        new = (await place.type("keys", "rotate", "ci", "--overlap", "1h"))[-1]
+        assert [await opens(storage, key) for key in (old, new)] == ["ci", "ci"]
+        record = await storage.programs.key(str(key_id(old)))
+        assert record is not None
+        assert 0 < record.ends_ms - system_clock() <= 3_600_000
+        await place.type("keys", "rotate", "ci", fails=True)
+        assert f"has {MOST_LIVE_KEYS} keys in force" in capsys.readouterr().err
+        assert len(await place.type("keys", "revoke", "--program", "ci")) == MOST_LIVE_KEYS
+        assert [await opens(storage, key) for key in (old, new)] == ["key-revoked"] * 2
+        await place.type("keys", "rotate", "cd", fails=True)
+        assert "there's no program cd" in capsys.readouterr().err
+        await place.type("keys", "revoke", "csk_00000000", fails=True)
+        assert "there's no key" in capsys.readouterr().err
+
+    beside_slack(place, work)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (("--owner", GUS), "isn't an active full member"),
+        (("--owner", "U0NOBODY00"), "isn't an active full member"),
+        (("--owner", ADA, "--channel", "C0NOWHERE0"), "the bot isn't in C0NOWHERE0"),
+        (("--owner", ADA, "--scope", "requests:decide"), "a scope is one of"),
+        (("--owner", ADA, "--from", "10.0.0.1/8"), "networks such as"),
+        (("--owner", ADA, "--limits", "create=0"), "isn't a limit"),
+        (("--owner", ADA, "--limits", "votes=5"), "isn't a limit"),
+        (("--owner", ADA, "--expires", "401d"), "longer than 400 days"),
+        (("--owner", ADA, "--callback-host", "127.0.0.1"), "exact name of a host"),
+        (("--owner", ADA, "--callback-host", "*.example.com"), "exact name of a host"),
+        (("--owner", ADA, "--personal", "--requester", "named"), "leave out --requester"),
+    ],
+    ids=str,
+)
+def test_a_program_that_cannot_be_is_refused(
+    place: Place,
+    changes: tuple[str, ...],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def work(storage: Stores) -> None:
+        await place.type(*CREATE, *changes, fails=True)
+        assert words in capsys.readouterr().err
+        assert await storage.programs.all_keys() == []
+
+    beside_slack(place, work)
+
+
+def test_a_program_needs_tools_a_channel_and_a_name_of_its_own(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def work(storage: Stores) -> None:
+        assert await place.type("keys", "list") == ["No program has a key."]
+        create = ("keys", "create", "ci", "--owner", ADA)
+        await place.type(*create, "--channel", OPS, fails=True)
+        assert "give the tools" in capsys.readouterr().err
+        await place.type(*create, "--tool", "deploy", fails=True)
+        assert "give a channel" in capsys.readouterr().err
+        await place.type("keys", "create", "C I", "--owner", ADA, "--tool", "x", fails=True)
+        assert "isn't a name" in capsys.readouterr().err
+        verifier = await place.type(*create, "--scope", "executions:verify")
+        assert await opens(storage, verifier[-1]) == "ci"
+        await place.type(*CREATE, "--owner", ADA, fails=True)
+        assert "countersign keys rotate ci" in capsys.readouterr().err
+
+    beside_slack(place, work)
