@@ -1,0 +1,170 @@
+"""The client for programs at the real door, with the real use cases behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from bot.api.canonical import call_digest
+from bot.api.door import ApiDoor
+from bot.api.keyring import KeyRing
+from bot.records.approval import Status
+from bot.records.programs import key_digest, key_id, new_key
+from bot.records.switch import FreezeScope
+from countersign_client import (
+    AlreadyStarted,
+    AsyncCountersign,
+    DigestMismatch,
+    Frozen,
+    InvalidRequest,
+    KeyRefused,
+    Rejected,
+    digest,
+    gate,
+)
+from tests.contract.builders import a_program_key
+from tests.support.stores import SqliteStores
+from tests.unit.bot.api.program_office import URL, a_caller, an_office, programs_of
+from tests.unit.bot.office import BEN, Office
+
+CALL: dict[str, Any] = {"env": "production", "replicas": 3}
+
+
+class Play:
+    """An office, and a client at its door."""
+
+    def __init__(self, office: Office, client: AsyncCountersign) -> None:
+        self.office = office
+        self.client = client
+
+    async def decided(self, request_id: str, status: Status) -> None:
+        """Post the card, and decide."""
+        await self.office.queue.run()
+        await self.office.decide(await self.office.storage.approvals.get(request_id), status)
+
+    async def pending(self) -> list[str]:
+        return [request.id async for request in self.client.list(status=["pending"])]
+
+
+@pytest.fixture
+async def play() -> AsyncIterator[Play]:
+    async with AsyncExitStack() as stack:
+        storage = SqliteStores(None)
+        await storage.open()
+        stack.push_async_callback(storage.close)
+        office = an_office(storage)
+        key = new_key()
+        await storage.programs.add(a_caller().program)
+        await storage.programs.add_key(
+            a_program_key(
+                key_id(key) or "",
+                program_id="prg_1",
+                digest=key_digest(key),
+                expires_ms=office.clock() + 86_400_000,
+            )
+        )
+
+        async def is_ready() -> str:
+            return ""
+
+        door = ApiDoor(
+            use=programs_of(office),
+            keys=KeyRing(storage.programs, storage.audit, office.clock),
+            url=URL,
+            is_ready=is_ready,
+            clock=office.clock,
+        )
+        port = await door.listen(host="127.0.0.1", port=0, stack=stack)
+        url = f"http://127.0.0.1:{port}"
+        client = await stack.enter_async_context(AsyncCountersign(url, key, patience=5))
+        yield Play(office, client)
+
+
+async def created(play: Play, **more: Any) -> Any:
+    options = {"key": "build-7", "tool": "deploy", "arguments": CALL, **more}
+    return await play.client.create("Deploy payments", **options)
+
+
+async def test_an_approved_call_runs_once_and_its_end_is_on_record(play: Play) -> None:
+    made = await created(play)
+    await play.decided(made.id, Status.APPROVED)
+    done = await play.client.wait(made)
+    done.check("deploy", CALL)
+    async with play.client.execute(done) as run:
+        assert run.arguments == CALL
+        run.summary = "3 pods"
+    ended = await play.client.get(made.id)
+    assert (ended.execution.state, ended.execution.summary) == ("ran", "3 pods")
+    with pytest.raises(AlreadyStarted):
+        await play.client.start(done, tool="deploy", arguments=CALL)
+
+
+async def test_a_wait_ends_with_the_decision(play: Play) -> None:
+    made = await created(play)
+    waiting = asyncio.create_task(play.client.wait(made))
+    await play.decided(made.id, Status.REJECTED)
+    done = await waiting
+    with pytest.raises(Rejected):
+        done.approved()
+
+
+async def test_the_same_key_is_the_same_request(play: Play) -> None:
+    made = await created(play)
+    assert (await created(play, why="Worded anew.")).id == made.id
+    with pytest.raises(InvalidRequest) as raised:
+        await created(play, arguments={"env": "staging"})
+    assert raised.value.code == "idempotency-key-reused"
+    found = await play.client.find("build-7")
+    assert found is not None
+    assert found.id == made.id
+    assert await play.pending() == [made.id]
+
+
+async def test_only_what_was_decided_starts_and_nothing_in_a_freeze(play: Play) -> None:
+    made = await created(play)
+    await play.decided(made.id, Status.APPROVED)
+    with pytest.raises(DigestMismatch):
+        await play.client.start(made, tool="deploy", arguments={**CALL, "replicas": 4})
+    await play.office.freezes.freeze(FreezeScope(), by=BEN, why="Incident.")
+    with pytest.raises(Frozen):
+        await play.client.start(made, tool="deploy", arguments=CALL)
+
+
+async def test_a_gated_function_asks_and_runs(play: Play) -> None:
+    ran: list[tuple[str, int]] = []
+
+    @gate(client=play.client, edit=True, key="deploy-{env}")
+    async def deploy(env: str, replicas: int = 1) -> None:
+        ran.append((env, replicas))
+
+    calling = asyncio.create_task(deploy("production", replicas=3))
+    while not (pending := await play.pending()):
+        assert not calling.done()
+    await play.decided(pending[0], Status.APPROVED)
+    await calling
+    assert ran == [("production", 3)]
+
+
+async def test_a_request_is_withdrawn(play: Play) -> None:
+    made = await created(play)
+    assert (await play.client.cancel(made, "A newer build.")).status == "cancelled"
+    assert (await play.client.cancel(made)).status == "cancelled"
+
+
+async def test_an_unknown_key_is_refused(play: Play) -> None:
+    other = AsyncCountersign(play.client._target.url, new_key(), patience=0)
+    async with other:
+        with pytest.raises(KeyRefused):
+            await other.find("build-7")
+
+
+@pytest.mark.parametrize(
+    "value", [0.1, 1e21, -0.0, 5e-324, "ü\U0001f600", [1, {"b": None, "a": True}]]
+)
+def test_both_sides_make_the_same_digest(value: Any) -> None:
+    identity = "apr_" + "0" * 32
+    assert digest(identity, "t", {"a": value}) == call_digest(identity, "t", {"a": value})
