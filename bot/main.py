@@ -21,7 +21,7 @@ from agents.core.component.exits import contained_task
 from bot.api.executions import ProgramExecutions
 from bot.api.judging import ProgramPolicy
 from bot.api.requests import ProgramRequests
-from bot.api.use_cases import IsLive, Programs
+from bot.api.use_cases import Programs
 from bot.api.waiting import Waiters
 from bot.clock import MovableClock, system_clock
 from bot.config.agents import DEMO_AGENTS, load_model
@@ -264,14 +264,13 @@ async def _joined(
     )
 
 
-def programs_of(parts: Wiring, *, policy: ProgramPolicy, url: str, is_live: IsLive) -> Programs:
+def programs_of(parts: Wiring, *, policy: ProgramPolicy, url: str) -> Programs:
     """Build the use cases of programs upon the parts of the bot.
 
     Args:
         parts: The parts.
         policy: Judges calls of programs.
         url: Public address of the API.
-        is_live: Tells whether a caller's key still works.
     """
     directory, clock, tasks = parts.slack.directory, parts.process.clock, parts.tasks
     waiters = Waiters(storage=parts.storage, clock=clock, sleep=parts.process.sleep)
@@ -303,7 +302,6 @@ def programs_of(parts: Wiring, *, policy: ProgramPolicy, url: str, is_live: IsLi
         executions=executions,
         waiters=waiters,
         clock=clock,
-        is_live=is_live,
         url=url,
     )
 

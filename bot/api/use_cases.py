@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from agents.core.codec import Json
 from agents.gates.rulings import Judgement
@@ -33,9 +32,6 @@ from bot.stores import Stores
 from storage.documents import Place
 from storage.thread_ids import name_of
 
-IsLive: TypeAlias = Callable[[ApiCaller], bool]
-"""Tells whether the key of a caller still works, as known by now."""
-
 _PAGE = 200
 """Requests that are read at once for a list."""
 
@@ -51,7 +47,6 @@ class Programs:
         executions: Starts calls.
         waiters: Wakes programs that wait.
         clock: The time now.
-        is_live: Reads anew whether a caller's key still works.
         url: Public address of the API.
     """
 
@@ -61,7 +56,6 @@ class Programs:
     executions: ProgramExecutions
     waiters: Waiters
     clock: Clock
-    is_live: IsLive
     url: str
 
     async def create(
@@ -87,8 +81,6 @@ class Programs:
                 break
             program = caller.program.id
             await self.waiters.wait(request_id, program=program, timeout_s=left_s)
-            if not self.is_live(caller):
-                raise ApiProblemError("key-revoked", "The key was revoked while the call waited.")
             approval = await self.requests.get(caller, request_id)
         return await self._state(approval)
 

@@ -9,7 +9,7 @@ from bot.api.canonical import call_digest
 from bot.api.judging import ProgramPolicy
 from bot.api.ports import ApiCaller
 from bot.api.shapes import ApiCreateRequest, ApiRequest, ApiStart
-from bot.api.use_cases import IsLive, Programs
+from bot.api.use_cases import Programs
 from bot.main import programs_of as join_programs
 from bot.records.approval import Approval
 from bot.records.programs import ProgramKeyRecord, ProgramRecord, ProgramScope
@@ -36,12 +36,12 @@ def an_office(storage: Stores, *rules: dict[str, Any], **more: Any) -> Office:
     return office
 
 
-def joined(office: Office, is_live: IsLive = lambda _: True) -> Programs:
+def joined(office: Office) -> Programs:
     """Open the door for programs of an office, under its policy."""
     assert office.policy is not None
     members = GroupMembers(office.directory, office.clock)
     policy = ProgramPolicy(in_force=office.policy, members=members)
-    programs = join_programs(office, policy=policy, url=URL, is_live=is_live)
+    programs = join_programs(office, policy=policy, url=URL)
     office.programs = programs
     return programs
 

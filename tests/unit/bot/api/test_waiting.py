@@ -5,17 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
-
 from bot.api.ports import RequestFilter
-from bot.api.problems import ApiProblemError
 from bot.records.approval import Status
 from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import (
     a_caller,
     a_request,
     an_office,
-    joined,
     programs_of,
     the_record,
 )
@@ -61,18 +57,6 @@ async def test_a_stop_answers_all_who_wait(storage: SqliteStores) -> None:
     programs.stop_waiting()
     assert (await waiting).status == "pending"
     assert (await programs.get(a_caller(), request.id, wait_s=50)).status == "pending"
-
-
-async def test_a_revoked_key_ends_the_wait(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    programs = joined(office, is_live=lambda _: False)
-    request = await a_request(office)
-    waiting = asyncio.create_task(programs.get(a_caller(), request.id, wait_s=50))
-    await asyncio.sleep(0)
-    await office.decide(await the_record(office, request), by=ADA)
-    with pytest.raises(ApiProblemError) as caught:
-        await waiting
-    assert caught.value.code == "key-revoked"
 
 
 async def test_a_feed_tells_the_newest_state_of_each_request(storage: SqliteStores) -> None:
