@@ -14,6 +14,7 @@ from reference_pages import (
     command_line,
     errors,
     http,
+    http_api,
     limits,
     log_actions,
     metrics,
@@ -36,6 +37,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "errors": errors.build,
     "limits": limits.build,
     "http": http.build,
+    "http-api": http_api.build,
     "slack-commands": slack_commands.build,
     "slack-scopes": slack_scopes.build,
 }
