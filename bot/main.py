@@ -14,12 +14,15 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
+from ipaddress import ip_network
 
 from slack_sdk.errors import SlackClientError
 
 from agents.core.component.exits import contained_task
+from bot.api.door import ApiDoor
 from bot.api.executions import ProgramExecutions
 from bot.api.judging import ProgramPolicy
+from bot.api.keyring import KeyRing
 from bot.api.requests import ProgramRequests
 from bot.api.use_cases import Programs
 from bot.api.waiting import Waiters
@@ -48,6 +51,7 @@ from bot.policy.parser.problems import PolicyError
 from bot.policy.parser.settings import settings_errors
 from bot.ports.process import Clock
 from bot.questions.record import Rules
+from bot.records.programs import ProgramStore
 from bot.redaction.mask import in_force, print_key
 from bot.scheduler import Scheduler, TimeLapse
 from bot.slack.app import STOP_PATIENCE, build, directory_of
@@ -62,11 +66,15 @@ from bot.slack.wiring import Wiring
 from bot.stores import Stores
 from bot.tasks import Closings, Tasks
 from bot.threads.named_agents import Roster, load_roster
+from bot.threads.runs.application_policy import GroupMembers
 from bot.threads.runs.model_limits import ModelLimits
 from bot.words import working_for, workspace_language
 from storage.errors import StorageError
 
 logger = logging.getLogger(__name__)
+
+_KEY_LOOK_S = 5.0
+"""Seconds between two looks for the first key of a program."""
 
 
 async def run(
@@ -254,6 +262,8 @@ async def _joined(
         _recorder(process, storage, slack.identity.team_id),
         is_demo=is_demo,
     )
+    members = GroupMembers(directory, process.clock)
+    of_programs = ProgramPolicy(in_force=lambda: policy.held, members=members)
     return build(
         slack=slack,
         storage=storage,
@@ -261,6 +271,7 @@ async def _joined(
         rules=_rules(settings),
         process=replace(process, policy=policy, directory=directory),
         policy=lambda: policy.held,
+        join=partial(programs_of, policy=of_programs, url=_api_url(settings)),
     )
 
 
@@ -469,6 +480,10 @@ async def _start(
     bolt = countersign.bolt if app_token is None else None
     app = web_app(bolt, missing, answering=countersign.answering)
     port = await serve(app, host=settings.host, port=settings.port, stack=stack, intake=intake)
+    if settings.api_port is not None:
+        door = await stack.enter_async_context(AsyncExitStack())
+        opening = asyncio.create_task(_listen_to_programs(settings, countersign, door, missing))
+        stack.callback(opening.cancel)
     # Only after the port is open: it opens a session that would leak if that failed.
     if app_token is not None:
         token = app_token.get_secret_value()
@@ -477,6 +492,53 @@ async def _start(
     await scheduler.tick()
     countersign.tasks.spawn(countersign.approvals.attendance.catch_up())
     logger.info("ready, listening on port %d", port, extra={"action": "ready"})
+
+
+def _api_url(settings: Settings) -> str:
+    """Return the public address of the API for programs."""
+    return settings.api_url or f"http://{settings.api_host}:{settings.api_port or 0}"
+
+
+async def _listen_to_programs(
+    settings: Settings,
+    countersign: Countersign,
+    stack: AsyncExitStack,
+    is_ready: Callable[[], Awaitable[str]],
+) -> None:
+    """Listen to programs as soon as there is a key; without one, nobody could prove itself."""
+    programs, clock = countersign.programs, countersign.sweep.clock
+    if not isinstance(programs, Programs):
+        return
+    store = countersign.storage.programs
+    await _first_key(store)
+    door = ApiDoor(
+        use=programs,
+        keys=KeyRing(store=store, audit=countersign.storage.audit, clock=clock),
+        url=programs.url,
+        is_ready=is_ready,
+        clock=clock,
+        proxies=[ip_network(network) for network in settings.api_proxies],
+    )
+    port = settings.api_port or 0
+    try:
+        port = await door.listen(host=settings.api_host, port=port, stack=stack)
+    except SettingsError as error:
+        logger.error("programs cannot ask: %s", error, extra={"action": "api_failed"})  # noqa: TRY400 - the text says it all
+        return
+    logger.info("programs can ask on port %d", port, extra={"action": "api_ready"})
+
+
+async def _first_key(store: ProgramStore) -> None:
+    """Wait until a program has a key."""
+    is_told = False
+    while True:
+        with suppress(StorageError):
+            if await store.all_keys():
+                return
+            if not is_told:
+                logger.info("no program has a key yet", extra={"action": "api_waits"})
+                is_told = True
+        await asyncio.sleep(_KEY_LOOK_S)
 
 
 async def _connect(handler: SocketMode, intake: Closings) -> None:

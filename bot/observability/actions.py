@@ -183,6 +183,15 @@ ACTIONS: Mapping[str, LogAction] = {
     "lookup_waits": LogAction(
         "Slack's rate limit delays a look-up of people or groups, and the start with it.",
     ),
+    "api_failed": LogAction(
+        "The port of the API for programs could not be opened.",
+        "Correct `COUNTERSIGN_API_PORT` or `COUNTERSIGN_API_HOST`, and restart.",
+    ),
+    "api_ready": LogAction("Programs can ask."),
+    "api_waits": LogAction(
+        "`COUNTERSIGN_API_PORT` is set, and no program has a key.",
+        "Make one with `countersign keys create`.",
+    ),
     "metrics_ready": LogAction("The bot serves `/metrics`."),
     "nudge_failed": LogAction(
         "Slack rejected a reminder or an escalation message. The card is in place.",

@@ -108,6 +108,7 @@ def build(  # noqa: PLR0913 - the parts of the bot, given by name
         tasks=tasks,
         answering=lambda: answering(tasks, process.tell),
         policy=process.policy,
+        programs=parts.programs,
     )
 
 

@@ -8,6 +8,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.approvals.service import Approvals
 from bot.policy.current import LoadedPolicy
+from bot.ports.programs import ProgramCalls
 from bot.scheduler import DueWork
 from bot.slack.intake.http import Answering
 from bot.stores import Stores
@@ -28,6 +29,7 @@ class Countersign:
         tasks: Background tasks.
         answering: Context manager that holds work back until a response is sent.
         policy: The policy in force, if any.
+        programs: The use cases of programs; None without a door for them.
     """
 
     bolt: AsyncApp
@@ -38,3 +40,4 @@ class Countersign:
     tasks: Tasks
     answering: Answering
     policy: LoadedPolicy | None = None
+    programs: ProgramCalls | None = None

@@ -1,0 +1,145 @@
+"""Programs ask the real bot through its door; people decide in the stand-in for Slack."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from bot.records.programs import (
+    ProgramKeyRecord,
+    ProgramRecord,
+    ProgramScope,
+    key_digest,
+    key_id,
+    new_key,
+    program_id,
+)
+from countersign_client import AsyncCountersign, Rejected, text_for_model
+from tests.scenario.test_main_job import values_of
+from tests.support.stage import Stage, a_stage
+
+APPROVE, REJECT = "countersign:approve", "countersign:reject"
+CALL: dict[str, Any] = {"service": "payments", "version": "1.4.2"}
+
+
+def a_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+async def a_key(stage: Stage, owner: str = "Olga", **changes: Any) -> str:
+    """Make a program and its key, as `countersign keys create` does."""
+    assert stage.bot is not None
+    storage, key = stage.bot.storage, new_key()
+    program = ProgramRecord(
+        id=program_id("ci"),
+        team_id=stage.sandbox.workspace.team_id,
+        name="ci",
+        owner_id=stage.user(owner),
+        salt="5a" * 32,
+        scopes=(ProgramScope.WRITE, ProgramScope.READ),
+        tools=("*",),
+        channels=(stage.channel,),
+        created_ms=stage.clock(),
+    )
+    await storage.programs.add(program.changed(**changes))
+    record = ProgramKeyRecord(
+        id=key_id(key) or "",
+        program_id=program.id,
+        digest=key_digest(key),
+        created_ms=stage.clock(),
+        expires_ms=stage.clock() + 9 * 10**9,
+    )
+    await storage.programs.add_key(record)
+    return key
+
+
+async def until_open(url: str) -> None:
+    async with httpx.AsyncClient() as http:
+        while True:
+            try:
+                if (await http.get(f"{url}/healthz")).status_code == 200:
+                    return
+            except httpx.TransportError:
+                await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def a_door(tmp_path: Path, **environ: str) -> AsyncIterator[tuple[Stage, str, str]]:
+    """A bot with its door for programs open; its address, and a key."""
+    port = a_port()
+    async with a_stage(tmp_path, "socket", COUNTERSIGN_API_PORT=str(port), **environ) as stage:
+        key = await a_key(stage, owner="Rosa")
+        await stage.stop_bot()
+        await stage.start_bot()
+        url = f"http://127.0.0.1:{port}"
+        await until_open(url)
+        yield stage, url, key
+
+
+async def test_a_program_asks_people_approve_and_it_runs_once(tmp_path: Path) -> None:
+    async with a_door(tmp_path) as (stage, url, key), AsyncCountersign(url, key) as program:
+        asking = asyncio.create_task(
+            program.approve("Deploy payments 1.4.2", key="build-7", tool="deploy", arguments=CALL)
+        )
+        card = await stage.card(word=APPROVE)
+        assert "the program ci (of Rosa" in card["text"]
+        await stage.click("Rosa", card, APPROVE)  # its owner decides nothing
+        await stage.whispered("Rosa", "you")
+        await stage.click("Ada", card, APPROVE)
+        done = await asking
+        ran: list[dict[str, Any]] = []
+        async with program.execute(done) as run:
+            ran.append(dict(run.arguments))
+            run.summary = "3 pods"
+        assert ran == [CALL]
+        after = await program.get(done.id)
+        assert after.execution.state == "ran"
+        await stage.card(word="3 pods")
+        again = await program.approve(
+            "Deploy payments 1.4.2", key="build-7", tool="deploy", arguments=CALL
+        )
+        assert again.id == done.id
+
+
+async def test_a_rejection_reaches_the_program_with_its_reason(tmp_path: Path) -> None:
+    async with a_door(tmp_path) as (stage, url, key), AsyncCountersign(url, key) as program:
+        asking = asyncio.create_task(
+            program.approve("Drop the table", key="drop", tool="drop", arguments={"table": "t"})
+        )
+        card = await stage.card(word=APPROVE)
+        await stage.click("Ada", card, REJECT)
+        view = await stage.modal("Ada")
+        values = values_of(view, **{"in your own words": "Not today."})
+        await stage.sandbox.submit(stage.user("Ada"), view, values)
+        with pytest.raises(Rejected) as refusal:
+            await asking
+        assert "Not today." in text_for_model(refusal.value)
+
+
+async def test_a_request_outlives_a_restart_of_the_bot(tmp_path: Path) -> None:
+    async with a_door(tmp_path) as (stage, url, key), AsyncCountersign(url, key) as program:
+        made = await program.create("Deploy", key="k", tool="deploy", arguments=CALL)
+        waiting = asyncio.create_task(program.wait(made))
+        card = await stage.card(word=APPROVE)
+        await stage.stop_bot()
+        await stage.start_bot()
+        await stage.click("Ada", card, APPROVE)
+        assert (await waiting).status == "approved"
+
+
+async def test_a_wrong_key_asks_nobody(tmp_path: Path) -> None:
+    async with a_door(tmp_path) as (stage, url, _), httpx.AsyncClient() as http:
+        headers = {"Authorization": f"Bearer {new_key()}", "Idempotency-Key": "k"}
+        answer = await http.post(f"{url}/v1/requests", headers=headers, json={"title": "t"})
+        assert (answer.status_code, answer.json()["code"]) == (401, "key-invalid")
+        await stage.rest()
+        assert stage.cards() == []
