@@ -523,7 +523,7 @@ async def _listen_to_programs(
     try:
         port = await door.listen(host=settings.api_host, port=port, stack=stack)
     except SettingsError as error:
-        logger.error("programs cannot ask: %s", error, extra={"action": "api_failed"})  # noqa: TRY400 - the text says it all
+        logger.error("programs cannot ask: %s", error, extra={"action": "api_closed"})  # noqa: TRY400 - the text says it all
         return
     logger.info("programs can ask on port %d", port, extra={"action": "api_ready"})
 
@@ -536,8 +536,9 @@ async def _first_key(store: ProgramStore) -> None:
             if await store.all_keys():
                 return
             if not is_told:
-                logger.info("no program has a key yet", extra={"action": "api_waits"})
                 is_told = True
+                words = "the API opens with the first key of a program"
+                logger.info(words, extra={"action": "api_waits"})
         await asyncio.sleep(_KEY_LOOK_S)
 
 

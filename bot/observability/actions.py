@@ -183,7 +183,7 @@ ACTIONS: Mapping[str, LogAction] = {
     "lookup_waits": LogAction(
         "Slack's rate limit delays a look-up of people or groups, and the start with it.",
     ),
-    "api_failed": LogAction(
+    "api_closed": LogAction(
         "The port of the API for programs could not be opened.",
         "Correct `COUNTERSIGN_API_PORT` or `COUNTERSIGN_API_HOST`, and restart.",
     ),

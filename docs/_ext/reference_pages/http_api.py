@@ -30,10 +30,10 @@ def build() -> str:
 
 def _routes() -> Iterator[str]:
     yield "## Routes\n"
-    yield "| Call | Right | |"
+    yield "| Call | Right | Use |"
     yield "|---|---|---|"
     for route in ROUTES:
-        right = f"`{route.scope}`" if route.scope is not None else ""
+        right = f"`{route.scope}`" if route.scope is not None else "any"
         yield f"| `{route.method} {route.path}` | {right} | {route.summary} |"
     yield ""
 
@@ -44,7 +44,7 @@ def _members() -> Iterator[str]:
         schema = schemas[name]
         yield f"## {name}\n"
         yield f"{schema.get('description', '').strip()}\n"
-        yield "| Member | Type | Default | |"
+        yield "| Member | Type | Default | Meaning |"
         yield "|---|---|---|---|"
         needed = schema.get("required", [])
         for member, field in schema["properties"].items():
@@ -56,7 +56,7 @@ def _members() -> Iterator[str]:
 def _problems() -> Iterator[str]:
     yield "## Problems\n"
     yield "A problem is `application/problem+json`. Switch on `code`; `detail` says what to do.\n"
-    yield "| Code | Status | |"
+    yield "| Code | Status | Meaning |"
     yield "|---|---|---|"
     for code, (status, title) in CODES.items():
         yield f"| `{code}` | {status} | {title} |"
@@ -65,7 +65,7 @@ def _problems() -> Iterator[str]:
 def _default(field: dict[str, Any]) -> str:
     value = field.get("default")
     if value in (None, [], ()) or isinstance(value, dict):
-        return ""
+        return "none"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
@@ -84,4 +84,5 @@ def _type(field: dict[str, Any]) -> str:
 
 
 def _cell(field: dict[str, Any]) -> str:
-    return str(field.get("description", "")).replace("|", "\\|").replace("\n", " ")
+    text = str(field.get("description") or "See the document.")
+    return text.replace("|", "\\|").replace("\n", " ")
