@@ -22,6 +22,8 @@ from storage.errors import StorageError, StoreBrokenError, StoreUnavailableError
 
 FAILED = 1
 WRONG_SETTINGS = 2
+OF_CLIENT = ("ask", "gate", "wait", "get", "cancel", "result")
+"""Commands of `countersign-client`, which is a distribution of its own."""
 
 
 def main(
@@ -44,7 +46,10 @@ def main(
     """
     if environ is None:
         environ = os.environ  # noqa: TID251 - the way in; all the rest gets it as an argument
-    arguments = parse(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in OF_CLIENT:
+        return _ask_people(words)
+    arguments = parse(words)
     call = Call(arguments=arguments, environ=environ, run_bot=run_bot, say=say or _say)
     try:
         return asyncio.run(carry_out(call, _complain))
@@ -55,6 +60,15 @@ def main(
         return FAILED
     except KeyboardInterrupt:  # before the command has registered its signal handlers
         return 0
+
+
+def _ask_people(words: list[str]) -> int:
+    try:
+        commands = import_module("countersign_client.cli")
+    except ImportError:
+        _complain(f"`countersign {words[0]}` needs the client: pip install countersign-client")
+        return WRONG_SETTINGS
+    return int(commands.main(words))
 
 
 async def carry_out(call: Call, complain: Callable[[str], object]) -> int:
