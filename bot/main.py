@@ -537,8 +537,9 @@ async def _first_key(store: ProgramStore) -> None:
                 return
             if not is_told:
                 is_told = True
-                words = "the API opens with the first key of a program"
-                logger.info(words, extra={"action": "api_waits"})
+                logger.info(
+                    "the API opens with the first key of a program", extra={"action": "api_waits"}
+                )
         await asyncio.sleep(_KEY_LOOK_S)
 
 
