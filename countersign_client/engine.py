@@ -344,7 +344,7 @@ def _epoch(moment: datetime) -> float:
 def _given_up(trouble: Exception | None) -> Exception:
     if isinstance(trouble, Busy):
         return trouble
-    return Unreachable(f"Countersign did not answer: {trouble}. Nothing was approved.")
+    return Unreachable(f"Countersign did not answer: {trouble}")
 
 
 def _problem(reply: Reply) -> ApiError:

@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import Any
 
 from countersign_client.engine import Started
-from countersign_client.errors import CountersignError
 from countersign_client.requests import Request
 
 logger = logging.getLogger("countersign_client")
@@ -131,7 +130,7 @@ class Run(_Execution):
             return
         try:
             self._moved(self._report("running", text, self.token))
-        except CountersignError as error:
+        except Exception as error:  # noqa: BLE001 - the end of the call counts, whatever it is
             logger.warning(_UNSENT, "running", self.request.id, error)
 
     def ran(self, summary: str | None = None) -> None:
@@ -163,7 +162,7 @@ class Run(_Execution):
             return
         try:
             self.request = self._report(outcome, summary, self.token)
-        except CountersignError as error:
+        except Exception as error:  # noqa: BLE001 - the end of the call counts, whatever it is
             logger.warning(_UNSENT, outcome, self.request.id, error)
 
 
@@ -199,7 +198,7 @@ class AsyncRun(_Execution):
             return
         try:
             self._moved(await self._report("running", text, self.token))
-        except CountersignError as error:
+        except Exception as error:  # noqa: BLE001 - the end of the call counts, whatever it is
             logger.warning(_UNSENT, "running", self.request.id, error)
 
     async def ran(self, summary: str | None = None) -> None:
@@ -219,7 +218,7 @@ class AsyncRun(_Execution):
             return
         try:
             self.request = await self._report(outcome, summary, self.token)
-        except CountersignError as error:
+        except Exception as error:  # noqa: BLE001 - the end of the call counts, whatever it is
             logger.warning(_UNSENT, outcome, self.request.id, error)
         except asyncio.CancelledError:
             logger.warning(_UNSENT, outcome, self.request.id, "the task was cancelled")

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
+import httpx
 import pytest
 
 from countersign_client import (
@@ -144,6 +145,24 @@ def test_a_report_that_cannot_be_sent_is_a_warning_and_no_error(
         assert state(world)[0] == "started"
     assert "could not be reported" in caplog.text
     assert run.token not in caplog.text
+
+
+def test_a_fault_of_the_report_never_replaces_the_exception_of_the_body(
+    world: VirtualWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    done = approved(world)
+
+    def fail() -> None:
+        world.answer = closed  # type: ignore[method-assign]
+        raise LookupError("no order")
+
+    with pytest.raises(LookupError, match="no order"), world.client().execute(done):
+        fail()
+    assert "could not be reported" in caplog.text
+
+
+def closed(request: httpx.Request) -> httpx.Response:
+    raise RuntimeError("the client has been closed")
 
 
 def test_progress_in_an_outage_costs_no_time(world: VirtualWorld) -> None:

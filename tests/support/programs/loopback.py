@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -86,5 +87,6 @@ class Loopback:
         for name, value in answer.headers.items():
             handler.send_header(name, value)
         handler.send_header("content-length", str(len(answer.content)))
-        handler.end_headers()
-        handler.wfile.write(answer.content)
+        with suppress(OSError):  # a client that a signal has ended
+            handler.end_headers()
+            handler.wfile.write(answer.content)

@@ -113,7 +113,11 @@ class _SyncClient(Countersign):
     def __init__(self, world: VirtualWorld, **options: Any) -> None:
         self._now = lambda: world.time - world.asleep
         self._sleep = world.pass_time  # type: ignore[assignment]
-        http = httpx.Client(transport=httpx.MockTransport(world.answer))
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            return world.answer(request)  # which a scenario may replace later
+
+        http = httpx.Client(transport=httpx.MockTransport(answer))
         super().__init__(**{"url": URL, "key": KEY, "http": http, **options})
 
 
